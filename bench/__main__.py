@@ -1,0 +1,45 @@
+"""`python -m bench`: every measurement, or the one that is named."""
+
+from __future__ import annotations
+
+import argparse
+
+from bench import calls, generator, hotspots, start
+
+
+def main() -> None:
+    """Read the command line and run."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parts = parser.add_subparsers(dest="part", metavar="PART")
+    one = parts.add_parser("calls", help="tool calls through the hub against the limit of its server stack")
+    one.add_argument("--seconds", type=float, default=3.0, help="length of one run (default 3)")
+    one.add_argument("--rounds", type=int, default=3, help="runs of each, interleaved (default 3)")
+    one.add_argument("--connections", type=int, nargs="+", default=calls.CONNECTIONS, help="default 1 20 200")
+    one.add_argument("--only-limit", action="store_true", help="leave the hub out")
+    two = parts.add_parser("start", help="cold starts against `python -c pass`")
+    two.add_argument("--rounds", type=int, default=15)
+    three = parts.add_parser("generator", help="the load generator against a trivial server")
+    three.add_argument("--seconds", type=float, default=2.0)
+    four = parts.add_parser("profile", help="where the hub spends its time")
+    four.add_argument("--case", choices=("mcp", "mcp-stateless", "rest"), default="mcp")
+    four.add_argument("--mode", choices=("calls", "sample"), default="calls")
+    four.add_argument("--connections", type=int, default=20)
+    four.add_argument("--seconds", type=float, default=5.0)
+    options = vars(parser.parse_args())
+    part = options.pop("part")
+    if part == "calls":
+        calls.main(**options)
+    elif part == "start":
+        start.main(**options)
+    elif part == "generator":
+        generator.main(**options)
+    elif part == "profile":
+        hotspots.main(**options)
+    else:
+        generator.main(seconds=2.0)
+        calls.main(seconds=3.0, rounds=3)
+        start.main(rounds=15)
+
+
+if __name__ == "__main__":
+    main()

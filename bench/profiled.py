@@ -1,0 +1,108 @@
+"""Run the hub under a profiler: `python -m bench.profiled MODE OUT start …` is `tabhub start …`, watched.
+
+SIGUSR1 begins, SIGUSR2 ends and writes the report, so that start-up is not in it. MODE `calls` counts every Python call
+(cProfile: exact counts, costs of small functions exaggerated); MODE `sample` looks at the stack every tick of the
+kernel's CPU timer (true shares, by line).
+"""
+
+from __future__ import annotations
+
+import cProfile
+import io
+import pstats
+import runpy
+import signal
+import sys
+from collections import Counter
+from pathlib import Path
+from types import FrameType
+from typing import Protocol
+
+TOP = 40
+
+
+class Profiler(Protocol):
+    """What can be begun and ended once."""
+
+    def begin(self) -> None:
+        """Start to look."""
+        ...
+
+    def end(self) -> str:
+        """Stop, and tell what was seen."""
+        ...
+
+
+class Calls:
+    """cProfile."""
+
+    def __init__(self) -> None:
+        self._profile = cProfile.Profile()
+
+    def begin(self) -> None:
+        """Start to count."""
+        self._profile.enable()
+
+    def end(self) -> str:
+        """The functions with the most time of their own."""
+        self._profile.disable()
+        text = io.StringIO()
+        pstats.Stats(self._profile, stream=text).sort_stats("tottime").print_stats(TOP)
+        return text.getvalue()
+
+
+class Samples:
+    """A timer of CPU time that notes where the main thread is."""
+
+    def __init__(self) -> None:
+        self._lines: Counter[str] = Counter()
+        self._functions: Counter[str] = Counter()
+        self._taken = 0
+
+    def begin(self) -> None:
+        """Start the timer."""
+        signal.signal(signal.SIGPROF, self._look)
+        signal.setitimer(signal.ITIMER_PROF, 0.001, 0.001)
+
+    def _look(self, _signal: int, frame: FrameType | None) -> None:
+        self._taken += 1
+        if frame is not None:
+            self._lines[f"{_place(frame)}:{frame.f_lineno} {frame.f_code.co_name}"] += 1
+        seen = set()
+        while frame is not None:
+            seen.add(f"{_place(frame)} {frame.f_code.co_qualname}")
+            frame = frame.f_back
+        self._functions.update(seen)
+
+    def end(self) -> str:
+        """The hottest lines by own time, then the functions by time with what they call."""
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        parts = [f"{self._taken} samples"]
+        for title, counts in (("own time, by line", self._lines), ("with callees, by function", self._functions)):
+            parts.append(f"\n{title}")
+            parts += [f"{count / max(self._taken, 1):6.1%}  {place}" for place, count in counts.most_common(TOP)]
+        return "\n".join(parts) + "\n"
+
+
+def _place(frame: FrameType) -> str:
+    return "/".join(frame.f_code.co_filename.split("/")[-3:])
+
+
+def main() -> None:
+    """Become the hub."""
+    mode, out = sys.argv[1], Path(sys.argv[2])
+    profiler: Profiler = Samples() if mode == "sample" else Calls()
+
+    def finish(_signal: int, _frame: FrameType | None) -> None:
+        half = out.with_suffix(".half")
+        half.write_text(profiler.end())
+        half.rename(out)  # complete as soon as it is there
+
+    signal.signal(signal.SIGUSR1, lambda _signal, _frame: profiler.begin())
+    signal.signal(signal.SIGUSR2, finish)
+    sys.argv = ["tabhub", *sys.argv[3:]]
+    runpy.run_module("tabhub", run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main()

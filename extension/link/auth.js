@@ -1,0 +1,58 @@
+/**
+ * Where the hub is and what proves that we are its browser: `auth.json`, which the hub writes beside the manifest.
+ *
+ * It is read anew before every attempt, so a rotated secret or a moved port needs no reload of the extension.
+ */
+
+import { isObject, textOf } from "./rpc.js";
+
+/**
+ * @typedef {object} Auth
+ * @property {string} secret
+ * @property {string} host
+ * @property {number} port
+ * @property {boolean} managed the hub started this browser itself
+ * @property {number | undefined} debuggerIdleMs
+ */
+
+const HOSTS = ["127.0.0.1", "localhost"];
+
+/**
+ * The settings, or what is wrong with them in words.
+ * @returns {Promise<Auth | string>}
+ */
+export async function readAuth() {
+  let found;
+  try {
+    const answer = await fetch(chrome.runtime.getURL("auth.json"), { cache: "no-store" });
+    found = await answer.text();
+  } catch {
+    return "The hub has not set up this extension yet: auth.json is missing. Run `tabhub start`.";
+  }
+  try {
+    return parseAuth(JSON.parse(found));
+  } catch (error) {
+    return `auth.json cannot be used (${textOf(error)}). Run \`tabhub start\` to have it written again.`;
+  }
+}
+
+/**
+ * @param {unknown} value
+ * @returns {Auth}
+ */
+export function parseAuth(value) {
+  if (!isObject(value)) throw new Error("it is not an object");
+  const { secret, host = "127.0.0.1", port, managed, debuggerIdleMs } = value;
+  if (typeof secret !== "string" || !/^[0-9a-f]{64}$/i.test(secret)) throw new Error("secret is not 64 hex digits");
+  if (typeof host !== "string" || !HOSTS.includes(host)) throw new Error("host is not this computer");
+  if (!isPositive(port) || port > 65535) throw new Error("port is not a port number");
+  return { secret, host, port, managed: managed === true, debuggerIdleMs: isPositive(debuggerIdleMs) ? debuggerIdleMs : undefined };
+}
+
+/**
+ * @param {unknown} value
+ * @returns {value is number}
+ */
+function isPositive(value) {
+  return typeof value === "number" && Number.isInteger(value) && value > 0;
+}

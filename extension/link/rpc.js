@@ -1,0 +1,271 @@
+/**
+ * JSON-RPC 2.0 over one connection: what a text means, which handler answers it, and exactly one answer each.
+ *
+ * Owns validation, dispatch by allow-list, the requests in flight both ways, and cancellation. It knows nothing of
+ * sockets or of the browser: it is given a `send` and two tables. It never throws on what comes in.
+ *
+ * One Rpc lives as long as one connection, so an answer can never reach another one.
+ */
+
+export const PARSE_ERROR = -32700;
+export const INVALID_REQUEST = -32600;
+export const METHOD_NOT_FOUND = -32601;
+export const INVALID_PARAMS = -32602;
+export const FAILED = -32000;
+export const TAB_NOT_FOUND = -32001;
+export const CANCELLED = -32010;
+
+/** The largest message the hub takes; a larger answer would cost the connection. */
+export const MAX_MESSAGE = 10 * 1024 * 1024;
+/** Most requests of ours that may wait for the hub's answer. */
+const MAX_WAITING = 1000;
+
+/** An error with the code it has on the wire. */
+export class RpcError extends Error {
+  /**
+   * @param {number} code
+   * @param {string} message
+   */
+  constructor(code, message) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/**
+ * One request of the hub while it runs. A handler that can stop early sets `onCancel`.
+ * @typedef {{ cancelled: boolean, onCancel: (() => void) | null }} Call
+ */
+/** @typedef {Record<string, unknown>} Params */
+/** @typedef {(params: Params, call: Call) => unknown} Handler */
+/** @typedef {string | number | null} Id */
+/** @typedef {{ resolve: (result: unknown) => void, reject: (error: Error) => void }} Waiter */
+
+export class Rpc {
+  /** @type {Map<Id, Call>} */
+  #running = new Map();
+  /** @type {Map<string, Waiter>} */
+  #waiting = new Map();
+  #next = 1;
+  #send;
+  #methods;
+  #notifications;
+  #note;
+
+  /**
+   * @param {object} wiring
+   * @param {(text: string) => void} wiring.send
+   * @param {ReadonlyMap<string, Handler>} wiring.methods the allow-list of requests; a Map, so no inherited name is in it
+   * @param {ReadonlyMap<string, (params: Params) => void>} wiring.notifications
+   * @param {(message: string) => void} wiring.note where a dropped message is remarked upon
+   */
+  constructor({ send, methods, notifications, note }) {
+    this.#send = send;
+    this.#methods = methods;
+    this.#notifications = notifications;
+    this.#note = note;
+  }
+
+  /**
+   * Take one message from the hub.
+   * @param {unknown} data
+   */
+  receive(data) {
+    let message;
+    try {
+      if (typeof data !== "string") throw new Error("a binary frame");
+      message = JSON.parse(data);
+    } catch (error) {
+      this.#refuse(null, PARSE_ERROR, `Not valid JSON: ${textOf(error)}`);
+      return;
+    }
+    if (!isObject(message) || message["jsonrpc"] !== "2.0") {
+      this.#refuse(null, INVALID_REQUEST, "Not a JSON-RPC 2.0 message (one object with jsonrpc: \"2.0\").");
+      return;
+    }
+    const { id, method } = message;
+    const answers = Object.hasOwn(message, "result") || Object.hasOwn(message, "error");
+    if (typeof method !== "string" || answers) {
+      if (method === undefined && answers) this.#settle(message);
+      else this.#refuse(isId(id) ? id : null, INVALID_REQUEST, "A message has a method, or a result, or an error.");
+      return;
+    }
+    if (id !== undefined && !isId(id)) {
+      this.#refuse(null, INVALID_REQUEST, "The id must be a string or a whole number.");
+      return;
+    }
+    const params = message["params"] ?? {};
+    if (id === undefined) this.#notified(method, params);
+    else this.#call(id, method, params);
+  }
+
+  /**
+   * Ask the hub something; rejects when it says no or the connection ends.
+   * @param {string} method
+   * @param {Params} params
+   * @returns {Promise<unknown>}
+   */
+  request(method, params) {
+    if (this.#waiting.size >= MAX_WAITING) return Promise.reject(new Error(`${MAX_WAITING} requests are unanswered.`));
+    const id = `ext:${this.#next++}`;
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(id, { resolve, reject });
+      this.#write({ jsonrpc: "2.0", id, method, params });
+    });
+  }
+
+  /**
+   * Tell the hub something; false when it is too large to be sent.
+   * @param {string} method
+   * @param {Params} params
+   */
+  notify(method, params) {
+    return this.#write({ jsonrpc: "2.0", method, params });
+  }
+
+  /**
+   * Stop one of the hub's requests: it is answered at once as cancelled, and what it still gives is dropped.
+   * @param {unknown} id
+   */
+  cancel(id) {
+    const call = isId(id) ? this.#running.get(id) : undefined;
+    if (!call || !isId(id)) return;
+    this.#running.delete(id);
+    stop(call);
+    this.#refuse(id, CANCELLED, "cancelled");
+  }
+
+  /** The connection is gone: what runs is stopped, what waits fails. */
+  close() {
+    const [running, waiting] = [[...this.#running.values()], [...this.#waiting.values()]];
+    this.#running.clear();
+    this.#waiting.clear();
+    this.#send = () => {};
+    running.forEach(stop);
+    for (const waiter of waiting) waiter.reject(new Error("The connection to the hub ended."));
+  }
+
+  /**
+   * @param {string | number} id
+   * @param {string} method
+   * @param {unknown} params
+   */
+  #call(id, method, params) {
+    const handler = this.#methods.get(method);
+    if (!handler) return this.#refuse(id, METHOD_NOT_FOUND, `Method not found: ${method.slice(0, 100)}`);
+    if (!isObject(params)) return this.#refuse(id, INVALID_PARAMS, "params must be an object");
+    if (this.#running.has(id)) return this.#refuse(id, INVALID_REQUEST, `A request with the id ${id} is still running.`);
+    /** @type {Call} */
+    const call = { cancelled: false, onCancel: null };
+    this.#running.set(id, call);
+    let outcome;
+    try {
+      outcome = handler(params, call);
+    } catch (error) {
+      return this.#failed(id, call, error);
+    }
+    if (!(outcome instanceof Promise)) return this.#done(id, call, outcome);
+    outcome.then(
+      (result) => this.#done(id, call, result),
+      (error) => this.#failed(id, call, error),
+    );
+  }
+
+  /**
+   * @param {string | number} id
+   * @param {Call} call
+   * @param {unknown} result
+   */
+  #done(id, call, result) {
+    if (this.#running.get(id) !== call) return;
+    this.#running.delete(id);
+    const sent = this.#write({ jsonrpc: "2.0", id, result: result ?? {} });
+    if (!sent) this.#refuse(id, FAILED, `The result is larger than ${MAX_MESSAGE} bytes. Ask for less of it.`);
+  }
+
+  /**
+   * @param {string | number} id
+   * @param {Call} call
+   * @param {unknown} error
+   */
+  #failed(id, call, error) {
+    if (this.#running.get(id) !== call) return;
+    this.#running.delete(id);
+    this.#refuse(id, error instanceof RpcError ? error.code : FAILED, textOf(error));
+  }
+
+  /**
+   * @param {string} method
+   * @param {unknown} params
+   */
+  #notified(method, params) {
+    const handler = this.#notifications.get(method);
+    if (!handler || !isObject(params)) return this.#note(`Dropped a notification: ${method.slice(0, 100)}`);
+    try {
+      handler(params);
+    } catch (error) {
+      this.#note(`The notification ${method} was not acted on: ${textOf(error)}`);
+    }
+  }
+
+  /** @param {Params} message a response */
+  #settle(message) {
+    const id = message["id"];
+    const waiter = typeof id === "string" ? this.#waiting.get(id) : undefined;
+    if (!waiter || typeof id !== "string") return this.#note("Dropped a reply nobody waits for.");
+    this.#waiting.delete(id);
+    const failed = Object.hasOwn(message, "error");
+    if (!failed) return waiter.resolve(message["result"]);
+    const error = message["error"];
+    if (Object.hasOwn(message, "result") || !isObject(error)) return waiter.reject(new Error("Invalid response."));
+    waiter.reject(new Error(String(error["message"])));
+  }
+
+  /**
+   * @param {Id} id
+   * @param {number} code
+   * @param {string} message
+   */
+  #refuse(id, code, message) {
+    this.#write({ jsonrpc: "2.0", id, error: { code, message } });
+  }
+
+  /** @param {Params} message */
+  #write(message) {
+    const text = JSON.stringify(message);
+    // A UTF-16 unit is at most 3 bytes of UTF-8: only a large text needs to be measured.
+    if (text.length * 3 > MAX_MESSAGE && new TextEncoder().encode(text).length > MAX_MESSAGE) return false;
+    this.#send(text);
+    return true;
+  }
+}
+
+/** @param {Call} call */
+function stop(call) {
+  call.cancelled = true;
+  call.onCancel?.();
+}
+
+/**
+ * @param {unknown} value
+ * @returns {value is Params}
+ */
+export function isObject(value) {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/**
+ * @param {unknown} value
+ * @returns {value is string | number}
+ */
+function isId(value) {
+  return typeof value === "string" || Number.isSafeInteger(value);
+}
+
+/**
+ * What an error says, whatever was thrown.
+ * @param {unknown} error
+ */
+export function textOf(error) {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,29 @@
+/**
+ * The toolbar button: its picture, badge and tooltip say whether the hub is connected.
+ */
+
+import { tooltip } from "./words.js";
+
+/** @typedef {import("../link/socket.js").LinkState} LinkState */
+
+/** @type {string | null} */
+let shown = null;
+
+/**
+ * Show the state of the link.
+ * @param {LinkState} link
+ */
+export function showIcon(link) {
+  const picture = link.phase === "connected" ? "connected" : "disconnected";
+  void chrome.action.setTitle({ title: tooltip(link) });
+  const badge = link.phase === "connected" || link.phase === "connecting" ? "" : "!";
+  const look = picture + badge;
+  if (look === shown) return;
+  shown = look;
+  /** @type {Record<string, string>} */
+  const path = {};
+  for (const size of [16, 32, 48, 128]) path[size] = `/icons/${picture}-${size}.png`;
+  void chrome.action.setIcon({ path });
+  void chrome.action.setBadgeText({ text: badge });
+  if (badge) void chrome.action.setBadgeBackgroundColor({ color: "#b45309" });
+}

@@ -1,0 +1,48 @@
+/**
+ * The popup of the toolbar button: it shows what the worker says, and decides nothing.
+ */
+
+import { counted, explanation, headline, nextAttempt } from "./words.js";
+
+/** @typedef {import("./words.js").PanelState} PanelState */
+
+/** @type {PanelState | null} */
+let state = null;
+
+/** @param {string} id */
+function element(id) {
+  const found = document.getElementById(id);
+  if (!found) throw new Error(`The popup has no element ${id}.`);
+  return found;
+}
+
+function show() {
+  if (!state) return;
+  const { link, tabs, debugged, browserName, lastError } = state;
+  document.body.dataset["phase"] = link.phase;
+  const picture = /** @type {HTMLImageElement} */ (element("picture"));
+  picture.src = `../icons/${link.phase === "connected" ? "connected" : "disconnected"}-48.png`;
+  element("headline").textContent = headline(link);
+  element("explanation").textContent = explanation(link);
+  element("address").textContent = link.address ?? "not known yet";
+  element("browser").textContent = `${browserName}, ${counted(tabs, "tab")}`;
+  element("debugger").textContent = debugged ? `attached to ${counted(debugged, "tab")}` : "not attached";
+  const retry = nextAttempt(link, Date.now());
+  element("retry").textContent = retry;
+  element("retry").hidden = element("retry-label").hidden = retry === "";
+  element("error").hidden = lastError === null;
+  element("error").textContent = lastError === null ? "" : `Last error: ${lastError}`;
+}
+
+function connect() {
+  const port = chrome.runtime.connect({ name: "panel" });
+  port.onMessage.addListener((message) => {
+    state = message;
+    show();
+  });
+  // The worker was stopped; asking again starts it.
+  port.onDisconnect.addListener(connect);
+}
+
+connect();
+setInterval(show, 1000);

@@ -1,0 +1,52 @@
+/**
+ * The state of things in words a person understands. Pure: state in, words out.
+ */
+
+/** @typedef {import("../link/socket.js").LinkState} LinkState */
+/** @typedef {{ link: LinkState, tabs: number, debugged: number, browserName: string, lastError: string | null }} PanelState */
+
+/** @type {Record<LinkState["phase"], string>} */
+const HEADLINES = {
+  connected: "Connected",
+  connecting: "Connecting…",
+  setup: "Waiting for setup",
+  waiting: "Not connected",
+};
+
+/** @param {LinkState} link */
+export function headline(link) {
+  return HEADLINES[link.phase];
+}
+
+/** @param {LinkState} link */
+export function explanation(link) {
+  if (link.phase === "connected") return "AI agents you connect to the hub can use this browser's tabs.";
+  return link.reason ?? "Looking for the hub on this computer.";
+}
+
+/**
+ * @param {LinkState} link
+ * @param {number} now
+ */
+export function nextAttempt(link, now) {
+  if (link.retryAt === null) return "";
+  const seconds = Math.ceil((link.retryAt - now) / 1000);
+  return seconds > 0 ? `Next attempt in ${seconds} s` : "Trying again…";
+}
+
+/**
+ * The tooltip of the toolbar button.
+ * @param {LinkState} link
+ */
+export function tooltip(link) {
+  if (link.phase === "connected") return `Tabhub: connected to ${link.address}`;
+  return `Tabhub: ${headline(link).toLowerCase()}${link.reason ? `\n${link.reason}` : ""}`;
+}
+
+/**
+ * @param {number} count
+ * @param {string} one
+ */
+export function counted(count, one) {
+  return `${count} ${one}${count === 1 ? "" : "s"}`;
+}

@@ -1,0 +1,159 @@
+/**
+ * The commands on tabs: what the hub may ask of the browser, one function each, listed in one table.
+ *
+ * Nothing here takes the focus unless it is asked to.
+ */
+
+import * as read from "../link/params.js";
+import { FAILED, RpcError } from "../link/rpc.js";
+import { failure } from "./failures.js";
+import { allowedUrl, travel } from "./navigation.js";
+import { allTabs, tabInfo } from "./state.js";
+
+/** @typedef {import("../link/rpc.js").Params} Params */
+/** @typedef {import("../link/rpc.js").Call} Call */
+/** @typedef {import("../link/rpc.js").Handler} Handler */
+
+const CLOSE_MS = 2_000;
+const LONGEST_WAIT = 300_000;
+
+async function getTabs() {
+  return { tabs: await allTabs() };
+}
+
+/** @param {Params} params */
+async function createTab(params) {
+  const url = await allowedUrl(read.optionalString(params, "url") ?? "about:blank");
+  const active = read.optionalBoolean(params, "active") ?? false;
+  const [windowId, index, openerTabId] = ["windowId", "index", "openerTabId"].map((name) => read.optionalInteger(params, name));
+  const place = {
+    ...(windowId === undefined ? {} : { windowId }),
+    ...(index === undefined ? {} : { index }),
+    ...(openerTabId === undefined ? {} : { openerTabId }),
+  };
+  const windows = windowId === undefined ? await chrome.windows.getAll({ windowTypes: ["normal"] }) : [];
+  if (windowId === undefined && windows.length === 0) return createWindow(url, active);
+  try {
+    return tabInfo(await chrome.tabs.create({ url, active, ...place }));
+  } catch (error) {
+    throw failure(error, openerTabId ?? chrome.tabs.TAB_ID_NONE);
+  }
+}
+
+/**
+ * A browser can run without a window.
+ * @param {string} url
+ * @param {boolean} focused
+ */
+async function createWindow(url, focused) {
+  const made = await chrome.windows.create({ url, focused });
+  const tab = made?.tabs?.[0];
+  if (!tab) throw new RpcError(FAILED, "The browser has no window and did not open one.");
+  return tabInfo(tab);
+}
+
+/** @param {Params} params */
+async function selectTab(params) {
+  return tabInfo(await existing(read.tabIdOf(params)));
+}
+
+/** @param {Params} params */
+async function activateTab(params) {
+  const tabId = read.tabIdOf(params);
+  const focusWindow = read.optionalBoolean(params, "focusWindow") ?? false;
+  await existing(tabId);
+  const tab = await chrome.tabs.update(tabId, { active: true });
+  if (focusWindow && tab) await chrome.windows.update(tab.windowId, { focused: true });
+  return tabInfo(await existing(tabId));
+}
+
+/** @param {Params} params */
+async function closeTab(params) {
+  const tabId = read.tabIdOf(params);
+  await existing(tabId);
+  const gone = removal(tabId);
+  await chrome.tabs.remove(tabId);
+  if (!(await gone)) throw new RpcError(FAILED, `Tab ${tabId} is still open: the page asks the person before it closes.`);
+  return { closed: true };
+}
+
+/**
+ * Whether a tab goes away soon: a page may hold its tab open with a question to the person.
+ * @param {number} tabId
+ * @returns {Promise<boolean>}
+ */
+function removal(tabId) {
+  return new Promise((resolve) => {
+    /** @param {number} removed */
+    const listener = (removed) => {
+      if (removed === tabId) finish(true);
+    };
+    /** @param {boolean} gone */
+    const finish = (gone) => {
+      clearTimeout(timer);
+      chrome.tabs.onRemoved.removeListener(listener);
+      resolve(gone);
+    };
+    const timer = setTimeout(() => finish(false), CLOSE_MS);
+    chrome.tabs.onRemoved.addListener(listener);
+  });
+}
+
+/**
+ * @param {Params} params
+ * @param {Call} call
+ */
+async function navigate(params, call) {
+  const tabId = read.tabIdOf(params);
+  const until = read.oneOf(params, "waitUntil", ["load", "commit", "none"]);
+  const timeoutMs = read.optionalInteger(params, "timeoutMs", 1);
+  const url = await allowedUrl(read.requiredString(params, "url"));
+  await existing(tabId);
+  const move = () => chrome.tabs.update(tabId, { url });
+  return travel(tabId, { move, url, until, timeoutMs: timeoutMs && Math.min(timeoutMs, LONGEST_WAIT) }, call);
+}
+
+/**
+ * A move along the tab's history, or a reload.
+ * @param {(tabId: number, params: Params) => Promise<unknown>} step
+ * @returns {Handler}
+ */
+function moving(step) {
+  return async (params, call) => {
+    const tabId = read.tabIdOf(params);
+    await existing(tabId);
+    const move = () => step(tabId, params);
+    const { url, title, status } = await travel(tabId, { move, url: undefined, until: "load", timeoutMs: undefined }, call);
+    return { tabId, url, title, status };
+  };
+}
+
+/** @param {number} tabId */
+async function existing(tabId) {
+  try {
+    return await chrome.tabs.get(tabId);
+  } catch (error) {
+    throw failure(error, tabId);
+  }
+}
+
+/** @type {ReadonlyMap<string, Handler>} */
+export const tabCommands = new Map(
+  /** @type {[string, Handler][]} */ ([
+    ["getTabs", getTabs],
+    ["createTab", createTab],
+    ["selectTab", selectTab],
+    ["activateTab", activateTab],
+    ["closeTab", closeTab],
+    ["browser_navigate", navigate],
+    ["goBack", moving((tabId) => chrome.tabs.goBack(tabId))],
+    ["goForward", moving((tabId) => chrome.tabs.goForward(tabId))],
+    [
+      "reloadTab",
+      moving(async (tabId, params) => {
+        const bypassCache = read.optionalBoolean(params, "ignoreCache") ?? false;
+        await chrome.tabs.reload(tabId, { bypassCache });
+      }),
+    ],
+  ]),
+);

@@ -1,0 +1,285 @@
+/**
+ * The debugger of a tab: attached when first used, shared by all commands, let go when idle.
+ *
+ * Owns which tabs we are attached to, their child sessions (frames in other processes, workers), the commands in
+ * flight and which events the hub wants. A tab that is debugged shows a bar to the person: it must not stay for nothing.
+ */
+
+import { FAILED, RpcError, textOf } from "../link/rpc.js";
+import { failure, noTab } from "./failures.js";
+
+/** @typedef {import("../link/rpc.js").Call} Call */
+/** @typedef {Record<string, unknown>} CdpObject */
+/** @typedef {{ reject: (error: Error) => void }} Flight */
+
+/**
+ * @typedef {object} Attachment
+ * @property {Promise<void> | null} attaching
+ * @property {boolean} crashed
+ * @property {number} used when a command last ended or began
+ * @property {Set<Flight>} flights
+ * @property {Map<string, CdpObject>} children the Target.attachedToTarget of each child session
+ * @property {readonly string[]} events names, or "Domain." prefixes; while there are any, the tab is in use
+ * @property {ReturnType<typeof setTimeout> | undefined} timer
+ */
+
+/**
+ * @typedef {object} Outlet
+ * @property {(event: { tabId: number, sessionId?: string, method: string, params: CdpObject }) => void} event
+ * @property {(tabId: number, reason: string) => void} detached
+ * @property {(attached: number[]) => void} changed
+ * @property {(message: string) => void} note
+ */
+
+const PROTOCOL = "1.3";
+const AUTO_ATTACH = { autoAttach: true, waitForDebuggerOnStart: false, flatten: true };
+const DETACHED = "The debugger was detached from the tab";
+const PROBE_MS = 100;
+/** Commands that run a script of the hub's, which cancelling must end. */
+const SCRIPTS = ["Runtime.evaluate", "Runtime.callFunctionOn"];
+/** What still works on a page that crashed. */
+const AFTER_CRASH = ["Page.reload", "Page.navigate"];
+
+export class Debugger {
+  idleMs = 60_000;
+  /** @type {Map<number, Attachment>} */
+  #held = new Map();
+  /** @type {Promise<unknown>} */
+  #tidied = Promise.resolve();
+  #outlet;
+
+  /** @param {Outlet} outlet */
+  constructor(outlet) {
+    this.#outlet = outlet;
+  }
+
+  /** Listen to the browser, and let go of what a worker before this one held; call this while the worker starts. */
+  start() {
+    chrome.debugger.onEvent.addListener((source, method, params) => this.#event(source, method, params));
+    chrome.debugger.onDetach.addListener((source, reason) => {
+      if (source.tabId !== undefined) this.#lost(source.tabId, reason);
+    });
+    this.#tidied = this.#tidy().catch((error) => this.#outlet.note(`Debuggers could not be listed: ${textOf(error)}`));
+  }
+
+  /** The tabs we are attached to. */
+  attached() {
+    return [...this.#held].filter(([, held]) => !held.attaching).map(([tabId]) => tabId);
+  }
+
+  /**
+   * Run one command of the Chrome DevTools Protocol.
+   * @param {number} tabId
+   * @param {string} method
+   * @param {CdpObject} params
+   * @param {string | undefined} sessionId
+   * @param {Call} call
+   * @returns {Promise<object>}
+   */
+  async command(tabId, method, params, sessionId, call) {
+    const held = this.#held.get(tabId) ?? this.#attach(tabId);
+    if (held.attaching) await held.attaching;
+    if (held.crashed && !AFTER_CRASH.includes(method)) throw new RpcError(FAILED, "The tab crashed. Reload it.");
+    // Cancelled while it was attached: nothing has run, and nothing shall.
+    if (call.cancelled) return {};
+    held.used = Date.now();
+    const session = sessionId === undefined ? { tabId } : { tabId, sessionId };
+    const { promise, resolve, reject } = /** @type {PromiseWithResolvers<object>} */ (Promise.withResolvers());
+    const flight = { reject };
+    held.flights.add(flight);
+    if (SCRIPTS.includes(method)) call.onCancel = () => void this.#interrupt(session);
+    chrome.debugger.sendCommand(session, method, params).then(
+      (result) => resolve(result ?? {}),
+      (error) => void refusal(tabId, cdpText(error)).then(reject),
+    );
+    try {
+      return await promise;
+    } finally {
+      held.flights.delete(flight);
+      held.used = Date.now();
+    }
+  }
+
+  /**
+   * Choose the events of a tab that are passed on; an empty list ends it.
+   * @param {number} tabId
+   * @param {readonly string[]} events
+   */
+  async subscribe(tabId, events) {
+    const known = this.#held.get(tabId);
+    if (!known && events.length === 0) return;
+    const held = known ?? this.#attach(tabId);
+    const before = held.events;
+    held.events = events;
+    held.used = Date.now();
+    if (held.attaching) return held.attaching;
+    // Children that are there already were announced before anyone listened.
+    const announced = "Target.attachedToTarget";
+    if (wants(before, announced) || !wants(events, announced)) return;
+    for (const params of held.children.values()) this.#outlet.event({ tabId, method: announced, params });
+  }
+
+  /** The hub is gone: nobody wants events. */
+  unsubscribeAll() {
+    for (const held of this.#held.values()) held.events = [];
+  }
+
+  /** @param {number} tabId */
+  #attach(tabId) {
+    /** @type {Attachment} */
+    const held = {
+      attaching: null,
+      crashed: false,
+      used: Date.now(),
+      flights: new Set(),
+      children: new Map(),
+      events: [],
+      timer: undefined,
+    };
+    this.#held.set(tabId, held);
+    held.attaching = this.#attachTo(tabId).then(
+      () => {
+        held.attaching = null;
+        if (this.#held.get(tabId) !== held) throw noTab(tabId, "It was closed while the debugger attached.");
+        held.used = Date.now();
+        this.#rest(tabId, held, this.idleMs);
+        this.#outlet.changed(this.attached());
+      },
+      (error) => {
+        if (this.#held.get(tabId) === held) this.#held.delete(tabId);
+        throw failure(error, tabId);
+      },
+    );
+    return held;
+  }
+
+  /** @param {number} tabId */
+  async #attachTo(tabId) {
+    await this.#tidied;
+    const tab = await chrome.tabs.get(tabId);
+    if (tab.discarded) throw new RpcError(FAILED, `Tab ${tabId} is unloaded to save memory. Reload it first.`);
+    await chrome.debugger.attach({ tabId }, PROTOCOL);
+    await chrome.debugger.sendCommand({ tabId }, "Inspector.enable");
+    await chrome.debugger.sendCommand({ tabId }, "Target.setAutoAttach", AUTO_ATTACH);
+  }
+
+  /** A debugger outlives the worker that attached it; its child sessions are unknown to us, so it starts anew. */
+  async #tidy() {
+    const targets = await chrome.debugger.getTargets();
+    const left = targets.flatMap(({ attached, tabId }) => (attached && tabId !== undefined ? [tabId] : []));
+    // Refused where the debugger is not ours: DevTools may have the tab open.
+    await Promise.allSettled(left.map((tabId) => chrome.debugger.detach({ tabId })));
+  }
+
+  /**
+   * @param {number} tabId
+   * @param {Attachment} held
+   * @param {number} ms
+   */
+  #rest(tabId, held, ms) {
+    held.timer = setTimeout(() => {
+      const left = held.used + this.idleMs - Date.now();
+      if (left > 0) return this.#rest(tabId, held, left);
+      if (held.flights.size > 0 || held.events.length > 0) return this.#rest(tabId, held, this.idleMs);
+      this.#lost(tabId, "idle");
+      chrome.debugger.detach({ tabId }).catch((error) => this.#outlet.note(`Letting go of tab ${tabId}: ${textOf(error)}`));
+    }, ms);
+  }
+
+  /**
+   * @param {number} tabId
+   * @param {string} reason
+   */
+  #lost(tabId, reason) {
+    const held = this.#held.get(tabId);
+    if (!held) return;
+    this.#held.delete(tabId);
+    clearTimeout(held.timer);
+    void refusal(tabId, `detached: ${reason}`).then((error) => {
+      for (const flight of held.flights) flight.reject(error);
+    });
+    this.#outlet.detached(tabId, reason);
+    this.#outlet.changed(this.attached());
+  }
+
+  /**
+   * @param {chrome.debugger.DebuggerSession} source
+   * @param {string} method
+   * @param {object | undefined} given
+   */
+  #event({ tabId, sessionId }, method, given) {
+    const held = tabId === undefined ? undefined : this.#held.get(tabId);
+    if (!held || tabId === undefined) return;
+    const params = /** @type {CdpObject} */ (given ?? {});
+    const child = String(params["sessionId"]);
+    if (method === "Target.attachedToTarget") {
+      held.children.set(child, params);
+      // Frames within frames: each session attaches only to its own children.
+      chrome.debugger.sendCommand({ tabId, sessionId: child }, "Target.setAutoAttach", AUTO_ATTACH).catch(() => {
+        // A child that is gone again, or that has no children to attach to.
+      });
+    } else if (method === "Target.detachedFromTarget") {
+      held.children.delete(child);
+    } else if (sessionId === undefined && method === "Inspector.targetCrashed") {
+      held.crashed = true;
+      for (const flight of held.flights) flight.reject(new RpcError(FAILED, "The tab crashed. Reload it."));
+    } else if (sessionId === undefined && method === "Inspector.targetReloadedAfterCrash") {
+      held.crashed = false;
+    }
+    if (!wants(held.events, method)) return;
+    this.#outlet.event(sessionId === undefined ? { tabId, method, params } : { tabId, sessionId, method, params });
+  }
+
+  /**
+   * End the script that runs in a session. While a script merely waits for a promise nothing runs, and ending "what
+   * runs" would hit the next script of the page itself: so it is done only if the page does not answer.
+   * @param {chrome.debugger.DebuggerSession} session
+   */
+  async #interrupt(session) {
+    try {
+      const probe = chrome.debugger.sendCommand(session, "Runtime.evaluate", { expression: "0" });
+      const busy = new Promise((resolve) => setTimeout(() => resolve("busy"), PROBE_MS));
+      if ((await Promise.race([probe, busy])) === "busy") await chrome.debugger.sendCommand(session, "Runtime.terminateExecution");
+      await probe;
+    } catch (error) {
+      this.#outlet.note(`A cancelled script could not be ended: ${textOf(error)}`);
+    }
+  }
+}
+
+/**
+ * Why a command failed. A debugger is detached when its tab closes, but also when the tab goes where we may not look.
+ * @param {number} tabId
+ * @param {string} text
+ */
+async function refusal(tabId, text) {
+  if (!/detached|not attached/i.test(text)) return new RpcError(FAILED, text);
+  const gone = await chrome.tabs.get(tabId).then(
+    () => false,
+    () => true,
+  );
+  if (gone) return noTab(tabId, "It was closed.");
+  return new RpcError(FAILED, `${DETACHED}. The tab may have gone to a page that cannot be debugged. (${text})`);
+}
+
+/**
+ * @param {readonly string[]} events
+ * @param {string} method
+ */
+function wants(events, method) {
+  return events.some((wanted) => wanted === method || (wanted.endsWith(".") && method.startsWith(wanted)));
+}
+
+/**
+ * The browser gives a protocol error as JSON text; its message is what is worth telling.
+ * @param {unknown} error
+ */
+function cdpText(error) {
+  const text = textOf(error);
+  try {
+    const { message, data } = JSON.parse(text);
+    return typeof message === "string" ? message + (typeof data === "string" ? `: ${data}` : "") : text;
+  } catch {
+    return text;
+  }
+}

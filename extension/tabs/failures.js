@@ -1,0 +1,26 @@
+/**
+ * What the browser says when it refuses, as the error the hub knows.
+ */
+
+import { FAILED, RpcError, TAB_NOT_FOUND, textOf } from "../link/rpc.js";
+
+/**
+ * The error for a tab that is not there (any more).
+ * @param {number} tabId
+ * @param {string} [why]
+ */
+export function noTab(tabId, why = "It may have been closed.") {
+  return new RpcError(TAB_NOT_FOUND, `No tab with id ${tabId}. ${why}`);
+}
+
+/**
+ * An error of the browser's own, sorted into those the hub tells apart.
+ * @param {unknown} error
+ * @param {number} tabId
+ */
+export function failure(error, tabId) {
+  if (error instanceof RpcError) return error;
+  const text = textOf(error);
+  if (/^No tab with (given )?id/.test(text)) return noTab(tabId);
+  return new RpcError(FAILED, text);
+}

@@ -1,0 +1,177 @@
+/**
+ * Moving a tab to another page and knowing when it is there, or why it never will be.
+ *
+ * Owns the waiting: one wait a tab, fed by the browser's navigation events. A wait begins before the browser is asked,
+ * so events of the page before may still come: until the browser says that our navigation began, nothing counts.
+ */
+
+import { FAILED, INVALID_PARAMS, RpcError } from "../link/rpc.js";
+import { failure, noTab } from "./failures.js";
+
+/** @typedef {import("../link/rpc.js").Call} Call */
+/** @typedef {"load" | "commit" | "none"} WaitUntil */
+/** @typedef {{ tabId: number, url: string, title: string, status: string, ok: boolean, error?: string }} Arrival */
+
+/**
+ * @typedef {object} Wait
+ * @property {"before" | "started" | "committed" | "onward"} stage onward: our page sent the tab on to another
+ * @property {string | undefined} url where the tab is sent; unknown for a step in its history
+ * @property {WaitUntil} until
+ * @property {() => void} done
+ * @property {(error: Error) => void} fail
+ */
+
+/** @type {Map<number, Wait>} */
+const waits = new Map();
+
+/** A little less than the hub's own deadline, so that the answer says what was waited for. */
+const PATIENCE_MS = 25_000;
+const ABORTED = "net::ERR_ABORTED";
+const REDIRECTED = ["server_redirect", "client_redirect"];
+const SCHEMES = ["http:", "https:", "data:"];
+
+/**
+ * The address as the browser will read it, or an error when a tab may not be sent there.
+ * @param {string} url
+ */
+export async function allowedUrl(url) {
+  const parsed = URL.parse(url);
+  if (!parsed) throw new RpcError(INVALID_PARAMS, "url must be a full address such as https://example.com/");
+  const { protocol, href } = parsed;
+  if (SCHEMES.includes(protocol) || href === "about:blank") return href;
+  if (protocol !== "file:") throw new RpcError(INVALID_PARAMS, `url must not have the scheme ${protocol}`);
+  if (await chrome.extension.isAllowedFileSchemeAccess()) return href;
+  throw new RpcError(
+    INVALID_PARAMS,
+    "url must not have the scheme file: unless \"Allow access to file URLs\" is on in the extension's details.",
+  );
+}
+
+/**
+ * Do what moves a tab, and wait until it has moved.
+ * @param {number} tabId
+ * @param {object} how
+ * @param {() => Promise<unknown>} how.move
+ * @param {string | undefined} how.url where it moves to, if that is known
+ * @param {WaitUntil} how.until
+ * @param {number | undefined} how.timeoutMs
+ * @param {Call} call
+ * @returns {Promise<Arrival>}
+ */
+export async function travel(tabId, { move, url, until, timeoutMs = PATIENCE_MS }, call) {
+  if (until === "none") {
+    await move();
+    return arrival(tabId);
+  }
+  waits.get(tabId)?.fail(new RpcError(FAILED, "A newer navigation of the same tab took this one's place."));
+  const { promise, resolve, reject } = /** @type {PromiseWithResolvers<string | void>} */ (Promise.withResolvers());
+  /** @type {Wait} */
+  const wait = { stage: "before", url, until, done: resolve, fail: reject };
+  waits.set(tabId, wait);
+  call.onCancel = () => resolve("cancelled");
+  const impatience = setTimeout(() => {
+    if (wait.stage === "committed" || wait.stage === "onward") resolve(`The page was not loaded within ${timeoutMs} ms.`);
+    else reject(new RpcError(FAILED, `The page did not answer within ${timeoutMs} ms (or asks before it is left).`));
+  }, timeoutMs);
+  move().catch((error) => reject(failure(error, tabId)));
+  try {
+    const problem = await promise;
+    return await arrival(tabId, problem ?? undefined);
+  } finally {
+    clearTimeout(impatience);
+    if (waits.get(tabId) === wait) waits.delete(tabId);
+  }
+}
+
+/**
+ * @param {number} tabId
+ * @param {string} [problem]
+ * @returns {Promise<Arrival>}
+ */
+async function arrival(tabId, problem) {
+  const tab = await chrome.tabs.get(tabId).catch((error) => {
+    throw failure(error, tabId);
+  });
+  return {
+    tabId,
+    url: tab.url || tab.pendingUrl || "",
+    title: tab.title ?? "",
+    status: tab.status ?? "complete",
+    ok: problem === undefined,
+    ...(problem === undefined ? {} : { error: problem }),
+  };
+}
+
+/**
+ * Only the page itself counts, not its frames, nor one the browser merely prepares.
+ * @param {{ tabId: number, frameId: number, documentLifecycle?: string }} details
+ */
+function waitFor(details) {
+  return details.frameId === 0 && details.documentLifecycle !== "prerender" ? waits.get(details.tabId) : undefined;
+}
+
+/**
+ * A load was aborted: ours, unless it is the page before ours, which ours brings to its end.
+ * @param {number} tabId
+ * @param {string} url
+ * @param {Wait} wait
+ */
+async function aborted(tabId, url, wait) {
+  const tab = await chrome.tabs.get(tabId).catch(() => null);
+  // A tab that is gone fails the wait by its removal.
+  if (!tab) return;
+  if (tab.pendingUrl || tab.status === "loading") {
+    if (wait.stage === "started" && url === wait.url && tab.pendingUrl && tab.pendingUrl !== url) {
+      wait.fail(new RpcError(FAILED, `${ABORTED}: the tab went to ${tab.pendingUrl.slice(0, 500)} instead.`));
+    }
+  } else if (wait.stage === "committed") {
+    wait.done();
+  } else {
+    wait.fail(new RpcError(FAILED, `${ABORTED}: the address gave no page (a download, or an empty answer).`));
+  }
+}
+
+/** Listen to the browser; call this while the worker starts. */
+export function watchNavigation() {
+  const { webNavigation, tabs } = chrome;
+  webNavigation.onBeforeNavigate.addListener((details) => {
+    const wait = waitFor(details);
+    if (!wait) return;
+    if (wait.stage === "committed") wait.stage = "onward";
+    else if (wait.url === undefined || wait.url === details.url) wait.stage = "started";
+  });
+  webNavigation.onCommitted.addListener((details) => {
+    const wait = waitFor(details);
+    if (!wait || wait.stage === "before") return;
+    const redirected = details.transitionQualifiers.some((qualifier) => REDIRECTED.includes(qualifier));
+    if (wait.stage === "started" && wait.url !== undefined && wait.url !== details.url && !redirected) return;
+    wait.stage = "committed";
+    if (wait.until === "commit") return wait.done();
+    // A page taken from the back/forward cache is complete already, and nothing more is told of it.
+    chrome.tabs.get(details.tabId).then(
+      (tab) => tab.status === "complete" && wait.done(),
+      () => {
+        // A tab that is gone fails the wait by its removal.
+      },
+    );
+  });
+  webNavigation.onCompleted.addListener((details) => {
+    const wait = waitFor(details);
+    if (wait?.stage === "committed") wait.done();
+  });
+  webNavigation.onErrorOccurred.addListener((details) => {
+    const wait = waitFor(details);
+    if (!wait || wait.stage === "before") return;
+    if (details.error === ABORTED) void aborted(details.tabId, details.url, wait);
+    else wait.fail(new RpcError(FAILED, `${details.error} at ${details.url.slice(0, 500)}`));
+  });
+  webNavigation.onReferenceFragmentUpdated.addListener((details) => {
+    const wait = waitFor(details);
+    if (wait?.url === undefined || wait.url === details.url) wait?.done();
+  });
+  webNavigation.onHistoryStateUpdated.addListener((details) => {
+    const wait = waitFor(details);
+    if (wait?.url === undefined) wait?.done();
+  });
+  tabs.onRemoved.addListener((tabId) => waits.get(tabId)?.fail(noTab(tabId, "It was closed while it loaded.")));
+}

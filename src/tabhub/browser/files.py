@@ -1,0 +1,74 @@
+"""Where tools may write files: below one folder, never over something that is there unless told so.
+
+Owns the check of a path an agent gives and the writing itself. It knows nothing of what is written.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from tabhub.errors import CommandFailed, InvalidArguments
+
+_LONGEST = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """The folder, and whether the person allowed paths outside it."""
+
+    root: Path
+    anywhere: bool = False
+
+    def place(self, given: str, suffixes: tuple[str, ...]) -> Path:
+        """The file an agent means, or an error that says why it may not be written."""
+        if not given or len(given) > _LONGEST or any(ord(letter) < 32 for letter in given):
+            raise InvalidArguments("filePath must be a plain path of at most 1000 characters.")
+        path = Path(given)
+        if path.suffix.lower() not in suffixes:
+            raise InvalidArguments(f"filePath must end in {' or '.join(suffixes)} for this format, not {given!r}.")
+        if not self.anywhere and (path.is_absolute() or given.startswith("~")):
+            raise InvalidArguments(
+                f"filePath {given!r} is outside the folder for files.",
+                hint="Give a relative path such as shots/page.png.",
+            )
+        if ".." in path.parts:
+            raise InvalidArguments(f"filePath {given!r} must not contain `..`.")
+        root = self.root.resolve()
+        place = (root / path).parent.resolve() / path.name
+        if not self.anywhere and not place.is_relative_to(root):
+            raise InvalidArguments(f"filePath {given!r} leads out of the folder for files through a link.")
+        return place
+
+    def write(self, place: Path, data: bytes, *, overwrite: bool) -> None:
+        """Write the whole file or nothing of it."""
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            if not overwrite and os.path.lexists(place):
+                raise FileExistsError
+            handle, name = tempfile.mkstemp(dir=place.parent, prefix=".tabhub-")
+            draft = Path(name)
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    file.write(data)
+                if overwrite:
+                    draft.replace(place)
+                    return
+                # A link fails where a rename would silently replace a file made in the meantime.
+                os.link(draft, place)
+                draft.unlink()
+            except OSError:
+                draft.unlink(missing_ok=True)
+                raise
+        except FileExistsError:
+            raise CommandFailed(
+                f"{place} exists already, and was left as it is.",
+                hint="Choose another filePath, or pass overwrite: true.",
+            ) from None
+        except OSError as error:
+            raise CommandFailed(
+                f"{place} could not be written: {error.strerror}.",
+                hint="Without filePath the result comes back directly.",
+            ) from None

@@ -1,0 +1,122 @@
+// The page as a person reads it: visible text, plain or as Markdown.
+({ selector, markdown, maxLength }) => {
+  const LINE = "\u0001";
+  const PARAGRAPH = "\u0002";
+  const SKIP = new Set(["script", "style", "noscript", "template", "head", "svg", "canvas", "video", "audio", "object"]);
+  const BLOCK = /^(block|flex|grid|table|list-item|flow-root|table-row|table-caption)/;
+  const found = selector ? find(selector) : { element: document.body || document.documentElement };
+  if (found.missing) return { missing: found.missing };
+
+  const settle = (text) =>
+    text
+      .replace(/[ \t]*[\u0001\u0002][ \u0001\u0002]*/g, (gap) => (gap.includes(PARAGRAPH) ? "\n\n" : "\n"))
+      .replace(/\n{3,}/g, "\n\n")
+      .replace(/^\n+|\s+$/g, "");
+  const paragraph = (text) => PARAGRAPH + text + PARAGRAPH;
+  const flat = (text) => settle(text).replace(/\s*\n\s*/g, " ").trim();
+  const link = (address) => (/^(https?|mailto|tel):/.test(address) && address.length < 2000 ? address.replace(/[()\s]/g, encodeURIComponent) : "");
+
+  const children = (node, state) => {
+    let text = "";
+    const inside = node.localName === "slot" && node.assignedNodes().length ? node.assignedNodes() : (node.shadowRoot || node).childNodes;
+    for (const child of inside) text += render(child, state);
+    return text;
+  };
+  const list = (node, state) => {
+    let number = Number(node.getAttribute("start")) || 1;
+    let text = "";
+    for (const child of node.children) {
+      if (child.localName !== "li") {
+        text += render(child, state);
+        continue;
+      }
+      const body = settle(render(child, { ...state, item: true }));
+      if (!body) continue;
+      const mark = node.localName === "ol" ? `${number}. ` : "- ";
+      number += 1;
+      text += LINE + mark + body.replace(/\n{2,}/g, "\n").replace(/\n/g, `\n${" ".repeat(mark.length)}`);
+    }
+    return state.item ? LINE + text + LINE : paragraph(text);
+  };
+  const table = (node, state) => {
+    const rows = [...node.rows].map((row) => [...row.cells].map((cell) => flat(children(cell, { ...state, item: true })).replace(/\|/g, "\\|")));
+    const width = Math.max(0, ...rows.map((row) => row.length));
+    // A table of one column or with tables inside is layout, not data.
+    if (width < 2 || node.querySelector("table")) return paragraph(children(node, state));
+    const lines = rows.filter((row) => row.some(Boolean)).map((row) => `| ${[...row, ...Array(width - row.length).fill("")].join(" | ")} |`);
+    lines.splice(1, 0, `|${" --- |".repeat(width)}`);
+    return paragraph(lines.join("\n"));
+  };
+  const fence = (node) => {
+    const body = node.innerText.replace(/\n$/, "");
+    const marks = body.includes("```") ? "~~~~" : "```";
+    const named = /language-([\w+-]+)/.exec(`${node.className} ${node.firstElementChild?.className || ""}`);
+    return paragraph(`${marks}${named ? named[1] : ""}\n${body}\n${marks}`);
+  };
+  const marked = (node, state, around) => {
+    const text = children(node, state);
+    const inner = flat(text);
+    return inner ? `${/^\s/.test(text) ? " " : ""}${around}${inner}${around}${/\s$/.test(text) ? " " : ""}` : "";
+  };
+  const anchor = (node, state) => {
+    const text = children(node, state);
+    const inner = flat(text);
+    const address = link(node.href || "");
+    if (!inner || !address) return text;
+    const start = inner.match(/^#+ /)?.[0] || "";
+    return `${text.startsWith(PARAGRAPH) ? PARAGRAPH : ""}${start}[${inner.slice(start.length)}](${address})${text.endsWith(PARAGRAPH) ? PARAGRAPH : ""}`;
+  };
+  const shapes = {
+    ul: list,
+    ol: list,
+    menu: list,
+    table,
+    pre: fence,
+    a: anchor,
+    strong: (node, state) => marked(node, state, "**"),
+    b: (node, state) => marked(node, state, "**"),
+    em: (node, state) => marked(node, state, "*"),
+    i: (node, state) => marked(node, state, "*"),
+    code: (node, state) => marked(node, state, "`"),
+    blockquote: (node, state) => paragraph(settle(children(node, state)).replace(/^/gm, "> ")),
+    hr: () => paragraph("---"),
+    img: (node) => (node.alt ? `![${node.alt.replace(/[[\]\n]/g, " ")}](${link(node.src)})` : ""),
+  };
+  for (let level = 1; level <= 6; level += 1) {
+    shapes[`h${level}`] = (node, state) => {
+      const title = flat(children(node, state));
+      return title ? paragraph(`${"#".repeat(level)} ${title}`) : "";
+    };
+  }
+  const render = (node, state) => {
+    if (node.nodeType === Node.TEXT_NODE) {
+      if (state.hidden) return "";
+      const data = node.data.replace(/[\u0001\u0002]/g, "");
+      return state.pre ? data : data.replace(/[\s\u00a0]+/g, " ");
+    }
+    if (node.nodeType !== Node.ELEMENT_NODE || SKIP.has(node.localName)) return "";
+    if (node.localName === "br") return state.hidden ? "" : LINE;
+    const style = getComputedStyle(node);
+    if (style.display === "none" || node.localName === "textarea" || node.localName === "select") return "";
+    const now = { ...state, hidden: style.visibility !== "visible", pre: style.whiteSpace.startsWith("pre") };
+    if (node.localName === "iframe" || node.localName === "frame") {
+      const inner = node.contentDocument?.body;
+      return inner ? paragraph(render(inner, now)) : "";
+    }
+    const shape = markdown && !now.hidden ? shapes[node.localName] : undefined;
+    if (shape) return shape(node, now);
+    const text = children(node, now);
+    if (node.localName === "td" || node.localName === "th") return `${text} \u00a0`.replace("\u00a0", "\t");
+    if (node.localName === "p" || /^h[1-6]$/.test(node.localName)) return paragraph(text);
+    return BLOCK.test(style.display) ? LINE + text + LINE : text;
+  };
+
+  const whole = settle(render(found.element, { hidden: false, pre: false, item: false })).toWellFormed();
+  return {
+    content: whole.slice(0, maxLength).toWellFormed(),
+    length: whole.length,
+    url: location.href.slice(0, 8192),
+    title: document.title.slice(0, 1000).toWellFormed(),
+    ready: document.readyState,
+  };
+}

@@ -1,0 +1,119 @@
+"""The small interface every built-in tool is written against: one tab, its commands, and CDP.
+
+Owns how a tool's wish becomes a command on a link, and how a failure there is put into words. A tool never sees the
+browser's own tab ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+from tabhub.browser import pagecode
+from tabhub.browser.watch import Watch
+from tabhub.errors import CommandFailed, InvalidArguments, TabNotFound
+from tabhub.hub.tabs import Tab
+from tabhub.links.browsers import Browsers, TabFailed, TabRef
+
+_SCHEMES = ("http", "https", "data", "file")
+_LEFT = ("Inspected target navigated or closed", "Execution context was destroyed", "Cannot find context")
+
+
+class Page:
+    """One tab, for the time of one call."""
+
+    def __init__(self, browsers: Browsers, watch: Watch, ref: TabRef, leaving: Callable[[], None] | None) -> None:
+        self.link = ref.link
+        self.tab = ref.tab
+        self._browsers = browsers
+        self._watch = watch
+        self._leaving = leaving
+
+    @property
+    def tab_id(self) -> int:
+        """The hub's id of the tab."""
+        return self.tab.tab_id
+
+    async def command(self, name: str, params: dict[str, Any] | None = None, *, raw: bool = False) -> Any:
+        """Send one command of the link to this tab, and give its result."""
+        if self._leaving is not None:
+            self._leaving()
+            self._leaving = None
+        try:
+            return await self.link.request(name, {"tabId": self.tab.chrome_id, **(params or {})}, raw=raw)
+        except TabNotFound as error:
+            # It was there when the command left, so how far the command came is open.
+            self._browsers.forget(self.link, self.tab.chrome_id)
+            there = self._browsers.missing(self.tab_id)
+            raise TabFailed(f"Tab {self.tab_id} is gone: {error.message}", hint=there.hint) from None
+        except CommandFailed as error:
+            if any(text in error.message for text in _LEFT):
+                raise TabFailed(
+                    f"Tab {self.tab_id} went to another page while the command ran.",
+                    hint="Look at the tab (browser_get_tab_info) before repeating it.",
+                ) from None
+            raise
+
+    async def cdp(
+        self, method: str, params: dict[str, Any] | None = None, session_id: str | None = None, *, raw: bool = False
+    ) -> Any:
+        """Send one CDP command to this tab, and give its result."""
+        self._watch.ready(self.link, self.tab.chrome_id, self.tab_id)
+        command: dict[str, Any] = {"method": method}
+        if params:
+            command["params"] = params
+        if session_id is not None:
+            command["sessionId"] = session_id
+        return await self.command("forwardCDPCommand", command, raw=raw)
+
+    async def run(self, name: str, argument: dict[str, Any], library: str = "") -> Any:
+        """Run one of our own page functions, and give the object it returns."""
+        answer = await self.cdp(
+            "Runtime.evaluate",
+            {"expression": pagecode.call(name, argument, library), "returnByValue": True, "awaitPromise": True},
+        )
+        value = answer.get("result", {}).get("value") if isinstance(answer, dict) else None
+        if not isinstance(value, dict) or "exceptionDetails" in answer:
+            details = answer.get("exceptionDetails", {}) if isinstance(answer, dict) else {}
+            said = details.get("exception", {}).get("description") or details.get("text") or "no value came back"
+            raise CommandFailed(
+                f"The page in tab {self.tab_id} could not be read: {str(said)[:300]}",
+                hint="The page may have changed what scripts rely on; browser_screenshot_tab still works.",
+            )
+        return value
+
+    def absent(self, selector: str, missing: dict[str, Any]) -> CommandFailed:
+        """The error for a selector that finds nothing, with what comes nearest."""
+        if missing.get("why") == "invalid":
+            return CommandFailed(f"The selector {selector!r} is not valid CSS: {missing.get('message')}")
+        nearest = [str(name) for name in missing.get("nearest") or []]
+        return CommandFailed(
+            f"No element matches {selector!r} in tab {self.tab_id} ({str(missing.get('url', ''))[:200]}).",
+            hint=f"Nearest there: {', '.join(nearest)}."
+            if nearest
+            else "Nothing on the page has a similar id or class.",
+            data={"nearest": nearest},
+        )
+
+
+async def open_tab(browsers: Browsers, *, browser_id: str | None = None, active: bool = False) -> Tab:
+    """Open an empty tab, in the background unless asked otherwise."""
+    link = browsers.link(browser_id) if browser_id is not None else browsers.default_link()
+    return browsers.described(link, await link.request("createTab", {"active": active}), "created")
+
+
+def checked_url(url: str) -> str:
+    """An address a tab may be sent to, or an error that says why not."""
+    try:
+        scheme = urlsplit(url).scheme.lower()
+    except ValueError as error:
+        raise InvalidArguments(f"url {url[:200]!r} is not an address: {error}.") from None
+    if scheme in _SCHEMES or url == "about:blank":
+        return url
+    if not scheme or "." in scheme or (scheme == "localhost"):
+        raise InvalidArguments(f"url {url[:200]!r} is not a full address.", hint=f"Did you mean https://{url[:200]} ?")
+    raise InvalidArguments(
+        f"url must not have the scheme {scheme[:40]}:.",
+        hint="http, https, data and about:blank can be opened, file where the browser allows it.",
+    )

@@ -1,0 +1,204 @@
+"""The tab tools: list, open, close, navigate, describe. Lists and descriptions come from the hub's picture of tabs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tabhub.browser.spec import TAB, Call, hints, tool
+from tabhub.browser.tab import Page, checked_url, open_tab
+from tabhub.errors import CommandFailed, NotConnected
+from tabhub.hub.tools import ToolResult
+from tabhub.links.browsers import TabFailed
+
+_URL = {"type": "string", "minLength": 1, "maxLength": 100_000, "description": "A full address: https://…"}
+_ARRIVAL = {
+    "tabId": {"type": "integer"},
+    "url": {"type": "string", "description": "Where the tab is now, after redirects."},
+    "title": {"type": "string"},
+    "status": {"type": "string", "description": "loading or complete"},
+    "ok": {"type": "boolean", "description": "Whether the page was reached as asked."},
+    "httpStatus": {"type": "integer", "description": "The HTTP status, when known."},
+    "note": {"type": "string"},
+}
+_HTTP_STATUS = "performance.getEntriesByType('navigation')[0]?.responseStatus ?? 0"
+
+
+@tool(
+    "browser_list_tabs",
+    "List tabs",
+    "Lists the open tabs of all connected browsers: tabId, title, url, which one is active.",
+    gives={"tabs": {"type": "array", "items": TAB}},
+    always=("tabs",),
+    annotations=hints(read_only=True, open_world=False),
+    on_tab=False,
+)
+async def list_tabs(call: Call) -> ToolResult:
+    """The tabs as the hub knows them; no round trip."""
+    if not call.box.browsers.links():
+        call.box.browsers.default_link()
+    tabs = sorted(call.box.browsers.book, key=lambda tab: (tab.browser_id, tab.window_id, tab.index, tab.tab_id))
+    return ToolResult.data({"tabs": [tab.facts() for tab in tabs]})
+
+
+@tool(
+    "browser_get_tab_info",
+    "Describe a tab",
+    "Describes one tab: address, title, loading state, window, and whether the debugger is attached.",
+    gives={
+        **TAB["properties"],
+        "origin": {"type": ["string", "null"]},
+        "index": {"type": "integer"},
+        "debuggerAttached": {"type": "boolean"},
+        "dialog": {"type": "object", "description": "A dialog that blocks the page."},
+    },
+    always=("tabId", "title", "url", "status", "debuggerAttached"),
+    annotations=hints(read_only=True, open_world=False),
+)
+async def get_tab_info(call: Call) -> ToolResult:
+    """One tab as the hub knows it; no round trip."""
+    tab = await call.tab()
+    ref = call.box.browsers.tab(tab.tab_id)
+    facts = {
+        **ref.tab.facts(),
+        "origin": ref.tab.origin,
+        "index": ref.tab.index,
+        "debuggerAttached": call.box.browsers.debugged(ref.link, ref.tab.chrome_id),
+    }
+    if dialog := call.box.watch.dialog(ref.link, ref.tab.chrome_id):
+        facts["dialog"] = {"type": dialog.kind, "message": dialog.message}
+    return ToolResult.data(facts)
+
+
+@tool(
+    "browser_open_tab",
+    "Open a tab",
+    "Opens a new tab, in the background unless `active`, and waits until the page has loaded.",
+    takes={
+        "url": _URL,
+        "browserId": {"type": "string", "description": "Which browser; without it, the one used last."},
+        "active": {"type": "boolean", "description": "Bring the tab to the front (default false)."},
+    },
+    required=("url",),
+    gives=_ARRIVAL,
+    always=("tabId", "url", "ok"),
+    annotations=hints(),
+    on_tab=False,
+)
+async def open_new_tab(call: Call) -> ToolResult:
+    """An empty tab first, then the address: so that what goes wrong on the way can be told."""
+    url, box = checked_url(call.args["url"]), call.box
+    browser_id = call.args.get("browserId")
+    if browser_id is not None:
+        box.browsers.link(browser_id)
+    elif not box.browsers.links():
+        box.browsers.default_link()
+    call.ctx.sent()
+    tab = await open_tab(box.browsers, browser_id=browser_id, active=call.args.get("active", False))
+    call.ctx.touch(tab.tab_id, None)
+    if url == "about:blank":
+        return ToolResult.data({"tabId": tab.tab_id, "url": url, "title": "", "status": "complete", "ok": True})
+    page = Page(box.browsers, box.watch, box.browsers.tab(tab.tab_id), None)
+    try:
+        return ToolResult.data(await _go(call, page, url, "load"))
+    except TabFailed:
+        raise
+    except CommandFailed as error:
+        raise CommandFailed(
+            error.message, hint=f"Tab {tab.tab_id} stays open. {error.hint or ''}".strip(), data={"tabId": tab.tab_id}
+        ) from None
+
+
+@tool(
+    "browser_navigate_tab",
+    "Go to an address",
+    "Sends a tab to an address and waits until it has loaded (`load`), has begun to show it (`commit`), or not at all.",
+    takes={
+        "url": _URL,
+        "waitUntil": {"enum": ["load", "commit", "none"], "description": "What to wait for (default load)."},
+    },
+    required=("url",),
+    gives=_ARRIVAL,
+    always=("tabId", "url", "ok"),
+    annotations=hints(again=True),
+)
+async def navigate_tab(call: Call) -> ToolResult:
+    """Go there and tell where it led."""
+    url = checked_url(call.args["url"])
+    return ToolResult.data(await _go(call, await call.page(), url, call.args.get("waitUntil", "load")))
+
+
+@tool(
+    "browser_close_tab",
+    "Close a tab",
+    "Closes the tab. What was typed into its page is lost.",
+    gives={"tabId": {"type": "integer"}, "closed": {"type": "boolean"}},
+    always=("tabId", "closed"),
+    annotations=hints(destructive=True, again=True),
+)
+async def close_tab(call: Call) -> ToolResult:
+    """Close exactly the tab that is named."""
+    page = await call.page()
+    await page.command("closeTab")
+    call.box.browsers.forget(page.link, page.tab.chrome_id)
+    return ToolResult.data({"tabId": page.tab_id, "closed": True})
+
+
+async def _go(call: Call, page: Page, url: str, wait_until: str) -> dict[str, Any]:
+    try:
+        answer = await page.command("browser_navigate", {"url": url, "waitUntil": wait_until})
+    except TabFailed:
+        raise
+    except CommandFailed as error:
+        shown = url if len(url) <= 200 else f"{url[:200]}…"
+        raise CommandFailed(
+            f"Tab {page.tab_id} could not be sent to {shown}: {error.message}", hint=_advice(error.message)
+        ) from None
+    if not isinstance(answer, dict) or not isinstance(answer.get("url"), str):
+        raise CommandFailed("invalid response: the browser did not say where the tab is.")
+    facts: dict[str, Any] = {
+        "tabId": page.tab_id,
+        "url": answer["url"],
+        "title": str(answer.get("title") or ""),
+        "status": str(answer.get("status") or "complete"),
+        "ok": answer.get("ok") is not False,
+    }
+    if answer.get("error"):
+        facts["note"] = str(answer["error"])[:500]
+    status = answer.get("httpStatus")
+    if type(status) is not int and wait_until == "load" and facts["ok"]:
+        status = await _http_status(call, page)
+    if type(status) is int and status > 0:
+        facts["httpStatus"] = status
+        facts["ok"] = facts["ok"] and status < 400
+    now = call.box.browsers.book.get(page.tab_id)
+    call.ctx.touch(page.tab_id, now.origin if now else None)
+    return facts
+
+
+async def _http_status(call: Call, page: Page) -> int | None:
+    """Asked only of a tab that is debugged already: the debugger is not attached for this."""
+    if not call.box.browsers.debugged(page.link, page.tab.chrome_id):
+        return None
+    try:
+        answer = await page.cdp("Runtime.evaluate", {"expression": _HTTP_STATUS, "returnByValue": True})
+    except (CommandFailed, NotConnected):
+        # The page was reached; that its status cannot be read (it moved on, a dialog opened) is no failure of the call.
+        return None
+    value = answer.get("result", {}).get("value") if isinstance(answer, dict) else None
+    return value if type(value) is int else None
+
+
+_ADVICE = (
+    ("ERR_NAME_NOT_RESOLVED", "No such host; check the spelling."),
+    ("ERR_CONNECTION_REFUSED", "Nothing listens there; is the server running?"),
+    ("ERR_CERT", "The site's certificate is not accepted; a person can decide that in the browser."),
+    ("ERR_INTERNET_DISCONNECTED", "This computer is offline."),
+    ("ERR_ABORTED", "The load was stopped: a download, a page without content, or another navigation."),
+)
+
+
+def _advice(message: str) -> str | None:
+    return next((advice for text, advice in _ADVICE if text in message), None)
+
+
+TOOLS = (list_tabs, open_new_tab, close_tab, navigate_tab, get_tab_info)

@@ -1,0 +1,81 @@
+"""The `tabhub` command.
+
+Owns the list of commands and how a failure ends the process. A command's module is imported when that command is
+used and not before: `tabhub tool call` has to start in a few milliseconds.
+
+Exit codes: 0 it worked, 1 it failed, 2 wrong usage or the hub is not running, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from tabhub.cli.command import Group, LazyCommand, run_command
+from tabhub.cli.terminal import CliError, show_error
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+TABHUB = Group(
+    summary="One local hub that lets AI agents use the tabs of your real browser.",
+    commands={
+        "start": LazyCommand("Start the hub", "tabhub.cli.start"),
+        "stop": LazyCommand("Stop the hub", "tabhub.cli.stop"),
+        "status": LazyCommand("Show whether the hub runs and what is connected to it", "tabhub.cli.status"),
+        "logs": LazyCommand("Show the hub's log", "tabhub.cli.logs"),
+        "doctor": LazyCommand(
+            "Check every part of the road from agent to tab, and say what to mend", "tabhub.cli.doctor"
+        ),
+        "setup": LazyCommand("Connect an MCP client: Claude Code, Cursor, VS Code and others", "tabhub.cli.setup"),
+        "tool": LazyCommand("List tools, show their schemas, call them", "tabhub.cli.tool"),
+        "audit": LazyCommand("Show which tools were called, by whom, and how it went", "tabhub.cli.audit"),
+        "config": LazyCommand("Show and change settings; rotate the secret", "tabhub.cli.config"),
+        "extension": LazyCommand("Find the browser extension and load it", "tabhub.cli.extension"),
+    },
+    examples=(
+        ("tabhub start --background", "start the hub and keep the terminal"),
+        ("tabhub setup claude-code --write", "connect Claude Code to it"),
+        ("tabhub tool call browser_list_tabs", "call a tool from the shell"),
+        ("tabhub doctor", "find out what is wrong"),
+    ),
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # what pages say may not fit the terminal's encoding
+            stream.reconfigure(errors="backslashreplace")
+    if words[:1] in (["-V"], ["--version"]):
+        from tabhub import __version__
+
+        print(f"tabhub {__version__}")
+        return 0
+    if words[:1] == ["help"]:
+        words = [*words[1:], "--help"]
+    try:
+        code = run_command(TABHUB, "tabhub", words)
+        sys.stdout.flush()
+        return code
+    except CliError as error:
+        show_error(error.message, error.hint, error.detail)
+        return error.exit_code
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # The reader (`| head`) has gone; keep the interpreter from complaining about it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except OSError as error:
+        where = f": {error.filename}" if error.filename else ""
+        show_error(f"{error.strerror or error}{where}.", "Run `tabhub doctor` to check this machine's set-up.")
+        return 1
+    except Exception as error:
+        errors = sys.modules.get("tabhub.errors")  # not imported: then it cannot have raised
+        if errors is None or not isinstance(error, errors.TabhubError):
+            raise
+        show_error(error.message, error.hint)
+        return 1

@@ -1,0 +1,151 @@
+"""Commands and groups of commands: choosing one, its help, and usage errors that name the nearest right word.
+
+Owns the shape of the command line; it knows nothing of what the commands do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+
+from tabhub.cli.terminal import nearest, paint, show_error
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import NoReturn
+
+Examples = tuple[tuple[str, str], ...]
+
+
+class Command:
+    """One command: how to read its arguments and how to run it."""
+
+    def __init__(
+        self,
+        summary: str,
+        run: Callable[[argparse.Namespace], int],
+        *,
+        arguments: Callable[[argparse.ArgumentParser], None] | None = None,
+        details: str = "",
+        examples: Examples = (),
+    ) -> None:
+        self.summary = summary
+        self.run = run
+        self.arguments = arguments
+        self.details = details
+        self.examples = examples
+
+
+class LazyCommand:
+    """A command or group whose module is imported when it is used; the module calls it COMMAND."""
+
+    def __init__(self, summary: str, module: str) -> None:
+        self.summary = summary
+        self.module = module
+
+    def load(self) -> Command | Group:
+        """Import it."""
+        command = importlib.import_module(self.module).COMMAND
+        assert isinstance(command, Command | Group)  # noqa: S101 - a slip of ours, not input
+        return command
+
+
+class Group:
+    """Commands under one name."""
+
+    def __init__(
+        self, summary: str, commands: Mapping[str, Command | Group | LazyCommand], *, examples: Examples = ()
+    ) -> None:
+        self.summary = summary
+        self.commands = commands
+        self.examples = examples
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse, with errors in our form and a guess at what was meant."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong, what was probably meant and how it is written, and exit with 2."""
+        hint = None
+        if message.startswith("unrecognized arguments: "):
+            word = message.removeprefix("unrecognized arguments: ").split(" ")[0]
+            message = f"unexpected argument '{word}'"
+            near = nearest(word.split("=")[0], list(self._option_string_actions)) if word.startswith("-") else None
+            hint = f"did you mean '{near}'?" if near else None
+        show_error(message, hint)
+        usage = self.format_usage().strip()
+        print(f"\n{usage}\n\nFor more information, try '{self.prog} --help'.", file=sys.stderr)
+        sys.exit(2)
+
+    def format_usage(self) -> str:
+        """The usage line."""
+        return super().format_usage().replace("usage:", "Usage:", 1)
+
+    def format_help(self) -> str:
+        """The help page."""
+        text = super().format_help().replace("usage:", "Usage:", 1)
+        return text.replace("\npositional arguments:", "\nArguments:").replace("\noptions:", "\nOptions:")
+
+
+def run_command(command: Command | Group | LazyCommand, name: str, words: Sequence[str]) -> int:
+    """Run a command with the words that follow its name."""
+    if isinstance(command, LazyCommand):
+        command = command.load()
+    if isinstance(command, Command):
+        parser = Parser(
+            prog=name,
+            description=f"{command.summary}.\n\n{command.details}".strip(),
+            epilog=_examples(command.examples),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        if command.arguments is not None:
+            command.arguments(parser)
+        try:
+            arguments = parser.parse_args(words)
+        except SystemExit as done:  # argparse leaves that way after --help and after errors
+            return done.code if isinstance(done.code, int) else 2
+        return command.run(arguments)
+    if not words:
+        print(_group_help(command, name))
+        return 2
+    word, rest = words[0], words[1:]
+    if word in ("-h", "--help"):
+        print(_group_help(command, name))
+        return 0
+    if word in command.commands:
+        return run_command(command.commands[word], f"{name} {word}", rest)
+    what = "option" if word.startswith("-") else "command"
+    near = nearest(word, list(command.commands)) if what == "command" else None
+    show_error(
+        f"unknown {what} '{word}'",
+        f"did you mean '{name} {near}'?" if near else None if what == "option" else _known(command),
+    )
+    print(f"\nUsage: {name} COMMAND [OPTIONS]\n\nFor more information, try '{name} --help'.", file=sys.stderr)
+    return 2
+
+
+def _known(group: Group) -> str:
+    return f"the commands are {', '.join(group.commands)}"
+
+
+def _examples(examples: Examples) -> str | None:
+    if not examples:
+        return None
+    room = max(len(call) for call, _ in examples)
+    return "Examples:\n" + "\n".join(f"  {call.ljust(room)}  {what}".rstrip() for call, what in examples)
+
+
+def _group_help(group: Group, name: str) -> str:
+    room = max(len(word) for word in group.commands)
+    parts = [group.summary, "", f"Usage: {name} COMMAND [OPTIONS]", "", "Commands:"]
+    parts += [f"  {paint(word, 'bold')}{' ' * (room - len(word))}  {c.summary}" for word, c in group.commands.items()]
+    parts += ["", "Options:", "  -h, --help     Show this help; `COMMAND --help` for a command's own"]
+    if name == "tabhub":
+        parts.append("  -V, --version  Show the version")
+    shown = _examples(group.examples)
+    if shown:
+        parts += ["", shown]
+    return "\n".join(parts)

@@ -1,0 +1,203 @@
+"""`tabhub config`: show and change settings, rotate the secret.
+
+Owns the command's words. Keys and their meaning are `tabhub.config`'s, the file is `tabhub.store.config`'s.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+from tabhub.cli.client import Hub, find_hub, request
+from tabhub.cli.command import Command, Group
+from tabhub.cli.terminal import CliError, paint, show_warning
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from tabhub.store.home import Home
+
+
+def _home() -> Home:
+    from tabhub.store.home import Home
+
+    return Home.find()
+
+
+def show(args: Namespace) -> int:
+    """Print the settings in force."""
+    from tabhub.config import Config
+    from tabhub.store import config, secret
+
+    home = _home()
+    values: dict[str, Any] = config.show(home, os.environ)
+    known = secret.read(home) if args.show_secret else find_hub().secret
+    if known and not args.show_secret:
+        known = mask(known)
+    for problem in config.load(home).problems:
+        show_warning(problem)
+    if args.json:
+        print(json.dumps({**values, "secret": known, "home": str(home.root)}, indent=2, ensure_ascii=False))
+        return 0
+    defaults = _flat(Config().values())
+    for key, value in _flat(values).items():
+        changed = key not in defaults or defaults[key] != value
+        text = f"{key} = {json.dumps(value, ensure_ascii=False)}"
+        print(paint(text, "bold") + "  (changed)" if changed else text)
+    print(f"secret = "{known}"" if known else "secret = (made at the first start)")
+    print(paint(f"\nFile: {home.config}", "dim"))
+    return 0
+
+
+def mask(secret: str) -> str:
+    """The secret, told apart from others but not told."""
+    return f"{secret[:4]}…{secret[-4:]}" if len(secret) >= 16 else "…"
+
+
+def _flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in values.items():
+        if isinstance(value, dict) and value:
+            flat.update(_flat(value, f"{prefix}{key}."))
+        elif not isinstance(value, dict):
+            flat[prefix + key] = value
+    return flat
+
+
+def set_value(args: Namespace) -> int:
+    """Set one setting."""
+    from tabhub.config import convert
+    from tabhub.errors import SetupError
+    from tabhub.store import config
+
+    key, value = args.key, args.value
+    if value is None:
+        key, equals, value = key.partition("=")
+        if not equals:
+            raise CliError(f"No value for '{key}'.", f"Write: tabhub config set {key} VALUE", exit_code=2)
+    hub = find_hub()
+    try:
+        convert(key, value)
+    except SetupError as error:
+        raise CliError(error.message, error.hint, exit_code=2) from None
+    config.set_value(_home(), key, value)
+    print(f"{key} = {value}")
+    _tell(hub, restart=key in ("port", "launch", "headless", "browser"))
+    return 0
+
+
+def reset(args: Namespace) -> int:
+    """Go back to the default of one setting, or of all."""
+    from tabhub.store import config
+
+    home = _home()
+    hub = find_hub()
+    existed = home.config.exists()
+    config.reset(home, args.key)
+    if args.key:
+        print(f"{args.key} is back to its default.")
+    else:
+        print("All settings are back to their defaults." + (f" The old file: {home.config}.bak" if existed else ""))
+    _tell(hub, restart=False)
+    return 0
+
+
+def show_path(_args: Namespace) -> int:
+    """Print the path of the config file."""
+    print(_home().config)
+    return 0
+
+
+def rotate_secret(args: Namespace) -> int:
+    """Make a new secret and lock out whoever holds the old one."""
+    from tabhub.store import secret
+
+    hub = find_hub()  # before: the running hub still wants the old one
+    new = secret.rotate(_home())
+    print(f"The secret is new: {new if args.show_secret else mask(new)}")
+    _tell(hub, restart=False)
+    print("Connect the MCP clients anew: tabhub setup CLIENT --write (those that use --stdio need nothing).")
+    return 0
+
+
+def _tell(hub: Hub, *, restart: bool) -> None:
+    """Have the running hub read its files anew, and say whether it did."""
+    if hub.pid is None or hub.secret is None:
+        return
+    if restart:
+        print("The running hub takes it over at its next start: tabhub stop && tabhub start --background")
+        return
+    try:
+        answer = request(hub, "POST", "/reload", body=b"{}", timeout=10.0)
+    except CliError as error:
+        show_warning(f"The running hub could not be told: {error.message} It takes the change over at its next start.")
+        return
+    if answer.status == 200:
+        said = answer.json()
+        problem = said.get("error") if isinstance(said, dict) else None
+        if problem:
+            show_warning(f"The running hub keeps its last good settings: {problem}")
+        else:
+            print("The running hub has taken it over.")
+    elif answer.status == 429:
+        wait = answer.headers.get("retry-after", "60")
+        show_warning(f"The running hub was told too often; tell it again in {wait} s, or restart it.")
+    else:
+        show_warning(f"The running hub answered {answer.status}: restart it to take the change over.")
+
+
+def _show_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print as JSON")
+    parser.add_argument("--show-secret", action="store_true", help="do not mask the secret")
+
+
+def _set_arguments(parser: ArgumentParser) -> None:
+    from tabhub.config import Config
+
+    parser.add_argument("key", metavar="KEY", help="the setting, with dots: limits.call_timeout")
+    parser.add_argument("value", metavar="VALUE", nargs="?", help="its value (KEY=VALUE works too)")
+    known = Config.known_keys()
+    room = max(len(key) for key in known if not key.startswith("limits."))
+    listed = [f"  {key.ljust(room)}  {doc}" for key, doc in known.items()]
+    parser.epilog = "Settings:\n" + "\n".join(listed) + f"\n\n{parser.epilog or ''}"
+
+
+def _reset_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("key", metavar="KEY", nargs="?", help="only this setting")
+
+
+def _rotate_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--show-secret", action="store_true", help="print the new secret in full")
+
+
+COMMAND = Group(
+    "Show and change settings; rotate the secret.",
+    {
+        "show": Command(
+            "Show the settings in force",
+            show,
+            arguments=_show_arguments,
+            examples=(("tabhub config show --json --show-secret | jq -r .secret", "the secret, for a script"),),
+        ),
+        "set": Command(
+            "Change a setting",
+            set_value,
+            arguments=_set_arguments,
+            examples=(
+                ("tabhub config set limits.call_timeout 60", ""),
+                ("tabhub config set permissions.browser.tools.browser_execute_script off", ""),
+            ),
+        ),
+        "reset": Command("Go back to the default of one setting, or of all", reset, arguments=_reset_arguments),
+        "path": Command("Print the path of the config file", show_path),
+        "rotate-secret": Command(
+            "Make a new secret; the old one stops working at once", rotate_secret, arguments=_rotate_arguments
+        ),
+    },
+    examples=(
+        ("tabhub config show", "what is set"),
+        ("tabhub config set port 9600", "change it"),
+        ("tabhub config rotate-secret", "lock out whoever had the old secret"),
+    ),
+)

@@ -1,0 +1,103 @@
+"""`tabhub logs`: the last lines of the hub's log, and those to come.
+
+Owns reading the end of a file and following it through rotation.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from tabhub.cli.background import log_path
+from tabhub.cli.client import home
+from tabhub.cli.command import Command
+from tabhub.cli.terminal import CliError, safe
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+_BLOCK = 65536
+_POLL = 0.2
+
+
+def logs(args: Namespace) -> int:
+    """Print the end of the log."""
+    path = log_path(home())
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        raise CliError(
+            f"There is no log yet: {path}", "The hub writes one when it runs: tabhub start --background", exit_code=2
+        ) from None
+    with file:
+        _print(_tail(file, args.lines))
+    if args.follow:
+        _follow(path)
+    return 0
+
+
+def _tail(file: BinaryIO, lines: int) -> bytes:
+    """The last lines of a file, read from its end."""
+    position = file.seek(0, os.SEEK_END)
+    data = b""
+    while position > 0 and data.count(b"\n") <= lines:
+        step = min(_BLOCK, position)
+        position -= step
+        file.seek(position)
+        data = file.read(step) + data
+    return b"".join(data.splitlines(keepends=True)[-lines:]) if lines else b""
+
+
+def _follow(path: Path) -> None:
+    """Print what is added, until interrupted; a rotated or emptied file is read from its start."""
+    file = path.open("rb")
+    file.seek(0, os.SEEK_END)
+    try:
+        while True:
+            data = file.read(_BLOCK)
+            if data:
+                _print(data)
+                continue
+            try:
+                now = path.stat()
+            except FileNotFoundError:
+                now = None  # between the two steps of a rotation
+            if now is not None and now.st_ino != os.fstat(file.fileno()).st_ino:
+                file.close()
+                file = path.open("rb")
+                continue
+            if now is not None and now.st_size < file.tell():
+                file.seek(0)
+                continue
+            time.sleep(_POLL)
+    finally:
+        file.close()
+
+
+def _print(data: bytes) -> None:
+    sys.stdout.write(safe(data.decode("utf-8", "replace")))
+    sys.stdout.flush()
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("-f", "--follow", action="store_true", help="go on showing what is added, until Ctrl+C")
+    parser.add_argument("-n", "--lines", metavar="N", type=_count, default=50, help="how many lines (default: 50)")
+
+
+def _count(text: str) -> int:
+    from argparse import ArgumentTypeError
+
+    if not (text.isascii() and text.isdigit()):
+        raise ArgumentTypeError(f"'{text}' is not a number of lines")
+    return int(text)
+
+
+COMMAND = Command(
+    "Show the hub's log",
+    logs,
+    arguments=_arguments,
+    examples=(("tabhub logs -f", "follow it"), ("tabhub logs -n 200", "the last 200 lines")),
+)

@@ -1,0 +1,178 @@
+"""`tabhub start`: the hub in the foreground or in the background, or the stdio bridge to it.
+
+Owns the command's options and what it prints. Serving is `tabhub.server.run`'s, spawning `tabhub.cli.background`'s.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from tabhub.cli.client import find_hub
+from tabhub.cli.command import Command
+from tabhub.cli.terminal import CliError, paint
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+
+def _port(text: str) -> int:
+    from argparse import ArgumentTypeError
+
+    if not (text.isascii() and text.isdigit() and int(text) < 65536):
+        raise ArgumentTypeError(f"'{text}' is not a port: a number from 1 to 65535, or 0 for any free one")
+    return int(text)
+
+
+def start(args: Namespace) -> int:
+    """Start the hub, or relay to it."""
+    if args.stdio:
+        if args.background:
+            raise CliError(
+                "--stdio and --background exclude each other.", "--stdio starts a hub if none runs.", exit_code=2
+            )
+        from tabhub.cli.stdio import run_bridge
+
+        return run_bridge(_words(args), gateway=args.gateway)
+    if args.gateway:
+        raise CliError(
+            "--gateway belongs to --stdio.", "Over HTTP the gateway is always there: /mcp/gateway", exit_code=2
+        )
+    if args.background:
+        from tabhub.cli.background import start_in_background
+
+        _refuse_taken_port(args)
+        hub, facts = start_in_background(_words(args))
+        _greet(
+            {
+                "url": f"http://{hub.address}",
+                "port": hub.port,
+                "home": hub.home,
+                "connected": facts.get("extensionConnected"),
+            },
+            args,
+            background=True,
+        )
+        return 0
+    return _serve(args)
+
+
+def _serve(args: Namespace) -> int:
+    from tabhub.cli.background import refuse_second
+
+    if not args.background_child:  # there, the parent has looked
+        refuse_second()
+        _refuse_taken_port(args)
+    from tabhub.server.run import StartOptions, serve
+
+    return serve(
+        StartOptions(
+            port=args.port,
+            launch=args.launch,
+            headless=args.headless,
+            home=find_hub().home,
+            background_child=args.background_child,
+            on_ready=None if args.background_child else lambda facts: _greet(facts, args, background=False),
+        )
+    )
+
+
+def _words(args: Namespace) -> list[str]:
+    """The options that concern the hub, for the process that will be it."""
+    words = []
+    if args.port is not None:
+        words += ["--port", str(args.port)]
+    if args.launch is not None:
+        words.append("--launch" if args.launch else "--no-launch")
+    if args.headless:
+        words.append("--headless")
+    return words
+
+
+def _refuse_taken_port(args: Namespace) -> None:
+    """Name who holds the port, before a hub is started only to fail."""
+    from tabhub.cli.port import holder, taken
+    from tabhub.store.config import load
+    from tabhub.store.home import Home
+
+    port = args.port if args.port is not None else load(Home.find(), os.environ).port
+    if port and taken(port):
+        raise CliError(
+            f"Port {port} is taken: {holder(port).words()} listens on it.",
+            f"End that process, or use another port: tabhub start --port {port + 1 if port < 65535 else 9515}",
+        )
+
+
+def _greet(facts: dict[str, Any], args: Namespace, *, background: bool) -> None:
+    """Tell the person where the hub is and what to do next."""
+    from tabhub import __version__
+
+    home = str(facts.get("home") or find_hub().home)
+    print(f"{paint(f'Tabhub {__version__}', 'bold')} is running on {paint(str(facts.get('url')), 'cyan')}\n")
+    if args.show_config:
+        from tabhub.cli.setup import show_all
+
+        show_all(show_secret=args.show_secret)
+    else:
+        print("Connect an agent:")
+        for client in ("claude-code", "claude-desktop", "cursor", "vscode", "windsurf", "opencode", "codex"):
+            print(f"  tabhub setup {client}")
+        print("  tabhub tool list           (from the shell, without MCP)\n")
+        print("Each prints what to add to the client's settings; with --write it is added for you.\n")
+    browser = facts.get("browser")
+    if browser:
+        name = browser.get("name", "a browser of its own") if isinstance(browser, dict) else browser
+        print(f"Browser: {name}, started by the hub.")
+    elif not facts.get("connected") and not args.launch:
+        print("Connect your browser (Chrome, Chromium, Edge or Brave), once:")
+        print("  1. Open chrome://extensions and switch on Developer mode.")
+        print(f"  2. Load unpacked: {home}/extension")
+        print("Or let the hub start a browser of its own: tabhub start --launch")
+    print(f"\nLogs: {home}/logs/hub.log (tabhub logs -f)")
+    print("Stop: tabhub stop" if background else "Stop: Ctrl+C")
+    sys.stdout.flush()
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    from argparse import SUPPRESS, BooleanOptionalAction
+
+    parser.add_argument(
+        "--port", metavar="N", type=_port, help="port to listen on (default: TABHUB_PORT, PORT, the setting, 9515)"
+    )
+    parser.add_argument(
+        "--background", action="store_true", help="return as soon as the hub answers, and leave it running"
+    )
+    parser.add_argument(
+        "--launch",
+        action=BooleanOptionalAction,
+        default=None,
+        help="start a browser of the hub's own, with the extension loaded; --no-launch waits for yours",
+    )
+    parser.add_argument("--headless", action="store_true", default=None, help="that browser without a window")
+    parser.add_argument(
+        "--stdio", action="store_true", help="speak MCP on stdin and stdout, relayed to the hub; start one if none runs"
+    )
+    parser.add_argument(
+        "--gateway", action="store_true", help="with --stdio: offer the two gateway tools instead of all"
+    )
+    parser.add_argument("--show-config", action="store_true", help="print the settings for every MCP client")
+    parser.add_argument("--show-secret", action="store_true", help="with --show-config: do not mask the secret")
+    parser.add_argument("--background-child", action="store_true", help=SUPPRESS)
+
+
+COMMAND = Command(
+    "Start the hub",
+    start,
+    arguments=_arguments,
+    details=(
+        "The hub listens on this machine only. Everything it keeps is in ~/.tabhub, or where TABHUB_HOME says.\n"
+        "Without --launch it waits for the extension in your own browser."
+    ),
+    examples=(
+        ("tabhub start", "in this terminal, until Ctrl+C"),
+        ("tabhub start --background --launch", "in the background, with a browser of its own"),
+        ("tabhub start --port 9600", "on another port"),
+        ("tabhub start --stdio", "as an MCP client starts it"),
+    ),
+)

@@ -1,0 +1,111 @@
+"""`tabhub status`: whether the hub runs and what is connected to it.
+
+Owns how the hub's account of itself is shown; what is true is for the hub to say.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from tabhub.cli.background import describe
+from tabhub.cli.client import HubDownError, find_hub, request
+from tabhub.cli.command import Command
+from tabhub.cli.refusal import checked
+from tabhub.cli.terminal import CliError, count, paint, safe
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+
+def status(args: Namespace) -> int:
+    """Print what the hub says of itself."""
+    hub = find_hub()
+    try:
+        facts = checked(hub, request(hub, "GET", "/health", timeout=5.0))
+    except HubDownError as down:
+        if args.json:
+            print(json.dumps({"status": "down", "address": hub.address, "home": hub.home}, indent=2))
+            return down.exit_code
+        raise
+    if not isinstance(facts, dict):
+        raise CliError("The hub's account of itself is not in the expected form.", "Are CLI and hub of one version?")
+    if args.json:
+        print(json.dumps(facts, indent=2, ensure_ascii=False))
+        return 0
+    if "version" not in facts:
+        raise CliError(
+            f"A hub answers on {hub.address}, but tells us nothing: it does not know our secret.",
+            "It may be the hub of another home (TABHUB_HOME). `tabhub doctor` tells more.",
+        )
+    for name, text in rows(facts):
+        print(f"{paint(name.ljust(10), 'bold')} {safe(text)}")
+    print(f"{paint('home'.ljust(10), 'bold')} {hub.home}")
+    print(f"{paint('address'.ljust(10), 'bold')} {describe(hub, facts)}")
+    return 0
+
+
+def rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    """The lines of the status, each a name and what to say."""
+    shown = [("hub", "running" if facts.get("status") == "ok" else str(facts.get("status")))]
+    shown += [("problem", str(problem)) for problem in facts.get("problems") or []]
+    shown += [("browser", browser_words(browser)) for browser in browsers(facts)] or [("browser", NO_BROWSER)]
+    if isinstance(facts.get("toolCount"), int):
+        shown.append(("tools", str(facts["toolCount"])))
+    if isinstance(facts.get("mcpClients"), int):
+        running = facts.get("callsInFlight", 0)
+        shown.append(("agents", f"{count(facts['mcpClients'], 'MCP client')}, {count(running, 'call')} running"))
+    audit = facts.get("auditSummary")
+    if isinstance(audit, dict):
+        shown.append(("calls", f"{audit.get('totalInvocations', 0)} so far, {audit.get('failureCount', 0)} failed"))
+    failed = facts.get("failedPlugins")
+    if isinstance(failed, list) and failed:
+        shown.append(("plugins", f"{count(len(failed), 'plugin')} failed to load: see `tabhub logs`"))
+    return shown
+
+
+NO_BROWSER = "none connected. Load the extension (tabhub extension open), or start one: tabhub start --launch"
+
+
+def browsers(facts: dict[str, Any]) -> list[dict[str, Any]]:
+    """The browsers the hub knows, also those it has lost lately."""
+    legs = facts.get("legs")
+    listed = legs.get("browsers") if isinstance(legs, dict) else None
+    return [browser for browser in listed if isinstance(browser, dict)] if isinstance(listed, list) else []
+
+
+def browser_words(browser: dict[str, Any]) -> str:
+    """One browser in words: which, its tabs, its extension, its debugger; or since when and why it is gone."""
+    name = str(browser.get("browserName") or browser.get("browserId") or "a browser")
+    if browser.get("browserVersion"):
+        name += f" {browser['browserVersion']}"
+    if browser.get("managed"):
+        name += " (started by the hub)"
+    if not browser.get("connected"):
+        return f"{name}: connection lost ({browser.get('reason') or 'no reason given'})"
+    parts = [count(browser["tabs"], "tab")] if isinstance(browser.get("tabs"), int) else []
+    if browser.get("extensionVersion"):
+        parts.append(f"extension {browser['extensionVersion']}")
+    attached = attached_tabs(browser)
+    parts.append(f"debugger on {count(len(attached), 'tab')}" if attached else "debugger idle")
+    return f"{name}: {', '.join(parts)}"
+
+
+def attached_tabs(browser: dict[str, Any]) -> list[Any]:
+    """The tabs the debugger is attached to."""
+    debugger = browser.get("debugger")
+    attached = debugger.get("attachedTabs") if isinstance(debugger, dict) else None
+    return attached if isinstance(attached, list) else []
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print all the hub says as JSON")
+
+
+COMMAND = Command(
+    "Show whether the hub runs and what is connected to it",
+    status,
+    arguments=_arguments,
+    details="The exit code is 0 when the hub runs and 2 when it does not.",
+    examples=(("tabhub status", ""), ("tabhub status --json | jq .extensionConnected", "for a script")),
+)

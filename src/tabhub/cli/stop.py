@@ -1,0 +1,109 @@
+"""`tabhub stop`: end the hub of this home.
+
+Owns the care that no other process is ever hit: a process id is believed only if a hub stands behind it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tabhub.cli.background import health
+from tabhub.cli.client import Hub, HubDownError, alive, find_hub
+from tabhub.cli.command import Command
+from tabhub.cli.terminal import CliError
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+_POLL = 0.02
+
+
+def stop(args: Namespace) -> int:
+    """Ask the hub to end, and wait until it has."""
+    hub = find_hub()
+    if hub.pid is None:
+        if health(hub) is not None:
+            raise CliError(
+                f"A hub answers on {hub.address}, but {hub.home}/hub.json does not say which process it is.",
+                "End it where it was started (Ctrl+C).",
+            )
+        raise HubDownError(hub)
+    if not _is_hub(hub):
+        raise CliError(
+            f"{hub.home}/hub.json names process {hub.pid}, which is not a hub; nothing was stopped.",
+            f"The file is left over from a hub that was killed. Remove it: rm {hub.home}/hub.json",
+            exit_code=2,
+        )
+    _signal(hub.pid, signal.SIGTERM)
+    if _gone(hub.pid, args.timeout):
+        print("The hub has stopped.")
+        return 0
+    if not args.force:
+        raise CliError(
+            f"The hub (pid {hub.pid}) has not stopped within {args.timeout:g} s.",
+            "End it hard with: tabhub stop --force",
+        )
+    _signal(hub.pid, signal.SIGKILL)
+    if not _gone(hub.pid, 5.0):
+        raise CliError(
+            f"The hub (pid {hub.pid}) does not end, not even killed.", "It may hang in the kernel: see `ps`."
+        )
+    print("The hub did not stop by itself and was killed.")
+    return 0
+
+
+def _is_hub(hub: Hub) -> bool:
+    """Whether the process is ours: it answers with our secret, or its command line says so."""
+    if health(hub) is not None:
+        return True
+    try:
+        words = Path("/proc", str(hub.pid), "cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return b"start" in words and any(word.rpartition(b"/")[2] == b"tabhub" for word in words)
+
+
+def _signal(pid: int, number: signal.Signals) -> None:
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return  # it has just ended by itself
+    except PermissionError:
+        raise CliError(f"The hub (pid {pid}) runs as another user.", "Stop it as that user.") from None
+
+
+def _gone(pid: int, seconds: float) -> bool:
+    until = time.monotonic() + seconds
+    while _lives(pid):
+        if time.monotonic() > until:
+            return False
+        time.sleep(_POLL)
+    return True
+
+
+def _lives(pid: int) -> bool:
+    """Alive, and not merely waiting for its parent to notice its end."""
+    if not alive(pid):
+        return False
+    try:
+        return Path("/proc", str(pid), "stat").read_text("ascii", "replace").rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return alive(pid)
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--force", action="store_true", help="kill it if it does not stop by itself")
+    parser.add_argument("--timeout", metavar="SECONDS", type=float, default=10.0, help="how long to wait (default: 10)")
+
+
+COMMAND = Command(
+    "Stop the hub",
+    stop,
+    arguments=_arguments,
+    details="Running calls are told; a browser the hub has started ends with it. The exit code is 2 when none runs.",
+    examples=(("tabhub stop", ""),),
+)

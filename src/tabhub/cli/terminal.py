@@ -1,0 +1,108 @@
+"""What a person sees: colour, errors with hints, safe text, times and sizes in words.
+
+Owns presentation only; it knows no command and talks to no hub.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TextIO
+
+_STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
+
+
+class CliError(Exception):
+    """A failure to show as `error:` and `hint:`, and the exit code that goes with it."""
+
+    def __init__(self, message: str, hint: str | None = None, *, exit_code: int = 1, detail: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.exit_code = exit_code
+        self.detail = detail
+
+
+def coloured(stream: TextIO) -> bool:
+    """Whether to use colour: only for a person at a terminal who has not said no."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def paint(text: str, style: str, stream: TextIO | None = None) -> str:
+    """The text in a style, where the stream shows styles."""
+    if not coloured(stream or sys.stdout):
+        return text
+    return f"\x1b[{_STYLES[style]}m{text}\x1b[0m"
+
+
+def show_error(message: str, hint: str | None = None, detail: str | None = None) -> None:
+    """Say on stderr what failed, and what to do."""
+    sys.stdout.flush()
+    print(paint("error:", "red", sys.stderr), safe(message, sys.stderr), file=sys.stderr)
+    if detail:
+        print(safe(detail, sys.stderr), file=sys.stderr)
+    if hint:
+        print(paint("hint:", "cyan", sys.stderr), safe(hint, sys.stderr), file=sys.stderr)
+
+
+def show_warning(message: str) -> None:
+    """Say on stderr what the person should know before going on."""
+    print(paint("warning:", "yellow", sys.stderr), safe(message, sys.stderr), file=sys.stderr)
+
+
+def safe(text: str, stream: TextIO | None = None) -> str:
+    """Text from elsewhere for a terminal: control characters become visible, so that a page cannot drive it."""
+    if not (stream or sys.stdout).isatty():
+        return text
+    return "".join(c if c in "\n\t" or c.isprintable() else f"\\x{ord(c):02x}" for c in text)
+
+
+def line(text: str) -> str:
+    """The first line of a text, blanks collapsed."""
+    return " ".join(text.strip().split("\n", 1)[0].split())
+
+
+def width() -> int | None:
+    """Columns of the terminal, or None when the output goes elsewhere and should not be cut."""
+    if not sys.stdout.isatty():
+        return None
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns
+    except OSError:
+        return 80
+
+
+def cut(text: str, room: int | None) -> str:
+    """The text, shortened to the room there is."""
+    if room is None or len(text) <= room:
+        return text
+    return text[: max(room - 1, 0)] + "…"
+
+
+def duration(seconds: float) -> str:
+    """A time span in words: `3 s`, `5 min`, `2 h 5 min`, `4 d 2 h`."""
+    whole = int(max(seconds, 0))
+    if whole < 60:
+        return f"{whole} s"
+    minutes, hours, days = whole // 60, whole // 3600, whole // 86400
+    if hours == 0:
+        return f"{minutes} min"
+    if days == 0:
+        return f"{hours} h {minutes % 60} min"
+    return f"{days} d {hours % 24} h"
+
+
+def nearest(word: str, known: list[str]) -> str | None:
+    """The known word most like the given one, if any is like it."""
+    import difflib
+
+    found = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
+    return found[0] if found else next((k for k in known if len(word) > 1 and k.startswith(word)), None)
+
+
+def count(number: int, noun: str) -> str:
+    """`1 tab`, `2 tabs`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,99 @@
+"""TOML as text that is edited in place: one table set, everything else left as it is.
+
+Owns finding a table's lines and writing its values. It knows nothing of files or clients.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from typing import Any
+
+_HEADER = re.compile(r"^\s*\[\[?\s*(?P<name>[^\]]+?)\s*\]\]?\s*(?:#.*)?$")
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+
+
+class TomlError(Exception):
+    """The text is not TOML, or cannot be changed without risk to what is there."""
+
+
+def read(text: str) -> dict[str, Any]:
+    """Read a whole text."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise TomlError(str(error)) from None
+
+
+def set_table(text: str, section: str, name: str, values: Mapping[str, Any]) -> str:
+    """The text with the table [section.name] holding these values; TomlError rather than any other change."""
+    before = read(text)
+    held = before.get(section, {})
+    if not isinstance(held, dict):
+        raise TomlError(f"{section} is not a table")
+    newline = "\r\n" if "\r\n" in text else "\n"
+    body = newline.join(f"{_key(key)} = {_value(value)}" for key, value in values.items()) + newline
+    if name not in held:
+        gap = "" if not text.strip() else newline if text.endswith("\n") else newline * 2
+        changed = f"{text}{gap}[{section}.{name}]{newline}{body}"
+    else:
+        changed = _replaced(text, f"{section}.{name}", body, newline)
+    if _try(changed) != {**before, section: {**held, name: dict(values)}}:
+        raise TomlError(f"[{section}.{name}] is written in a way that cannot be changed safely")
+    return changed
+
+
+def _try(text: str) -> dict[str, Any] | None:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return None
+
+
+def _replaced(text: str, table: str, body: str, newline: str) -> str:
+    """Replace the lines of a table and of the tables within it; comments stay."""
+    kept: list[str] = []
+    inside, written = False, False
+    trailing: list[str] = []  # comments and blank lines, which may belong to the next table
+    for row in text.splitlines(keepends=True):
+        header = _HEADER.match(row)
+        if header is not None:
+            name = ".".join(part.strip().strip("\"'") for part in header["name"].split("."))
+            kept += trailing
+            trailing = []
+            inside = name == table or name.startswith(f"{table}.")
+            if inside and not written:
+                kept += [row if row.endswith("\n") else row + newline, body]
+                written = True
+            if inside:
+                continue
+        if not inside:
+            kept.append(row)
+        elif not row.strip() or row.lstrip().startswith("#"):
+            trailing.append(row)
+    return "".join(kept + trailing)
+
+
+def _key(key: str) -> str:
+    return key if _BARE.fullmatch(key) else _string(key)
+
+
+def _string(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return _string(value)
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, list):
+        return f"[{', '.join(_value(item) for item in value)}]"
+    if isinstance(value, dict):
+        inner = ", ".join(f"{_key(key)} = {_value(item)}" for key, item in value.items())
+        return f"{{ {inner} }}" if inner else "{}"
+    raise TomlError(f"a value of the kind {type(value).__name__} cannot be kept")

@@ -1,0 +1,238 @@
+"""`tabhub tool`: list tools, show a schema, call a tool.
+
+Owns how tools and their arguments are written on the command line. It must start fast: no import here that a call
+can do without.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+from tabhub.cli.client import find_hub, request
+from tabhub.cli.command import Command, Group
+from tabhub.cli.refusal import checked, refusal
+from tabhub.cli.terminal import CliError, count, cut, line, nearest, paint, safe, width
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from typing import Any
+
+CALL_TIMEOUT = 450.0  # the longest call plus the time a person may take to confirm it
+
+
+def _session() -> dict[str, str]:
+    return {"Tabhub-Client": "cli", "Tabhub-Session": os.environ.get("TABHUB_SESSION") or "cli"}
+
+
+def _quoted(text: str) -> str:
+    from urllib.parse import quote
+
+    return quote(text, safe="")
+
+
+def _fetch(plugin: str | None = None) -> list[dict[str, Any]]:
+    hub = find_hub()
+    path = f"/tools?plugin={_quoted(plugin)}" if plugin else "/tools"
+    tools = checked(hub, request(hub, "GET", path, headers=_session(), timeout=30.0))
+    if not isinstance(tools, list) or not all(isinstance(t, dict) and isinstance(t.get("name"), str) for t in tools):
+        raise CliError("The hub's list of tools is not in the expected form.", "Are CLI and hub of the same version?")
+    return tools
+
+
+def list_tools(args: Namespace) -> int:
+    """Print the tools, by plugin."""
+    tools = _fetch(args.plugin)
+    if args.json:
+        print(json.dumps(tools, indent=2, ensure_ascii=False))
+        return 0
+    if not tools:
+        if args.plugin:
+            print(f"No tools of a plugin called '{args.plugin}'. `tabhub tool list` shows all there are.")
+        else:
+            print(
+                "No tools. Connect a browser: `tabhub start --launch`, or load the extension: `tabhub extension open`."
+            )
+        return 0
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for tool in tools:
+        groups.setdefault(str(tool.get("plugin") or "other"), []).append(tool)
+    room = min(max(len(t["name"]) for t in tools), 48)
+    for name, members in groups.items():
+        print(paint(f"{safe(name)} ({count(len(members), 'tool')})", "bold"))
+        for tool in members:
+            left = f"  {safe(tool['name']).ljust(room)}  "
+            columns = width()
+            print(left + cut(safe(line(str(tool.get("description") or ""))), columns and columns - len(left)))
+        print()
+    print(paint("A tool's parameters: tabhub tool schema NAME", "dim"))
+    return 0
+
+
+def show_schema(args: Namespace) -> int:
+    """Print one tool's input schema."""
+    tools = {tool["name"]: tool for tool in _fetch()}
+    tool = tools.get(args.name)
+    if tool is None:
+        near = nearest(args.name, list(tools))
+        raise CliError(
+            f"No tool is called '{args.name}'.",
+            f"Did you mean '{near}'?" if near else "`tabhub tool list` shows what there is.",
+        )
+    if sys.stdout.isatty():
+        print(f"{paint(safe(tool['name']), 'bold')}\n{safe(str(tool.get('description') or ''))}\n")
+    print(safe(json.dumps(tool.get("inputSchema", {}), indent=2, ensure_ascii=False)))
+    return 0
+
+
+def call(args: Namespace) -> int:
+    """Call a tool and print what it gives."""
+    hub = find_hub()
+    body = b'{"arguments":' + _arguments(args.arguments, args.tab_id) + b"}"
+    plain = args.name.isascii() and args.name.replace("-", "_").isidentifier()  # then urllib need not be imported
+    path = f"/tools/{args.name if plain else _quoted(args.name)}/call"
+    answer = request(hub, "POST", path, body=body, headers=_session(), timeout=args.timeout)
+    if answer.status not in (200, 422):
+        if args.json and answer.headers.get("content-type", "").startswith("application/json"):
+            print(answer.body.decode("utf-8", "replace"))
+        raise refusal(hub, answer)
+    result = answer.json()
+    if not isinstance(result, dict):
+        raise CliError("The hub's answer is not a tool result.", "Are CLI and hub of the same version?")
+    failed = answer.status != 200 or result.get("isError") is True
+    if args.json:
+        print(json.dumps(result, indent=2, ensure_ascii=False))
+        return 1 if failed else 0
+    if failed:
+        raise refusal(hub, answer)
+    from tabhub.cli.result import show_result
+
+    show_result(result)
+    return 0
+
+
+def _arguments(given: str | None, tab_id: int | None) -> bytes:
+    """The arguments as JSON: given in place, with @file, or with - on standard input."""
+    source = "The text of the arguments"
+    if given is None:
+        raw = b"{}"
+    elif given == "-":
+        source, raw = "What came on standard input", sys.stdin.buffer.read()
+    elif given.startswith("@"):
+        source = given[1:]
+        try:
+            with open(source, "rb") as file:  # noqa: PTH123 - pathlib costs more than the call
+                raw = file.read()
+        except OSError as error:
+            raise CliError(f"Cannot read {source}: {error.strerror}.", exit_code=2) from None
+    else:
+        raw = os.fsencode(given)
+    try:
+        text = raw.decode("utf-8")
+        value = json.loads(text, parse_constant=_no_constant)
+    except UnicodeDecodeError:
+        raise CliError(f"{source} is not UTF-8 text.", exit_code=2) from None
+    except json.JSONDecodeError as error:
+        raise _bad_json(source, error) from None
+    except (ValueError, RecursionError) as error:
+        raise CliError(f"{source} cannot be used: {error}.", exit_code=2) from None
+    if not isinstance(value, dict):
+        raise CliError(
+            f"{source} must be a JSON object, not {_kind(value)}.",
+            """Write for example: tabhub tool call browser_open_tab '{"url": "https://example.com"}'""",
+            exit_code=2,
+        )
+    if tab_id is None:
+        return raw  # as it was written: the hub is the judge of doubled keys and long numbers
+    return json.dumps({**value, "tabId": tab_id}).encode()
+
+
+def _no_constant(name: str) -> object:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def _kind(value: object) -> str:
+    if value is None:
+        return "null"
+    return {list: "an array", str: "a string", bool: "true or false"}.get(type(value), "a number")
+
+
+def _bad_json(source: str, error: json.JSONDecodeError) -> CliError:
+    row = error.doc.split("\n")[error.lineno - 1] if error.doc else ""
+    start = max(error.colno - 61, 0)
+    detail = f"  {row[start : start + 100]}\n  {' ' * (error.colno - 1 - start)}^" if row else None
+    return CliError(
+        f"{source} is not valid JSON: {error.msg} at line {error.lineno}, column {error.colno}.",
+        """Keys and strings need double quotes, and the whole single ones: '{"key": "value"}'""",
+        exit_code=2,
+        detail=detail,
+    )
+
+
+def _list_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--plugin", metavar="NAME", help="only the tools of one plugin, e.g. browser")
+    parser.add_argument("--json", action="store_true", help="print the full definitions as JSON")
+
+
+def _schema_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="the tool's name")
+
+
+def _call_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="the tool's name")
+    parser.add_argument(
+        "arguments",
+        metavar="JSON",
+        nargs="?",
+        help="the arguments as a JSON object; @FILE reads a file, - reads standard input",
+    )
+    parser.add_argument("--tab-id", metavar="N", type=int, help="the tab to use (puts tabId into the arguments)")
+    parser.add_argument(
+        "--timeout", metavar="SECONDS", type=float, default=CALL_TIMEOUT, help="how long to wait for the answer"
+    )
+    parser.add_argument("--json", action="store_true", help="print the whole result as JSON")
+
+
+COMMAND = Group(
+    "List tools, show their schemas, call them.",
+    {
+        "list": Command(
+            "List the tools an agent can use",
+            list_tools,
+            arguments=_list_arguments,
+            examples=(
+                ("tabhub tool list", "all tools, by plugin"),
+                ("tabhub tool list --plugin browser", "the built-in browser tools"),
+                ("tabhub tool list --json | jq -r '.[].name'", "names only"),
+            ),
+        ),
+        "schema": Command(
+            "Show the parameters of a tool as JSON Schema",
+            show_schema,
+            arguments=_schema_arguments,
+            examples=(("tabhub tool schema browser_open_tab", "what browser_open_tab takes"),),
+        ),
+        "call": Command(
+            "Call a tool and print what it gives",
+            call,
+            arguments=_call_arguments,
+            details=(
+                "Text is printed as it is; an image is saved to a temporary file, whose path is printed.\n"
+                "Calls made with the same TABHUB_SESSION share one tab. The exit code is 1 when the call failed."
+            ),
+            examples=(
+                ("tabhub tool call browser_list_tabs", ""),
+                ("""tabhub tool call browser_open_tab '{"url": "https://example.com"}'""", ""),
+                ("tabhub tool call browser_screenshot_tab --tab-id 7", "prints the image's path"),
+                ("tabhub tool call browser_execute_script @script.json", "arguments from a file"),
+            ),
+        ),
+    },
+    examples=(
+        ("tabhub tool list", "what there is"),
+        ("tabhub tool schema browser_open_tab", "what it takes"),
+        ("""tabhub tool call browser_open_tab '{"url": "https://example.com"}'""", "use it"),
+    ),
+)

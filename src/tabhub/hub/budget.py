@@ -1,0 +1,287 @@
+"""The output budget: how many tokens a tool result costs, and how one that costs too much is cut.
+
+Owns the estimate of tokens, the cut, and the text that is kept for reading on. Knows nothing of where that text is
+stored or under which handle: the caller stores `Fitted.full_text` and renders the cut result with the handle it got.
+
+The estimate counts the matches of one pattern whose matches come about as often as the tokens of today's models:
+short runs of letters, up to three digits, pairs of punctuation marks, one CJK character. It errs on the high side.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+from msgspec import Raw
+
+from tabhub.errors import ParseError
+
+IMAGE_TOKENS: Final = 1_600
+"""What an image, a sound or a binary resource counts, whatever its base64 weighs."""
+
+_PIECES = re.compile(
+    rb"(?<=[a-z]{15})[a-z]{1,2}"  # far into a word that long it is an id, not a word
+    rb"|[ ]?[A-Z]?[a-z]{1,5}|[ ]?[A-Z]{1,2}|[0-9]{1,3}"
+    rb"|[ ]?[!-/:-@\[-`{-~]{1,2}|\s{1,16}"
+    rb"|[ ]?(?:[\xd0-\xd3][\x80-\xbf]){1,4}|[ ]?(?:[\xc2-\xdf][\x80-\xbf]){1,2}"
+    rb"|[\xe0-\xef][\x80-\xbf]{2}|\xf0[\x80-\xbf]|[\x80-\xff]|."
+)
+_SLICE = 1_024
+_SLICES = 48
+_NOTE_TOKENS = 220
+_NOTE_KEYS = 12
+_LINE = 400
+_DEPTH = 6
+_MANY_COMMAS = 300_000
+_TOO_MANY_COMMAS = 600_000
+_BLOCKS: Final = msgspec.json.Decoder(list[dict[str, Any]])
+_FIELDS: Final = msgspec.json.Decoder(dict[str, Raw])
+_ITEMS: Final = msgspec.json.Decoder(list[Raw])
+
+
+def estimate_tokens(data: bytes | str) -> int:
+    """About how many tokens a model reads here, rather too many than too few; long data is sampled."""
+    raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
+    size = len(raw)
+    if size <= _SLICE * _SLICES:
+        return _count(raw)
+    step = (size - _SLICE) / (_SLICES - 1)
+    sample = sum(_count(raw[at : at + _SLICE]) for at in (int(step * i) for i in range(_SLICES)))
+    return min(size, int(sample * size / (_SLICE * _SLICES)) + 1)
+
+
+def _count(raw: bytes) -> int:
+    pieces = len(_PIECES.findall(raw))
+    return min(len(raw), pieces + (pieces + 19) // 20)
+
+
+def prefix_within(text: str, max_tokens: int, start: int = 0) -> int:
+    """The position up to which the text from `start` on fits the tokens."""
+    at, left = start, max_tokens
+    while at < len(text) and left > 0:
+        chunk = text[at : at + 4096]
+        cost = estimate_tokens(chunk)
+        if cost > left:
+            end = len(chunk) * left // cost
+            while end and estimate_tokens(chunk[:end]) > left:
+                end = end * 9 // 10
+            return at + end
+        at += len(chunk)
+        left -= cost
+    return at
+
+
+def tidy_end(text: str, start: int, end: int) -> int:
+    """Move the end of a cut back to a line's end if one is near, else behind a comma or a space."""
+    if end >= len(text):
+        return len(text)
+    line = text.rfind("\n", start + (end - start) * 4 // 5, end)
+    if line >= 0:
+        return line + 1
+    near = max(start, end - 200)
+    mark = max(text.rfind(", ", near, end), text.rfind(",", near, end), text.rfind(" ", near, end))
+    return mark + 1 if mark > start else end
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A result cut to its budget, and the whole text to keep for it."""
+
+    head: dict[str, Any]
+    """The cut result; `{handle}` stands in its last block and in its `_meta`."""
+    full_text: str
+    mime: str
+    total_chars: int
+    total_tokens: int
+
+    def render(self, handle: str) -> bytes:
+        """The cut result, encoded, with the handle under which the whole text was stored."""
+        *blocks, note = self.head["content"]
+        told = {**note, "text": note["text"].replace("{handle}", handle)}
+        meta = {**self.head["_meta"]}
+        meta["tabhub/result"] = {**meta["tabhub/result"], "handle": handle}
+        return msgspec.json.encode({**self.head, "content": [*blocks, told], "_meta": meta})
+
+
+def fit(payload: bytes, max_tokens: int, *, keep_structured: bool = False) -> Fitted | None:
+    """Cut an encoded CallToolResult to the budget, or give None when it is within it.
+
+    A cut result carries no structuredContent, since a part of it would not fit the tool's output schema.
+    With `keep_structured` it is neither counted nor touched and only the content is cut: for clients that check it
+    against the schema and do not show it to the model.
+    """
+    if len(payload) <= max_tokens:  # a token is a byte at least
+        return None
+    try:
+        fields = _FIELDS.decode(payload)
+        blocks = _BLOCKS.decode(fields.pop("content", Raw(b"[]")))
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise ParseError(f"The tool's result is not an MCP result: {error}.") from None
+    structured = b"" if keep_structured else bytes(fields.get("structuredContent", b"null")).strip()
+    if structured == b"null":
+        structured = b""
+    texts = [text for text in map(_text_of, blocks) if text is not None]
+    room = max_tokens - IMAGE_TOKENS * (len(blocks) - len(texts))
+    # An agent is shown the text or the structured form of the same answer, so each alone must fit.
+    if _within(texts, room) and estimate_tokens(structured) <= room:
+        return None
+    if not keep_structured:
+        fields.pop("structuredContent", None)
+    full, mime = _whole(blocks, texts, structured)
+    mirrored = mime == "application/json" and (not structured or not texts or texts[0].lstrip()[:1] in ("{", "["))
+    content, shown, lost = _cut(blocks, full if mirrored else None, max_tokens - _NOTE_TOKENS)
+    if structured and not mirrored:
+        shown = 0
+    total_tokens = estimate_tokens(full)
+    content.append({"type": "text", "text": _note(full, mime, shown, total_tokens, lost)})
+    facts = {"handle": "{handle}", "totalChars": len(full), "totalTokens": total_tokens, "mime": mime}
+    head: dict[str, Any] = {"content": content}
+    head.update(
+        (name, raw if name == "structuredContent" else msgspec.json.decode(raw)) for name, raw in fields.items()
+    )
+    meta = head.get("_meta")
+    head["_meta"] = {**(meta if isinstance(meta, dict) else {}), "tabhub/result": facts}
+    return Fitted(head, full, mime, len(full), total_tokens)
+
+
+def _within(texts: list[str], room: int) -> bool:
+    for text in texts:
+        room -= estimate_tokens(text)
+        if room < 0:
+            return False
+    return room >= 0
+
+
+def _text_of(block: dict[str, Any]) -> str | None:
+    """The text a block brings, or None when it is an image, a sound or another binary."""
+    kind = block.get("type")
+    if kind == "text":
+        return str(block.get("text", ""))
+    if kind == "resource":
+        resource = block.get("resource")
+        text = resource.get("text") if isinstance(resource, dict) else None
+        return text if isinstance(text, str) else None
+    if kind in ("image", "audio"):
+        return None
+    return msgspec.json.encode(block).decode()
+
+
+def _with_text(block: dict[str, Any], text: str) -> dict[str, Any]:
+    if block.get("type") == "text":
+        return {**block, "text": text}
+    if block.get("type") == "resource":
+        return {**block, "resource": {**block["resource"], "text": text}}
+    return {"type": "text", "text": text}
+
+
+def _whole(blocks: list[dict[str, Any]], texts: list[str], structured: bytes) -> tuple[str, str]:
+    """The text to keep, and what it is."""
+    source = structured or (texts[0].strip().encode() if len(texts) == 1 else b"")
+    if source[:1] in (b"{", b"["):
+        laid = json_lines(source)
+        if laid is not None:
+            return laid, "application/json"
+    mime = "text/plain"
+    if len(blocks) == 1 and isinstance(blocks[0].get("resource"), dict):
+        mime = str(blocks[0]["resource"].get("mimeType") or mime)
+    return "\n".join(texts), "text/plain" if mime == "application/json" else mime
+
+
+def _cut(blocks: list[dict[str, Any]], data: str | None, room: int) -> tuple[list[dict[str, Any]], int, list[str]]:
+    """The blocks that fit, how many characters of the kept text they show, and what is in neither.
+
+    What is not text is taken first, up to three quarters of the room: it cannot be read later.
+    `data`, when given, takes the place of the text blocks, which say the same.
+    """
+    binary = [index for index, block in enumerate(blocks) if _text_of(block) is None]
+    taken = set(binary[: max(0, room * 3 // 4 // IMAGE_TOKENS)])
+    room -= IMAGE_TOKENS * len(taken)
+    content: list[dict[str, Any]] = []
+    shown, open_end = 0, True
+    if data is not None:
+        shown = tidy_end(data, 0, prefix_within(data, room))
+        if shown:
+            content.append({"type": "text", "text": data[:shown]})
+    for index, block in enumerate(blocks):
+        text = _text_of(block)
+        if text is None:
+            if index in taken:
+                content.append(block)
+        elif data is None and open_end:
+            end = prefix_within(text, room)
+            if end == len(text):
+                content.append(block)
+                room -= estimate_tokens(text)
+                shown += end + 1
+                continue
+            open_end = False
+            end = tidy_end(text, 0, end)
+            shown += end
+            if end:
+                content.append(_with_text(block, text[:end]))
+    left_out = [str(blocks[index].get("type")) for index in binary if index not in taken]
+    return content, shown, left_out
+
+
+def _note(full: str, mime: str, shown: int, total_tokens: int, lost: list[str]) -> str:
+    """What the agent is told about the rest, and how to get at it."""
+    is_json = mime == "application/json"
+    parts = [
+        f"[This result is cut: {min(shown, len(full)):,} of {len(full):,} characters are shown"
+        f" (all of it: about {total_tokens:,} tokens, {mime}).",
+        f'Read on: tabhub_read_result {{"handle": "{{handle}}", "offset": {min(shown, len(full))}}};'
+        ' find words: add "search": "words" or "/pattern/"' + ("; take parts:" if is_json else "."),
+    ]
+    if is_json:
+        path = '"$.items[0:10].name"' if full[:1] == "{" else '"$[0:10].name"'
+        parts.append(f'add "pick": {path}. At the top: {_shape(full)}.')
+    if lost:
+        parts.append(
+            f"Left out and not kept: {len(lost)} block(s) of type {', '.join(sorted(set(lost)))}; ask for fewer."
+        )
+    return " ".join(parts) + "]"
+
+
+def _shape(full: str) -> str:
+    if full.count(",") > _TOO_MANY_COMMAS:
+        return "an array" if full[:1] == "[" else "an object"
+    if full[:1] == "[":
+        return f"an array of {len(_ITEMS.decode(full)):,}"
+    keys = list(_FIELDS.decode(full))
+    named = ", ".join(key if len(key) <= 24 else key[:23] + "…" for key in keys[:_NOTE_KEYS])
+    more = f" and {len(keys) - _NOTE_KEYS} more" if len(keys) > _NOTE_KEYS else ""
+    return f"an object with {named or 'no keys'}{more}"
+
+
+def json_lines(raw: bytes) -> str | None:
+    """Lay JSON out with one item a line, values unchanged; None when it is not JSON.
+
+    Only what is too long for a line is opened, and not deeper than a few levels, so the text grows little: that keeps
+    pages cheap in tokens and lets a search answer with whole items.
+    """
+    commas = raw.count(b",")
+    try:
+        if b"\n" in raw:
+            raw = msgspec.json.format(raw, indent=-1)
+        raw = bytes(msgspec.json.decode(raw, type=Raw))
+        deepest = 0 if commas > _TOO_MANY_COMMAS else 2 if commas > _MANY_COMMAS else _DEPTH
+        return _lay(raw, 0, deepest).decode("utf-8")
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return None
+
+
+def _lay(raw: bytes, depth: int, deepest: int) -> bytes:
+    if len(raw) <= _LINE or depth >= deepest or raw[:1] not in (b"[", b"{"):
+        return raw
+    inner = b"\n" + b" " * (depth + 1)
+    outer = b"\n" + b" " * depth
+    if raw[:1] == b"[":
+        items = [_lay(bytes(item), depth + 1, deepest) for item in _ITEMS.decode(raw)]
+        return b"[" + inner + (b"," + inner).join(items) + outer + b"]"
+    pairs = [
+        msgspec.json.encode(key) + b": " + _lay(bytes(item), depth + 1, deepest)
+        for key, item in _FIELDS.decode(raw).items()
+    ]
+    return b"{" + inner + (b"," + inner).join(pairs) + outer + b"}"

@@ -1,0 +1,189 @@
+"""What a tool is: an immutable definition with a source, its schema compiled and its wire form encoded once.
+
+Owns `Tool`, `Source` and the result a tool gives. Knows nothing of who runs it: a change is a new Tool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+import jsonschema_rs
+import orjson
+
+from tabhub.errors import BadInput, InvalidArguments
+
+SourceKind = Literal["page", "plugin", "browser", "upstream", "hub"]
+EMPTY_SCHEMA: dict[str, Any] = {"type": "object", "properties": {}, "additionalProperties": False}
+_MAX_SCHEMA = 200_000
+_PATTERNS = jsonschema_rs.RegexOptions(size_limit=200_000, dfa_size_limit=200_000)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a tool comes from: its kind, and the plugin, origin or server it belongs to."""
+
+    kind: SourceKind
+    key: str
+
+    def __str__(self) -> str:
+        return self.kind if self.kind == self.key else f"{self.kind}:{self.key}"
+
+
+BROWSER = Source("browser", "browser")
+HUB = Source("hub", "hub")
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """A tool's answer, already encoded as an MCP CallToolResult object (`{"content":[…],…}`)."""
+
+    payload: bytes
+    is_error: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        content: list[dict[str, Any]],
+        *,
+        structured: Any = None,
+        is_error: bool = False,
+        meta: dict[str, Any] | None = None,
+    ) -> ToolResult:
+        """Build a result from content blocks."""
+        body: dict[str, Any] = {"content": content}
+        if structured is not None:
+            body["structuredContent"] = structured
+        if is_error:
+            body["isError"] = True
+        if meta:
+            body["_meta"] = meta
+        return cls(orjson.dumps(body), is_error)
+
+    @classmethod
+    def text(cls, text: str, *, is_error: bool = False) -> ToolResult:
+        """A result of one text."""
+        return cls.of([{"type": "text", "text": text}], is_error=is_error)
+
+    @classmethod
+    def data(cls, value: dict[str, Any]) -> ToolResult:
+        """A structured result, with the same JSON as text for clients that read only text."""
+        return cls.of([{"type": "text", "text": orjson.dumps(value).decode()}], structured=value)
+
+
+class Validator(Protocol):
+    """A compiled schema."""
+
+    def is_valid(self, instance: Any) -> bool:
+        """Whether the instance fits."""
+        ...
+
+    def iter_errors(self, instance: Any) -> Any:
+        """What does not fit."""
+        ...
+
+
+def compile_schema(schema: Mapping[str, Any]) -> Validator:
+    """Compile a JSON Schema with linear-time patterns and without following references out of it."""
+    if len(orjson.dumps(schema)) > _MAX_SCHEMA:
+        raise BadInput(f"The schema is larger than {_MAX_SCHEMA} bytes.")
+    try:
+        return jsonschema_rs.Draft202012Validator(
+            dict(schema), pattern_options=_PATTERNS, retriever=_refuse_reference, validate_formats=False
+        )
+    except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError, TypeError) as error:
+        raise BadInput(f"The schema is not valid JSON Schema: {error}") from None
+
+
+def _refuse_reference(uri: str) -> Any:
+    raise ValueError(f"references out of the schema are not followed: {uri}")
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One tool of the catalogue."""
+
+    name: str
+    source: Source
+    description: str
+    input_schema: Mapping[str, Any] = field(default_factory=lambda: EMPTY_SCHEMA)
+    title: str | None = None
+    output_schema: Mapping[str, Any] | None = None
+    annotations: Mapping[str, Any] = field(default_factory=dict)
+    timeout: float | None = None
+    """Seconds; None takes the limit of the source's kind."""
+    meta: Mapping[str, Any] | None = None
+    validator: Validator = field(init=False, repr=False, compare=False)
+    wire: bytes = field(init=False, repr=False, compare=False)
+    """The encoded entry of tools/list, spliced into answers."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "validator", compile_schema(self.input_schema))
+        object.__setattr__(self, "wire", orjson.dumps(self.listing()))
+
+    def listing(self) -> dict[str, Any]:
+        """The entry of tools/list."""
+        entry: dict[str, Any] = {"name": self.name}
+        if self.title:
+            entry["title"] = self.title
+        entry["description"] = self.description
+        entry["inputSchema"] = dict(self.input_schema)
+        if self.output_schema is not None:
+            entry["outputSchema"] = dict(self.output_schema)
+        if self.annotations:
+            entry["annotations"] = dict(self.annotations)
+        if self.meta:
+            entry["_meta"] = dict(self.meta)
+        return entry
+
+    @property
+    def read_only(self) -> bool:
+        """Whether the tool changes nothing."""
+        return self.annotations.get("readOnlyHint") is True
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether running it twice does what running it once does."""
+        return self.read_only or self.annotations.get("idempotentHint") is True
+
+    def check(self, arguments: Mapping[str, Any]) -> None:
+        """Validate arguments, or raise InvalidArguments naming every field that does not fit."""
+        if self.validator.is_valid(arguments):
+            return
+        problems = []
+        for error in self.validator.iter_errors(arguments):
+            where = "/".join(str(step) for step in error.instance_path) or "arguments"
+            problems.append({"field": where, "problem": error.message})
+            if len(problems) == 10:
+                break
+        listed = "; ".join(f"{p['field']}: {p['problem']}" for p in problems)
+        raise InvalidArguments(
+            f"Invalid arguments for {self.name}: {listed}.",
+            hint="Nothing was sent to the browser. Correct the arguments and call again.",
+            data={"errors": problems},
+        )
+
+
+class CallContext(Protocol):
+    """What a running tool may know and do: who called, and a way to report progress."""
+
+    @property
+    def session(self) -> Any:
+        """The hub.sessions.Session that made the call."""
+        ...
+
+    def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
+        """Report progress; it extends the deadline and reaches the agent if it asked for it."""
+        ...
+
+    def sent(self) -> None:
+        """Note that something has left for the browser: from here on the call is never repeated."""
+        ...
+
+    def touch(self, tab_id: int | None, origin: str | None) -> None:
+        """Note the tab and origin the call works on, for the audit log."""
+        ...
+
+
+Runner = Callable[[CallContext, dict[str, Any]], Awaitable[ToolResult]]

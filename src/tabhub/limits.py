@@ -1,0 +1,111 @@
+"""Every number with a name: sizes, times, rates and counts.
+
+`Limits` is the one place a bound is written. Each field can be set in `config.json` under `limits`;
+`docs/limits.md` prints this table and a test keeps the two equal. Times are in seconds, sizes in bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from tabhub.errors import SetupError
+
+MB = 1024 * 1024
+
+
+def _limit(default: Any, doc: str) -> Any:
+    return field(default=default, metadata={"doc": doc})
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The bounds the hub keeps to."""
+
+    # what may come in
+    max_body: int = _limit(4 * MB, "largest HTTP request body")
+    max_frame: int = _limit(10 * MB, "largest WebSocket message, either way")
+    max_depth: int = _limit(64, "deepest nesting of a JSON value")
+    max_keys: int = _limit(50_000, "most object keys in one JSON message")
+    max_digits: int = _limit(400, "longest number in a JSON message")
+    max_token: int = _limit(512, "longest token looked at")
+    header_timeout: float = _limit(10.0, "time for a client to send its request")
+
+    # calls
+    page_call_timeout: float = _limit(10.0, "deadline of a page tool's call")
+    call_timeout: float = _limit(30.0, "deadline of every other call")
+    call_timeout_max: float = _limit(300.0, "end of a call however much progress it reports")
+    confirm_timeout: float = _limit(120.0, "time a person has to decide on a call that asks")
+    concurrent_per_source: int = _limit(25, "calls one plugin, origin or server runs at once")
+    queue_per_source: int = _limit(100, "calls that may wait for one plugin, origin or server")
+    concurrent_browser: int = _limit(256, "built-in browser tool calls at once")
+    retries: int = _limit(3, "attempts before dispatch, or for read-only and idempotent tools")
+    retry_delay: float = _limit(1.0, "time between such attempts")
+
+    # answers
+    result_tokens: int = _limit(25_000, "estimated tokens of a tool result before the rest becomes a handle")
+    result_ttl: float = _limit(3600.0, "how long a result handle can be read")
+    result_store: int = _limit(256 * MB, "most bytes kept for result handles")
+    result_memory: int = _limit(32 * MB, "most bytes of them kept in memory while the disk cannot be written")
+    read_chars: int = _limit(20_000, "characters tabhub_read_result gives when not told how many")
+    list_page: int = _limit(1000, "tools in one page of tools/list")
+    gateway_page: int = _limit(50, "tools in one page of tabhub_list_tools")
+
+    # rates, per minute
+    admin_rate: int = _limit(10, "requests a minute to each of /reload, /extension/reload and /plugin-settings")
+    session_rate: int = _limit(60, "new MCP sessions a minute")
+    call_rate: int = _limit(0, "tool calls a minute and session (0: no limit)")
+    auth_failure_rate: int = _limit(60, "failed authentications a minute before all are slowed")
+    list_changed_rate: int = _limit(2, "tools/list_changed notifications a second and agent")
+
+    # sessions and streams
+    session_idle: float = _limit(1800.0, "a session without request or open stream ends")
+    sessions: int = _limit(2000, "sessions at once")
+    stream_events: int = _limit(1000, "events kept to resume one stream")
+    stream_bytes: int = _limit(4 * MB, "bytes kept to resume one stream")
+    stream_keepalive: float = _limit(15.0, "time between keep-alive comments on a quiet stream")
+
+    # the browser link
+    ping_interval: float = _limit(15.0, "time between pings on a link")
+    ping_timeout: float = _limit(20.0, "a link that is silent that long after a ping is dead")
+    send_queue: int = _limit(32 * MB, "bytes waiting for a reader before it is cut")
+    link_handshake: float = _limit(10.0, "time for a link to say who it is")
+    debugger_idle: float = _limit(60.0, "the debugger lets go of a tab not used that long")
+    tabs_per_browser: int = _limit(5000, "tabs of one browser the hub keeps in mind")
+
+    # the managed browser
+    browser_start: float = _limit(30.0, "time for a managed browser to start and load the extension")
+    browser_stop: float = _limit(5.0, "time for a managed browser to end by itself before it is killed")
+    browser_restart_min: float = _limit(
+        1.0, "pause before a managed browser that died is started anew, doubled each time"
+    )
+    browser_restart_max: float = _limit(60.0, "longest such pause; a run longer than this makes it short again")
+    browser_log: int = _limit(2 * MB, "size at which the managed browser's log is rotated")
+    tab_text: int = _limit(8192, "longest URL or title of a tab the hub keeps; the rest is cut")
+
+    # records
+    audit_ring: int = _limit(500, "calls /audit can show")
+    audit_bytes: int = _limit(10 * MB, "size at which audit.log is rotated")
+    audit_line: int = _limit(64 * 1024, "longest audit line; arguments that do not fit are left out")
+
+    @classmethod
+    def parse(cls, values: dict[str, Any]) -> Limits:
+        """Read limits as settings; an unknown name or a wrong value is named."""
+        known = {f.name: f for f in fields(cls)}
+        kept: dict[str, Any] = {}
+        for name, value in values.items():
+            spec = known.get(name)
+            if spec is None:
+                raise SetupError(f"limits.{name} is not a limit", hint=f"Known limits: {', '.join(known)}.")
+            kind: type[int] | type[float] = int if isinstance(spec.default, int) else float
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                raise SetupError(f"limits.{name} must be a number, not {value!r}")
+            if kind is int and value != int(value):
+                raise SetupError(f"limits.{name} must be a whole number, not {value!r}")
+            if value < 0:
+                raise SetupError(f"limits.{name} must not be negative")
+            kept[name] = kind(value)
+        return cls(**kept)
+
+
+DEFAULTS = Limits()

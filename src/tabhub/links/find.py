@@ -1,0 +1,157 @@
+"""Which browsers this machine has: Chrome, Chromium, Edge and Brave, where each system keeps them.
+
+Owns the table of places and the meaning of TABHUB_BROWSER. Knows nothing of how a browser is started.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tabhub.errors import SetupError
+
+
+@dataclass(frozen=True, slots=True)
+class FoundBrowser:
+    """A browser that can be started. A branded one no longer takes an extension from its command line."""
+
+    name: str
+    path: Path
+    branded: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """One browser: what it is called on the PATH and where macOS and Windows install it."""
+
+    name: str
+    branded: bool
+    commands: tuple[str, ...]
+    mac: str
+    windows: str
+    fixed: tuple[str, ...] = ()
+
+
+_KINDS = (
+    _Kind(
+        "Chrome",
+        True,
+        ("google-chrome-stable", "google-chrome", "google-chrome-beta", "google-chrome-unstable"),
+        "Google Chrome.app/Contents/MacOS/Google Chrome",
+        "Google/Chrome/Application/chrome.exe",
+        ("/opt/google/chrome/chrome",),
+    ),
+    _Kind(
+        "Chromium",
+        False,
+        ("chromium", "chromium-browser"),
+        "Chromium.app/Contents/MacOS/Chromium",
+        "Chromium/Application/chrome.exe",
+        ("/usr/lib/chromium/chromium", "/snap/bin/chromium"),
+    ),
+    _Kind(
+        "Edge",
+        True,
+        ("microsoft-edge-stable", "microsoft-edge", "microsoft-edge-beta", "microsoft-edge-dev"),
+        "Microsoft Edge.app/Contents/MacOS/Microsoft Edge",
+        "Microsoft/Edge/Application/msedge.exe",
+        ("/opt/microsoft/msedge/msedge",),
+    ),
+    _Kind(
+        "Brave",
+        False,
+        ("brave-browser-stable", "brave-browser", "brave"),
+        "Brave Browser.app/Contents/MacOS/Brave Browser",
+        "BraveSoftware/Brave-Browser/Application/brave.exe",
+        ("/opt/brave.com/brave/brave",),
+    ),
+)
+
+_HOW_TO_INSTALL = {
+    "linux": "Install one, for example with: sudo apt-get install chromium",
+    "darwin": "Install one, for example with: brew install --cask chromium",
+    "win32": "Install one, for example with: winget install Google.Chrome",
+}
+
+
+def find_browsers(env: Mapping[str, str] | None = None, *, platform: str = sys.platform) -> list[FoundBrowser]:
+    """Every supported browser on this machine, the one to start first; SetupError when there is none.
+
+    TABHUB_BROWSER, a path or a name such as `chromium` or `edge`, leaves only that one.
+    """
+    env = os.environ if env is None else env
+    found = _installed(env, platform)
+    wanted = env.get("TABHUB_BROWSER", "").strip()
+    if wanted:
+        return [_chosen(wanted, found, env)]
+    if not found:
+        how = _HOW_TO_INSTALL.get(platform, "Install one of them.")
+        raise SetupError(
+            "No browser was found: looked for Chrome, Chromium, Edge and Brave.",
+            hint=f"{how} A browser in an unusual place is used when TABHUB_BROWSER holds its path.",
+        )
+    return found
+
+
+def _installed(env: Mapping[str, str], platform: str) -> list[FoundBrowser]:
+    found: list[FoundBrowser] = []
+    for kind in _KINDS:
+        path = next((p for p in _places(kind, env, platform) if _runs(p)), None)
+        if path is not None:
+            found.append(FoundBrowser(kind.name, path, kind.branded))
+    # A snap cannot read hidden folders of the home directory, where our extension and profile are: the last resort.
+    return sorted(found, key=_is_snap)
+
+
+def _places(kind: _Kind, env: Mapping[str, str], platform: str) -> list[Path]:
+    if platform == "darwin":
+        roots = [Path("/Applications")]
+        if env.get("HOME"):
+            roots.append(Path(env["HOME"], "Applications"))
+        return [root / kind.mac for root in roots]
+    if platform == "win32":
+        roots = [Path(env[name]) for name in ("PROGRAMFILES", "PROGRAMFILES(X86)", "LOCALAPPDATA") if env.get(name)]
+        return [root / kind.windows for root in roots]
+    on_path = (shutil.which(command, path=env.get("PATH", os.defpath)) for command in kind.commands)
+    return [Path(p) for p in on_path if p] + [Path(p) for p in kind.fixed]
+
+
+def _chosen(wanted: str, found: list[FoundBrowser], env: Mapping[str, str]) -> FoundBrowser:
+    """What TABHUB_BROWSER names: a found browser by name, a path, or a command on the PATH."""
+    for browser in found:
+        if wanted.lower() == browser.name.lower():
+            return browser
+    path = Path(wanted).expanduser()
+    if not _runs(path):
+        command = shutil.which(wanted, path=env.get("PATH", os.defpath))
+        if command is None:
+            names = ", ".join(b.name.lower() for b in found) or "none was found"
+            raise SetupError(
+                f"TABHUB_BROWSER is {wanted!r}, and no browser of that path or name can be started.",
+                hint=f"Give the path of a browser, or one of those on this machine ({names}), or unset it.",
+            )
+        path = Path(command)
+    return _described(path.absolute())
+
+
+def _described(path: Path) -> FoundBrowser:
+    """Guess the kind from the path: Chrome for Testing and unknown builds count as unbranded."""
+    text = path.name.lower()
+    for kind in _KINDS:
+        if text in kind.commands or text == Path(kind.mac).name.lower() or str(path) in kind.fixed:
+            return FoundBrowser(kind.name, path, kind.branded)
+    if text.startswith("msedge"):
+        return FoundBrowser("Edge", path, branded=True)
+    return FoundBrowser("Chromium", path, branded=False)
+
+
+def _is_snap(browser: FoundBrowser) -> bool:
+    return browser.path.is_relative_to("/snap") or Path(os.path.realpath(browser.path)).name == "snap"
+
+
+def _runs(path: Path) -> bool:
+    return path.is_file() and os.access(path, os.X_OK)

@@ -1,0 +1,50 @@
+"""A link: one way to reach one browser. The extension's WebSocket is one; a relay will be another.
+
+Owns the interface the browser tools are written against, and the vocabulary of commands every link speaks.
+"""
+
+from __future__ import annotations
+
+from asyncio import Future
+from typing import Any, Protocol
+
+COMMANDS = frozenset(
+    {
+        "getState",
+        "getTabs",
+        "createTab",
+        "selectTab",
+        "activateTab",
+        "closeTab",
+        "browser_navigate",
+        "goBack",
+        "goForward",
+        "reloadTab",
+        "forwardCDPCommand",
+        "subscribeCDPEvents",
+    }
+)
+"""What may be asked of a browser; everything else is refused on both sides."""
+
+
+class Link(Protocol):
+    """One connected browser."""
+
+    browser_id: str
+    name: str
+
+    def request(self, method: str, params: dict[str, Any]) -> Future[Any]:
+        """Send one command; the future resolves with its `result`.
+
+        It fails with CommandFailed when the browser refused, and with LinkLost when the connection ended first.
+        Cancelling the future tells the browser to stop.
+        """
+        ...
+
+    def notify(self, method: str, params: dict[str, Any]) -> None:
+        """Send one notification."""
+        ...
+
+    def close(self, code: int, reason: str) -> None:
+        """End the link."""
+        ...

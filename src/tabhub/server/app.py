@@ -1,0 +1,125 @@
+"""The ASGI app: every request through the guard to its route.
+
+Owns the table of routes. Nothing behind it listens on anything.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from tabhub.errors import Forbidden, TabhubError
+from tabhub.server.admin import Admin
+from tabhub.server.http import Disconnected, Receive, Scope, Send, respond_error
+from tabhub.server.rest import Rest
+from tabhub.server.ws import refuse
+
+if TYPE_CHECKING:
+    from tabhub.server.hub import Hub
+
+log = logging.getLogger("tabhub.http")
+
+Route = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+class NotFound(TabhubError):
+    """No such address."""
+
+    status = 404
+    category = "not_found"
+
+
+class WrongMethod(TabhubError):
+    """The address exists, the method does not fit."""
+
+    status = 405
+    category = "validation"
+
+
+class App:
+    """The hub as an ASGI application."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+        self._guard = hub.guard
+        self._clock = hub.engine.clock
+        self._meter = hub.engine.meter
+        self._admin = Admin(hub)
+        rest = Rest(hub.engine, hub.catalogue)
+        self._call_tool = rest.call_tool
+        self._any: dict[str, Route] = {"/mcp": hub.mcp, "/mcp/gateway": hub.gateway}
+        """Routes that look at the method themselves."""
+        self._routes: dict[str, dict[str, Route]] = {
+            "/tools": {"GET": rest.list_tools},
+            "/ws-info": {"GET": self._admin.ws_info},
+            "/audit": {"GET": self._admin.audit},
+            "/metrics": {"GET": self._admin.metrics},
+            "/reload": {"POST": self._admin.reload},
+            "/extension/reload": {"POST": self._admin.reload_extension},
+            "/plugin-settings": {"POST": self._admin.plugin_settings},
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection or request."""
+        kind = scope["type"]
+        if kind == "http":
+            await self._http(scope, receive, send)
+        elif kind == "websocket":
+            await self._websocket(scope, receive, send)
+        else:
+            await self._lifespan(receive, send)
+
+    async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path: str = scope["path"]
+        try:
+            authorization, _ = self._guard.place(scope)
+            if path == "/health":
+                if scope["method"] != "GET":
+                    raise WrongMethod("/health takes GET.")
+                await self._admin.health(self._guard.authenticated(authorization), send)
+                return
+            self._guard.require(authorization, self._clock())
+            route = self._any.get(path) or self._route(path, scope["method"])
+            await route(scope, receive, send)
+        except Disconnected:
+            return
+        except TabhubError as error:
+            self._meter.refuse(error.status)
+            await respond_error(send, error)
+
+    def _route(self, path: str, method: str) -> Route:
+        if path.startswith("/tools/") and path.endswith("/call"):
+            methods: dict[str, Route] = {"POST": self._call_tool}
+        else:
+            found = self._routes.get(path)
+            if found is None:
+                raise NotFound("There is nothing at this address.", hint="docs/protocol.md lists the endpoints.")
+            methods = found
+        route = methods.get(method)
+        if route is None:
+            raise WrongMethod(f"This address takes {', '.join(methods)}, not {method[:20]}.")
+        return route
+
+    async def _websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            self._guard.place(scope)
+            if scope["path"] != "/ws":
+                raise NotFound("There is no WebSocket at this address.")
+        except TabhubError as error:
+            self._meter.refuse(error.status)
+            await receive()
+            await refuse(send, error.status if isinstance(error, Forbidden | NotFound) else 400, error.text().encode())
+            return
+        await self._hub.socket(scope, receive, send)
+
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
+        while True:
+            message = await receive()
+            if message["type"] == "lifespan.startup":
+                await self._hub.start()
+                await send({"type": "lifespan.startup.complete"})
+            else:
+                await self._hub.stop()
+                await send({"type": "lifespan.shutdown.complete"})
+                return

@@ -1,0 +1,77 @@
+"""One POST and its answer: plain JSON, or an event stream from the first notification on.
+
+Owns the choice between the two and the watch over a client that leaves. A quick call touches none of the machinery.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from tabhub.server.http import JSON, Header, Receive, Send, respond
+from tabhub.server.streams import HEADERS, EventStream, gone
+
+
+class Exchange:
+    """The answer to one request."""
+
+    def __init__(
+        self,
+        receive: Receive,
+        send: Send,
+        *,
+        new_stream: Callable[[], EventStream],
+        headers: list[Header] | None = None,
+        prime: bool = False,
+    ) -> None:
+        self._receive = receive
+        self._send = send
+        self._new_stream = new_stream
+        self._headers = headers or []
+        self._prime = prime
+        self._writer: asyncio.Future[None] | None = None
+        self._watcher: asyncio.Task[None] | None = None
+        self.stream: EventStream | None = None
+        self.left = False
+        self.on_left: Callable[[], None] | None = None
+
+    def notify(self, data: bytes) -> None:
+        """Send a message before the answer; the first one turns the answer into a stream."""
+        if self.left and (self.stream is None or not self.stream.resumable):
+            return
+        if self.stream is None:
+            self.stream = self._new_stream()
+            self._writer = asyncio.ensure_future(self._write(self.stream))
+        self.stream.append(data)
+
+    async def _write(self, stream: EventStream) -> None:
+        await self._send({"type": "http.response.start", "status": 200, "headers": [*HEADERS, *self._headers]})
+        await stream.deliver(self._send, prime=self._prime)
+
+    def watch(self) -> None:
+        """Begin to notice a client that closes the request."""
+        if self._watcher is None:
+            self._watcher = asyncio.ensure_future(self._watch())
+
+    async def _watch(self) -> None:
+        await gone(self._receive)
+        self.left = True
+        if self._writer is not None:
+            self._writer.cancel()
+        if self.on_left is not None:
+            self.on_left()
+
+    async def finish(self, data: bytes, status: int = 200) -> None:
+        """Send the answer."""
+        try:
+            if self.stream is not None and self._writer is not None:
+                self.stream.append(data)
+                self.stream.finish()
+                await asyncio.wait((self._writer,))
+                if not self._writer.cancelled():
+                    self._writer.result()
+            elif not self.left:
+                await respond(self._send, status, data, [JSON, *self._headers])
+        finally:
+            if self._watcher is not None:
+                self._watcher.cancel()

@@ -1,0 +1,406 @@
+"""The handshake era, 2025-03-26 to 2025-11-25: initialize, sessions, streams that can be resumed.
+
+Owns the MCP session of a client: its version, capabilities, log level, streams and what it has in flight.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+
+from tabhub.errors import (
+    InvalidArguments,
+    InvalidParams,
+    InvalidRequest,
+    MethodNotFound,
+    RateLimited,
+    SessionNotFound,
+    TabhubError,
+    UnknownTool,
+)
+from tabhub.hub.sessions import Session
+from tabhub.server.engine import Answers, Engine, Questions
+from tabhub.server.exchange import Exchange
+from tabhub.server.http import JSON, Header, Receive, Send, respond
+from tabhub.server.notices import Notices
+from tabhub.server.streams import EventStream, serve
+from tabhub.server.surface import Surface, failure_result
+from tabhub.trust.rates import Rate
+from tabhub.wire.jsonrpc import (
+    Id,
+    Message,
+    Notification,
+    Request,
+    Response,
+    encode_failure,
+    encode_notification,
+    encode_request,
+    encode_result,
+)
+from tabhub.wire.mcp import (
+    CAPABILITY_OF,
+    HANDSHAKE_VERSIONS,
+    LOG_LEVELS,
+    MissingCapability,
+    client_name,
+    initialize_payload,
+    negotiate,
+    progress_token,
+)
+
+_STREAMS_KEPT = 16
+_BATCHES = "2025-03-26"
+_TOOL_ERRORS_SINCE = "2025-11-25"
+"""From this revision on arguments that do not fit are a tool error, before it a protocol error."""
+
+
+class McpSession:
+    """One client of the handshake era."""
+
+    def __init__(self, session: Session, version: str, capabilities: dict[str, Any], new_id: Callable[[], str]) -> None:
+        self.session = session
+        self.version = version
+        self.capabilities = capabilities
+        self.log_level = LOG_LEVELS.index("info")
+        self.in_flight: dict[Id, HandshakeCaller] = {}
+        self.asked: dict[Id, asyncio.Future[Response]] = {}
+        self.streams: OrderedDict[str, EventStream] = OrderedDict()
+        self.listed: int | None = None
+        """The version of the catalogue the client last listed."""
+        self.listener: EventStream | None = None
+        self._new_id = new_id
+
+    def new_stream(self, limits: Any) -> EventStream:
+        """A stream that can be resumed; the oldest finished ones are let go."""
+        stream = EventStream(self._new_id(), limits, resumable=True)
+        self.streams[stream.id] = stream
+        for old in list(self.streams.values()):
+            if len(self.streams) <= _STREAMS_KEPT:
+                break
+            if old.done:
+                del self.streams[old.id]
+        return stream
+
+    def answered(self, response: Response) -> None:
+        """The client answered a question of ours; anything else is dropped."""
+        waiting = self.asked.pop(response.id, None)
+        if waiting is not None and not waiting.done():
+            waiting.set_result(response)
+
+    def close(self) -> None:
+        """End its streams and questions."""
+        for stream in self.streams.values():
+            stream.finish()
+        for waiting in self.asked.values():
+            waiting.cancel()
+
+
+class HandshakeCaller:
+    """One call of a handshake client."""
+
+    __slots__ = ("_exchange", "_mcp", "_token", "session", "via")
+
+    def __init__(self, mcp: McpSession, exchange: Exchange, token: str | int | None) -> None:
+        self._mcp = mcp
+        self._exchange = exchange
+        self._token = token
+        self.session = mcp.session
+        self.via = "mcp"
+
+    def slow(self) -> None:
+        """Notice it when the client closes the request."""
+        self._exchange.watch()
+
+    def progress(self, progress: float, total: float | None, message: str | None) -> None:
+        """Progress, if the client gave a token."""
+        if self._token is None:
+            return
+        params: dict[str, Any] = {"progressToken": self._token, "progress": progress}
+        if total is not None:
+            params["total"] = total
+        if message is not None and self._mcp.version >= "2025-03-26":
+            params["message"] = message
+        self._exchange.notify(encode_notification("notifications/progress", params))
+
+    def log(self, level: str, logger: str, data: Any) -> None:
+        """A log message of the tool, at or above the client's level."""
+        if LOG_LEVELS.index(level) >= self._mcp.log_level:
+            params = {"level": level, "logger": logger, "data": data}
+            self._exchange.notify(encode_notification("notifications/message", params))
+
+    def can(self, capability: str) -> bool:
+        """Whether the client declared a capability."""
+        return isinstance(self._mcp.capabilities.get(capability), dict)
+
+    async def ask(self, tool: str, questions: Questions) -> Answers:
+        """Send requests to the client on this call's stream and wait for the answers."""
+        for method, _ in questions.values():
+            if not self.can(CAPABILITY_OF[method]):
+                raise MissingCapability(tool, CAPABILITY_OF[method])
+        waiting: dict[str, asyncio.Future[Response]] = {}
+        for key, (method, params) in questions.items():
+            ident = f"tabhub-{secrets.token_hex(8)}"
+            waiting[key] = self._mcp.asked[ident] = asyncio.get_running_loop().create_future()
+            self._exchange.notify(encode_request(ident, method, params))
+        answers: Answers = {}
+        for key, future in waiting.items():
+            response = await future
+            if response.error is not None:
+                raise TabhubError(f"The client could not answer {questions[key][0]}: {response.error['message'][:300]}")
+            if not isinstance(response.result, dict):
+                raise TabhubError(f"The client's answer to {questions[key][0]} is not an object.")
+            answers[key] = response.result
+        return answers
+
+
+class HandshakeEdge:
+    """The 2025 side of one endpoint."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        surface: Surface,
+        notices: Notices,
+        *,
+        server: dict[str, Any],
+        capabilities: dict[str, Any],
+        instructions: str,
+        session_rate: Rate,
+    ) -> None:
+        self._engine = engine
+        self._surface = surface
+        self._notices = notices
+        self._server = server
+        self._capabilities = capabilities
+        self._instructions = instructions
+        self._rate = session_rate
+        self.sessions: dict[str, McpSession] = {}
+
+    # POST
+
+    async def post(self, message: Message, headers: dict[bytes, bytes], receive: Receive, send: Send) -> None:
+        """Serve one message."""
+        if isinstance(message, Request) and message.method == "initialize":
+            await self._initialize(message, headers, send)
+            return
+        mcp = self._require(headers)
+        session = mcp.session
+        session.busy += 1
+        try:
+            if isinstance(message, Request):
+                exchange = self._exchange(mcp, receive, send)
+                await exchange.finish(*await self._answer(mcp, message, exchange))
+            else:
+                self._take(mcp, message)
+                await respond(send, 202)
+        finally:
+            session.busy -= 1
+            session.seen = self._engine.clock()
+
+    async def batch(
+        self, messages: list[Message | InvalidRequest], headers: dict[bytes, bytes], receive: Receive, send: Send
+    ) -> None:
+        """Serve a batch, which only the first revision has."""
+        mcp = self._require(headers)
+        if mcp.version != _BATCHES:
+            raise InvalidRequest(f"Batches are not part of MCP {mcp.version}. Send one message at a time.")
+        if not messages:
+            raise InvalidRequest("A batch must not be empty.")
+        if any(isinstance(m, Request) and m.method == "initialize" for m in messages):
+            raise InvalidRequest("`initialize` must not be part of a batch.")
+        exchange = self._exchange(mcp, receive, send)
+        pending: list[Any] = []
+        broken: list[bytes] = []
+        for message in messages:
+            if isinstance(message, InvalidRequest):
+                broken.append(encode_failure(None, message))
+            elif isinstance(message, Request):
+                pending.append(self._answer(mcp, message, exchange))
+            else:
+                self._take(mcp, message)
+        answers = [answer for answer, _ in await asyncio.gather(*pending)]
+        if not answers and not broken:
+            await respond(send, 202)
+        elif exchange.stream is not None:
+            for data in (answers + broken)[:-1]:
+                exchange.notify(data)
+            await exchange.finish((answers + broken)[-1])
+        else:
+            await exchange.finish(b"[%b]" % b",".join(answers + broken))
+
+    def _exchange(self, mcp: McpSession, receive: Receive, send: Send) -> Exchange:
+        return Exchange(
+            receive,
+            send,
+            new_stream=lambda: mcp.new_stream(self._engine.limits),
+            headers=[_session_header(mcp)],
+            prime=mcp.version >= "2025-11-25",
+        )
+
+    async def _initialize(self, request: Request, headers: dict[bytes, bytes], send: Send) -> None:
+        if b"mcp-session-id" in headers:
+            raise InvalidRequest("This session is initialized already. Initialize without Mcp-Session-Id.")
+        params = request.params
+        version = negotiate(params.get("protocolVersion"))
+        capabilities = params.get("capabilities", {})
+        if not isinstance(capabilities, dict):
+            raise InvalidParams("`capabilities` must be an object.")
+        now = self._engine.clock()
+        retry_after = self._rate.hit("sessions", now)
+        if retry_after is not None:
+            raise RateLimited(
+                "Too many new MCP sessions.",
+                retry_after=int(retry_after) + 1,
+                hint="Wait, or raise limits.session_rate.",
+            )
+        ident = secrets.token_hex(16)
+        session = self._engine.sessions.open(ident, "mcp", client_name(params.get("clientInfo")), now)
+        mcp = McpSession(session, version, capabilities, lambda: secrets.token_hex(6))
+        self.sessions[ident] = mcp
+        payload = initialize_payload(version, self._server, self._capabilities, self._instructions)
+        await respond(send, 200, encode_result(request.id, payload), [JSON, _session_header(mcp)])
+
+    def _require(self, headers: dict[bytes, bytes]) -> McpSession:
+        """The session a request names; its version header must be one we speak."""
+        raw = headers.get(b"mcp-session-id")
+        if raw is None:
+            raise InvalidRequest("The Mcp-Session-Id header is missing.", hint="Begin with `initialize`.")
+        mcp = self.sessions.get(raw.decode("latin-1"))
+        if mcp is None:
+            raise SessionNotFound("This session has ended or never was.", hint="Begin again with `initialize`.")
+        version = headers.get(b"mcp-protocol-version")
+        if version is not None and version.decode("latin-1") not in HANDSHAKE_VERSIONS:
+            raise InvalidRequest("The MCP-Protocol-Version header names a version this session does not speak.")
+        return mcp
+
+    def _take(self, mcp: McpSession, message: Notification | Response | InvalidRequest) -> None:
+        """A message that wants no answer."""
+        if isinstance(message, Response):
+            mcp.answered(message)
+        elif isinstance(message, Notification) and message.method == "notifications/cancelled":
+            ident = message.params.get("requestId")
+            caller = mcp.in_flight.get(ident) if isinstance(ident, str | int) else None
+            if caller is not None:
+                self._engine.cancel_for(caller, "the agent asked for it")
+
+    async def _answer(self, mcp: McpSession, request: Request, exchange: Exchange) -> tuple[bytes, int]:
+        try:
+            if request.method == "tools/call":
+                return await self._call(mcp, request, exchange), 200
+            return encode_result(request.id, self._simple(mcp, request)), 200
+        except TabhubError as error:
+            return encode_failure(request.id, error), 200
+
+    def _simple(self, mcp: McpSession, request: Request) -> bytes:
+        if request.method == "tools/list":
+            cursor = request.params.get("cursor")
+            if cursor is not None and not isinstance(cursor, str):
+                raise InvalidParams("`cursor` must be a string.")
+            mcp.listed = self._engine.registry.version
+            return self._surface.page(cursor, stateless=False)
+        if request.method == "ping":
+            return b"{}"
+        if request.method == "logging/setLevel":
+            level = request.params.get("level")
+            if level not in LOG_LEVELS:
+                raise InvalidParams(f"`level` must be one of {', '.join(LOG_LEVELS)}.")
+            mcp.log_level = LOG_LEVELS.index(level)
+            return b"{}"
+        raise MethodNotFound(f"Method not found: {request.method[:100]}")
+
+    async def _call(self, mcp: McpSession, request: Request, exchange: Exchange) -> bytes:
+        params = request.params
+        name, arguments = params.get("name"), params.get("arguments")
+        if not isinstance(name, str):
+            raise InvalidParams("`name` must be a string.")
+        if arguments is None:
+            arguments = {}
+        elif not isinstance(arguments, dict):
+            raise InvalidParams("`arguments` must be an object.")
+        if request.id in mcp.in_flight:
+            raise InvalidRequest(f"A request with id {orjson.dumps(request.id).decode()} is still in flight.")
+        caller = HandshakeCaller(mcp, exchange, progress_token(params))
+        exchange.on_left = lambda: self._left(caller, exchange)
+        mcp.in_flight[request.id] = caller
+        try:
+            result = await self._surface.call(caller, name, arguments)
+            return encode_result(request.id, result.payload)
+        except (UnknownTool, MissingCapability):
+            raise
+        except InvalidArguments as error:
+            if mcp.version < _TOOL_ERRORS_SINCE:
+                raise
+            return encode_result(request.id, failure_result(error).payload)
+        except TabhubError as error:
+            return encode_result(request.id, failure_result(error).payload)
+        finally:
+            del mcp.in_flight[request.id]
+
+    def _left(self, caller: HandshakeCaller, exchange: Exchange) -> None:
+        """A dropped stream can be resumed; without one the answer could never be read, so the call ends."""
+        if exchange.stream is None:
+            self._engine.cancel_for(caller, "the agent disconnected")
+
+    # GET and DELETE
+
+    async def listen(self, headers: dict[bytes, bytes], receive: Receive, send: Send) -> None:
+        """Serve the session's own stream, or resume a broken one."""
+        mcp = self._require(headers)
+        if b"text/event-stream" not in headers.get(b"accept", b"") and b"*/*" not in headers.get(b"accept", b""):
+            raise InvalidRequest("The Accept header must allow text/event-stream.")
+        mcp.session.busy += 1
+        try:
+            last = headers.get(b"last-event-id")
+            if last is not None:
+                await self._resume(mcp, last.decode("latin-1"), receive, send)
+            else:
+                await self._standalone(mcp, receive, send)
+        finally:
+            mcp.session.busy -= 1
+            mcp.session.seen = self._engine.clock()
+
+    async def _resume(self, mcp: McpSession, last: str, receive: Receive, send: Send) -> None:
+        stream_id, _, seq = last.partition(".")
+        stream = mcp.streams.get(stream_id)
+        if stream is None or not seq.isdecimal() or len(seq) > 12 or not stream.knows(int(seq)):
+            raise InvalidRequest("That event is no longer kept, so this stream cannot be resumed.")
+        if stream is mcp.listener:
+            await self._standalone(mcp, receive, send, int(seq))
+            return
+        await serve(stream, receive, send, [_session_header(mcp)], int(seq))
+
+    async def _standalone(self, mcp: McpSession, receive: Receive, send: Send, after: int | None = None) -> None:
+        stream = mcp.listener
+        if stream is None:
+            stream = mcp.listener = mcp.new_stream(self._engine.limits)
+        changed = encode_notification("notifications/tools/list_changed")
+
+        def tell() -> None:
+            stream.append(changed)
+
+        if mcp.listed is not None and mcp.listed != self._engine.registry.version:
+            tell()
+        with self._notices.subscribe(tell, stream.finish):
+            await serve(stream, receive, send, [_session_header(mcp)], after, prime=mcp.version >= "2025-11-25")
+
+    async def delete(self, headers: dict[bytes, bytes], send: Send) -> None:
+        """End a session."""
+        mcp = self._require(headers)
+        self.end(mcp.session.id, "the session was ended")
+        await respond(send, 204)
+
+    def end(self, session_id: str, reason: str) -> None:
+        """Let go of a session and all it has."""
+        mcp = self.sessions.pop(session_id, None)
+        if mcp is not None:
+            mcp.close()
+        self._engine.end_session(session_id, reason)
+
+
+def _session_header(mcp: McpSession) -> Header:
+    return (b"mcp-session-id", mcp.session.id.encode())

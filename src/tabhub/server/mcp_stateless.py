@@ -1,0 +1,284 @@
+"""The stateless era, 2026-07-28: every request carries its own envelope, and nothing is remembered between two.
+
+Owns server/discover, subscriptions/listen, multi-round-trip input and the `session` handle. Closing the request is
+cancelling the call.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from typing import Any
+
+import orjson
+
+from tabhub.errors import InvalidParams, MethodNotFound, TabhubError, UnknownTool
+from tabhub.hub.sessions import Session
+from tabhub.hub.tools import ToolResult
+from tabhub.server.engine import Answers, Engine, InputRequired, Questions
+from tabhub.server.exchange import Exchange
+from tabhub.server.http import JSON, Receive, Send, respond
+from tabhub.server.notices import Notices
+from tabhub.server.streams import EventStream, serve
+from tabhub.server.surface import Surface, failure_result, with_note
+from tabhub.wire.jsonrpc import (
+    Message,
+    Notification,
+    Request,
+    Response,
+    encode_failure,
+    encode_notification,
+    encode_result,
+)
+from tabhub.wire.mcp import (
+    CAPABILITY_OF,
+    LOG_LEVELS,
+    META_SERVER,
+    META_SUBSCRIPTION,
+    STATELESS,
+    SUPPORTED,
+    Envelope,
+    MissingCapability,
+    UnsupportedVersion,
+    error_status,
+    read_envelope,
+    stateless_payload,
+)
+
+_DISCOVER_TTL_MS = 60_000
+
+
+class StatelessCaller:
+    """One call of a stateless client."""
+
+    __slots__ = ("_answers", "_envelope", "_exchange", "session", "via")
+
+    def __init__(self, exchange: Exchange, envelope: Envelope, session: Session, answers: Answers) -> None:
+        self._exchange = exchange
+        self._envelope = envelope
+        self._answers = answers
+        self.session = session
+        self.via = "mcp"
+
+    def slow(self) -> None:
+        """Notice it when the client closes the request."""
+        self._exchange.watch()
+
+    def progress(self, progress: float, total: float | None, message: str | None) -> None:
+        """Progress rides on the request's own stream."""
+        token = self._envelope.progress_token
+        if token is None:
+            return
+        params: dict[str, Any] = {"progressToken": token, "progress": progress}
+        if total is not None:
+            params["total"] = total
+        if message is not None:
+            params["message"] = message
+        self._exchange.notify(encode_notification("notifications/progress", params))
+
+    def log(self, level: str, logger: str, data: Any) -> None:
+        """Log messages go only to requests that asked for a level."""
+        wanted = self._envelope.log_level
+        if wanted is not None and LOG_LEVELS.index(level) >= LOG_LEVELS.index(wanted):
+            params = {"level": level, "logger": logger, "data": data}
+            self._exchange.notify(encode_notification("notifications/message", params))
+
+    def can(self, capability: str) -> bool:
+        """Whether the envelope declares a capability."""
+        return isinstance(self._envelope.capabilities.get(capability), dict)
+
+    async def ask(self, tool: str, questions: Questions) -> Answers:
+        """Answers that came with the request; what is missing ends this round."""
+        missing: Questions = {}
+        for key, (method, params) in questions.items():
+            if key not in self._answers:
+                if not self.can(CAPABILITY_OF[method]):
+                    raise MissingCapability(tool, CAPABILITY_OF[method])
+                missing[key] = (method, params)
+        if missing:
+            raise InputRequired(missing)
+        return {key: self._answers[key] for key in questions}
+
+
+class StatelessEdge:
+    """The 2026-07-28 side of one endpoint."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        surface: Surface,
+        notices: Notices,
+        *,
+        server: dict[str, Any],
+        capabilities: dict[str, Any],
+        instructions: str,
+    ) -> None:
+        self._engine = engine
+        self._surface = surface
+        self._notices = notices
+        self._state_key = secrets.token_bytes(32)
+        self._discover = orjson.dumps(
+            {
+                "resultType": "complete",
+                "supportedVersions": list(SUPPORTED),
+                "capabilities": capabilities,
+                "instructions": instructions,
+                "ttlMs": _DISCOVER_TTL_MS,
+                "cacheScope": "private",
+                "_meta": {META_SERVER: server},
+            }
+        )
+
+    async def post(
+        self, message: Message, version: str, headers: dict[bytes, bytes], receive: Receive, send: Send
+    ) -> None:
+        """Serve one message."""
+        if not isinstance(message, Request):
+            await self._no_request(message, version, send)
+            return
+        try:
+            envelope = read_envelope(message, version, headers)
+            if message.method == "tools/call":
+                await self._call(message, envelope, receive, send)
+            elif message.method == "subscriptions/listen":
+                await self._listen(message, receive, send)
+            else:
+                await respond(send, 200, encode_result(message.id, self._simple(message)), [JSON])
+        except TabhubError as error:
+            await respond(send, error_status(error), encode_failure(message.id, error), [JSON])
+
+    async def _no_request(self, message: Notification | Response, version: str, send: Send) -> None:
+        """This revision has no notifications from client to server over HTTP: they are taken and dropped."""
+        if isinstance(message, Response):
+            raise InvalidParams("A client does not post responses in this revision: retry with inputResponses.")
+        if version != STATELESS:
+            raise UnsupportedVersion(version)
+        await respond(send, 202)
+
+    def _simple(self, request: Request) -> bytes:
+        if request.method == "tools/list":
+            cursor = request.params.get("cursor")
+            if cursor is not None and not isinstance(cursor, str):
+                raise InvalidParams("`cursor` must be a string.")
+            return stateless_payload(self._surface.page(cursor, stateless=True))
+        if request.method == "server/discover":
+            return self._discover
+        raise MethodNotFound(f"Method not found: {request.method[:100]}")
+
+    async def _call(self, request: Request, envelope: Envelope, receive: Receive, send: Send) -> None:
+        params = request.params
+        name, arguments = params.get("name"), params.get("arguments")
+        if not isinstance(name, str):
+            raise InvalidParams("`name` must be a string.")
+        if arguments is None:
+            arguments = {}
+        elif not isinstance(arguments, dict):
+            raise InvalidParams("`arguments` must be an object.")
+        engine = self._engine
+        session, handed = self._session(name, arguments, envelope)
+        answers = self._answers(request, name) if "inputResponses" in params or "requestState" in params else {}
+        exchange = Exchange(receive, send, new_stream=self._stream)
+        caller = StatelessCaller(exchange, envelope, session, answers)
+        exchange.on_left = lambda: engine.cancel_for(caller, "the client closed the request")
+        session.busy += 1
+        try:
+            result = await self._surface.call(caller, name, arguments)
+            if session.tab is not None and not handed and "tabId" not in arguments:
+                result = _with_handle(result, session)
+            body = encode_result(request.id, stateless_payload(result.payload))
+            await exchange.finish(body)
+        except InputRequired as asked:
+            payload = self._input_required(asked.questions, answers, name)
+            await exchange.finish(encode_result(request.id, payload))
+        except (UnknownTool, MissingCapability) as error:
+            await exchange.finish(encode_failure(request.id, error), 400)
+        except TabhubError as error:
+            result = failure_result(error)
+            await exchange.finish(encode_result(request.id, stateless_payload(result.payload)))
+        finally:
+            session.busy -= 1
+            session.seen = engine.clock()
+
+    def _session(self, name: str, arguments: dict[str, Any], envelope: Envelope) -> tuple[Session, bool]:
+        """The session the handle names, or one that is not kept unless the call binds a tab to it."""
+        if "session" in arguments and self._surface.takes_session(name):
+            handle = arguments.pop("session")
+            if not isinstance(handle, str):
+                raise InvalidParams("`session` must be a string: the handle from an earlier result.")
+            return self._engine.sessions.require(handle), True
+        now = self._engine.clock()
+        return Session("stateless", "handle", envelope.client, now, now), False
+
+    def _stream(self) -> EventStream:
+        return EventStream("", self._engine.limits, resumable=False)
+
+    async def _listen(self, request: Request, receive: Receive, send: Send) -> None:
+        wanted = request.params.get("notifications")
+        if not isinstance(wanted, dict):
+            raise InvalidParams("`notifications` must be an object naming what to listen to.")
+        honoured = {"toolsListChanged": True} if wanted.get("toolsListChanged") is True else {}
+        stream = self._stream()
+        meta = {META_SUBSCRIPTION: request.id}
+        stream.append(
+            encode_notification("notifications/subscriptions/acknowledged", {"notifications": honoured, "_meta": meta})
+        )
+        changed = encode_notification("notifications/tools/list_changed", {"_meta": meta})
+
+        def end() -> None:
+            stream.append(encode_result(request.id, orjson.dumps({"resultType": "complete", "_meta": meta})))
+            stream.finish()
+
+        with self._notices.subscribe(lambda: stream.append(changed), end, wants_changes=bool(honoured)):
+            await serve(stream, receive, send, [])
+
+    # multi-round-trip input: what was answered so far travels in a signed state
+
+    def _input_required(self, questions: Questions, answers: Answers, name: str) -> bytes:
+        state = orjson.dumps({"tool": name, "answers": answers})
+        signed = hmac.digest(self._state_key, state, "sha256") + state
+        return orjson.dumps(
+            {
+                "resultType": "input_required",
+                "inputRequests": {k: {"method": m, "params": p} for k, (m, p) in questions.items()},
+                "requestState": signed.hex(),
+            }
+        )
+
+    def _answers(self, request: Request, name: str) -> Answers:
+        answers: Answers = {}
+        state = request.params.get("requestState")
+        if state is not None:
+            answers.update(self._open_state(state, name))
+        given = request.params.get("inputResponses")
+        if given is None:
+            if "inputResponses" in request.params:
+                raise InvalidParams("`inputResponses` must be an object.")
+            return answers
+        if not isinstance(given, dict) or not all(isinstance(v, dict) for v in given.values()):
+            raise InvalidParams("`inputResponses` must be an object of objects.")
+        answers.update(given)
+        return answers
+
+    def _open_state(self, state: Any, name: str) -> Answers:
+        refused = InvalidParams("`requestState` is not one this hub gave out for this call.")
+        if not isinstance(state, str):
+            raise refused
+        try:
+            raw = bytes.fromhex(state)
+        except ValueError:
+            raise refused from None
+        size = hashlib.sha256().digest_size
+        if not hmac.compare_digest(hmac.digest(self._state_key, raw[size:], "sha256"), raw[:size]):
+            raise refused
+        opened = orjson.loads(raw[size:])
+        if opened["tool"] != name:
+            raise refused
+        answers: Answers = opened["answers"]
+        return answers
+
+
+def _with_handle(result: ToolResult, session: Session) -> ToolResult:
+    """Tell a stateless agent how to stay on the tab that was opened for it."""
+    note = f"Session: {session.id} (tab {session.tab}). Pass it as `session` to go on in this tab."
+    return with_note(result, note, {"tabhub/session": session.id})

@@ -1,0 +1,60 @@
+"""`/metrics`: the hub's counters in Prometheus' text format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.process_collector import ProcessCollector
+
+from tabhub.server.meter import BUCKETS
+
+if TYPE_CHECKING:
+    from tabhub.server.hub import Hub
+
+
+class _HubCollector:
+    """Reads the numbers when they are asked for, so that counting costs nothing else."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+
+    def collect(self) -> Iterable[Metric]:
+        """All families."""
+        engine = self._hub.engine
+        calls = CounterMetricFamily("tabhub_calls", "Tool calls answered", labels=["plugin", "outcome"])
+        seconds = HistogramMetricFamily("tabhub_call_seconds", "Time from call to answer", labels=["plugin"])
+        for plugin, series in sorted(engine.meter.series.items()):
+            calls.add_metric([plugin, "ok"], series.ok)
+            calls.add_metric([plugin, "failed"], series.failed)
+            total, buckets = 0, []
+            for bound, count in zip([*map(str, BUCKETS), "+Inf"], series.buckets, strict=True):
+                total += count
+                buckets.append((bound, total))
+            seconds.add_metric([plugin], buckets, series.seconds)
+        yield calls
+        yield seconds
+        refused = CounterMetricFamily("tabhub_refused", "Requests the guard refused", labels=["status"])
+        for status, count in sorted(engine.meter.refused.items()):
+            refused.add_metric([str(status)], count)
+        yield refused
+        yield GaugeMetricFamily("tabhub_calls_in_flight", "Calls without an answer yet", value=len(engine.calls))
+        yield GaugeMetricFamily("tabhub_sessions", "Open sessions", value=len(engine.sessions))
+        yield GaugeMetricFamily("tabhub_tools", "Tools in the catalogue", value=len(engine.registry.tools()))
+        yield GaugeMetricFamily("tabhub_browsers", "Connected browsers", value=len(self._hub.browsers.links()))
+        yield GaugeMetricFamily("tabhub_tabs", "Tabs of connected browsers", value=len(self._hub.browsers.book))
+        dropped = sum(link.dropped for link in self._hub.browsers.links())
+        yield GaugeMetricFamily("tabhub_replies_dropped", "Late, doubled or foreign replies", value=dropped)
+        yield CounterMetricFamily(
+            "tabhub_audit_lost", "Audit lines that never reached the disk", value=engine.audit.lost
+        )
+
+
+def render(hub: Hub) -> bytes:
+    """The whole page."""
+    registry = CollectorRegistry()
+    registry.register(_HubCollector(hub))
+    ProcessCollector(registry=registry)
+    return generate_latest(registry)

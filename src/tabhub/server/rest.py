@@ -1,0 +1,129 @@
+"""REST: `GET /tools` and `POST /tools/<name>/call`, for scripts and the command line."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import parse_qs, unquote
+
+import orjson
+
+from tabhub.errors import BadInput, InvalidParams, TabhubError
+from tabhub.hub.catalogue import Catalogue
+from tabhub.hub.sessions import Session
+from tabhub.server.engine import Answers, Engine, Questions
+from tabhub.server.exchange import Exchange
+from tabhub.server.http import JSON as JSON_HEADER
+from tabhub.server.http import Disconnected, Receive, Scope, Send, read_body, respond, respond_json
+from tabhub.server.streams import EventStream
+from tabhub.server.surface import failure_result
+from tabhub.wire import strict
+from tabhub.wire.mcp import CAPABILITY_OF, MissingCapability
+
+_SESSION_NAME = 64
+
+
+class RestCaller:
+    """A caller that only wants the answer."""
+
+    __slots__ = ("_exchange", "session", "via")
+
+    def __init__(self, session: Session, exchange: Exchange) -> None:
+        self.session = session
+        self.via = "rest"
+        self._exchange = exchange
+
+    def slow(self) -> None:
+        """Notice it when the client closes the request."""
+        self._exchange.watch()
+
+    def progress(self, progress: float, total: float | None, message: str | None) -> None:
+        """There is nowhere to show it."""
+
+    def log(self, level: str, logger: str, data: Any) -> None:
+        """There is nowhere to show it."""
+
+    def can(self, capability: str) -> bool:
+        """A REST caller has no capabilities."""
+        return False
+
+    async def ask(self, tool: str, questions: Questions) -> Answers:
+        """There is no one to ask."""
+        method = next(iter(questions.values()))[0]
+        raise MissingCapability(tool, CAPABILITY_OF[method])
+
+
+class Rest:
+    """The two REST routes."""
+
+    def __init__(self, engine: Engine, catalogue: Catalogue) -> None:
+        self._engine = engine
+        self._catalogue = catalogue
+
+    async def list_tools(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """`GET /tools[?plugin=]`: every tool with its plugin."""
+        query = parse_qs(scope["query_string"].decode("latin-1"))
+        plugin = query.get("plugin", [None])[0]
+        listing = []
+        for tool in self._catalogue.tools():
+            if plugin is None or tool.source.key == plugin:
+                entry = {**tool.listing(), "plugin": tool.source.key, "source": tool.source.kind}
+                if self._catalogue.disabled(tool):
+                    entry["description"] = f"[Disabled] {entry['description']}"
+                listing.append(entry)
+        await respond_json(send, listing)
+
+    async def call_tool(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """`POST /tools/<name>/call` with `{"arguments": {…}}`: the result as MCP has it."""
+        name = unquote(scope["path"][len("/tools/") : -len("/call")])
+        body = await read_body(receive, self._engine.limits)
+        arguments = _arguments(strict.decode(body, self._engine.limits) if body else {})
+        session = self._session(scope)
+        exchange = Exchange(receive, send, new_stream=self._no_stream)
+        caller = RestCaller(session, exchange)
+        exchange.on_left = lambda: self._engine.cancel_for(caller, "the client closed the request")
+        session.busy += 1
+        try:
+            result = await self._engine.call(caller, name, arguments)
+            await exchange.finish(result.payload, 422 if result.is_error else 200)
+        except TabhubError as error:
+            extra = [JSON_HEADER]
+            if (retry_after := getattr(error, "retry_after", None)) is not None:
+                extra.append((b"retry-after", b"%d" % retry_after))
+            if exchange.left:
+                raise Disconnected from None
+            payload = orjson.loads(failure_result(error).payload)
+            payload["error"] = {"message": error.message, **error.facts()}
+            await respond(send, error.status, orjson.dumps(payload), extra)
+        finally:
+            session.busy -= 1
+            session.seen = self._engine.clock()
+
+    def _no_stream(self) -> EventStream:
+        return EventStream("", self._engine.limits, resumable=False)
+
+    def _session(self, scope: Scope) -> Session:
+        """The session the caller names in `Tabhub-Session`; scripts that name none share one."""
+        name, client = "rest", "rest"
+        for key, value in scope["headers"]:
+            if key == b"tabhub-session":
+                name = value.decode("latin-1").strip()
+            elif key == b"tabhub-client":
+                client = value.decode("latin-1")[:100]
+        if not name or len(name) > _SESSION_NAME or not name.isprintable():
+            raise BadInput(f"Tabhub-Session must be 1 to {_SESSION_NAME} printable characters.")
+        sessions = self._engine.sessions
+        key_ = f"rest:{name}"
+        session = sessions.get(key_)
+        return session or sessions.open(key_, "rest", client, self._engine.clock())
+
+
+def _arguments(body: Any) -> dict[str, Any]:
+    """The arguments in a body: `{"arguments": {…}}`, or the arguments themselves."""
+    if not isinstance(body, dict):
+        raise InvalidParams('The body must be an object: {"arguments": {…}}.')
+    if body.keys() == {"arguments"}:
+        arguments = body["arguments"]
+        if not isinstance(arguments, dict):
+            raise InvalidParams("`arguments` must be an object.")
+        return arguments
+    return body

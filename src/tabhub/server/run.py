@@ -1,0 +1,242 @@
+"""Running the hub: sockets, locks, logging and signals around the app.
+
+Owns the process. `serve` returns when the hub has ended.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import logging
+import logging.handlers
+import os
+import socket
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from tabhub import __version__
+from tabhub.errors import SetupError
+from tabhub.links.find import FoundBrowser, find_browsers
+from tabhub.links.install import install_extension
+from tabhub.server.app import App
+from tabhub.server.hub import Hub
+from tabhub.server.managed import Managed
+from tabhub.store import secret as secrets_store
+from tabhub.store.config import ConfigFile
+from tabhub.store.home import Home, write_atomic
+from tabhub.trust.redact import redact
+
+log = logging.getLogger("tabhub")
+
+_LOG_BYTES = 5 * 1024 * 1024
+_GRACE = 5
+
+
+@dataclass(frozen=True, slots=True)
+class StartOptions:
+    """What the command line decided; None takes the configuration's word."""
+
+    port: int | None = None
+    launch: bool | None = None
+    headless: bool | None = None
+    home: str | None = None
+    background_child: bool = False
+    on_ready: Callable[[dict[str, Any]], None] | None = None
+
+
+class _Server(uvicorn.Server):
+    """uvicorn, with word to agents and browsers before their connections are closed."""
+
+    def __init__(self, config: uvicorn.Config, hub: Hub, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._hub = hub
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._hub.closing()
+        await super().shutdown(sockets)
+
+
+def serve(options: StartOptions) -> int:
+    """Run the hub until it is told to stop."""
+    home = Home(Path(options.home)) if options.home else Home.find()
+    home.ensure()
+    _log_to(home, foreground=not options.background_child)
+    with _only_hub(home):
+        config_file = ConfigFile(home, os.environ)
+        config = config_file.current
+        sockets = _listen(options.port if options.port is not None else config.port)
+        port: int = sockets[0].getsockname()[1]
+        secret = secrets_store.load_or_create(home)
+        install_extension(home.extension, secret=secret, port=port)
+        hub = Hub(home, port=port, config_file=config_file, secret=secret)
+        for problem in config.problems:
+            log.warning("config.json: %s", problem)
+        launch = _launch_mode(options, config.launch)
+        if launch != "never":
+            headless = options.headless if options.headless is not None else _choice(config.headless)
+            hub.managed = Managed(
+                home,
+                _browser(config.browser),
+                port=port,
+                secret=secret,
+                headless=headless,
+                connected=lambda: bool(hub.browsers.links()),
+                only_if_needed=launch == "auto",
+            )
+        facts = _announce(home, hub, port)
+        server = _Server(_uvicorn(hub), hub, lambda: options.on_ready(facts) if options.on_ready else None)
+        try:
+            server.run(sockets=sockets)
+        finally:
+            home.hub_json.unlink(missing_ok=True)
+    return 0
+
+
+def _launch_mode(options: StartOptions, setting: str) -> str:
+    if options.launch is None:
+        return setting
+    return "always" if options.launch else "never"
+
+
+def _browser(chosen: str | None) -> FoundBrowser:
+    env = {**os.environ, "TABHUB_BROWSER": chosen} if chosen and "TABHUB_BROWSER" not in os.environ else os.environ
+    return find_browsers(env)[0]
+
+
+def _choice(setting: str) -> bool | None:
+    return {"always": True, "never": False}.get(setting)
+
+
+def _uvicorn(hub: Hub) -> uvicorn.Config:
+    limits = hub.engine.limits
+    return uvicorn.Config(
+        App(hub),
+        loop="uvloop" if sys.platform != "win32" else "asyncio",
+        http="httptools",
+        ws="websockets-sansio",
+        ws_max_size=limits.max_frame,
+        ws_ping_interval=None,
+        ws_per_message_deflate=False,
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        date_header=False,
+        timeout_keep_alive=120,
+        timeout_graceful_shutdown=_GRACE,
+        h11_max_incomplete_event_size=65536,
+    )
+
+
+def _announce(home: Home, hub: Hub, port: int) -> dict[str, Any]:
+    """Write where the hub is, for the command line and for `doctor`."""
+    facts = {
+        "pid": os.getpid(),
+        "port": port,
+        "startedAt": time.time(),
+        "version": __version__,
+        "url": f"http://127.0.0.1:{port}",
+    }
+    write_atomic(home.hub_json, json.dumps(facts))
+    browser = hub.managed.name if hub.managed is not None else None
+    return {**facts, "home": str(home.root), "browser": browser}
+
+
+def _listen(port: int) -> list[socket.socket]:
+    """Sockets on both loopback addresses, and nowhere else."""
+    first = _bind(socket.AF_INET, "127.0.0.1", port)
+    port = first.getsockname()[1]
+    sockets = [first]
+    if socket.has_ipv6:
+        try:
+            sockets.append(_bind(socket.AF_INET6, "::1", port))
+        except OSError as error:
+            # Without IPv6 on this machine there is nobody to serve there.
+            log.info("not listening on ::1: %s", error)
+    return sockets
+
+
+def _bind(family: socket.AddressFamily, host: str, port: int) -> socket.socket:
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if family is socket.AF_INET6:
+        sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+    try:
+        sock.bind((host, port))
+    except OSError as error:
+        sock.close()
+        if family is socket.AF_INET6 and error.errno != errno.EADDRINUSE:
+            raise
+        raise SetupError(
+            f"Port {port} on {host} cannot be used: {error.strerror}.",
+            hint="End what holds it, or choose another: tabhub start --port N",
+        ) from None
+    sock.set_inheritable(False)
+    return sock
+
+
+class _only_hub:  # noqa: N801 - reads as a phrase: with _only_hub(home)
+    """Hold the home's lock: two hubs on one home would share a secret and an audit log."""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+        self._fd = -1
+
+    def __enter__(self) -> None:
+        self._fd = os.open(self._home.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self._fd)
+            raise SetupError(
+                f"A hub already runs on {self._home.root}{_holder(self._home)}.",
+                hint="Stop it with `tabhub stop`, or set TABHUB_HOME to another folder.",
+            ) from None
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._fd)
+
+
+def _holder(home: Home) -> str:
+    try:
+        facts = json.loads(home.hub_json.read_text("utf-8"))
+        return f" (pid {facts['pid']}, port {facts['port']}, version {facts['version']})"
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+
+
+class _Quiet(logging.Formatter):
+    """One line a record, secrets taken out."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return redact(super().format(record))
+
+
+def _log_to(home: Home, *, foreground: bool) -> None:
+    """Log to the home's file; in the foreground warnings go to the terminal too."""
+    form = _Quiet("%(asctime)s %(levelname)-7s %(name)s: %(message)s")
+    file = logging.handlers.RotatingFileHandler(home.hub_log, maxBytes=_LOG_BYTES, backupCount=1, encoding="utf-8")
+    file.setFormatter(form)
+    root = logging.getLogger()
+    root.setLevel(logging.INFO)
+    root.handlers[:] = [file]
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    if foreground:
+        terminal = logging.StreamHandler(sys.stderr)
+        terminal.setLevel(logging.WARNING)
+        terminal.setFormatter(_Quiet("%(levelname)s: %(message)s"))
+        root.addHandler(terminal)

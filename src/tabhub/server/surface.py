@@ -1,0 +1,63 @@
+"""A surface: which tools an endpoint shows and how it calls them. `/mcp` shows all, the gateway two.
+
+Also owns how a failed call reads to an agent, the same on every surface.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import orjson
+
+from tabhub.errors import TabhubError
+from tabhub.hub.catalogue import Catalogue, takes_tab
+from tabhub.hub.tools import ToolResult
+from tabhub.server.engine import Caller, Engine
+
+
+class Surface(Protocol):
+    """What an MCP endpoint offers."""
+
+    path: str
+
+    def page(self, cursor: str | None, *, stateless: bool) -> bytes:
+        """One page of tools/list, encoded."""
+        ...
+
+    def takes_session(self, name: str) -> bool:
+        """Whether the tool accepts a `session` handle from stateless clients."""
+        ...
+
+    async def call(self, caller: Caller, name: str, arguments: dict[str, Any]) -> ToolResult:
+        """Call a tool."""
+        ...
+
+
+class FullSurface:
+    """Every tool of the catalogue."""
+
+    path = "/mcp"
+
+    def __init__(self, engine: Engine, catalogue: Catalogue) -> None:
+        self._engine = engine
+        self._catalogue = catalogue
+        self.page = catalogue.page
+        self.call = engine.call
+
+    def takes_session(self, name: str) -> bool:
+        """Tools that work on a tab do."""
+        entry = self._engine.registry.get(name)
+        return entry is not None and takes_tab(entry.tool.input_schema)
+
+
+def failure_result(error: TabhubError) -> ToolResult:
+    """A failed call as a tool result the agent can read and act on."""
+    return ToolResult.of([{"type": "text", "text": error.text()}], is_error=True, meta={"tabhub/error": error.facts()})
+
+
+def with_note(result: ToolResult, note: str, meta: dict[str, Any]) -> ToolResult:
+    """A result with one more line of text for the agent."""
+    body = orjson.loads(result.payload)
+    body["content"].append({"type": "text", "text": note})
+    body["_meta"] = {**body.get("_meta", {}), **meta}
+    return ToolResult(orjson.dumps(body), result.is_error)

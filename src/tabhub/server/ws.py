@@ -1,0 +1,85 @@
+"""`/ws`: where the extension connects.
+
+Owns the handshake (origin, secret, browser id) and the life of the socket; what is said on it is links/'s.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from tabhub.limits import Limits
+from tabhub.links.browsers import Browsers
+from tabhub.links.extension import SHUTTING_DOWN, TOO_SLOW, WRONG_SECRET, ExtensionLink
+from tabhub.server.http import Receive, Scope, Send
+from tabhub.server.outbox import Outbox
+from tabhub.trust.tokens import same, ws_offer
+
+log = logging.getLogger("tabhub.ws")
+
+
+class ExtensionSocket:
+    """Accepts extensions."""
+
+    def __init__(self, browsers: Browsers, secret: bytes, limits: Limits) -> None:
+        self._browsers = browsers
+        self._secret = secret
+        self._limits = limits
+        self._open: set[ExtensionLink] = set()
+
+    def replace_secret(self, secret: bytes) -> None:
+        """The secret was rotated: whoever used the old one is out."""
+        self._secret = secret
+        for link in list(self._open):
+            link.close(WRONG_SECRET, "the secret was rotated")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection; Host and Origin have been looked at."""
+        offer = ws_offer(scope.get("subprotocols", ()))
+        await receive()
+        if offer is None or not same(offer.secret, self._secret):
+            await refuse(send, 401, b"The secret is missing or wrong.")
+            return
+        await send({"type": "websocket.accept", "subprotocol": offer.protocol})
+        outbox = Outbox(
+            send,
+            self._limits.send_queue,
+            overrun=lambda: link.close(TOO_SLOW, "the browser does not read what it is sent"),
+            failed=lambda error: link.lost(f"sending failed: {error}"),
+        )
+        link = ExtensionLink(offer.browser_id, outbox.push, outbox.close, self._limits)
+        self._open.add(link)
+        self._browsers.attach(link)
+        watch = asyncio.create_task(self._browsers.watch(link))
+        log.info("browser %s connected", offer.browser_id)
+        try:
+            while True:
+                message = await receive()
+                if message["type"] == "websocket.disconnect":
+                    reason = message.get("reason") or f"the connection was closed ({message.get('code', 1006)})"
+                    break
+                text = message.get("text")
+                link.feed(text if text is not None else (message.get("bytes") or b"").decode("utf-8", "replace"))
+        finally:
+            watch.cancel()
+            self._open.discard(link)
+        link.lost(reason)
+        self._browsers.detach(link)
+        log.info("browser %s disconnected: %s", offer.browser_id, reason)
+
+    def close(self) -> None:
+        """The hub is shutting down."""
+        for link in list(self._open):
+            link.close(SHUTTING_DOWN, "the hub is shutting down")
+
+
+async def refuse(send: Send, status: int, body: bytes) -> None:
+    """Answer a WebSocket request with an HTTP status instead."""
+    await send(
+        {
+            "type": "websocket.http.response.start",
+            "status": status,
+            "headers": [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", b"%d" % len(body))],
+        }
+    )
+    await send({"type": "websocket.http.response.body", "body": body})

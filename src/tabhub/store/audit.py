@@ -1,0 +1,301 @@
+"""The audit log: one line for every answered call, on disk before the answer leaves, and the last ones in memory.
+
+Owns what an entry says, the ring `/audit` shows and the figures `/health` shows. How lines reach the disk is
+`store.journal`'s. Time is the wall clock handed in; it stamps entries and never decides a deadline.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from tabhub.errors import SetupError, TabhubError
+from tabhub.limits import DEFAULTS, Limits
+from tabhub.store.journal import Journal, lines_backward
+from tabhub.trust.redact import clean, redact
+
+if TYPE_CHECKING:
+    from tabhub.hub.tools import Source
+
+_DAY_MINUTES = 24 * 60
+_MESSAGE = 2000
+_LOOKED_AT = 10_000
+_DEPTH = 64
+_INT = 2**63
+
+
+def entry(
+    *,
+    now: float,
+    tool: str,
+    source: Source,
+    success: bool,
+    duration_ms: float,
+    session: str,
+    client: str,
+    arguments: Mapping[str, Any],
+    keep_arguments: bool = False,
+    tab_id: int | None = None,
+    origin: str | None = None,
+    outcome: str | None = None,
+    error: TabhubError | None = None,
+) -> dict[str, Any]:
+    """What one call leaves behind; the arguments themselves only if the person set it so."""
+    made: dict[str, Any] = {
+        "timestamp": stamp(now),
+        "tool": tool,
+        "plugin": source.key,
+        "source": str(source),
+        "success": success,
+        "durationMs": round(duration_ms, 3),
+        "session": session,
+        "client": client,
+        "argsDigest": digest(arguments),
+    }
+    if tab_id is not None:
+        made["tabId"] = tab_id
+    if origin is not None:
+        made["origin"] = origin
+    if keep_arguments:
+        made["arguments"] = arguments
+    if error is not None:
+        made["error"] = {
+            "code": error.code,
+            "message": clean(redact(error.message), _MESSAGE),
+            "category": error.category,
+        }
+        outcome = outcome or error.outcome
+    if outcome is not None:
+        made["outcome"] = outcome
+    return made
+
+
+def digest(arguments: Mapping[str, Any]) -> str:
+    """A short fingerprint of arguments, the same for the same JSON whatever the order of its keys."""
+    try:
+        canonical = orjson.dumps(arguments, option=orjson.OPT_SORT_KEYS)
+    except TypeError:
+        canonical = orjson.dumps(_writable(arguments), option=orjson.OPT_SORT_KEYS)
+    return hashlib.sha256(canonical).hexdigest()[:16]
+
+
+_second = (-1, "")
+
+
+def stamp(now: float) -> str:
+    """A time as `2026-02-21T10:30:00.000Z`."""
+    global _second
+    milliseconds = int(now * 1000)
+    second = milliseconds // 1000
+    if second != _second[0]:
+        _second = (second, time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second)))
+    return f"{_second[1]}.{milliseconds % 1000:03d}Z"
+
+
+class AuditLog:
+    """The log of one hub."""
+
+    def __init__(self, path: Path, limits: Limits = DEFAULTS, *, clock: Callable[[], float] = time.time) -> None:
+        """Open the file and fill the ring from its end; a torn last line is skipped and counted in `torn`."""
+        self._clock = clock
+        self._longest = limits.audit_line
+        self._ring: deque[dict[str, Any]] = deque(maxlen=max(limits.audit_ring, 1))
+        self._figures = _Figures()
+        self.torn = 0
+        self.unreadable: str | None = None
+        self._journal = Journal(path, rotate_at=limits.audit_bytes, waiting=limits.audit_ring)
+        self._load(path)
+
+    @property
+    def degraded(self) -> str | None:
+        """Why lines do not reach the disk, while they do not."""
+        return self._journal.degraded
+
+    @property
+    def lost(self) -> int:
+        """Lines that were answered for and never reached the disk."""
+        return self._journal.lost
+
+    def write(self, entry: dict[str, Any]) -> None:
+        """Record one call; it never fails the call. The entry is the log's from here on."""
+        try:
+            line = orjson.dumps(entry, option=orjson.OPT_APPEND_NEWLINE)
+        except TypeError:
+            entry = _writable(entry)
+            line = orjson.dumps(entry, option=orjson.OPT_APPEND_NEWLINE)
+        if len(line) > self._longest:
+            entry = _shortened(entry, self._longest)
+            line = orjson.dumps(entry, option=orjson.OPT_APPEND_NEWLINE)
+        self._ring.append(entry)
+        self._figures.add(entry, self._clock())
+        self._journal.append(line)
+
+    def recent(
+        self, limit: int = 50, plugin: str | None = None, tool: str | None = None, success: bool | None = None
+    ) -> list[dict[str, Any]]:
+        """The last calls, newest first."""
+        found: list[dict[str, Any]] = []
+        for made in reversed(self._ring):
+            if len(found) >= limit:
+                break
+            if _fits(made, plugin, tool, success):
+                found.append(made)
+        return found
+
+    def summary(self, now: float | None = None) -> dict[str, Any]:
+        """The figures of `/health`: those of the calls of this run, and of the ring it began with."""
+        return self._figures.summary(self._clock() if now is None else now)
+
+    def flush(self) -> bool:
+        """Try to write what waits for the disk; True when nothing does."""
+        return self._journal.flush()
+
+    def close(self) -> None:
+        """Write what waits and close the file."""
+        self._journal.close()
+
+    def _load(self, path: Path) -> None:
+        found: list[dict[str, Any]] = []
+        try:
+            for number, line in enumerate(lines_backward(path)):
+                made = _read(line)
+                if made is not None:
+                    found.append(made)
+                elif number == 0:
+                    self.torn += 1
+                if len(found) == self._ring.maxlen or number > _LOOKED_AT:
+                    break
+        except OSError as error:
+            self.unreadable = f"The audit log {path} cannot be read: {error.strerror}."
+        for made in reversed(found):
+            self._ring.append(made)
+            self._figures.add(made, _seconds(made))
+
+
+class _Figures:
+    """Counts kept as calls come in; the last day in minutes, so that old ones can be let go of."""
+
+    def __init__(self) -> None:
+        self._total = self._success = 0
+        self._duration = 0.0
+        self._minutes: dict[int, list[int]] = {}
+
+    def add(self, made: Mapping[str, Any], now: float) -> None:
+        good = made.get("success") is True
+        self._total += 1
+        self._success += good
+        duration = made.get("durationMs")
+        if type(duration) is float or type(duration) is int:
+            self._duration += duration
+        minute = int(now) // 60
+        bucket = self._minutes.get(minute)
+        if bucket is None:
+            bucket = self._minutes[minute] = [0, 0]
+            while len(self._minutes) > _DAY_MINUTES + 60:
+                del self._minutes[min(self._minutes)]
+        bucket[0] += 1
+        bucket[1] += good
+
+    def summary(self, now: float) -> dict[str, Any]:
+        since = int(now) // 60 - _DAY_MINUTES
+        day = [counts for minute, counts in self._minutes.items() if minute > since]
+        total, success = sum(counts[0] for counts in day), sum(counts[1] for counts in day)
+        return {
+            "totalInvocations": self._total,
+            "successCount": self._success,
+            "failureCount": self._total - self._success,
+            "last24h": {"total": total, "success": success, "failure": total - success},
+            "avgDurationMs": round(self._duration / self._total) if self._total else 0,
+        }
+
+
+def read_log(
+    path: Path,
+    *,
+    limit: int | None = 50,
+    plugin: str | None = None,
+    tool: str | None = None,
+    since: float | None = None,
+    success: bool | None = None,
+) -> tuple[list[dict[str, Any]], int]:
+    """The calls on disk, newest first, over both files, and how many lines could not be read.
+
+    `since` is a time in seconds. The log may be read while a hub writes to it.
+    """
+    earliest = None if since is None else stamp(since)
+    found: list[dict[str, Any]] = []
+    skipped = 0
+    try:
+        for line in lines_backward(path):
+            if limit is not None and len(found) >= limit:
+                break
+            made = _read(line)
+            if made is None:
+                skipped += 1
+            elif _fits(made, plugin, tool, success) and (earliest is None or str(made.get("timestamp")) >= earliest):
+                found.append(made)
+    except OSError as error:
+        raise SetupError(
+            f"The audit log {path} cannot be read: {error.strerror}.", hint="Check that the file is yours and readable."
+        ) from error
+    return found, skipped
+
+
+def _fits(made: Mapping[str, Any], plugin: str | None, tool: str | None, success: bool | None) -> bool:
+    return (
+        (plugin is None or made.get("plugin") == plugin)
+        and (tool is None or made.get("tool") == tool)
+        and (success is None or made.get("success") is success)
+    )
+
+
+def _read(line: bytes) -> dict[str, Any] | None:
+    try:
+        made = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return None
+    return made if isinstance(made, dict) else None
+
+
+def _seconds(made: Mapping[str, Any]) -> float:
+    """When an entry of the file was made; long ago if it does not say so properly."""
+    try:
+        return datetime.fromisoformat(str(made.get("timestamp"))).timestamp()
+    except (ValueError, OverflowError):
+        return 0.0
+
+
+def _shortened(made: dict[str, Any], longest: int) -> dict[str, Any]:
+    """An entry that fits: without its arguments, and then with its longest texts cut."""
+    short = {**made, "arguments": {"leftOut": "longer than an audit line may be"}} if "arguments" in made else made
+    if len(orjson.dumps(short)) < longest:
+        return short
+    room = max(longest // (len(short) * 8), 16)
+    return {
+        key: clean(value if isinstance(value, str) else str(value), room)
+        if isinstance(value, (str, dict, list))
+        else value
+        for key, value in short.items()
+    }
+
+
+def _writable(value: Any, depth: int = 0) -> Any:
+    """Any value as JSON can hold it: stray surrogates spelled out, huge numbers and unknown things as text."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if value is None or isinstance(value, (bool, float)):
+        return value
+    if isinstance(value, int) and -_INT <= value < _INT:
+        return value
+    if depth < _DEPTH and isinstance(value, Mapping):
+        return {_writable(str(key)): _writable(item, depth + 1) for key, item in value.items()}
+    if depth < _DEPTH and isinstance(value, (list, tuple)):
+        return [_writable(item, depth + 1) for item in value]
+    return _writable(repr(value)[:_MESSAGE]) if depth < _DEPTH else "…"

@@ -1,0 +1,232 @@
+"""Large results, kept for a while under a handle that only the session they were made for can read.
+
+Owns the SQLite file and what stands in for it while the disk cannot be written. Knows nothing of budgets or paging.
+Every method may be called from any thread. Time is the wall clock handed in, for results outlive the process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+import sqlite3
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tabhub.errors import ResultNotFound, SetupError, TooLarge
+from tabhub.limits import DEFAULTS, Limits
+
+_HANDLE = re.compile(r"r_[A-Za-z0-9_-]{20}")
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS results (
+    number INTEGER PRIMARY KEY, handle TEXT NOT NULL UNIQUE, session TEXT NOT NULL,
+    mime TEXT NOT NULL, created REAL NOT NULL, size INTEGER NOT NULL, data BLOB NOT NULL
+)"""
+_CORRUPT = ("file is not a database", "malformed", "no such column", "unsupported file format")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredResult:
+    """One result as it was kept."""
+
+    handle: str
+    session: str
+    mime: str
+    data: bytes
+    created: float
+    expires: float
+
+
+class ResultStore:
+    """The results of one hub."""
+
+    def __init__(self, path: Path, limits: Limits = DEFAULTS, clock: Callable[[], float] = time.time) -> None:
+        self._path = path
+        self._limits = limits
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._db: sqlite3.Connection | None = None
+        self._total = 0
+        self._memory: OrderedDict[str, StoredResult] = OrderedDict()
+        self.degraded: str | None = None
+        """Why results are kept in memory only, while they are."""
+        self.problem: str | None = None
+        """What happened to an earlier file that could not be read."""
+        with self._lock:
+            self._connected()
+
+    def put(self, session: str, mime: str, data: bytes) -> str:
+        """Keep a result and return its handle; the oldest ones make room."""
+        if len(data) > self._limits.result_store:
+            raise TooLarge(
+                f"The result has {len(data)} bytes; at most {self._limits.result_store} can be kept.",
+                hint="Ask the tool for less, or raise limits.result_store.",
+            )
+        handle = f"r_{secrets.token_urlsafe(15)}"
+        now = self._clock()
+        kept = StoredResult(handle, session, mime, data, now, now + self._limits.result_ttl)
+        with self._lock:
+            for _ in range(2):  # a second time on a fresh file, if the first turned out to be corrupt
+                db = self._connected()
+                if db is None:
+                    break
+                try:
+                    self._insert(db, kept)
+                except sqlite3.Error as error:
+                    if self._failed(error):
+                        continue
+                    break
+                self.degraded = None
+                return handle
+            self._remember(kept)
+        return handle
+
+    def get(self, handle: str, session: str) -> StoredResult:
+        """The result, if it is this session's and has not expired; otherwise ResultNotFound, whatever the reason."""
+        with self._lock:
+            found = self._memory.get(handle) or self._select(handle)
+        if found is None or found.session != session or found.expires <= self._clock():
+            raise ResultNotFound(
+                f"There is no result {handle}." if _HANDLE.fullmatch(handle) else "That is not a result handle.",
+                hint=f"Results are kept for {self._limits.result_ttl / 60:g} minutes, for the session that made the "
+                "call. Call the tool again.",
+            )
+        return found
+
+    def expire(self) -> int:
+        """Delete what is past its time and give the room back; returns how many results went."""
+        now = self._clock()
+        with self._lock:
+            old = [handle for handle, kept in self._memory.items() if kept.expires <= now]
+            for handle in old:
+                del self._memory[handle]
+            db = self._connected()
+            if db is None:
+                return len(old)
+            try:
+                gone = db.execute("DELETE FROM results WHERE created <= ?", (now - self._limits.result_ttl,)).rowcount
+                db.execute("PRAGMA incremental_vacuum").fetchall()
+                self._total = self._sum(db)
+            except sqlite3.Error as error:
+                self._failed(error)
+                return len(old)
+            return len(old) + gone
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            self._drop()
+
+    def _insert(self, db: sqlite3.Connection, kept: StoredResult) -> None:
+        size = len(kept.data)
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            if self._total + size > self._limits.result_store:
+                self._evict(db, size)
+            db.execute(
+                "INSERT INTO results (handle, session, mime, created, size, data) VALUES (?, ?, ?, ?, ?, ?)",
+                (kept.handle, kept.session, kept.mime, kept.created, size, kept.data),
+            )
+            db.execute("COMMIT")
+        except sqlite3.Error:
+            with contextlib.suppress(sqlite3.Error):  # SQLite may have rolled back by itself
+                db.execute("ROLLBACK")
+            raise
+        self._total += size
+
+    def _evict(self, db: sqlite3.Connection, size: int) -> None:
+        """Delete the oldest results until the new one fits."""
+        room = self._limits.result_store - size
+        total = self._sum(db)
+        for number, freed in db.execute("SELECT number, size FROM results ORDER BY number").fetchall():
+            if total <= room:
+                break
+            db.execute("DELETE FROM results WHERE number = ?", (number,))
+            total -= freed
+        self._total = total
+
+    def _select(self, handle: str) -> StoredResult | None:
+        db = self._connected()
+        if db is None or not _HANDLE.fullmatch(handle):
+            return None
+        try:
+            row = db.execute("SELECT session, mime, data, created FROM results WHERE handle = ?", (handle,)).fetchone()
+        except sqlite3.Error as error:
+            self._failed(error)
+            return None
+        if row is None:
+            return None
+        session, mime, data, created = row
+        return StoredResult(handle, session, mime, bytes(data), created, created + self._limits.result_ttl)
+
+    def _remember(self, kept: StoredResult) -> None:
+        """Keep a result in memory, within its bound."""
+        if len(kept.data) > self._limits.result_memory:
+            raise SetupError(
+                f"The rest of the result could not be kept. {self.degraded or ''}".strip(),
+                hint="Make room on the disk, or ask the tool for less.",
+            )
+        self._memory[kept.handle] = kept
+        total = sum(len(one.data) for one in self._memory.values())
+        while total > self._limits.result_memory:
+            total -= len(self._memory.popitem(last=False)[1].data)
+
+    def _connected(self) -> sqlite3.Connection | None:
+        """The open file; None, with `degraded` set, if it cannot be opened."""
+        if self._db is None:
+            for _ in range(2):
+                try:
+                    self._db = self._open()
+                    break
+                except (sqlite3.Error, OSError) as error:
+                    if not self._failed(error):
+                        break
+        return self._db
+
+    def _open(self) -> sqlite3.Connection:
+        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
+        self._path.chmod(0o600)  # SQLite gives its side files the same mode
+        db = sqlite3.connect(self._path, timeout=1.0, isolation_level=None, check_same_thread=False)
+        try:
+            db.execute("PRAGMA auto_vacuum = INCREMENTAL")
+            db.execute("PRAGMA journal_mode = WAL").fetchall()
+            db.execute("PRAGMA synchronous = NORMAL")
+            db.execute(f"PRAGMA journal_size_limit = {4 * 1024 * 1024}").fetchall()
+            db.execute(_SCHEMA)
+            self._total = self._sum(db)
+        except sqlite3.Error:
+            db.close()
+            raise
+        return db
+
+    @staticmethod
+    def _sum(db: sqlite3.Connection) -> int:
+        return int(db.execute("SELECT coalesce(sum(size), 0) FROM results").fetchone()[0])
+
+    def _failed(self, error: sqlite3.Error | OSError) -> bool:
+        """Take note of a failure; True if a fresh file now stands in place of a corrupt one."""
+        self._drop()
+        if isinstance(error, sqlite3.Error) and any(sign in str(error) for sign in _CORRUPT):
+            try:
+                aside = self._path.with_name(f"{self._path.name}.corrupt")
+                self._path.replace(aside)
+                for side in ("-wal", "-shm"):
+                    Path(f"{self._path}{side}").unlink(missing_ok=True)
+            except OSError as moving:
+                error = moving
+            else:
+                self.problem = f"The file of kept results was corrupt ({error}); it was moved to {aside}."
+                return True
+        self.degraded = f"Results are kept in memory only: {self._path} cannot be used ({error})."
+        return False
+
+    def _drop(self) -> None:
+        if self._db is not None:
+            with contextlib.suppress(sqlite3.Error):  # what is committed is on disk; nothing else matters now
+                self._db.close()
+            self._db = None

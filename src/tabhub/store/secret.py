@@ -1,0 +1,105 @@
+"""The shared secret: 64 hex digits in `extension/auth.json`, made once, private, and rotated on request.
+
+Owns that file. Its other keys (the port the extension connects to) are kept as they are. Knows nothing of requests.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+from collections.abc import Mapping
+from typing import Any
+
+from tabhub.errors import SetupError
+from tabhub.store.home import Home, locked, write_atomic
+
+_SECRET = re.compile(r"[0-9a-f]{64}")
+_ROTATE = "Make a new one with: tabhub config rotate-secret"
+
+
+def read(home: Home) -> str:
+    """The secret in force, or SetupError saying how to get one."""
+    secret = _load(home).get("secret")
+    if secret is None:
+        raise SetupError(f"There is no secret in {home.auth} yet.", hint="Start the hub once: tabhub start")
+    return _checked(home, secret)
+
+
+def load_or_create(home: Home) -> str:
+    """The secret in force, made if there is none; processes that race agree on one."""
+    home.ensure()
+    with _lock(home):
+        facts = _load(home)
+        if "secret" in facts:
+            secret = _checked(home, facts["secret"])
+            _make_private(home)
+            return secret
+        return _write(home, facts)
+
+
+def rotate(home: Home) -> str:
+    """Replace the secret; whoever holds the old one is locked out. A file that cannot be read is kept aside."""
+    home.ensure()
+    with _lock(home):
+        try:
+            facts = _load(home)
+        except SetupError:
+            home.auth.replace(home.auth.with_suffix(".broken"))
+            facts = {}
+        return _write(home, facts)
+
+
+def remember(home: Home, facts: Mapping[str, Any]) -> None:
+    """Write other facts the extension needs (its port) beside the secret, which stays as it is."""
+    with _lock(home):
+        current = _load(home)
+        changed = {**current, **facts}
+        if "secret" in current:
+            changed["secret"] = current["secret"]
+        if changed != current:
+            write_atomic(home.auth, json.dumps(changed, indent=2) + "\n")
+
+
+def _lock(home: Home) -> Any:
+    return locked(home.root / "auth.lock")
+
+
+def _write(home: Home, facts: Mapping[str, Any]) -> str:
+    secret = os.urandom(32).hex()
+    write_atomic(home.auth, json.dumps({**facts, "secret": secret}, indent=2) + "\n")
+    return secret
+
+
+def _load(home: Home) -> dict[str, Any]:
+    try:
+        facts = json.loads(home.auth.read_bytes())
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise SetupError(
+            f"Could not read {home.auth}: {error.strerror}.", hint="Check that the file is yours and readable."
+        ) from error
+    except ValueError:  # not JSON, or not UTF-8; its text is not shown, for it may hold the secret
+        raise SetupError(f"{home.auth} is broken: it is not JSON.", hint=_ROTATE) from None
+    if not isinstance(facts, dict):
+        raise SetupError(f"{home.auth} is broken: it is not a JSON object.", hint=_ROTATE)
+    return facts
+
+
+def _checked(home: Home, secret: Any) -> str:
+    if not isinstance(secret, str) or not _SECRET.fullmatch(secret):
+        raise SetupError(f"The secret in {home.auth} is broken: it must be 64 hex digits.", hint=_ROTATE)
+    return secret
+
+
+def _make_private(home: Home) -> None:
+    """Take the file back from other readers, should a copy or an editor have opened it up."""
+    try:
+        if stat.S_IMODE(home.auth.stat().st_mode) != 0o600:
+            home.auth.chmod(0o600)
+    except OSError as error:
+        raise SetupError(
+            f"Could not make {home.auth} private: {error.strerror}.", hint=f"Run: chmod 600 {home.auth}"
+        ) from error

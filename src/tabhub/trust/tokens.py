@@ -1,0 +1,67 @@
+"""Tokens as they arrive: the bearer token of a request, and the protocols a WebSocket offers.
+
+Owns how they are read and compared. Knows nothing of where the right one is kept. What is not exactly a token is no
+token: nothing is guessed, and nothing that came in is repeated in an error.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from hmac import compare_digest
+
+from tabhub.limits import DEFAULTS
+
+_BEARER = re.compile(rb"[Bb][Ee][Aa][Rr][Ee][Rr] +([A-Za-z0-9._~+/-]+=*) *")
+_PROTOCOL = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_BROWSER_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_MOST_PROTOCOLS = 8
+
+
+def bearer(header: bytes | None, longest: int = DEFAULTS.max_token) -> bytes | None:
+    """The token of an Authorization header; None if it is missing, of another scheme, malformed or too long."""
+    if header is None or len(header) > longest + len(b"Bearer "):
+        return None
+    match = _BEARER.fullmatch(header)
+    return match[1] if match else None
+
+
+def same(a: bytes, b: bytes) -> bool:
+    """Whether two tokens are equal, in a time that tells nothing of either, not even its length."""
+    return compare_digest(sha256(a).digest(), sha256(b).digest())
+
+
+def ws_protocols(header: bytes | str | None, longest: int = DEFAULTS.max_token) -> list[str]:
+    """The protocols a Sec-WebSocket-Protocol header offers; empty if it is missing or not a list of plain tokens."""
+    if header is None or len(header) > longest * _MOST_PROTOCOLS:
+        return []
+    text = header.decode("latin-1") if isinstance(header, bytes) else header
+    offered = [part.strip(" \t") for part in text.split(",")]
+    if len(offered) > _MOST_PROTOCOLS or not all(len(p) <= longest and _PROTOCOL.fullmatch(p) for p in offered):
+        return []
+    return offered
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What a browser says of itself when it opens its link."""
+
+    protocol: str
+    """The one to select in the answer."""
+    secret: bytes
+    browser_id: str
+
+    def __repr__(self) -> str:
+        return f"Offer(protocol={self.protocol!r}, browser_id={self.browser_id!r})"
+
+
+def ws_offer(offered: Sequence[str]) -> Offer | None:
+    """`tabhub, <secret>, <browser id>` or `opentabs, <secret>`; None for anything else."""
+    match list(offered):
+        case ["tabhub", secret, browser_id] if _BROWSER_ID.fullmatch(browser_id):
+            return Offer("tabhub", secret.encode("utf-8", "replace"), browser_id)
+        case ["tabhub" | "opentabs" as protocol, secret]:
+            return Offer(protocol, secret.encode("utf-8", "replace"), "default")
+    return None

@@ -1,0 +1,129 @@
+"""JSON-RPC 2.0: values to messages and messages to bytes.
+
+Owns the shape rules (B2): what is a request, a notification, a response, and what is none of them. Results are spliced
+in as encoded bytes, never decoded and encoded again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from tabhub.errors import InvalidRequest, TabhubError
+
+Id = str | int
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A message that wants an answer."""
+
+    id: Id
+    method: str
+    params: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Notification:
+    """A message that wants none."""
+
+    method: str
+    params: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """An answer to a request of ours."""
+
+    id: Id
+    result: Any = None
+    error: dict[str, Any] | None = None
+
+
+Message = Request | Notification | Response
+
+
+def parse(value: Any) -> Message:
+    """Read one message, or raise InvalidRequest saying what is wrong with it."""
+    if type(value) is not dict:
+        raise InvalidRequest("A JSON-RPC message must be an object.")
+    if value.get("jsonrpc") != "2.0":
+        raise InvalidRequest('A JSON-RPC message must have "jsonrpc": "2.0".')
+    method = value.get("method")
+    if method is None:
+        return _response(value)
+    if type(method) is not str or not method:
+        raise InvalidRequest("`method` must be a non-empty string.")
+    if "result" in value or "error" in value:
+        raise InvalidRequest("A request must not have `result` or `error`.")
+    params = value.get("params")
+    if params is None:
+        params = {}
+    elif type(params) is not dict:
+        raise InvalidRequest("`params` must be an object.")
+    if "id" not in value:
+        return Notification(method, params)
+    return Request(_id(value["id"]), method, params)
+
+
+def _response(value: dict[str, Any]) -> Response:
+    if "id" not in value:
+        raise InvalidRequest("A JSON-RPC message must have a `method`.")
+    has_result, has_error = "result" in value, "error" in value
+    if has_result == has_error:
+        raise InvalidRequest("A message without `method` must have either `result` or `error`.")
+    ident = _id(value["id"])
+    if has_result:
+        return Response(ident, value["result"])
+    error = value["error"]
+    if type(error) is not dict or type(error.get("code")) is not int or type(error.get("message")) is not str:
+        raise InvalidRequest("`error` must be an object with a whole-number `code` and a `message`.")
+    return Response(ident, None, error)
+
+
+def _id(value: Any) -> Id:
+    if type(value) is str or type(value) is int:
+        return value
+    raise InvalidRequest("`id` must be a string or a whole number.")
+
+
+def id_of(value: Any) -> Id | None:
+    """The id of a message that may be malformed, for the error that answers it."""
+    ident = value.get("id") if type(value) is dict else None
+    return ident if type(ident) in (str, int) else None
+
+
+def encode_result(ident: Id, payload: bytes) -> bytes:
+    """An answer around an encoded result."""
+    return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (
+        b"%d" % ident if type(ident) is int else orjson.dumps(ident),
+        payload,
+    )
+
+
+def encode_error(ident: Id | None, code: int, message: str, data: Any = None) -> bytes:
+    """An answer that says no."""
+    error: dict[str, Any] = {"code": code, "message": message}
+    if data is not None:
+        error["data"] = data
+    return orjson.dumps({"jsonrpc": "2.0", "id": ident, "error": error})
+
+
+def encode_failure(ident: Id | None, error: TabhubError) -> bytes:
+    """An error of ours as an answer."""
+    return encode_error(ident, error.code, error.text(), error.facts())
+
+
+def encode_request(ident: Id, method: str, params: Any) -> bytes:
+    """A request of ours."""
+    return orjson.dumps({"jsonrpc": "2.0", "id": ident, "method": method, "params": params})
+
+
+def encode_notification(method: str, params: Any = None) -> bytes:
+    """A notification of ours."""
+    message: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
+    if params is not None:
+        message["params"] = params
+    return orjson.dumps(message)

@@ -1,0 +1,197 @@
+"""MCP on the wire, both eras: versions, headers, envelopes and the fixed answers.
+
+Owns what differs between the revisions with a handshake (2025-03-26 to 2025-11-25) and the stateless one (2026-07-28).
+Knows nothing of HTTP servers or tools: it is given headers and messages and says what they are.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from tabhub.errors import BadInput, InvalidParams, InvalidRequest, TabhubError
+from tabhub.wire.jsonrpc import Request
+
+HANDSHAKE_VERSIONS = ("2025-03-26", "2025-06-18", "2025-11-25")
+LATEST_HANDSHAKE = HANDSHAKE_VERSIONS[-1]
+STATELESS = "2026-07-28"
+SUPPORTED = (*HANDSHAKE_VERSIONS, STATELESS)
+
+META_VERSION = "io.modelcontextprotocol/protocolVersion"
+META_CLIENT = "io.modelcontextprotocol/clientInfo"
+META_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
+META_LOG_LEVEL = "io.modelcontextprotocol/logLevel"
+META_SERVER = "io.modelcontextprotocol/serverInfo"
+META_SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
+
+NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+"""Methods whose parameter of that name the Mcp-Name header repeats."""
+
+CAPABILITY_OF = {
+    "elicitation/create": "elicitation",
+    "sampling/createMessage": "sampling",
+    "roots/list": "roots",
+}
+"""What a server may ask of a client, and the capability each needs."""
+
+LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+
+_B64_OPEN, _B64_CLOSE = "=?base64?", "?="
+
+
+class HeaderMismatch(BadInput):
+    """A header and the body say different things."""
+
+    code = -32020
+
+
+class MissingCapability(BadInput):
+    """The tool needs something this client did not declare."""
+
+    code = -32021
+
+    def __init__(self, tool: str, capability: str) -> None:
+        super().__init__(
+            f"{tool} needs the client capability {capability!r}, which this client did not declare.",
+            data={"requiredCapabilities": {capability: {}}},
+        )
+
+
+class UnsupportedVersion(BadInput):
+    """A protocol revision we do not speak."""
+
+    code = -32022
+
+    def __init__(self, requested: object) -> None:
+        super().__init__(
+            "Unsupported protocol version", data={"supported": list(SUPPORTED), "requested": str(requested)[:100]}
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """What a stateless request says of itself."""
+
+    client: str
+    capabilities: Mapping[str, Any]
+    log_level: str | None
+    progress_token: str | int | None
+
+
+def client_name(info: Any) -> str:
+    """A client's name and version as one short line."""
+    if not isinstance(info, Mapping):
+        return "unknown"
+    name, version = info.get("name"), info.get("version")
+    if not isinstance(name, str) or not name.strip():
+        return "unknown"
+    line = f"{name} {version}" if isinstance(version, str) and version else name
+    return "".join(c for c in line if c.isprintable())[:100]
+
+
+def progress_token(params: Mapping[str, Any]) -> str | int | None:
+    """The token the agent wants progress under, if it does."""
+    meta = params.get("_meta")
+    token = meta.get("progressToken") if isinstance(meta, Mapping) else None
+    return token if isinstance(token, str) or type(token) is int else None
+
+
+def read_envelope(request: Request, version: str, headers: Mapping[bytes, bytes]) -> Envelope:
+    """Check a stateless request against its headers, in the order the revision gives, and read its envelope."""
+    meta = request.params.get("_meta")
+    if not isinstance(meta, dict):
+        raise InvalidParams(f"params._meta must be an object with {META_VERSION} and {META_CAPABILITIES}.")
+    missing = [key for key in (META_VERSION, META_CAPABILITIES) if key not in meta]
+    if missing:
+        raise InvalidParams(f"params._meta lacks {', '.join(missing)}.")
+    if meta[META_VERSION] != version:
+        raise HeaderMismatch("The MCP-Protocol-Version header and params._meta name different versions.")
+    if headers.get(b"mcp-method", b"").decode("latin-1") != request.method:
+        raise HeaderMismatch("The Mcp-Method header is missing or is not the method of the body.")
+    named = NAMED.get(request.method)
+    if named is not None:
+        value = request.params.get(named)
+        if value is not None and _header_value(headers.get(b"mcp-name")) != value:
+            raise HeaderMismatch(f"The Mcp-Name header is missing or is not the `{named}` of the body.")
+    if version != STATELESS:
+        raise UnsupportedVersion(version)
+    capabilities = meta[META_CAPABILITIES]
+    if not isinstance(capabilities, dict):
+        raise InvalidParams(f"params._meta[{META_CAPABILITIES!r}] must be an object.")
+    level = meta.get(META_LOG_LEVEL)
+    return Envelope(
+        client_name(meta.get(META_CLIENT)),
+        capabilities,
+        level if isinstance(level, str) and level in LOG_LEVELS else None,
+        progress_token(request.params),
+    )
+
+
+def _header_value(raw: bytes | None) -> str | None:
+    """A header's text, with the base64 form for what does not fit a header undone."""
+    if raw is None:
+        return None
+    text = raw.decode("latin-1")
+    if not (text.startswith(_B64_OPEN) and text.endswith(_B64_CLOSE)):
+        return text
+    payload = text[len(_B64_OPEN) : -len(_B64_CLOSE)]
+    try:
+        decoded = base64.b64decode(payload, validate=True)
+        if base64.b64encode(decoded).decode() != payload:
+            return None
+        return decoded.decode("utf-8")
+    except (binascii.Error, UnicodeDecodeError):
+        return None
+
+
+def require_single(headers: Sequence[tuple[bytes, bytes]], names: frozenset[bytes]) -> dict[bytes, bytes]:
+    """Headers as a mapping; one of `names` sent twice is refused, since readers would disagree on which counts."""
+    out: dict[bytes, bytes] = {}
+    for name, value in headers:
+        if name in out and name in names:
+            raise HeaderMismatch(f"The {name.decode('latin-1')} header appears more than once.")
+        out[name] = value
+    return out
+
+
+ROUTING_HEADERS = frozenset({b"mcp-protocol-version", b"mcp-method", b"mcp-name", b"mcp-session-id"})
+
+
+def negotiate(requested: Any) -> str:
+    """The handshake version to answer `initialize` with."""
+    if not isinstance(requested, str):
+        raise InvalidParams("`protocolVersion` must be a string.")
+    return requested if requested in HANDSHAKE_VERSIONS else LATEST_HANDSHAKE
+
+
+def initialize_payload(
+    version: str, server: Mapping[str, Any], capabilities: Mapping[str, Any], instructions: str
+) -> bytes:
+    """The result of `initialize`."""
+    return orjson.dumps(
+        {
+            "protocolVersion": version,
+            "capabilities": capabilities,
+            "serverInfo": server,
+            "instructions": instructions,
+        }
+    )
+
+
+def stateless_payload(payload: bytes) -> bytes:
+    """An encoded result object as the stateless revision wants it: marked complete."""
+    return b'{"resultType":"complete"}' if payload == b"{}" else b'{"resultType":"complete",%b' % payload[1:]
+
+
+def error_status(error: TabhubError) -> int:
+    """The HTTP status of an error of the stateless revision."""
+    if error.code == -32601:
+        return 404
+    if isinstance(error, InvalidRequest | BadInput):
+        return 400
+    return 200

@@ -1,0 +1,83 @@
+"""Strict JSON: bytes to values, refusing what parsers disagree about.
+
+Owns the one way JSON from outside becomes a value. orjson does the parsing (it already refuses NaN, invalid UTF-8,
+lone surrogates, BOM and UTF-16); this module adds the bounds: nesting, number of keys, length of numbers, and no
+duplicate keys. The bounds are checked on the bytes, so hostile input costs a scan and never a deep object.
+
+How duplicates are found without a parser of our own: every key is followed by one colon outside strings. If the
+parsed value has fewer keys than the text has such colons, a key was written twice.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import orjson
+
+from tabhub.errors import ParseError
+from tabhub.limits import DEFAULTS, Limits
+
+_STRINGS = re.compile(rb'"(?:[^"\\]+|\\.)*+"')
+_SMALL = 300
+
+
+def decode(data: bytes | bytearray | memoryview | str, limits: Limits = DEFAULTS) -> Any:
+    """Parse one JSON text, or raise ParseError saying what is wrong with it."""
+    raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else bytes(data)
+    nests = raw.count(b"{") + raw.count(b"[")
+    colons = raw.count(b":")
+    skeleton: bytes | None = None
+    if nests > limits.max_depth or colons > limits.max_keys or (len(raw) > _SMALL and _long_number(raw, limits)):
+        skeleton = _STRINGS.sub(b"", raw)
+        _check_skeleton(skeleton, limits)
+    try:
+        value = orjson.loads(raw)
+    except orjson.JSONDecodeError as error:
+        raise ParseError(f"Not valid JSON: {error.msg} at character {error.pos}.") from None
+    keys = _count_keys(value)
+    if keys != colons and keys != (skeleton if skeleton is not None else _STRINGS.sub(b"", raw)).count(b":"):
+        raise ParseError("Not accepted: an object has the same key twice.")
+    return value
+
+
+def _long_number(raw: bytes, limits: Limits) -> bool:
+    return re.search(rb"[0-9]{%d}" % limits.max_digits, raw) is not None
+
+
+def _check_skeleton(skeleton: bytes, limits: Limits) -> None:
+    """The bounds, on the text with its strings taken out."""
+    if _long_number(skeleton, limits):
+        raise ParseError(f"Not accepted: a number has {limits.max_digits} digits or more.")
+    if skeleton.count(b":") > limits.max_keys:
+        raise ParseError(f"Not accepted: more than {limits.max_keys} keys.")
+    depth = 0
+    for match in re.finditer(rb"[\[\]{}]", skeleton):
+        if match.group() in b"[{":
+            depth += 1
+            if depth > limits.max_depth:
+                raise ParseError(f"Not accepted: nested deeper than {limits.max_depth}.")
+        else:
+            depth -= 1
+
+
+def _count_keys(value: Any) -> int:
+    """Keys in the whole of a value whose depth is already bounded."""
+    kind = type(value)
+    if kind is dict:
+        total = len(value)
+        for item in value.values():
+            if type(item) in (dict, list):
+                total += _count_keys(item)
+        return total
+    total = 0
+    if kind is list:
+        for item in value:
+            if type(item) in (dict, list):
+                total += _count_keys(item)
+    return total
+
+
+def encode(value: Any) -> bytes:
+    """Write a value of ours as JSON."""
+    return orjson.dumps(value)

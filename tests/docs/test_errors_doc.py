@@ -1,0 +1,59 @@
+"""The error table of docs/protocol.md is errors.py's; `python tests/docs/test_errors_doc.py --write` renews it."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from tabhub import errors
+from tabhub.errors import TabhubError
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "protocol.md"
+BEGIN, END = "<!-- errors: begin -->", "<!-- errors: end -->"
+
+
+def tree(kind: type[TabhubError]) -> Iterator[type[TabhubError]]:
+    """The class and all below it, in the order of the source."""
+    yield kind
+    for below in kind.__subclasses__():
+        if below.__module__ == errors.__name__:
+            yield from tree(below)
+
+
+def table() -> str:
+    """One row a class."""
+    lines = ["| error | code | HTTP | category | outcome | retry | meaning |", "|---|---|---|---|---|---|---|"]
+    for kind in tree(TabhubError):
+        retry = "yes" if kind.retryable else ""
+        meaning = (inspect.getdoc(kind) or "").splitlines()[0]
+        lines.append(
+            f"| {kind.__name__} | {kind.code} | {kind.status} | {kind.category} | {kind.outcome or ''} "
+            f"| {retry} | {meaning} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def page() -> str:
+    """The page with its table renewed."""
+    before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
+    after = rest.split(END)[1]
+    return f"{before}{BEGIN}\n{table()}{END}{after}"
+
+
+def test_the_table_of_errors_equals_the_code() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(), "run: python tests/docs/test_errors_doc.py --write"
+
+
+def test_the_tree_in_the_docstring_names_every_error_with_its_code() -> None:
+    docstring = errors.__doc__ or ""
+    for kind in tree(TabhubError):
+        lines = [line for line in docstring.splitlines() if kind.__name__ in line.split()]
+        assert len(lines) == 1, kind.__name__
+        codes = [word for word in lines[0].split() if word.startswith("-32")]
+        assert codes in ([], [str(kind.code)]), kind.__name__
+
+
+if __name__ == "__main__" and "--write" in sys.argv:
+    PAGE.write_text(page(), encoding="utf-8")

@@ -1,0 +1,47 @@
+"""The settings of docs/guide.md are config.py's; `python tests/docs/test_settings_doc.py --write` renews them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from tabhub.config import Config
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "guide.md"
+BEGIN, END = "<!-- settings: begin -->", "<!-- settings: end -->"
+
+
+def default(key: str, values: Any) -> str:
+    """A key's default as the file would say it; names in place of `<…>` have none."""
+    for step in key.split("."):
+        if not isinstance(values, dict) or step not in values:
+            return ""
+        values = values[step]
+    return "" if values is None else f"`{json.dumps(values)}`"
+
+
+def table() -> str:
+    """One row a key; the limits have a page of their own."""
+    lines = ["| key | default | meaning |", "|---|---|---|"]
+    values = Config().values()
+    for key, meaning in Config.known_keys().items():
+        if not key.startswith("limits."):
+            lines.append(f"| `{key}` | {default(key, values)} | {meaning} |")
+    return "\n".join(lines) + "\n"
+
+
+def page() -> str:
+    """The page with its table renewed."""
+    before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
+    after = rest.split(END)[1]
+    return f"{before}{BEGIN}\n{table()}{END}{after}"
+
+
+def test_the_table_of_settings_equals_the_code() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(), "run: python tests/docs/test_settings_doc.py --write"
+
+
+if __name__ == "__main__" and "--write" in sys.argv:
+    PAGE.write_text(page(), encoding="utf-8")

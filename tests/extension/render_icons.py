@@ -1,0 +1,28 @@
+"""Render the extension's icons from their SVG sources: `python tests/extension/render_icons.py`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+
+ICONS = Path(__file__).parents[2] / "extension" / "icons"
+SIZES = (16, 32, 48, 128)
+PAGE = "<style>*{{margin:0}}svg{{display:block;width:{size}px;height:{size}px}}</style>{svg}"
+
+
+def main() -> None:
+    """Write `<name>-<size>.png` beside every `<name>.svg`."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+        for source in sorted(ICONS.glob("*.svg")):
+            for size in SIZES:
+                page = browser.new_page(viewport={"width": size, "height": size})
+                page.set_content(PAGE.format(size=size, svg=source.read_text()))
+                page.screenshot(path=ICONS / f"{source.stem}-{size}.png", omit_background=True)
+                page.close()
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()

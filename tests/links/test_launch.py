@@ -1,0 +1,360 @@
+"""A managed browser's life, with a real Chromium and an extension of ten lines."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from websockets.asyncio.server import Server, ServerConnection, serve
+
+from tabhub.errors import SetupError
+from tabhub.limits import DEFAULTS
+from tabhub.links.find import FoundBrowser, find_browsers
+from tabhub.links.launch import BrowserExit, ManagedBrowser, has_display
+from tabhub.links.profile import free_profile, group_runs
+from tabhub.links.switches import Loading
+
+QUICK = dataclasses.replace(DEFAULTS, browser_restart_min=0.05)
+LOOPS = [("asyncio", {"use_uvloop": False}), ("asyncio", {"use_uvloop": True})]
+BOUND = 20.0
+BACKGROUND = """
+fetch("auth.json").then((answer) => answer.json()).then((auth) => {
+  const socket = new WebSocket(`ws://127.0.0.1:${auth.port}/ws`, ["tabhub", auth.secret, "probe"]);
+  socket.onopen = () => socket.send("WORD");
+});
+"""
+
+
+class Hub:
+    """The other end: what extensions that connected have said."""
+
+    def __init__(self) -> None:
+        self.said: asyncio.Queue[str] = asyncio.Queue()
+        self.server: Server | None = None
+
+    @property
+    def port(self) -> int:
+        assert self.server is not None
+        return int(next(iter(self.server.sockets)).getsockname()[1])
+
+    async def take(self, connection: ServerConnection) -> None:
+        assert connection.request is not None
+        assert connection.request.path == "/ws"
+        assert connection.request.headers["Origin"].startswith("chrome-extension://")
+        with contextlib.suppress(Exception):
+            self.said.put_nowait(str(await connection.recv()))
+            await connection.wait_closed()
+
+    async def hears(self) -> str:
+        async with asyncio.timeout(BOUND):
+            return await self.said.get()
+
+
+@pytest.fixture(params=LOOPS[:1], ids=["asyncio"])
+def anyio_backend(request: pytest.FixtureRequest) -> Any:
+    return request.param
+
+
+@pytest.fixture
+async def hub() -> AsyncIterator[Hub]:
+    hub = Hub()
+    async with serve(hub.take, "127.0.0.1", 0, subprotocols=["tabhub"]) as server:  # type: ignore[list-item]
+        hub.server = server
+        yield hub
+
+
+@pytest.fixture
+def extension(hub: Hub, tmp_path: Path) -> Path:
+    folder = tmp_path / "extension"
+    folder.mkdir()
+    manifest = {"manifest_version": 3, "name": "probe", "version": "1", "background": {"service_worker": "bg.js"}}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    (folder / "bg.js").write_text(BACKGROUND.replace("WORD", "hello"))
+    (folder / "auth.json").write_text(json.dumps({"port": hub.port, "secret": "s"}))
+    return folder
+
+
+Make = Callable[..., ManagedBrowser]
+
+
+@pytest.fixture
+async def make(tmp_path: Path) -> AsyncIterator[Make]:
+    """Makes managed browsers, and ends those a test leaves running."""
+    made: list[ManagedBrowser] = []
+
+    def build(extension_dir: Path, browser: FoundBrowser | None = None, **options: Any) -> ManagedBrowser:
+        values: dict[str, Any] = {
+            "extension_dir": extension_dir,
+            "profile_dir": tmp_path / "managed" / "profile",
+            "log_file": tmp_path / "logs" / "browser.log",
+            "headless": True,
+            "limits": QUICK,
+        }
+        made.append(ManagedBrowser(browser or find_browsers()[0], **(values | options)))
+        return made[-1]
+
+    yield build
+    for managed in made:
+        await managed.stop()
+
+
+def script(path: Path, text: str) -> FoundBrowser:
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return FoundBrowser("Chromium", path, branded=False)
+
+
+async def ended(pid: int) -> None:
+    """Wait for the end of a process that is not our child."""
+    with contextlib.suppress(ProcessLookupError):
+        handle = os.pidfd_open(pid)
+        loop, over = asyncio.get_running_loop(), asyncio.Event()
+        loop.add_reader(handle, over.set)
+        try:
+            async with asyncio.timeout(BOUND):
+                await over.wait()
+        finally:
+            loop.remove_reader(handle)
+            os.close(handle)
+
+
+def processes_with(text: str) -> dict[int, str]:
+    """The running processes that have the text in their command line."""
+    found: dict[int, str] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                if text in command:
+                    found[int(entry.name)] = command
+    return found
+
+
+@pytest.mark.parametrize("anyio_backend", LOOPS, indirect=True, ids=["asyncio", "uvloop"])
+@pytest.mark.parametrize("loading", ["switch", "pipe"])
+async def test_a_started_browser_connects_and_a_stopped_one_leaves_no_process(
+    hub: Hub, extension: Path, make: Make, tmp_path: Path, loading: Loading
+) -> None:
+    browser = make(extension, loading=loading)
+    assert (browser.pid, browser.alive) == (None, False)
+    await browser.start()
+    assert await hub.hears() == "hello"
+    pid = browser.pid
+    assert pid is not None
+    assert browser.alive
+    assert browser.version is not None
+    assert browser.version.partition("/")[2]
+    assert len(processes_with(str(tmp_path / "managed"))) > 1
+    async with asyncio.timeout(BOUND):
+        await browser.stop()
+    assert (browser.pid, browser.alive) == (None, False)
+    assert not group_runs(pid)
+    assert processes_with(str(tmp_path / "managed")) == {}
+    await browser.stop()
+
+
+@pytest.mark.parametrize("loading", ["switch", "pipe"])
+async def test_a_changed_extension_is_loaded_at_the_next_start(
+    hub: Hub, extension: Path, make: Make, loading: Loading
+) -> None:
+    browser = make(extension, loading=loading)
+    await browser.start()
+    assert await hub.hears() == "hello"
+    await browser.stop()
+    (extension / "bg.js").write_text(BACKGROUND.replace("WORD", "changed"))
+    await browser.start()
+    heard = await hub.hears()
+    # Over the pipe a browser first wakes the copy it remembers, then loads the new one.
+    assert "changed" in (heard, heard if heard == "changed" else await hub.hears())
+
+
+@pytest.mark.req("F1")
+async def test_a_killed_browser_is_noticed_and_started_anew(hub: Hub, extension: Path, make: Make) -> None:
+    exits: asyncio.Queue[BrowserExit] = asyncio.Queue()
+    browser = make(extension, on_exit=exits.put_nowait)
+    await browser.start()
+    await hub.hears()
+    first = browser.pid
+    assert first is not None
+    os.kill(first, signal.SIGKILL)
+    async with asyncio.timeout(BOUND):
+        assert await browser.wait() == -signal.SIGKILL
+        told = await exits.get()
+    assert told == BrowserExit("Chromium was killed by signal 9", -9, QUICK.browser_restart_min)
+    assert await hub.hears() == "hello"
+    assert not group_runs(first)
+    assert browser.alive
+    assert browser.pid != first
+
+
+async def test_a_browser_dies_with_a_hub_that_was_killed(hub: Hub, extension: Path, tmp_path: Path) -> None:
+    code = f"""
+import asyncio, pathlib
+from tabhub.links.find import find_browsers
+from tabhub.links.launch import ManagedBrowser
+async def main():
+    home = pathlib.Path({str(tmp_path)!r})
+    browser = ManagedBrowser(find_browsers()[0], extension_dir=home / "extension", profile_dir=home / "profile",
+                             log_file=home / "browser.log", headless=True)
+    await browser.start()
+    print(browser.pid, flush=True)
+    await asyncio.Event().wait()
+asyncio.run(main())
+"""
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", code, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    pid = int(await process.stdout.readline())
+    await hub.hears()
+    running = processes_with(str(tmp_path))
+    assert pid in running
+    process.kill()
+    await process.wait()
+    for each in running:
+        await ended(each)
+    assert not group_runs(pid)
+
+
+async def test_a_browser_left_by_a_dead_hub_gives_its_profile_back(
+    hub: Hub, extension: Path, make: Make, tmp_path: Path
+) -> None:
+    left = make(extension, limits=DEFAULTS)
+    await left.start()
+    await hub.hears()
+    pid = left.pid
+    assert pid is not None
+    await free_profile(tmp_path / "managed" / "profile", grace=5)
+    assert not group_runs(pid)
+    assert not (tmp_path / "managed" / "profile" / "SingletonLock").is_symlink()
+
+
+async def test_a_lock_from_another_host_name_does_not_stop_a_start(
+    hub: Hub, extension: Path, make: Make, tmp_path: Path
+) -> None:
+    profile = tmp_path / "managed" / "profile"
+    profile.mkdir(parents=True)
+    (profile / "SingletonLock").symlink_to("another-host-1")
+    (profile / "SingletonCookie").symlink_to("123")
+    await make(extension).start()
+    assert await hub.hears() == "hello"
+
+
+async def test_a_process_that_is_not_the_profiles_browser_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "SingletonLock").symlink_to(f"{os.uname().nodename}-{os.getpid()}")
+    await free_profile(tmp_path, grace=1)
+    assert not (tmp_path / "SingletonLock").is_symlink()
+
+
+async def test_two_hubs_do_not_share_one_profile(hub: Hub, extension: Path, make: Make) -> None:
+    await make(extension).start()
+    with pytest.raises(SetupError, match="Another hub") as caught:
+        await make(extension).start()
+    assert "tabhub stop" in caught.value.text()
+    assert await hub.hears() == "hello"
+
+
+async def test_no_tcp_port_is_opened(hub: Hub, extension: Path, make: Make, tmp_path: Path) -> None:
+    await make(extension).start()
+    await hub.hears()
+    listening = {
+        fields[9]
+        for table in ("tcp", "tcp6")
+        for fields in map(str.split, Path("/proc/net", table).read_text().splitlines()[1:])
+        if fields[3] == "0A"
+    }
+    opened: set[str] = set()
+    for pid in processes_with(str(tmp_path / "managed")):
+        with contextlib.suppress(OSError):
+            for handle in Path(f"/proc/{pid}/fd").iterdir():
+                opened.add(str(handle.readlink()))
+    assert opened
+    assert not {f"socket:[{inode}]" for inode in listening} & opened
+
+
+async def test_a_browser_that_ends_at_once_is_reported_with_what_it_said(make: Make, tmp_path: Path) -> None:
+    broken = script(tmp_path / "broken", "echo 'FATAL: No usable sandbox! Update your kernel' >&2; exit 7")
+    browser = make(tmp_path, broken)
+    with pytest.raises(SetupError, match=r"exit code 7.*No usable sandbox") as caught:
+        await browser.start()
+    assert "TABHUB_BROWSER_ARGS=--no-sandbox" in caught.value.text()
+    assert str(tmp_path / "logs" / "browser.log") in caught.value.text()
+    assert not browser.alive
+
+
+async def test_a_browser_that_hangs_is_killed_and_reported(make: Make, tmp_path: Path) -> None:
+    hanging = script(tmp_path / "hanging", "trap '' TERM; sleep 1000 & wait; sleep 1000")
+    limits = dataclasses.replace(DEFAULTS, browser_start=0.3, browser_stop=0.2)
+    with pytest.raises(SetupError, match=r"not ready after 0\.3 seconds"):
+        await make(tmp_path, hanging, limits=limits).start()
+    assert processes_with(str(tmp_path / "hanging")) == {}
+
+
+async def test_an_extension_that_cannot_be_loaded_is_reported(make: Make, tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match="did not load the extension"):
+        await make(tmp_path / "nothing", loading="pipe").start()
+
+
+async def test_the_browser_cannot_be_told_to_open_a_port(make: Make, tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match="--remote-debugging-port"):
+        await make(tmp_path, env={"TABHUB_BROWSER_ARGS": "--remote-debugging-port=9222"}).start()
+
+
+async def test_a_window_that_a_person_closed_stays_closed(make: Make, tmp_path: Path) -> None:
+    answer = r"""printf '{"id":1,"result":{"product":"Fake/1"}}\0' >&4; head -c 1 <&3 >/dev/null; exit 0"""
+    exits: asyncio.Queue[BrowserExit] = asyncio.Queue()
+    browser = make(tmp_path, script(tmp_path / "closed", answer), headless=False, on_exit=exits.put_nowait)
+    await browser.start()
+    async with asyncio.timeout(BOUND):
+        assert (await exits.get()).restart_in is None
+    assert not browser.alive
+
+
+async def test_the_pause_grows_while_the_browser_cannot_be_started_anew(make: Make, tmp_path: Path) -> None:
+    text = f"""test -e {tmp_path}/ran && exit 5; touch {tmp_path}/ran
+printf '{{"id":1,"result":{{}}}}\\0' >&4; head -c 1 <&3 >/dev/null; exit 4"""
+    exits: asyncio.Queue[BrowserExit] = asyncio.Queue()
+    limits = dataclasses.replace(DEFAULTS, browser_restart_min=0.01, browser_restart_max=0.04)
+    browser = make(tmp_path, script(tmp_path / "dying", text), limits=limits, on_exit=exits.put_nowait)
+    await browser.start()
+    async with asyncio.timeout(BOUND):
+        told = [await exits.get() for _ in range(4)]
+    assert [each.restart_in for each in told] == [0.01, 0.02, 0.04, 0.04]
+    assert told[0].reason == "Chromium ended with exit code 4"
+    assert "exit code 5" in told[1].reason
+
+
+async def test_what_the_browser_says_is_kept_in_a_bounded_log(make: Make, tmp_path: Path) -> None:
+    line = "0123456789" * 10
+    chatty = script(tmp_path / "chatty", f"i=0; while [ $i -lt 400 ]; do echo {line} >&2; i=$((i+1)); done; exit 1")
+    limits = dataclasses.replace(DEFAULTS, browser_log=20_000)
+    with pytest.raises(SetupError, match="exit code 1"):
+        await make(tmp_path, chatty, limits=limits).start()
+    log, before = tmp_path / "logs" / "browser.log", tmp_path / "logs" / "browser.log.1"
+    assert 0 < log.stat().st_size <= 20_000
+    assert 0 < before.stat().st_size <= 20_000
+    assert log.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.req("F11")
+async def test_a_log_that_cannot_be_written_does_not_stop_the_browser(
+    hub: Hub, extension: Path, make: Make, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    await make(extension, log_file=tmp_path / "file" / "browser.log").start()
+    assert await hub.hears() == "hello"
+
+
+def test_a_display_is_wanted_only_on_linux() -> None:
+    assert not has_display({}, platform="linux")
+    assert has_display({"WAYLAND_DISPLAY": "wayland-0"}, platform="linux")
+    assert has_display({"DISPLAY": ":0"}, platform="linux")
+    assert has_display({}, platform="darwin")

@@ -1,0 +1,285 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from tabhub.errors import CallTimeout, CommandFailed
+from tabhub.hub.tools import BROWSER, Source
+from tabhub.limits import Limits
+from tabhub.store.audit import AuditLog, digest, entry, read_log, stamp
+
+NOON = 1_771_669_800.0  # 2026-02-21T10:30:00Z
+DAY = 86_400.0
+
+
+class Clock:
+    def __init__(self, now: float = NOON) -> None:
+        self.now = now
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def made(number: int = 0, *, success: bool = True, now: float = NOON, **more: Any) -> dict[str, Any]:
+    facts: dict[str, Any] = {
+        "tool": f"browser_tool_{number}",
+        "source": BROWSER,
+        "duration_ms": 10.0,
+        "session": "s1",
+        "client": "agent 1.0",
+        "arguments": {"tabId": number},
+    }
+    return entry(now=now, success=success, **{**facts, **more})
+
+
+def open_log(tmp_path: Path, clock: Clock | None = None, **limits: int) -> AuditLog:
+    return AuditLog(tmp_path / "audit.log", Limits(**limits), clock=clock or Clock())
+
+
+@pytest.mark.req("S002-audit-10", "S002-audit-11")
+def test_an_entry_says_who_did_what_where_and_how_it_ended() -> None:
+    error = CommandFailed("The page said no: Bearer abcdef\nsecond line")
+    assert entry(
+        now=NOON + 0.2455,
+        tool="slack_send_message",
+        source=Source("plugin", "slack"),
+        success=False,
+        duration_ms=245.12345,
+        session="s1",
+        client="agent 1.0",
+        arguments={"b": 1, "a": "x"},
+        tab_id=7,
+        origin="https://app.slack.com",
+        error=error,
+    ) == {
+        "timestamp": "2026-02-21T10:30:00.245Z",
+        "tool": "slack_send_message",
+        "plugin": "slack",
+        "source": "plugin:slack",
+        "success": False,
+        "durationMs": 245.123,
+        "session": "s1",
+        "client": "agent 1.0",
+        "argsDigest": digest({"a": "x", "b": 1}),
+        "tabId": 7,
+        "origin": "https://app.slack.com",
+        "error": {
+            "code": -32008,
+            "message": "The page said no: Bearer [redacted]\\nsecond line",
+            "category": "browser",
+        },
+        "outcome": "failed",
+    }
+
+
+def test_arguments_are_kept_only_when_asked_for() -> None:
+    assert "arguments" not in made(1)
+    assert made(1, keep_arguments=True)["arguments"] == {"tabId": 1}
+    assert len(made(1)["argsDigest"]) == 16
+    assert made(1)["argsDigest"] != made(2)["argsDigest"]
+    assert digest({"x": "\ud800", "n": 2**100})
+
+
+def test_an_unknown_outcome_is_said() -> None:
+    assert made(error=CallTimeout("late"), success=False)["outcome"] == "unknown"
+    assert "outcome" not in made()
+
+
+def test_times_are_written_to_the_millisecond() -> None:
+    assert stamp(0) == "1970-01-01T00:00:00.000Z"
+    assert stamp(NOON + 0.999999) == "2026-02-21T10:30:00.999Z"
+
+
+@pytest.mark.req("S002-audit-03")
+def test_every_call_is_one_line_of_json_on_disk_when_write_returns(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    entries = [made(n) for n in range(3)]
+    for number, one in enumerate(entries, 1):
+        log.write(one)
+        lines = (tmp_path / "audit.log").read_bytes().splitlines()
+        assert [orjson.loads(line) for line in lines] == entries[:number]
+    assert (tmp_path / "audit.log").stat().st_mode & 0o777 == 0o600
+    log.close()
+
+
+@pytest.mark.req("S002-audit-02")
+def test_the_last_500_calls_are_in_memory_newest_first(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    for number in range(510):
+        log.write(made(number))
+    assert [one["tool"] for one in log.recent(500)] == [f"browser_tool_{n}" for n in range(509, 9, -1)]
+    assert len(log.recent(600)) == 500
+    assert len(log.recent()) == 50
+    assert log.recent(0) == []
+
+
+@pytest.mark.req("S002-audit-07", "S002-audit-08", "S002-audit-09")
+def test_recent_calls_are_filtered_by_plugin_tool_and_success(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    slack = Source("plugin", "slack")
+    log.write(made(tool="slack_send", source=slack))
+    log.write(made(tool="slack_send", source=slack, success=False))
+    log.write(made(tool="browser_list_tabs"))
+    assert [one["plugin"] for one in log.recent(plugin="browser")] == ["browser"]
+    assert len(log.recent(tool="slack_send")) == 2
+    assert [one["tool"] for one in log.recent(success=False)] == ["slack_send"]
+    assert len(log.recent(limit=1, plugin="slack", success=True)) == 1
+    assert log.recent(plugin="nobody") == []
+
+
+def test_the_summary_counts_and_forgets_what_is_older_than_a_day(tmp_path: Path) -> None:
+    clock = Clock()
+    log = open_log(tmp_path, clock)
+    assert log.summary() == {
+        "totalInvocations": 0,
+        "successCount": 0,
+        "failureCount": 0,
+        "last24h": {"total": 0, "success": 0, "failure": 0},
+        "avgDurationMs": 0,
+    }
+    log.write(made(duration_ms=100))
+    clock.now += DAY - 120
+    log.write(made(duration_ms=301, success=False))
+    assert log.summary()["last24h"] == {"total": 2, "success": 1, "failure": 1}
+    clock.now += 240
+    assert log.summary() == {
+        "totalInvocations": 2,
+        "successCount": 1,
+        "failureCount": 1,
+        "last24h": {"total": 1, "success": 0, "failure": 1},
+        "avgDurationMs": 200,
+    }
+
+
+def test_a_clock_that_jumps_an_hour_either_way_disturbs_nothing(tmp_path: Path) -> None:
+    clock = Clock()
+    log = open_log(tmp_path, clock)
+    for jump in (0, 3600, -7200, 3600):
+        clock.now += jump
+        log.write(made(now=clock.now))
+    assert log.summary()["last24h"]["total"] == 4
+    assert [one["timestamp"][11:16] for one in log.recent()] == ["10:30", "09:30", "11:30", "10:30"]
+
+
+def test_the_figures_of_many_days_take_bounded_room(tmp_path: Path) -> None:
+    clock = Clock()
+    log = open_log(tmp_path, clock)
+    for _ in range(3000):
+        clock.now += 60
+        log.write(made())
+    assert log.summary()["last24h"]["total"] == 1440
+    assert len(log._figures._minutes) <= 1500
+
+
+@pytest.mark.req("S002-audit-05")
+def test_the_ring_and_figures_are_there_again_after_a_restart(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    for number in range(20):
+        log.write(made(number, now=NOON + number))
+    log.close()
+    again = open_log(tmp_path, Clock(NOON + 60), audit_ring=15)
+    assert [one["tool"] for one in again.recent()] == [f"browser_tool_{n}" for n in range(19, 4, -1)]
+    assert again.summary()["last24h"]["total"] == 15
+    assert again.torn == 0
+
+
+def test_a_torn_last_line_is_skipped_counted_and_never_joined_to_the_next(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    log.write(made(1))
+    log.close()
+    path = tmp_path / "audit.log"
+    with path.open("ab") as file:
+        file.write(orjson.dumps(made(2))[:40])
+    again = open_log(tmp_path)
+    assert again.torn == 1
+    assert [one["tool"] for one in again.recent()] == ["browser_tool_1"]
+    again.write(made(3))
+    again.write(made(4))
+    entries, skipped = read_log(path)
+    assert ([one["tool"][-1] for one in entries], skipped) == (["4", "3", "1"], 1)
+
+
+def test_a_last_line_that_lacks_only_its_newline_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "audit.log"
+    path.write_bytes(orjson.dumps(made(1)))
+    log = open_log(tmp_path)
+    log.write(made(2))
+    assert log.torn == 0
+    assert [one["tool"][-1] for one in read_log(path)[0]] == ["2", "1"]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        "two\nlines\r\n",
+        "\x00\x1b[2J\x7f",
+        "lone \ud800 surrogate \udfff",
+        "\u2028\u2029\u202e",
+        "a" * 5000,
+    ],
+)
+def test_odd_text_in_any_field_stays_inside_its_line(tmp_path: Path, odd: str) -> None:
+    log = open_log(tmp_path)
+    log.write(made(tool=odd, client=odd, origin=odd, keep_arguments=True, arguments={odd: [odd]}))
+    log.write(made(2))
+    assert (tmp_path / "audit.log").read_bytes().count(b"\n") == 2
+    entries, skipped = read_log(tmp_path / "audit.log")
+    assert (len(entries), skipped) == (2, 0)
+    assert entries == log.recent()
+
+
+def test_values_json_cannot_hold_are_written_as_text(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    deep: Any = []
+    for _ in range(500):
+        deep = [deep]
+    odd: dict[Any, Any] = {
+        "tool": "x",
+        "big": 2**200,
+        "set": {1},
+        5: "key",
+        "nan": float("nan"),
+        "deep": deep,
+        "tuple": (1, None),
+    }
+    log.write(odd)
+    entries, skipped = read_log(tmp_path / "audit.log")
+    assert skipped == 0
+    assert (entries[0]["big"], entries[0]["set"], entries[0]["5"]) == (str(2**200), "{1}", "key")
+
+
+def test_a_line_that_is_too_long_leaves_its_arguments_out(tmp_path: Path) -> None:
+    log = open_log(tmp_path, audit_line=2000)
+    log.write(made(1, keep_arguments=True, arguments={"text": "x" * 5000}))
+    log.write(made(2, tool="é" * 5000, client='"' * 5000))
+    first, second = log.recent()[::-1]
+    assert first["arguments"] == {"leftOut": "longer than an audit line may be"}
+    assert first["tool"] == "browser_tool_1"
+    assert second["argsDigest"] == digest({"tabId": 2})
+    assert all(len(line) <= 2000 for line in (tmp_path / "audit.log").read_bytes().splitlines())
+
+
+def test_the_log_on_disk_is_filtered_and_limited(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    for number in range(10):
+        log.write(made(number, now=NOON + number * 60, success=number % 2 == 0))
+    path = tmp_path / "audit.log"
+    assert [one["tool"][-1] for one in read_log(path, limit=3)[0]] == ["9", "8", "7"]
+    assert [one["tool"][-1] for one in read_log(path, since=NOON + 8 * 60)[0]] == ["9", "8"]
+    assert len(read_log(path, limit=None, success=False)[0]) == 5
+    assert [one["tool"] for one in read_log(path, tool="browser_tool_4")[0]] == ["browser_tool_4"]
+    assert read_log(path, plugin="slack")[0] == []
+    assert read_log(tmp_path / "none.log") == ([], 0)
+
+
+def test_reading_copes_with_junk_empty_lines_and_lines_longer_than_a_chunk(tmp_path: Path) -> None:
+    path = tmp_path / "audit.log"
+    long = orjson.dumps({"tool": "long", "x": "y" * 200_000})
+    path.write_bytes(b"\n\njunk\n[1]\n" + long + b'\n\xff\xfe\n{"tool": "a"}\n\n{"tool":')
+    entries, skipped = read_log(path)
+    assert [one["tool"] for one in entries] == ["a", "long"]
+    assert skipped == 4
+    assert open_log(tmp_path).torn == 1

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tabhub.trust.redact import HIDDEN, clean, redact
+
+HEX = "0123456789abcdef" * 4
+JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (f"Authorization: Bearer {HEX}", f"Authorization: Bearer {HIDDEN}"),
+        ("authorization: bearer short-token.x", f"authorization: bearer {HIDDEN}"),
+        (f"GET /ws?x=1&token={JWT}&y=2", f"GET /ws?x=1&token={HIDDEN}&y=2"),
+        (f"protocols tabhub, {HEX}, chrome-1", f"protocols tabhub, {HIDDEN}, chrome-1"),
+        (f"x{HEX.upper()}y", f"x{HIDDEN}y"),
+        (f"ab{HEX}", HIDDEN),
+        (f"jwt {JWT}.", f"jwt {HIDDEN}."),
+        ('{"secret": "hunter2", "a": 1}', f'{{"secret": "{HIDDEN}", "a": 1}}'),
+        ("x_access_token=abc; password: p4ss", f"x_access_token={HIDDEN}; password: {HIDDEN}"),
+        ("tokens: 25 of them, no secrets here", "tokens: 25 of them, no secrets here"),
+        ("a plain sentence", "a plain sentence"),
+    ],
+)
+def test_what_looks_like_a_secret_is_hidden(text: str, shown: str) -> None:
+    assert redact(text) == shown
+
+
+def test_known_secrets_are_hidden_wherever_they_stand() -> None:
+    assert redact("my-secret-value inside xmy-secret-valuex", ["my-secret-value"]) == f"{HIDDEN} inside x{HIDDEN}x"
+    assert redact("an empty one hides nothing", ["", "an"]) == "an empty one hides nothing"
+
+
+@given(st.text(max_size=50), st.text(max_size=50))
+def test_a_known_secret_never_survives(before: str, after: str) -> None:
+    assert HEX not in redact(f"{before}{HEX}{after}", [HEX])
+
+
+@pytest.mark.parametrize(
+    "piece", ["eyJ-", "eyJ.", "bearer ", "a_", "token ", "token=", "f" * 63 + " ", "eyJaa.bb", "\t"]
+)
+def test_hostile_text_takes_no_longer_than_its_length(piece: str) -> None:
+    text = piece * (400_000 // len(piece))
+    start = time.perf_counter()
+    redact(text)
+    assert time.perf_counter() - start < 2
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain · text ünïcode 漢字 🙂", "plain · text ünïcode 漢字 🙂"),
+        ("two\nlines\r\n", "two\\nlines\\r\\n"),
+        ("\x1b[31mred\x00\x7f\x9b", "\\x1b[31mred\\x00\\x7f\\x9b"),
+        ("a\u202eb\u2066c\u200d\ufeff", "a\\u202eb\\u2066c\\u200d\\ufeff"),
+        ("line\u2028para\u2029", "line\\u2028para\\u2029"),
+        ("lone \ud800 half", "lone \\ud800 half"),
+        ("tag \U000e0041", "tag \\U000e0041"),
+    ],
+)
+def test_unsafe_characters_are_spelled_out(text: str, shown: str) -> None:
+    assert clean(text) == shown
+
+
+def test_long_text_is_cut_and_says_so() -> None:
+    assert clean("a" * 12, 10) == "a" * 10 + "… (2 more)"
+    assert clean("\n" * 12, 10) == "\\n" * 5 + "… (7 more)"
+    assert len(clean("\n" * 10_000_000)) < 550
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=()), max_size=80), st.integers(0, 60))
+def test_any_text_becomes_one_printable_bounded_line(text: str, limit: int) -> None:
+    shown = clean(text, limit)
+    assert shown.isprintable()
+    assert len(shown) <= limit + 20
+    shown.encode()

@@ -50,14 +50,17 @@ async function getState() {
 
 /** Everything the hub may ask; what is not here is refused. @type {ReadonlyMap<string, Handler>} */
 const methods = new Map([
-  ...tabCommands,
+  ...tabCommands(cdp),
   ["getState", getState],
   [
     "forwardCDPCommand",
     (params, call) => {
       const method = read.requiredString(params, "method");
       const given = read.optionalObject(params, "params") ?? {};
-      return cdp.command(read.tabIdOf(params), method, given, read.optionalString(params, "sessionId"), call);
+      return cdp.command(read.tabIdOf(params), method, given, call, {
+        sessionId: read.optionalString(params, "sessionId"),
+        interruptible: read.optionalBoolean(params, "interruptible"),
+      });
     },
   ],
   [

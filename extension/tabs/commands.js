@@ -13,6 +13,7 @@ import { allTabs, tabInfo } from "./state.js";
 /** @typedef {import("../link/rpc.js").Params} Params */
 /** @typedef {import("../link/rpc.js").Call} Call */
 /** @typedef {import("../link/rpc.js").Handler} Handler */
+/** @typedef {import("./debugger.js").Debugger} Debugger */
 
 const CLOSE_MS = 2_000;
 const LONGEST_WAIT = 300_000;
@@ -99,35 +100,6 @@ function removal(tabId) {
   });
 }
 
-/**
- * @param {Params} params
- * @param {Call} call
- */
-async function navigate(params, call) {
-  const tabId = read.tabIdOf(params);
-  const until = read.oneOf(params, "waitUntil", ["load", "commit", "none"]);
-  const timeoutMs = read.optionalInteger(params, "timeoutMs", 1);
-  const url = await allowedUrl(read.requiredString(params, "url"));
-  await existing(tabId);
-  const move = () => chrome.tabs.update(tabId, { url });
-  return travel(tabId, { move, url, until, timeoutMs: timeoutMs && Math.min(timeoutMs, LONGEST_WAIT) }, call);
-}
-
-/**
- * A move along the tab's history, or a reload.
- * @param {(tabId: number, params: Params) => Promise<unknown>} step
- * @returns {Handler}
- */
-function moving(step) {
-  return async (params, call) => {
-    const tabId = read.tabIdOf(params);
-    await existing(tabId);
-    const move = () => step(tabId, params);
-    const { url, title, status } = await travel(tabId, { move, url: undefined, until: "load", timeoutMs: undefined }, call);
-    return { tabId, url, title, status };
-  };
-}
-
 /** @param {number} tabId */
 async function existing(tabId) {
   try {
@@ -137,23 +109,80 @@ async function existing(tabId) {
   }
 }
 
-/** @type {ReadonlyMap<string, Handler>} */
-export const tabCommands = new Map(
-  /** @type {[string, Handler][]} */ ([
-    ["getTabs", getTabs],
-    ["createTab", createTab],
-    ["selectTab", selectTab],
-    ["activateTab", activateTab],
-    ["closeTab", closeTab],
-    ["browser_navigate", navigate],
-    ["goBack", moving((tabId) => chrome.tabs.goBack(tabId))],
-    ["goForward", moving((tabId) => chrome.tabs.goForward(tabId))],
-    [
-      "reloadTab",
-      moving(async (tabId, params) => {
-        const bypassCache = read.optionalBoolean(params, "ignoreCache") ?? false;
-        await chrome.tabs.reload(tabId, { bypassCache });
-      }),
-    ],
-  ]),
-);
+/**
+ * The commands, given the debugger that does what the browser's own functions for extensions do not.
+ * @param {Debugger} cdp
+ * @returns {ReadonlyMap<string, Handler>}
+ */
+export function tabCommands(cdp) {
+  /**
+   * @param {Params} params
+   * @param {Call} call
+   */
+  async function navigate(params, call) {
+    const tabId = read.tabIdOf(params);
+    const until = read.oneOf(params, "waitUntil", ["load", "commit", "none"]);
+    const timeoutMs = read.optionalInteger(params, "timeoutMs", 1);
+    const url = await allowedUrl(read.requiredString(params, "url"));
+    await existing(tabId);
+    // The browser would abort it without a word, by the debugger too.
+    if (url.startsWith("data:")) throw new RpcError(FAILED, "The browser opens a data: address only in a new tab. Create one.");
+    const move = () => chrome.tabs.update(tabId, { url });
+    return travel(tabId, { move, url, until, timeoutMs: timeoutMs && Math.min(timeoutMs, LONGEST_WAIT) }, call);
+  }
+
+  /**
+   * Go along the tab's history. The browser's own function for it passes over every page the person has not touched,
+   * which is every page an agent was on; it is only used where no debugger may attach.
+   * @param {number} tabId
+   * @param {-1 | 1} step
+   * @param {Call} call
+   */
+  async function go(tabId, step, call) {
+    let history;
+    try {
+      history = await cdp.command(tabId, "Page.getNavigationHistory", {}, call);
+    } catch {
+      return step < 0 ? chrome.tabs.goBack(tabId) : chrome.tabs.goForward(tabId);
+    }
+    const { currentIndex, entries } = /** @type {{ currentIndex: number, entries: { id: number }[] }} */ (history);
+    const entry = entries[currentIndex + step];
+    if (!entry) throw new RpcError(FAILED, `The tab's history has no page ${step < 0 ? "before" : "after"} this one.`);
+    return cdp.command(tabId, "Page.navigateToHistoryEntry", { entryId: entry.id }, call);
+  }
+
+  /**
+   * A move along the tab's history, or a reload.
+   * @param {(tabId: number, params: Params, call: Call) => Promise<unknown>} step
+   * @returns {Handler}
+   */
+  function moving(step) {
+    return async (params, call) => {
+      const tabId = read.tabIdOf(params);
+      await existing(tabId);
+      const move = () => step(tabId, params, call);
+      const { url, title, status } = await travel(tabId, { move, url: undefined, until: "load", timeoutMs: undefined }, call);
+      return { tabId, url, title, status };
+    };
+  }
+
+  return new Map(
+    /** @type {[string, Handler][]} */ ([
+      ["getTabs", getTabs],
+      ["createTab", createTab],
+      ["selectTab", selectTab],
+      ["activateTab", activateTab],
+      ["closeTab", closeTab],
+      ["browser_navigate", navigate],
+      ["goBack", moving((tabId, _params, call) => go(tabId, -1, call))],
+      ["goForward", moving((tabId, _params, call) => go(tabId, 1, call))],
+      [
+        "reloadTab",
+        moving(async (tabId, params) => {
+          const bypassCache = read.optionalBoolean(params, "ignoreCache") ?? false;
+          await chrome.tabs.reload(tabId, { bypassCache });
+        }),
+      ],
+    ]),
+  );
+}

@@ -7,6 +7,7 @@
 
 import { FAILED, RpcError, textOf } from "../link/rpc.js";
 import { failure, noTab } from "./failures.js";
+import { Interrupts } from "./interrupt.js";
 
 /** @typedef {import("../link/rpc.js").Call} Call */
 /** @typedef {Record<string, unknown>} CdpObject */
@@ -34,9 +35,10 @@ import { failure, noTab } from "./failures.js";
 const PROTOCOL = "1.3";
 const AUTO_ATTACH = { autoAttach: true, waitForDebuggerOnStart: false, flatten: true };
 const DETACHED = "The debugger was detached from the tab";
-const PROBE_MS = 100;
 /** Commands that run a script of the hub's, which cancelling must end. */
 const SCRIPTS = ["Runtime.evaluate", "Runtime.callFunctionOn"];
+/** A script that blocks its page for that long is ended, unless the hub gives another limit. */
+const SCRIPT_MS = 30_000;
 /** What still works on a page that crashed. */
 const AFTER_CRASH = ["Page.reload", "Page.navigate"];
 
@@ -47,10 +49,12 @@ export class Debugger {
   /** @type {Promise<unknown>} */
   #tidied = Promise.resolve();
   #outlet;
+  #interrupts;
 
   /** @param {Outlet} outlet */
   constructor(outlet) {
     this.#outlet = outlet;
+    this.#interrupts = new Interrupts(outlet.note);
   }
 
   /** Listen to the browser, and let go of what a worker before this one held; call this while the worker starts. */
@@ -72,11 +76,11 @@ export class Debugger {
    * @param {number} tabId
    * @param {string} method
    * @param {CdpObject} params
-   * @param {string | undefined} sessionId
    * @param {Call} call
-   * @returns {Promise<object>}
+   * @param {{ sessionId?: string | undefined, interruptible?: boolean | undefined }} [how]
+   * @returns {Promise<CdpObject>}
    */
-  async command(tabId, method, params, sessionId, call) {
+  async command(tabId, method, params, call, { sessionId, interruptible } = {}) {
     const held = this.#held.get(tabId) ?? this.#attach(tabId);
     if (held.attaching) await held.attaching;
     if (held.crashed && !AFTER_CRASH.includes(method)) throw new RpcError(FAILED, "The tab crashed. Reload it.");
@@ -84,17 +88,22 @@ export class Debugger {
     if (call.cancelled) return {};
     held.used = Date.now();
     const session = sessionId === undefined ? { tabId } : { tabId, sessionId };
-    const { promise, resolve, reject } = /** @type {PromiseWithResolvers<object>} */ (Promise.withResolvers());
+    const { promise, resolve, reject } = /** @type {PromiseWithResolvers<CdpObject>} */ (Promise.withResolvers());
     const flight = { reject };
     held.flights.add(flight);
-    if (SCRIPTS.includes(method)) call.onCancel = () => void this.#interrupt(session);
-    chrome.debugger.sendCommand(session, method, params).then(
-      (result) => resolve(result ?? {}),
+    const script = SCRIPTS.includes(method);
+    // A hub that listens to the Debugger domain uses it itself, and is not to be disturbed.
+    const disarm = script && interruptible && !wants(held.events, "Debugger.paused") ? this.#interrupts.arm(session) : null;
+    if (script) call.onCancel = () => void this.#interrupts.stop(session);
+    const given = method === "Runtime.evaluate" ? { timeout: SCRIPT_MS, ...params } : params;
+    chrome.debugger.sendCommand(session, method, given).then(
+      (result) => resolve(/** @type {CdpObject} */ (result ?? {})),
       (error) => void refusal(tabId, cdpText(error)).then(reject),
     );
     try {
       return await promise;
     } finally {
+      disarm?.();
       held.flights.delete(flight);
       held.used = Date.now();
     }
@@ -225,25 +234,11 @@ export class Debugger {
       for (const flight of held.flights) flight.reject(new RpcError(FAILED, "The tab crashed. Reload it."));
     } else if (sessionId === undefined && method === "Inspector.targetReloadedAfterCrash") {
       held.crashed = false;
+    } else if (method === "Debugger.paused") {
+      this.#interrupts.paused(sessionId === undefined ? { tabId } : { tabId, sessionId }, params);
     }
     if (!wants(held.events, method)) return;
     this.#outlet.event(sessionId === undefined ? { tabId, method, params } : { tabId, sessionId, method, params });
-  }
-
-  /**
-   * End the script that runs in a session. While a script merely waits for a promise nothing runs, and ending "what
-   * runs" would hit the next script of the page itself: so it is done only if the page does not answer.
-   * @param {chrome.debugger.DebuggerSession} session
-   */
-  async #interrupt(session) {
-    try {
-      const probe = chrome.debugger.sendCommand(session, "Runtime.evaluate", { expression: "0" });
-      const busy = new Promise((resolve) => setTimeout(() => resolve("busy"), PROBE_MS));
-      if ((await Promise.race([probe, busy])) === "busy") await chrome.debugger.sendCommand(session, "Runtime.terminateExecution");
-      await probe;
-    } catch (error) {
-      this.#outlet.note(`A cancelled script could not be ended: ${textOf(error)}`);
-    }
   }
 }
 

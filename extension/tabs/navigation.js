@@ -15,6 +15,7 @@ import { failure, noTab } from "./failures.js";
 /**
  * @typedef {object} Wait
  * @property {"before" | "started" | "committed" | "onward"} stage onward: our page sent the tab on to another
+ * @property {boolean} aborted a load was aborted, and nothing is told until the tab has stopped
  * @property {string | undefined} url where the tab is sent; unknown for a step in its history
  * @property {WaitUntil} until
  * @property {() => void} done
@@ -26,6 +27,7 @@ const waits = new Map();
 
 /** A little less than the hub's own deadline, so that the answer says what was waited for. */
 const PATIENCE_MS = 25_000;
+const SETTLE_MS = 1_000;
 const ABORTED = "net::ERR_ABORTED";
 const REDIRECTED = ["server_redirect", "client_redirect"];
 const SCHEMES = ["http:", "https:", "data:"];
@@ -66,7 +68,7 @@ export async function travel(tabId, { move, url, until, timeoutMs = PATIENCE_MS 
   waits.get(tabId)?.fail(new RpcError(FAILED, "A newer navigation of the same tab took this one's place."));
   const { promise, resolve, reject } = /** @type {PromiseWithResolvers<string | void>} */ (Promise.withResolvers());
   /** @type {Wait} */
-  const wait = { stage: "before", url, until, done: resolve, fail: reject };
+  const wait = { stage: "before", aborted: false, url, until, done: resolve, fail: reject };
   waits.set(tabId, wait);
   call.onCancel = () => resolve("cancelled");
   const impatience = setTimeout(() => {
@@ -111,24 +113,44 @@ function waitFor(details) {
 }
 
 /**
+ * The tab is where it shall be; done when it is complete. A page taken from the back/forward cache is so already, and
+ * nothing more is told of it; a page that goes on and on loading frames is not waited for much longer.
+ * @param {number} tabId
+ * @param {Wait} wait
+ */
+function settle(tabId, wait) {
+  chrome.tabs.get(tabId).then((tab) => tab.status === "complete" && wait.stage === "committed" && wait.done(), ignoreGone);
+}
+
+/** A tab that is gone fails its wait by its removal. */
+function ignoreGone() {
+  return null;
+}
+
+/**
  * A load was aborted: ours, unless it is the page before ours, which ours brings to its end.
  * @param {number} tabId
  * @param {string} url
  * @param {Wait} wait
  */
 async function aborted(tabId, url, wait) {
-  const tab = await chrome.tabs.get(tabId).catch(() => null);
-  // A tab that is gone fails the wait by its removal.
+  const tab = await chrome.tabs.get(tabId).catch(ignoreGone);
   if (!tab) return;
-  if (tab.pendingUrl || tab.status === "loading") {
-    if (wait.stage === "started" && url === wait.url && tab.pendingUrl && tab.pendingUrl !== url) {
-      wait.fail(new RpcError(FAILED, `${ABORTED}: the tab went to ${tab.pendingUrl.slice(0, 500)} instead.`));
-    }
-  } else if (wait.stage === "committed") {
-    wait.done();
-  } else {
-    wait.fail(new RpcError(FAILED, `${ABORTED}: the address gave no page (a download, or an empty answer).`));
+  if (!tab.pendingUrl && tab.status === "complete") return ended(wait);
+  // Still loading: if it is not another page, the tab says so itself when it has stopped.
+  wait.aborted = url === wait.url || wait.url === undefined;
+  if (wait.aborted && wait.stage === "started" && tab.pendingUrl && tab.pendingUrl !== url) {
+    wait.fail(new RpcError(FAILED, `${ABORTED}: the tab went to ${tab.pendingUrl.slice(0, 500)} instead.`));
   }
+}
+
+/**
+ * The tab has stopped loading.
+ * @param {Wait} wait
+ */
+function ended(wait) {
+  if (wait.stage === "committed") wait.done();
+  else wait.fail(new RpcError(FAILED, `${ABORTED}: the address gave no page (a download, or an empty answer).`));
 }
 
 /** Listen to the browser; call this while the worker starts. */
@@ -146,18 +168,16 @@ export function watchNavigation() {
     const redirected = details.transitionQualifiers.some((qualifier) => REDIRECTED.includes(qualifier));
     if (wait.stage === "started" && wait.url !== undefined && wait.url !== details.url && !redirected) return;
     wait.stage = "committed";
-    if (wait.until === "commit") return wait.done();
-    // A page taken from the back/forward cache is complete already, and nothing more is told of it.
-    chrome.tabs.get(details.tabId).then(
-      (tab) => tab.status === "complete" && wait.done(),
-      () => {
-        // A tab that is gone fails the wait by its removal.
-      },
-    );
+    if (wait.until === "commit") wait.done();
+    else settle(details.tabId, wait);
   });
   webNavigation.onCompleted.addListener((details) => {
     const wait = waitFor(details);
-    if (wait?.stage === "committed") wait.done();
+    if (wait?.stage === "committed") setTimeout(() => wait.stage === "committed" && wait.done(), SETTLE_MS);
+  });
+  tabs.onUpdated.addListener((tabId, change) => {
+    const wait = change.status === "complete" ? waits.get(tabId) : undefined;
+    if (wait?.stage === "committed" || wait?.aborted) ended(wait);
   });
   webNavigation.onErrorOccurred.addListener((details) => {
     const wait = waitFor(details);
@@ -165,13 +185,24 @@ export function watchNavigation() {
     if (details.error === ABORTED) void aborted(details.tabId, details.url, wait);
     else wait.fail(new RpcError(FAILED, `${details.error} at ${details.url.slice(0, 500)}`));
   });
+  // The address changed within the page: by its fragment, or, on a step in the history, in any way.
   webNavigation.onReferenceFragmentUpdated.addListener((details) => {
     const wait = waitFor(details);
-    if (wait?.url === undefined || wait.url === details.url) wait?.done();
+    if (wait && (wait.url === undefined || wait.url === details.url)) within(details.tabId, wait);
   });
   webNavigation.onHistoryStateUpdated.addListener((details) => {
     const wait = waitFor(details);
-    if (wait?.url === undefined) wait?.done();
+    if (wait && wait.url === undefined) within(details.tabId, wait);
   });
   tabs.onRemoved.addListener((tabId) => waits.get(tabId)?.fail(noTab(tabId, "It was closed while it loaded.")));
+}
+
+/**
+ * @param {number} tabId
+ * @param {Wait} wait
+ */
+function within(tabId, wait) {
+  wait.stage = "committed";
+  settle(tabId, wait);
+  setTimeout(() => wait.done(), SETTLE_MS);
 }

@@ -96,14 +96,26 @@ async def test_a_command_that_runs_keeps_the_debugger(wire: Wire, tab: int) -> N
 
 @pytest.mark.req("F16")
 async def test_cancelling_ends_a_script_that_runs_forever(wire: Wire, tab: int) -> None:
-    assert await value(wire, tab, "1") == 1
+    forever = {"expression": "debugger; for(;;);"}
     number, loop = await wire.start(
-        "forwardCDPCommand", tabId=tab, method="Runtime.evaluate", params={"expression": "for(;;);"}
+        "forwardCDPCommand", tabId=tab, method="Runtime.evaluate", params=forever, interruptible=True
     )
     await wire.notify("cancel", id=number)
     assert (await asyncio.wait_for(loop, 1))["error"] == {"code": -32010, "message": "cancelled"}
     assert await asyncio.wait_for(value(wire, tab, "3"), 3) == 3
     assert sum(m.get("id") == number and "method" not in m for m in wire.seen) == 1
+
+
+@pytest.mark.req("F16")
+async def test_a_script_that_runs_forever_ends_by_its_time_limit(wire: Wire, tab: int) -> None:
+    with pytest.raises(Refused, match="terminated"):
+        await wire.cdp(tab, "Runtime.evaluate", expression="for(;;);", timeout=300)
+    number, loop = await wire.start(
+        "forwardCDPCommand", tabId=tab, method="Runtime.evaluate", params={"expression": "for(;;);", "timeout": 900}
+    )
+    await wire.notify("cancel", id=number)
+    assert (await asyncio.wait_for(loop, 0.5))["error"]["code"] == -32010
+    assert await asyncio.wait_for(value(wire, tab, "3"), 3) == 3
 
 
 @pytest.mark.req("F16")
@@ -161,9 +173,10 @@ async def test_what_the_protocol_refuses_is_told_in_its_words(wire: Wire, tab: i
 
 
 async def test_a_page_of_the_browser_itself_cannot_be_debugged(wire: Wire, tab: int) -> None:
-    # Only the page itself can go there: the extension sends no tab to such an address.
-    await wire.cdp(tab, "Page.navigate", url="chrome://version/")
-    with pytest.raises(Refused, match="-32000: "):
+    # The extension sends no tab to such an address; the protocol does, and loses its hold on the tab.
+    with pytest.raises(Refused, match="-32000: The debugger was detached"):
+        await wire.cdp(tab, "Page.navigate", url="chrome://version/")
+    with pytest.raises(Refused, match="-32000: Cannot access a chrome:// URL"):
         await value(wire, tab, "1")
 
 

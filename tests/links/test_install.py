@@ -146,7 +146,7 @@ def test_a_file_that_cannot_be_written_is_named_and_leaves_nothing_half_written(
         install_extension(home, secret=SECRET, port=9515)
     assert str(home) in caught.value.message
     assert (home / "background.js").read_text() == "1"
-    assert not [name for name in os.listdir(home) if name.startswith(".new-")]
+    assert not list(home.glob(".new-*"))
 
 
 def test_a_rotated_secret_changes_the_key_alone(shipped: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from tabhub.errors import SetupError
 from tabhub.limits import DEFAULTS
 from tabhub.links.find import FoundBrowser, find_browsers
 from tabhub.links.launch import BrowserExit, ManagedBrowser, has_display
-from tabhub.links.profile import free_profile, group_runs
+from tabhub.links.profile import free_profile, group_runs, prepare_profile
 from tabhub.links.switches import Loading
 
 QUICK = dataclasses.replace(DEFAULTS, browser_restart_min=0.05)
@@ -31,6 +31,7 @@ BACKGROUND = """
 fetch("auth.json").then((answer) => answer.json()).then((auth) => {
   const socket = new WebSocket(`ws://127.0.0.1:${auth.port}/ws`, ["tabhub", auth.secret, "probe"]);
   socket.onopen = () => socket.send("WORD");
+  socket.onmessage = () => chrome.runtime.reload();
 });
 """
 
@@ -40,6 +41,7 @@ class Hub:
 
     def __init__(self) -> None:
         self.said: asyncio.Queue[str] = asyncio.Queue()
+        self.connections: list[ServerConnection] = []
         self.server: Server | None = None
 
     @property
@@ -51,9 +53,9 @@ class Hub:
         assert connection.request is not None
         assert connection.request.path == "/ws"
         assert connection.request.headers["Origin"].startswith("chrome-extension://")
-        with contextlib.suppress(Exception):
-            self.said.put_nowait(str(await connection.recv()))
-            await connection.wait_closed()
+        self.connections.append(connection)
+        async for message in connection:
+            self.said.put_nowait(str(message))
 
     async def hears(self) -> str:
         async with asyncio.timeout(BOUND):
@@ -109,6 +111,8 @@ async def make(tmp_path: Path) -> AsyncIterator[Make]:
 
 
 def script(path: Path, text: str) -> FoundBrowser:
+    """A browser that does what the text says; beside it a manifest, so that its folder passes for an extension."""
+    (path.parent / "manifest.json").write_text('{"version": "1"}')
     path.write_text(f"#!/bin/sh\n{text}\n")
     path.chmod(0o755)
     return FoundBrowser("Chromium", path, branded=False)
@@ -140,6 +144,21 @@ def processes_with(text: str) -> dict[int, str]:
     return found
 
 
+def listening_sockets() -> set[str]:
+    """Every TCP socket of this machine that waits for connections, as /proc/<pid>/fd names it."""
+    rows = [row.split() for name in ("tcp", "tcp6") for row in Path("/proc/net", name).read_text().splitlines()[1:]]
+    return {f"socket:[{row[9]}]" for row in rows if row[3] == "0A"}
+
+
+def open_files(pids: Iterable[int]) -> set[str]:
+    """What the processes hold open."""
+    opened: set[str] = set()
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            opened.update(str(handle.readlink()) for handle in Path(f"/proc/{pid}/fd").iterdir())
+    return opened
+
+
 @pytest.mark.parametrize("anyio_backend", LOOPS, indirect=True, ids=["asyncio", "uvloop"])
 @pytest.mark.parametrize("loading", ["switch", "pipe"])
 async def test_a_started_browser_connects_and_a_stopped_one_leaves_no_process(
@@ -168,14 +187,35 @@ async def test_a_changed_extension_is_loaded_at_the_next_start(
     hub: Hub, extension: Path, make: Make, loading: Loading
 ) -> None:
     browser = make(extension, loading=loading)
-    await browser.start()
-    assert await hub.hears() == "hello"
-    await browser.stop()
-    (extension / "bg.js").write_text(BACKGROUND.replace("WORD", "changed"))
-    await browser.start()
-    heard = await hub.hears()
-    # Over the pipe a browser first wakes the copy it remembers, then loads the new one.
-    assert "changed" in (heard, heard if heard == "changed" else await hub.hears())
+    for word in ("first", "second", "third"):
+        (extension / "bg.js").write_text(BACKGROUND.replace("WORD", word))
+        await browser.start()
+        assert await hub.hears() == word
+        await browser.stop()
+
+
+@pytest.mark.parametrize("loading", ["switch", "pipe"])
+async def test_an_extension_that_reloads_itself_comes_back_with_its_new_files(
+    hub: Hub, extension: Path, make: Make, loading: Loading
+) -> None:
+    (extension / "bg.js").write_text(BACKGROUND.replace("WORD", "old"))
+    await make(extension, loading=loading).start()
+    assert await hub.hears() == "old"
+    (extension / "bg.js").write_text(BACKGROUND.replace("WORD", "new"))
+    await hub.connections[-1].send("reload")
+    assert await hub.hears() == "new"
+
+
+def test_the_persons_settings_in_the_profile_are_kept(tmp_path: Path) -> None:
+    settings = tmp_path / "managed" / "profile" / "Default" / "Preferences"
+    settings.parent.mkdir(parents=True)
+    settings.write_text('{"browser": {"show_home_button": true}, "extensions": {"ui": {"other": 1}}}')
+    prepare_profile(tmp_path / "managed" / "profile", "any")
+    kept = json.loads(settings.read_text())
+    assert kept == {
+        "browser": {"show_home_button": True},
+        "extensions": {"ui": {"other": 1, "developer_mode": True}},
+    }
 
 
 @pytest.mark.req("F1")
@@ -265,19 +305,10 @@ async def test_two_hubs_do_not_share_one_profile(hub: Hub, extension: Path, make
 async def test_no_tcp_port_is_opened(hub: Hub, extension: Path, make: Make, tmp_path: Path) -> None:
     await make(extension).start()
     await hub.hears()
-    listening = {
-        fields[9]
-        for table in ("tcp", "tcp6")
-        for fields in map(str.split, Path("/proc/net", table).read_text().splitlines()[1:])
-        if fields[3] == "0A"
-    }
-    opened: set[str] = set()
-    for pid in processes_with(str(tmp_path / "managed")):
-        with contextlib.suppress(OSError):
-            for handle in Path(f"/proc/{pid}/fd").iterdir():
-                opened.add(str(handle.readlink()))
+    opened = open_files(processes_with(str(tmp_path / "managed")))
     assert opened
-    assert not {f"socket:[{inode}]" for inode in listening} & opened
+    assert not listening_sockets() & opened
+    assert listening_sockets() & open_files([os.getpid()]), "the hub's own socket would have been seen"
 
 
 async def test_a_browser_that_ends_at_once_is_reported_with_what_it_said(make: Make, tmp_path: Path) -> None:
@@ -299,13 +330,17 @@ async def test_a_browser_that_hangs_is_killed_and_reported(make: Make, tmp_path:
 
 
 async def test_an_extension_that_cannot_be_loaded_is_reported(make: Make, tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match=r"nothing/manifest\.json cannot be read"):
+        await make(tmp_path / "nothing").start()
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "manifest.json").write_text('{"version": "1"}')
     with pytest.raises(SetupError, match="did not load the extension"):
-        await make(tmp_path / "nothing", loading="pipe").start()
+        await make(tmp_path / "broken", loading="pipe").start()
 
 
-async def test_the_browser_cannot_be_told_to_open_a_port(make: Make, tmp_path: Path) -> None:
+async def test_the_browser_cannot_be_told_to_open_a_port(extension: Path, make: Make) -> None:
     with pytest.raises(SetupError, match="--remote-debugging-port"):
-        await make(tmp_path, env={"TABHUB_BROWSER_ARGS": "--remote-debugging-port=9222"}).start()
+        await make(extension, env={"TABHUB_BROWSER_ARGS": "--remote-debugging-port=9222"}).start()
 
 
 async def test_a_window_that_a_person_closed_stays_closed(make: Make, tmp_path: Path) -> None:

@@ -106,6 +106,7 @@ def test_reset_of_all_mends_a_broken_file_and_keeps_it(home: Home) -> None:
     assert home.config.with_name("config.json.bak").read_text() == '{"port": '
 
 
+@pytest.mark.req("F13")
 def test_a_file_broken_while_running_leaves_the_last_good_settings_until_it_is_mended(home: Home) -> None:
     set_value(home, "permissions.default", "off")
     file = ConfigFile(home, {"PORT": "1234"})

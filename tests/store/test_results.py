@@ -152,10 +152,13 @@ def test_a_full_disk_leaves_results_in_bounded_memory_until_it_has_room(
 ) -> None:
     real = sqlite3.connect
     monkeypatch.setattr(sqlite3, "connect", lambda *a, **k: real(*a, factory=Full, **k))
+    Full.full = False
     store = ResultStore(path, Limits(result_memory=300, result_ttl=60), clock)
+    before = store.put("s1", "text/plain", b"before")
     Full.full = True
     handles = [store.put("s1", "text/plain", b"x" * 150) for _ in range(3)]
     assert "disk is full" in str(store.degraded)
+    assert store.get(before, "s1").data == b"before"
     with pytest.raises(ResultNotFound):
         store.get(handles[0], "s1")
     assert store.get(handles[2], "s1").data == b"x" * 150
@@ -170,7 +173,7 @@ def test_a_full_disk_leaves_results_in_bounded_memory_until_it_has_room(
     assert store.get(handle, "s1").data == b"x" * 301
     assert store.get(handles[2], "s1").data == b"x" * 150
     clock.now += 60
-    assert store.expire() == 3
+    assert store.expire() == 4
     store.close()
 
 

@@ -85,7 +85,7 @@ def test_an_unreadable_file_is_kept_aside_when_rotating(home: Home) -> None:
     home.ensure()
     home.auth.write_text('{"note": ')
     secret.rotate(home)
-    assert home.auth.with_suffix(".broken").read_text() == '{"note": '
+    assert (home.root / "auth.json.broken").read_text() == '{"note": '
 
 
 def test_no_secret_yet_is_an_error_for_a_reader(home: Home) -> None:

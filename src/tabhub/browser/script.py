@@ -19,7 +19,8 @@ from tabhub.hub.tools import ToolResult
 
 _NAME = "tabhub-script.js"
 _OPENING = "(async () => {const run = async (args) => {\n"
-_CLOSING = f"\n}};\nreturn (\n{pagecode.source('value')}\n)(await run(%s));}})()\n//# sourceURL={_NAME}"
+_PLAIN = "(e) => { throw Object(e) === e && !(e instanceof Error) ? String(JSON.stringify(e)) : e; }"
+_CLOSING = f"\n}};\nreturn (\n{pagecode.source('value')}\n)(await run(%s).catch({_PLAIN}));}})()\n//# sourceURL={_NAME}"
 _NO_ARGS = _CLOSING.replace("%s", "{}")
 _PLACE = re.compile(re.escape(_NAME) + r":(\d+):(\d+)")
 _FRAME = re.compile(
@@ -39,7 +40,7 @@ class _Remote(msgspec.Struct):
 
 class _Evaluated(msgspec.Struct):
     result: _Remote = msgspec.field(default_factory=_Remote)
-    exceptionDetails: msgspec.Raw | None = None  # noqa: N815 - the name on the wire
+    exceptionDetails: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET  # noqa: N815 - the name on the wire
 
 
 class _Described(msgspec.Struct):
@@ -73,17 +74,24 @@ async def execute_script(call: Call) -> ToolResult:
     """Evaluate, and splice the value into the answer without reading it."""
     page = await call.page()
     code = call.args["code"]
-    answer = await page.cdp(
-        "Runtime.evaluate",
-        {"expression": expression(code, call.args.get("args")), "awaitPromise": True, "returnByValue": True},
-        raw=True,
-    )
+    # A loop that never gives way is stopped by the browser itself, shortly before the call's own deadline.
+    most = round(call.box.browsers.limits.call_timeout * 900)
+    params = {"expression": expression(code, call.args.get("args")), "awaitPromise": True, "returnByValue": True}
+    try:
+        answer = await page.cdp("Runtime.evaluate", {**params, "timeout": most}, raw=True)
+    except CommandFailed as error:
+        if "Execution was terminated" not in error.message:
+            raise
+        raise CommandFailed(
+            f"The script ran for {most / 1000:g} s without a pause, and was stopped.",
+            hint="Do less at a time; `await` between the steps of a long script.",
+        ) from None
     try:
         evaluated = _EVALUATED.decode(answer)
     except msgspec.DecodeError as error:
         raise CommandFailed(f"invalid response: the browser's answer to the script cannot be read: {error}") from None
-    if evaluated.exceptionDetails is not None:
-        return ToolResult.text(thrown(orjson.loads(evaluated.exceptionDetails), code), is_error=True)
+    if evaluated.exceptionDetails is not msgspec.UNSET:
+        return ToolResult.text(thrown(orjson.loads(bytes(evaluated.exceptionDetails)), code), is_error=True)
     body = _body(bytes(evaluated.result.value))
     # Both forms of the same answer; the text is the JSON once more, as a string.
     text = orjson.dumps(body.decode())

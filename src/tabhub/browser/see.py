@@ -6,6 +6,7 @@ import asyncio
 import base64
 import binascii
 from typing import Any
+from weakref import WeakValueDictionary
 
 import msgspec
 import orjson
@@ -20,6 +21,7 @@ _LONGEST_LENGTH = 2_000_000
 _LONGEST_SIDE = 16_384
 """What a browser can draw in one piece, in device pixels."""
 _BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="
+_DRAWING: WeakValueDictionary[tuple[str, int], asyncio.Lock] = WeakValueDictionary()
 _SUFFIXES = {"png": (".png",), "jpeg": (".jpg", ".jpeg"), "webp": (".webp",)}
 
 
@@ -133,7 +135,7 @@ async def screenshot_tab(call: Call) -> ToolResult:
         params["quality"] = args.get("quality", 80)
     if clip:
         params.update(clip=clip, captureBeyondViewport=True)
-    encoded = _picture(await page.cdp("Page.captureScreenshot", params, raw=True))
+    encoded = _picture(await _capture(page, params))
     facts: dict[str, Any] = {"tabId": page.tab_id, "mimeType": f"image/{kind}", "bytes": _length(encoded)}
     if kind == "png" and len(encoded) > 60:
         head = base64.b64decode(encoded[:44])
@@ -148,6 +150,22 @@ async def screenshot_tab(call: Call) -> ToolResult:
     await asyncio.to_thread(call.box.folder.write, place, data, overwrite=args.get("overwrite", False))
     facts["filePath"] = str(place)
     return ToolResult.data(facts)
+
+
+async def _capture(page: Page, params: dict[str, Any]) -> bytes:
+    """One picture at a time of a tab.
+
+    A tab in the background draws nothing, and a capture waits for something to be drawn; while a screencast runs, it
+    is. The cast is as small as can be, and its frames are not asked for.
+    """
+    lock = _DRAWING.setdefault((page.link.browser_id, page.tab.chrome_id), asyncio.Lock())
+    async with lock:
+        page.ahead("Page.startScreencast", {"format": "jpeg", "quality": 1, "maxWidth": 16, "maxHeight": 16})
+        try:
+            answer: bytes = await page.cdp("Page.captureScreenshot", params, raw=True)
+        finally:
+            page.ahead("Page.stopScreencast")
+    return answer
 
 
 def _format_of(args: dict[str, Any]) -> str:

@@ -6,6 +6,7 @@ browser's own tab ids.
 
 from __future__ import annotations
 
+from asyncio import Future
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
@@ -67,6 +68,12 @@ class Page:
             command["sessionId"] = session_id
         return await self.command("forwardCDPCommand", command, raw=raw)
 
+    def ahead(self, method: str, params: dict[str, Any] | None = None) -> None:
+        """Send a CDP command without waiting for it, for what only helps the next one along."""
+        if self.link.closed is None:
+            command = {"tabId": self.tab.chrome_id, "method": method, "params": params or {}}
+            self.link.request("forwardCDPCommand", command).add_done_callback(_overlook)
+
     async def run(self, name: str, argument: dict[str, Any], library: str = "") -> Any:
         """Run one of our own page functions, and give the object it returns."""
         answer = await self.cdp(
@@ -95,6 +102,12 @@ class Page:
             else "Nothing on the page has a similar id or class.",
             data={"nearest": nearest},
         )
+
+
+def _overlook(future: Future[Any]) -> None:
+    """If it failed, so does the command it was to help, which says why."""
+    if not future.cancelled():
+        future.exception()
 
 
 async def open_tab(browsers: Browsers, *, browser_id: str | None = None, active: bool = False) -> Tab:

@@ -162,6 +162,9 @@ async def _go(call: Call, page: Page, url: str, wait_until: str) -> dict[str, An
         "status": str(answer.get("status") or "complete"),
         "ok": answer.get("ok") is not False,
     }
+    call.box.browsers.moved(
+        page.link, page.tab.chrome_id, url=facts["url"], title=facts["title"], status=facts["status"]
+    )
     if answer.get("error"):
         facts["note"] = str(answer["error"])[:500]
     status = answer.get("httpStatus")

@@ -95,7 +95,7 @@ def _row(entry: dict[str, Any]) -> str:
     moment = _time(entry)
     when = moment.astimezone().strftime("%Y-%m-%d %H:%M:%S") if moment.year > 1 else "?".ljust(19)
     good = entry.get("success") is True
-    took = f"{entry.get('durationMs', '?')} ms".rjust(9)
+    took = _milliseconds(entry.get("durationMs")).rjust(9)
     who = str(entry.get("session") or entry.get("client") or "")
     error = entry.get("error")
     what = str(error.get("message", "")) if isinstance(error, dict) else ""
@@ -103,6 +103,12 @@ def _row(entry: dict[str, Any]) -> str:
     text += f"  [{who}]" if who else ""
     text = cut(safe(f"{text}  {line(what)}".rstrip()), width())
     return text if good else paint(text, "red")
+
+
+def _milliseconds(value: object) -> str:
+    if not isinstance(value, int | float):
+        return "? ms"
+    return f"{value:.0f} ms" if value >= 10 else f"{value:.1f} ms"
 
 
 def _since(text: str) -> datetime:

@@ -91,16 +91,20 @@ def read_json(path: str) -> Any:
 
 
 def alive(pid: int) -> bool:
-    """Whether a process of that id exists."""
+    """Whether a process of that id runs, and is not merely waiting for its parent to notice its end."""
     if pid <= 0:
         return False
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):
         return False
     except PermissionError:
         return True  # another user's, but there
-    return True
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - pathlib costs more than the call
+            return file.read().rpartition(b")")[2].split()[0] != b"Z"
+    except (OSError, IndexError):
+        return True  # no /proc to ask
 
 
 def find_hub() -> Hub:

@@ -45,7 +45,7 @@ def show(args: Namespace) -> int:
         changed = key not in defaults or defaults[key] != value
         text = f"{key} = {json.dumps(value, ensure_ascii=False)}"
         print(paint(text, "bold") + "  (changed)" if changed else text)
-    print(f"secret = "{known}"" if known else "secret = (made at the first start)")
+    print(f"secret = {known}" if known else "secret = (made at the first start)")
     print(paint(f"\nFile: {home.config}", "dim"))
     return 0
 

@@ -45,7 +45,7 @@ def refusal(hub: Hub, answer: Answer) -> CliError:
         if answer.status < 400:
             return not_a_hub(f"it answered with status {answer.status}")
         return CliError(f"The hub answered with status {answer.status} and no explanation.", "Look at `tabhub logs`.")
-    return CliError(message, hint)
+    return CliError(message, hint or ("Look at `tabhub logs`." if answer.status >= 500 else None))
 
 
 def _said(answer: Answer) -> tuple[str | None, str | None]:

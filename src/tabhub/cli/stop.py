@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tabhub.cli.background import health
-from tabhub.cli.client import Hub, HubDownError, alive, find_hub
+from tabhub.cli.client import Hub, HubDownError, alive, find_hub, read_record
 from tabhub.cli.command import Command
 from tabhub.cli.terminal import CliError
 
@@ -40,6 +40,7 @@ def stop(args: Namespace) -> int:
         )
     _signal(hub.pid, signal.SIGTERM)
     if _gone(hub.pid, args.timeout):
+        _forget(hub)
         print("The hub has stopped.")
         return 0
     if not args.force:
@@ -52,6 +53,7 @@ def stop(args: Namespace) -> int:
         raise CliError(
             f"The hub (pid {hub.pid}) does not end, not even killed.", "It may hang in the kernel: see `ps`."
         )
+    _forget(hub)
     print("The hub did not stop by itself and was killed.")
     return 0
 
@@ -67,6 +69,12 @@ def _is_hub(hub: Hub) -> bool:
     return b"start" in words and any(word.rpartition(b"/")[2] == b"tabhub" for word in words)
 
 
+def _forget(hub: Hub) -> None:
+    """Remove what a hub that was killed left behind, unless another has started meanwhile."""
+    if read_record(hub.home).get("pid") == hub.pid:
+        Path(hub.home, "hub.json").unlink(missing_ok=True)
+
+
 def _signal(pid: int, number: signal.Signals) -> None:
     try:
         os.kill(pid, number)
@@ -78,21 +86,11 @@ def _signal(pid: int, number: signal.Signals) -> None:
 
 def _gone(pid: int, seconds: float) -> bool:
     until = time.monotonic() + seconds
-    while _lives(pid):
+    while alive(pid):
         if time.monotonic() > until:
             return False
         time.sleep(_POLL)
     return True
-
-
-def _lives(pid: int) -> bool:
-    """Alive, and not merely waiting for its parent to notice its end."""
-    if not alive(pid):
-        return False
-    try:
-        return Path("/proc", str(pid), "stat").read_text("ascii", "replace").rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return alive(pid)
 
 
 def _arguments(parser: ArgumentParser) -> None:

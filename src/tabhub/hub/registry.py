@@ -84,11 +84,10 @@ class Registry:
                 problems.append(problem)
             else:
                 kept[entry.tool.name] = entry
-        old = self._sources.get(source, ())
-        if tuple(e.tool for e in old) == tuple(e.tool for e in kept.values()) and len(old) == len(kept):
-            self._store(source, kept)
-            return problems
+        same = [e.tool.wire for e in self._sources.get(source, ())] == [e.tool.wire for e in kept.values()]
         self._store(source, kept)
+        if same:
+            return problems
         self.version += 1
         self._sorted = None
         for listener in self._listeners:

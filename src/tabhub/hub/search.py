@@ -1,6 +1,6 @@
 """Finding a tool: ranked search over the catalogue, and the nearest names to a wrong one.
 
-Owns the index and the words it knows (stop words, synonyms, a light stemmer). Knows nothing of who asks or pages.
+Owns the index, its weights and its ranking; what words mean is in `words`. Knows nothing of who asks or of pages.
 
 A tool's words are weighed by where they stand: name, source, title, description, parameters. A query word finds its
 stem, words it begins, its synonyms, and words it nearly spells when nothing else fits. The weights of one tool do not
@@ -10,8 +10,6 @@ depend on the others, so an index is extended from its predecessor, and the same
 from __future__ import annotations
 
 import math
-import re
-import unicodedata
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,6 +20,7 @@ from operator import add
 from typing import Any, Final
 
 from tabhub.hub.tools import Tool
+from tabhub.hub.words import ALIKE, ARTICLES, SAYINGS, STOP, stems_of
 
 # field: weight, usual number of words, how much a longer one weighs less
 _FIELDS: Final = {
@@ -37,102 +36,7 @@ _MAX_PARAMETERS = 60
 _MAX_QUERY = 300
 _MAX_GROUPS = 16
 _MAX_PREFIXED = 12
-_KEPT = 0.12
-
-_STOP_WORDS: Final = """
-a an and any are as at be by can could do does for from have how i if in into is it its me my need of on or our please
-should some that the their them then there these this to tool tools use using want was we what when where which will
-with would you your
-"""
-# Words that mean the same to an agent.
-_SYNONYMS: Final = """
-delete remove erase trash discard | create add new make insert | update edit change modify rename set
-get read fetch retrieve show view see display | list enumerate browse | search find lookup query locate
-send post write submit | message dm chat text | email mail gmail inbox | issue ticket bug task
-meeting event appointment | pr pull merge | screenshot picture photo snapshot image capture
-click press tap push | url link address website site | cart basket bag | buy purchase order checkout
-type enter input fill | execute run eval evaluate | javascript js script code | user member people person contact
-comment reply respond answer | repository repo project | document doc file | attach attachment upload
-close quit exit | open launch start | wait sleep pause delay | cookie session | schedule book plan
-move drag transfer | assign delegate | like star favorite react reaction | cancel abort stop
-download save export | log console error | request traffic network xhr | page tab content html | refresh reload
-invite share | archive hide | label tag | coupon discount voucher promo | refund return | ship delivery track
-select choose pick dropdown | keyboard key shortcut hotkey | mute silence | html source markup | pin bookmark
-"""
-# Several words that together mean another one.
-_PHRASES: Final = {
-    "screenshot": "take picture|take photo|screen shot|screen capture|capture screen|capture page|see page|look page",
-    "navigate": "go to|visit|open url|open page|open website|open site|open link|browse to|load page|load url|goto",
-    "back": "previous page",
-    "execute script": "run js|run javascript|run code|eval js|evaluate",
-    "type text": "write into|enter text|input text",
-    "fill form": "fill out|complete form",
-    "press key": "hit enter|press enter|hit key|keyboard shortcut",
-    "free busy": "when is|availability|available",
-    "pull request": "pr|merge request",
-    "mute": "do not disturb",
-    "snapshot": "accessibility tree|what is on the page",
-}
-
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_a-zA-Z]+")
-_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,}")
-
-
-def _words(text: str) -> list[str]:
-    """The words of a text: folded to small letters without accents, names taken apart, CJK runs as pairs."""
-    if not text.isascii():
-        text = unicodedata.normalize("NFKD", text)
-        text = unicodedata.normalize("NFC", "".join(c for c in text if not unicodedata.combining(c)))
-    words: list[str] = []
-    for word in _WORD.findall(text):
-        if word.isascii() or not _CJK.fullmatch(word):
-            words.append(word.lower())
-        else:
-            words.extend(map(add, word, word[1:]))
-    return words
-
-
-@lru_cache(maxsize=50_000)
-def _stem(word: str) -> str:
-    """The part of an English word its forms share, roughly; other words stay as they are."""
-    if len(word) < 4 or not word.isascii() or not word.isalpha():
-        return word
-    if word.endswith("ies") and len(word) > 4:
-        word = word[:-3] + "y"
-    elif word.endswith(("sses", "xes", "ches", "shes", "zes")):
-        word = word[:-2]
-    elif word.endswith("s") and not word.endswith(("ss", "us", "is")):
-        word = word[:-1]
-    for ending in ("ational", "ations", "ation", "ating", "ators", "ator", "ated", "ate", "ions", "ing", "ion", "ed"):
-        rest = word[: -len(ending)]
-        if word.endswith(ending) and len(rest) >= 3 and re.search("[aeiouy]", rest):
-            word = rest[:-1] if rest[-1] == rest[-2] and rest[-1] not in "lsz" else rest
-            break
-    if len(word) > 4 and word.endswith("e"):
-        word = word[:-1]
-    return word[:-1] + "i" if len(word) > 3 and word.endswith("y") else word
-
-
-def _stems(text: str) -> list[str]:
-    return [_stem(word) for word in _words(text)]
-
-
-def _synonyms() -> dict[str, frozenset[str]]:
-    table: dict[str, set[str]] = {}
-    for group in re.split(r"[|\n]", _SYNONYMS):
-        stems = _stems(group)
-        for stem in stems:
-            table.setdefault(stem, set()).update(other for other in stems if other != stem)
-    return {stem: frozenset(others) for stem, others in table.items()}
-
-
-_STOP: Final = frozenset(_stems(_STOP_WORDS))
-_ALIKE: Final = _synonyms()
-_SAYINGS: Final = [
-    (tuple(_stems(saying)), tuple(_stems(meaning)))
-    for meaning, sayings in _PHRASES.items()
-    for saying in sayings.split("|")
-]
+_KEPT = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,13 +68,13 @@ def _parameters(schema: Mapping[str, Any], depth: int = 0) -> Iterator[str]:
 
 
 def _entry(tool: Tool) -> _Entry:
-    name, compact = _stems(tool.name), _compact(tool.name)
+    name, compact = stems_of(tool.name), _compact(tool.name)
     fields = {
         "name": [*name, *map(add, name, name[1:]), *([compact] if len(name) > 2 else [])],
-        "source": _stems(tool.source.key),
-        "title": _stems((tool.title or "")[:_MAX_TEXT]),
-        "description": _stems(tool.description[:_MAX_TEXT]),
-        "parameters": _stems(" ".join(_parameters(tool.input_schema))[: 2 * _MAX_TEXT]),
+        "source": stems_of(tool.source.key),
+        "title": stems_of((tool.title or "")[:_MAX_TEXT]),
+        "description": stems_of(tool.description[:_MAX_TEXT]),
+        "parameters": stems_of(" ".join(_parameters(tool.input_schema))[: 2 * _MAX_TEXT]),
     }
     sums: dict[str, float] = {}
     for field, stems in fields.items():
@@ -186,13 +90,13 @@ class ToolIndex:
     """Tools, ready to be searched; built once for a catalogue and never changed."""
 
     def __init__(
-        self, entries: dict[int, _Entry], postings: dict[str, list[tuple[int, float]]], df: Counter[str]
+        self, entries: dict[int, _Entry], postings: dict[str, list[tuple[int, float]]], df: Counter[str], following: int
     ) -> None:
         self._entries = entries
         self._postings = postings
         self._df = df
         self._slots = {id(entry.tool): slot for slot, entry in entries.items()}
-        self._next = max(entries, default=-1) + 1
+        self._next = following  # a slot is never given twice: the postings may still speak of who had it
         self._vocabulary: list[str] | None = None
 
     @classmethod
@@ -220,33 +124,32 @@ class ToolIndex:
                 added.setdefault(term, []).append((slot, weight))
         for term, places in added.items():
             postings[term] = postings[term] + places if term in postings else places
-        return cls(kept, postings, df)
+        return cls(kept, postings, df, start + len(fresh))
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def search(self, query: str, *, plugin: str | None = None) -> list[Tool]:
         """The tools that fit the query, best first; all of them by name when there is no query."""
-        entries = self._entries
-        if plugin is not None:
-            entries = {slot: entry for slot, entry in entries.items() if _belongs(entry.tool, plugin)}
         query = query[:_MAX_QUERY]
-        words = _stems(query)
+        words = [word for word in stems_of(query) if word not in ARTICLES]
         if not words:
-            return (
-                sorted((entry.tool for entry in entries.values()), key=lambda tool: tool.name)
-                if not query.strip()
-                else []
-            )
+            tools = [
+                entry.tool for entry in self._entries.values() if not query.strip() and _belongs(entry.tool, plugin)
+            ]
+            return sorted(tools, key=lambda tool: tool.name)
         groups = self._groups(words)
         totals: dict[int, float] = {}
         matched: dict[int, int] = {}
         size = len(self._entries)
         for group in groups:
             best: dict[int, float] = {}
-            for term, weight in group.items():
+            for term in sorted(group, key=lambda term: (-self._df[term], term)):
                 df = self._df[term]
-                factor = weight * math.log(1 + (size - df + 0.5) / (df + 0.5))
+                factor = group[term] * math.log(1 + (size - df + 0.5) / (df + 0.5))
+                if not best:
+                    best = {slot: share * factor for slot, share in self._postings[term]}
+                    continue
                 for slot, share in self._postings[term]:
                     score = share * factor
                     if score > best.get(slot, 0.0):
@@ -254,30 +157,43 @@ class ToolIndex:
             for slot, score in best.items():
                 totals[slot] = totals.get(slot, 0.0) + score
                 matched[slot] = matched.get(slot, 0) + 1
+        if not totals:
+            return []
+        coverage = [0.3 + 0.7 * count / len(groups) for count in range(len(groups) + 1)]
+        entries = self._entries
+        if plugin is not None:
+            entries = {
+                slot: entries[slot] for slot in totals if slot in entries and _belongs(entries[slot].tool, plugin)
+            }
+        scores = {slot: total * coverage[matched[slot]] for slot, total in totals.items() if slot in entries}
+        floor = max(scores.values(), default=0.0) * _KEPT
         exact, tail = _compact(query), " ".join(words)
         ranked: list[tuple[bool, float, str, Tool]] = []
-        for slot, total in totals.items():
-            entry = entries.get(slot)
-            if entry is not None:
-                score = total * (0.3 + 0.7 * matched[slot] / len(groups)) * (1.5 if entry.tail.endswith(tail) else 1.0)
-                ranked.append((entry.compact != exact, -score, entry.tool.name, entry.tool))
-        bar = min((row[1] for row in ranked), default=0.0) * _KEPT
-        return [row[3] for row in sorted((row for row in ranked if row[1] <= bar), key=lambda row: row[:3])]
+        for slot, score in scores.items():
+            if score >= floor:
+                entry = entries[slot]
+                bonus = 1.5 if entry.tail.endswith(tail) else 1.0
+                ranked.append((entry.compact != exact, -score * bonus, entry.tool.name, entry.tool))
+        return [row[3] for row in sorted(ranked, key=lambda row: row[:3])]
 
     def _groups(self, words: list[str]) -> list[dict[str, float]]:
         """For each word that counts, the terms it may be found by, and what they are worth."""
         meant: dict[int, set[str]] = {}
-        for saying, meaning in _SAYINGS:
+        for saying, meaning in SAYINGS:
             for at in range(len(words) - len(saying) + 1):
                 if tuple(words[at : at + len(saying)]) == saying:
-                    for position in range(at, at + len(saying)):
-                        meant.setdefault(position, set()).update(meaning)
-        counting = [at for at, word in enumerate(words) if at in meant or word not in _STOP] or list(range(len(words)))
+                    aligned = len(saying) == len(meaning)
+                    for step in range(len(saying)):
+                        meant.setdefault(at + step, set()).update(meaning[step : step + 1] if aligned else meaning)
+        counting = [at for at, word in enumerate(words) if at in meant or word not in STOP] or list(range(len(words)))
+        # In a large catalogue a word of every second tool tells nothing and costs the most.
+        ceiling = len(self._entries) / (2 if len(self._entries) > 1_000 else 1)
         groups: list[dict[str, float]] = []
-        for at in dict.fromkeys(counting[:_MAX_GROUPS]):
+        common: list[dict[str, float]] = []
+        for at in counting[:_MAX_GROUPS]:
             word = words[at]
-            group: dict[str, float] = {} if word in _STOP and at in meant else {word: 1.0}
-            for other in _ALIKE.get(word, ()):
+            group: dict[str, float] = {} if word in STOP and at in meant else {word: 1.0}
+            for other in ALIKE.get(word, ()):
                 group.setdefault(other, 0.45)
             for other in meant.get(at, ()):
                 group[other] = max(group.get(other, 0.0), 0.9)
@@ -287,10 +203,12 @@ class ToolIndex:
             for longer in self._beginning_with(word):
                 group.setdefault(longer, 0.3 + 0.5 * len(word) / len(longer))
             group = {term: weight for term, weight in group.items() if self._df[term] > 0}
-            if not group:
-                group = dict.fromkeys(self._spelled_like(word), 0.6)
-            groups.append(group)
-        return groups
+            telling = {term: weight for term, weight in group.items() if self._df[term] <= ceiling}
+            if group and not telling:
+                common.append(group)
+            else:
+                groups.append(telling or dict.fromkeys(self._spelled_like(word), 0.6))
+        return groups if any(groups) else common
 
     def _terms(self) -> list[str]:
         if self._vocabulary is None:
@@ -312,16 +230,20 @@ class ToolIndex:
         if len(word) < 4:
             return []
         slips = 1 if len(word) < 7 else 2
-        letters = _letters(word)
+        first, inner, letters = word[0], word[1:3], _letters(word)
         near = [
             term
             for term in self._terms()
-            if abs(len(term) - len(word)) <= slips and (_letters(term) ^ letters).bit_count() <= 2 * slips
+            if (term[0] == first or term[1:3] == inner)
+            and abs(len(term) - len(word)) <= slips
+            and (_letters(term) ^ letters).bit_count() <= 2 * slips
         ]
         return [term for term in near if _distance(word, term, slips) <= slips]
 
 
-def _belongs(tool: Tool, plugin: str) -> bool:
+def _belongs(tool: Tool, plugin: str | None) -> bool:
+    if plugin is None:
+        return True
     wanted = plugin.strip().lower()
     return wanted in (tool.source.key.lower(), tool.source.kind, str(tool.source).lower())
 
@@ -371,13 +293,14 @@ def nearest(name: str, names: Iterable[str], limit: int = 3) -> list[str]:
         if score > 0.35:
             rough.append((-score, candidate, small))
     rough.sort()
-    wrong_words = set(_stems(name[:200]))
+    wrong_words = set(stems_of(name[:200]))
+    meant = wrong_words.union(*(meaning for saying, meaning in SAYINGS if set(saying) <= wrong_words))
     close: list[tuple[float, str]] = []
     for _, candidate, small in rough[:40]:
         ratio = SequenceMatcher(None, wrong, _compact(small), autojunk=False).ratio()
-        words = set(_stems(candidate))
-        overlap = len(words & wrong_words) / (min(len(words), len(wrong_words)) or 1)
-        score = ratio + 0.5 * overlap + (0.3 if small.endswith(wrong) or wrong.endswith(small) else 0.0)
+        words = set(stems_of(candidate))
+        overlap = len(words & meant) / (min(len(words), len(wrong_words)) or 1)
+        score = ratio + 0.5 * min(overlap, 1.0) + (0.3 if small.endswith(wrong) or wrong.endswith(small) else 0.0)
         if score >= 0.75:
             close.append((-score, candidate))
     return [candidate for _, candidate in sorted(close)[:limit]]

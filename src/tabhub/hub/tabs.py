@@ -184,6 +184,16 @@ class TabBook:
             return TabChanges(opened=(tab,), changed=others)
         return TabChanges(changed=(tab, *others))
 
+    def moved(self, browser_id: str, chrome_id: int, url: str, title: str, status: str) -> TabChanges:
+        """Take where a tab arrived, as the answer to a navigation tells it before the tab's own report comes."""
+        before = self.find(browser_id, chrome_id)
+        if before is None:
+            return TabChanges()
+        longest = self._limits.tab_text
+        state = status if status in _STATUSES else before.status
+        tab = replace(before, url=url[:longest], title=title[:longest], status=state)
+        return TabChanges(changed=(self._put(tab),)) if tab != before else TabChanges()
+
     def gone(self, browser_id: str) -> TabChanges:
         """The browser is no longer connected: its tabs are out of reach, and kept aside."""
         known = self._by_browser.pop(browser_id, {})

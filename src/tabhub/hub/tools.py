@@ -13,10 +13,13 @@ import jsonschema_rs
 import orjson
 
 from tabhub.errors import BadInput, InvalidArguments
+from tabhub.wire.param_headers import MARK as HEADER_MARK
+from tabhub.wire.param_headers import ParamHeader, declared
 
 SourceKind = Literal["page", "plugin", "browser", "upstream", "hub"]
 EMPTY_SCHEMA: dict[str, Any] = {"type": "object", "properties": {}, "additionalProperties": False}
 _MAX_SCHEMA = 200_000
+_HEADER_MARK = HEADER_MARK.encode()
 _PATTERNS = jsonschema_rs.RegexOptions(size_limit=200_000, dfa_size_limit=200_000)
 
 
@@ -100,9 +103,9 @@ def _refuse_reference(uri: str) -> Any:
     raise ValueError(f"references out of the schema are not followed: {uri}")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Tool:
-    """One tool of the catalogue."""
+    """One tool of the catalogue; two are the same definition when their `wire` is the same."""
 
     name: str
     source: Source
@@ -114,13 +117,16 @@ class Tool:
     timeout: float | None = None
     """Seconds; None takes the limit of the source's kind."""
     meta: Mapping[str, Any] | None = None
-    validator: Validator = field(init=False, repr=False, compare=False)
-    wire: bytes = field(init=False, repr=False, compare=False)
+    validator: Validator = field(init=False, repr=False)
+    param_headers: tuple[ParamHeader, ...] = field(init=False, repr=False)
+    """Arguments that stateless clients repeat as headers."""
+    wire: bytes = field(init=False, repr=False)
     """The encoded entry of tools/list, spliced into answers."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "validator", compile_schema(self.input_schema))
         object.__setattr__(self, "wire", orjson.dumps(self.listing()))
+        object.__setattr__(self, "param_headers", declared(self.input_schema) if _HEADER_MARK in self.wire else ())
 
     def listing(self) -> dict[str, Any]:
         """The entry of tools/list."""

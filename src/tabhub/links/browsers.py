@@ -184,6 +184,10 @@ class Browsers:
         self._changed(link, changes)
         return tab
 
+    def moved(self, link: ExtensionLink, chrome_id: int, *, url: str, title: str, status: str) -> None:
+        """Take where a navigation led."""
+        self._changed(link, self.book.moved(link.browser_id, chrome_id, url, title, status))
+
     def forget(self, link: ExtensionLink, chrome_id: int) -> None:
         """The browser says it has no such tab."""
         self._changed(link, self.book.changed(link.browser_id, {"tabId": chrome_id, "change": "removed"}))

@@ -19,8 +19,9 @@ from tabhub.errors import SetupError
 from tabhub.limits import DEFAULTS, MB, Limits
 from tabhub.links.browser_log import BrowserLog
 from tabhub.links.find import FoundBrowser
+from tabhub.links.install import extension_stamp
 from tabhub.links.pipe import DebuggingPipe, PipeClosedError, PipeRefusedError
-from tabhub.links.profile import ProfileLock, end_group, free_profile
+from tabhub.links.profile import ProfileLock, end_group, free_profile, prepare_profile, remember_loaded
 from tabhub.links.switches import Loading, Machine, command_line, parse_extra
 
 # The browser reads commands from descriptor 3 and answers on 4. A shell that becomes the browser moves them there,
@@ -135,7 +136,12 @@ class ManagedBrowser:
         return await self._running.process.wait() if self._running is not None else None
 
     async def _launch(self) -> _Running:
+        stamp = extension_stamp(self._extension)
         await free_profile(self._profile, grace=self._limits.browser_stop)
+        try:
+            prepare_profile(self._profile, stamp)
+        except OSError as error:
+            raise SetupError(f"The managed browser's profile cannot be written: {error}.") from error
         command = command_line(
             self.browser,
             profile=self._profile,
@@ -169,6 +175,7 @@ class ManagedBrowser:
         try:
             async with asyncio.timeout(self._limits.browser_start):
                 await self._greet(pipe)
+            remember_loaded(self._profile, stamp)
         except (TimeoutError, PipeClosedError, PipeRefusedError) as error:
             await self._end()
             raise self._start_failed(error, process.returncode) from error

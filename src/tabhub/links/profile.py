@@ -1,14 +1,16 @@
-"""The managed browser's profile: one hub at a time, and nothing left of a browser whose hub died.
+"""The managed browser's profile: one hub at a time, nothing left of a browser whose hub died, and the extension fresh.
 
-Owns the lock on the profile, the locks a browser leaves in it, and the ending of a browser's processes. Knows nothing
-of how a browser is started.
+Owns the lock on the profile, the locks a browser leaves in it, the settings the extension needs there, and the ending
+of a browser's processes. Knows nothing of how a browser is started.
 """
 
 from __future__ import annotations
 
 import asyncio
 import fcntl
+import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -73,6 +75,52 @@ async def free_profile(profile: Path, *, grace: float) -> None:
         await _end_leftover(int(pid), grace)
     for name in _LEFT_BEHIND:
         (profile / name).unlink(missing_ok=True)
+
+
+def prepare_profile(profile: Path, stamp: str) -> None:
+    """Make a profile that no browser uses ready for the extension of that stamp.
+
+    Without developer mode a browser unloads an unpacked extension that reloads itself, for good. And it starts a
+    worker from its own cache after the files changed, whatever their version: then the cache has to go. Sites
+    register their workers anew at the next visit; what they stored stays.
+    """
+    _set_developer_mode(profile / "Default" / "Preferences")
+    if _loaded(profile) != stamp:
+        for name in ("Database", "ScriptCache"):
+            shutil.rmtree(profile / "Default" / "Service Worker" / name, ignore_errors=True)
+
+
+def remember_loaded(profile: Path, stamp: str) -> None:
+    """Note which extension the profile has loaded, for the next `prepare_profile`."""
+    if _loaded(profile) != stamp:
+        _stamp_file(profile).write_text(stamp)
+
+
+def _stamp_file(profile: Path) -> Path:
+    return profile.with_name(f"{profile.name}.extension")
+
+
+def _loaded(profile: Path) -> str | None:
+    try:
+        return _stamp_file(profile).read_text()
+    except OSError:
+        return None
+
+
+def _set_developer_mode(path: Path) -> None:
+    try:
+        settings = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        # none yet, or broken: a browser starts over from what it can read
+        settings = {}
+    interface = settings.setdefault("extensions", {}).setdefault("ui", {})
+    if interface.get("developer_mode") is not True:
+        interface["developer_mode"] = True
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        fresh = path.with_name("Preferences.tabhub")
+        fresh.write_text(json.dumps(settings))
+        fresh.chmod(0o600)
+        fresh.replace(path)
 
 
 async def end_group(group: int, *, grace: float) -> None:

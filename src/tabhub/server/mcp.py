@@ -48,7 +48,7 @@ class McpEndpoint:
                 value = await self._read(headers, receive)
                 ident = id_of(value)
                 if stateless:
-                    await self.stateless.post(parse(value), version, headers, receive, send)
+                    await self.stateless.post(parse(value), version, headers, scope, receive, send)
                 elif type(value) is list:
                     await self.handshake.batch([_parse_each(v) for v in value], headers, receive, send)
                 else:

@@ -18,7 +18,7 @@ from tabhub.hub.sessions import Session
 from tabhub.hub.tools import ToolResult
 from tabhub.server.engine import Answers, Engine, InputRequired, Questions
 from tabhub.server.exchange import Exchange
-from tabhub.server.http import JSON, Receive, Send, respond
+from tabhub.server.http import JSON, Receive, Scope, Send, respond
 from tabhub.server.notices import Notices
 from tabhub.server.streams import EventStream, serve
 from tabhub.server.surface import Surface, failure_result, with_note
@@ -45,6 +45,7 @@ from tabhub.wire.mcp import (
     read_envelope,
     stateless_payload,
 )
+from tabhub.wire.param_headers import check as check_params
 
 _DISCOVER_TTL_MS = 60_000
 
@@ -131,7 +132,7 @@ class StatelessEdge:
         )
 
     async def post(
-        self, message: Message, version: str, headers: dict[bytes, bytes], receive: Receive, send: Send
+        self, message: Message, version: str, headers: dict[bytes, bytes], scope: Scope, receive: Receive, send: Send
     ) -> None:
         """Serve one message."""
         if not isinstance(message, Request):
@@ -140,7 +141,7 @@ class StatelessEdge:
         try:
             envelope = read_envelope(message, version, headers)
             if message.method == "tools/call":
-                await self._call(message, envelope, receive, send)
+                await self._call(message, envelope, scope["headers"], receive, send)
             elif message.method == "subscriptions/listen":
                 await self._listen(message, receive, send)
             else:
@@ -166,7 +167,14 @@ class StatelessEdge:
             return self._discover
         raise MethodNotFound(f"Method not found: {request.method[:100]}")
 
-    async def _call(self, request: Request, envelope: Envelope, receive: Receive, send: Send) -> None:
+    async def _call(
+        self,
+        request: Request,
+        envelope: Envelope,
+        raw_headers: list[tuple[bytes, bytes]],
+        receive: Receive,
+        send: Send,
+    ) -> None:
         params = request.params
         name, arguments = params.get("name"), params.get("arguments")
         if not isinstance(name, str):
@@ -176,6 +184,8 @@ class StatelessEdge:
         elif not isinstance(arguments, dict):
             raise InvalidParams("`arguments` must be an object.")
         engine = self._engine
+        if (entry := engine.registry.get(name)) is not None and entry.tool.param_headers:
+            check_params(entry.tool.param_headers, arguments, raw_headers)
         session, handed = self._session(name, arguments, envelope)
         answers = self._answers(request, name) if "inputResponses" in params or "requestState" in params else {}
         exchange = Exchange(receive, send, new_stream=self._stream)

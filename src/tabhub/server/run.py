@@ -77,7 +77,7 @@ def serve(options: StartOptions) -> int:
     with _only_hub(home):
         config_file = ConfigFile(home, os.environ)
         config = config_file.current
-        sockets = _listen(options.port if options.port is not None else config.port)
+        sockets = listen(options.port if options.port is not None else config.port)
         port: int = sockets[0].getsockname()[1]
         secret = secrets_store.load_or_create(home)
         install_extension(home.extension, secret=secret, port=port)
@@ -97,7 +97,7 @@ def serve(options: StartOptions) -> int:
                 only_if_needed=launch == "auto",
             )
         facts = _announce(home, hub, port)
-        server = _Server(_uvicorn(hub), hub, lambda: options.on_ready(facts) if options.on_ready else None)
+        server = _Server(uvicorn_config(hub), hub, lambda: options.on_ready(facts) if options.on_ready else None)
         try:
             server.run(sockets=sockets)
         finally:
@@ -120,7 +120,7 @@ def _choice(setting: str) -> bool | None:
     return {"always": True, "never": False}.get(setting)
 
 
-def _uvicorn(hub: Hub) -> uvicorn.Config:
+def uvicorn_config(hub: Hub) -> uvicorn.Config:
     limits = hub.engine.limits
     return uvicorn.Config(
         App(hub),
@@ -156,7 +156,7 @@ def _announce(home: Home, hub: Hub, port: int) -> dict[str, Any]:
     return {**facts, "home": str(home.root), "browser": browser}
 
 
-def _listen(port: int) -> list[socket.socket]:
+def listen(port: int) -> list[socket.socket]:
     """Sockets on both loopback addresses, and nowhere else."""
     first = _bind(socket.AF_INET, "127.0.0.1", port)
     port = first.getsockname()[1]

@@ -51,6 +51,7 @@ class ResultStore:
         self._clock = clock
         self._lock = threading.Lock()
         self._db: sqlite3.Connection | None = None
+        self._suspect = False  # a write failed: the next one tries a new connection, reads go on with the old
         self._total = 0
         self._memory: OrderedDict[str, StoredResult] = OrderedDict()
         self.degraded: str | None = None
@@ -72,7 +73,7 @@ class ResultStore:
         kept = StoredResult(handle, session, mime, data, now, now + self._limits.result_ttl)
         with self._lock:
             for _ in range(2):  # a second time on a fresh file, if the first turned out to be corrupt
-                db = self._connected()
+                db = self._connected(anew=self._suspect)
                 if db is None:
                     break
                 try:
@@ -123,7 +124,7 @@ class ResultStore:
             self._drop()
 
     def _insert(self, db: sqlite3.Connection, kept: StoredResult) -> None:
-        size = len(kept.data)
+        size, before = len(kept.data), self._total
         db.execute("BEGIN IMMEDIATE")
         try:
             if self._total + size > self._limits.result_store:
@@ -136,6 +137,7 @@ class ResultStore:
         except sqlite3.Error:
             with contextlib.suppress(sqlite3.Error):  # SQLite may have rolled back by itself
                 db.execute("ROLLBACK")
+            self._total = before
             raise
         self._total += size
 
@@ -176,21 +178,27 @@ class ResultStore:
         while total > self._limits.result_memory:
             total -= len(self._memory.popitem(last=False)[1].data)
 
-    def _connected(self) -> sqlite3.Connection | None:
-        """The open file; None, with `degraded` set, if it cannot be opened."""
-        if self._db is None:
+    def _connected(self, *, anew: bool = False) -> sqlite3.Connection | None:
+        """The open file; None, with `degraded` set, if there is none and it cannot be opened."""
+        if self._db is None or anew:
             for _ in range(2):
                 try:
-                    self._db = self._open()
-                    break
+                    fresh = self._open()
                 except (sqlite3.Error, OSError) as error:
                     if not self._failed(error):
                         break
+                else:
+                    self._drop()
+                    self._db = fresh
+                    break
         return self._db
 
     def _open(self) -> sqlite3.Connection:
-        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
-        self._path.chmod(0o600)  # SQLite gives its side files the same mode
+        try:
+            # Only ever a new file: closing a descriptor of one SQLite has open would drop SQLite's locks on it.
+            os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        except FileExistsError:
+            self._path.chmod(0o600)  # SQLite gives its side files the same mode
         db = sqlite3.connect(self._path, timeout=1.0, isolation_level=None, check_same_thread=False)
         try:
             db.execute("PRAGMA auto_vacuum = INCREMENTAL")
@@ -210,8 +218,8 @@ class ResultStore:
 
     def _failed(self, error: sqlite3.Error | OSError) -> bool:
         """Take note of a failure; True if a fresh file now stands in place of a corrupt one."""
-        self._drop()
         if isinstance(error, sqlite3.Error) and any(sign in str(error) for sign in _CORRUPT):
+            self._drop()
             try:
                 aside = self._path.with_name(f"{self._path.name}.corrupt")
                 self._path.replace(aside)
@@ -222,6 +230,7 @@ class ResultStore:
             else:
                 self.problem = f"The file of kept results was corrupt ({error}); it was moved to {aside}."
                 return True
+        self._suspect = True
         self.degraded = f"Results are kept in memory only: {self._path} cannot be used ({error})."
         return False
 
@@ -230,3 +239,4 @@ class ResultStore:
             with contextlib.suppress(sqlite3.Error):  # what is committed is on disk; nothing else matters now
                 self._db.close()
             self._db = None
+        self._suspect = False

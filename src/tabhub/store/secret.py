@@ -46,7 +46,7 @@ def rotate(home: Home) -> str:
         try:
             facts = _load(home)
         except SetupError:
-            home.auth.replace(home.auth.with_suffix(".broken"))
+            home.auth.replace(home.root / "auth.json.broken")  # not beside it: that folder is a browser's to load
             facts = {}
         return _write(home, facts)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-EXTENSION_ID = "@EXTENSION_ID@"
+EXTENSION_ID = "fbfngjfcbbkgoepkeecjnefoncaahigp"
 """The id that the key in the extension's manifest gives it in every browser."""
 
 EXTENSION_ORIGIN = f"chrome-extension://{EXTENSION_ID}".encode()

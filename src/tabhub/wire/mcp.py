@@ -111,12 +111,12 @@ def read_envelope(request: Request, version: str, headers: Mapping[bytes, bytes]
         raise InvalidParams(f"params._meta lacks {', '.join(missing)}.")
     if meta[META_VERSION] != version:
         raise HeaderMismatch("The MCP-Protocol-Version header and params._meta name different versions.")
-    if headers.get(b"mcp-method", b"").decode("latin-1") != request.method:
+    if headers.get(b"mcp-method", b"").decode("latin-1").strip(" \t") != request.method:
         raise HeaderMismatch("The Mcp-Method header is missing or is not the method of the body.")
     named = NAMED.get(request.method)
     if named is not None:
         value = request.params.get(named)
-        if value is not None and _header_value(headers.get(b"mcp-name")) != value:
+        if value is not None and header_value(headers.get(b"mcp-name")) != value:
             raise HeaderMismatch(f"The Mcp-Name header is missing or is not the `{named}` of the body.")
     if version != STATELESS:
         raise UnsupportedVersion(version)
@@ -132,11 +132,11 @@ def read_envelope(request: Request, version: str, headers: Mapping[bytes, bytes]
     )
 
 
-def _header_value(raw: bytes | None) -> str | None:
+def header_value(raw: bytes | None) -> str | None:
     """A header's text, with the base64 form for what does not fit a header undone."""
     if raw is None:
         return None
-    text = raw.decode("latin-1")
+    text = raw.decode("latin-1").strip(" \t")
     if not (text.startswith(_B64_OPEN) and text.endswith(_B64_CLOSE)):
         return text
     payload = text[len(_B64_OPEN) : -len(_B64_CLOSE)]

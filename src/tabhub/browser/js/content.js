@@ -14,7 +14,7 @@
       .replace(/^\n+|\s+$/g, "");
   const paragraph = (text) => PARAGRAPH + text + PARAGRAPH;
   const flat = (text) => settle(text).replace(/\s*\n\s*/g, " ").trim();
-  const link = (address) => (/^(https?|mailto|tel):/.test(address) && address.length < 2000 ? address.replace(/[()\s]/g, encodeURIComponent) : "");
+  const link = (address) => (/^(https?|mailto|tel):/.test(address) && address.length < 2000 ? address.replace(/\(/g, "%28").replace(/\)/g, "%29") : "");
 
   const children = (node, state) => {
     let text = "";

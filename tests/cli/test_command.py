@@ -1,0 +1,153 @@
+"""The shape of the command line: help, usage errors, exit codes, colour."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Run
+from tests.cli.fakehub import FakeHub
+
+from tabhub import __version__
+
+COMMANDS = [
+    ["start"],
+    ["stop"],
+    ["status"],
+    ["logs"],
+    ["doctor"],
+    ["audit"],
+    ["setup"],
+    ["setup", "claude-code"],
+    ["setup", "codex"],
+    ["tool"],
+    ["tool", "list"],
+    ["tool", "schema"],
+    ["tool", "call"],
+    ["config"],
+    ["config", "show"],
+    ["config", "set"],
+    ["config", "path"],
+    ["config", "reset"],
+    ["config", "rotate-secret"],
+    ["extension"],
+    ["extension", "path"],
+    ["extension", "open"],
+]
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_every_command_has_help_with_its_usage(tabhub: Run, words: list[str]) -> None:
+    done = tabhub(*words, "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"Usage: tabhub {' '.join(words)}" in done.stdout
+
+
+def test_version(tabhub: Run) -> None:
+    assert tabhub("--version").stdout == f"tabhub {__version__}\n"
+    assert tabhub("-V").returncode == 0
+
+
+def test_no_command_shows_the_help_and_is_wrong_usage(tabhub: Run) -> None:
+    done = tabhub()
+    assert done.returncode == 2
+    assert "Commands:" in done.stdout
+    assert tabhub("help").returncode == 0
+    assert "Usage: tabhub tool call" in tabhub("help", "tool", "call").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["strat"], "did you mean 'tabhub start'?"),
+        (["tool", "cal"], "did you mean 'tabhub tool call'?"),
+        (["setup", "claud-code"], "did you mean 'tabhub setup claude-code'?"),
+        (["zzz"], "the commands are start, stop"),
+        (["--zzz"], "unknown option '--zzz'"),
+        (["start", "--bakground"], "did you mean '--background'?"),
+        (["start", "--port", "eighty"], "'eighty' is not a port"),
+        (["start", "--port", "70000"], "'70000' is not a port"),
+        (["start", "--stdio", "--background"], "exclude each other"),
+        (["tool", "call"], "required: NAME"),
+        (["tool", "call", "x", "--tab-id", "y"], "--tab-id"),
+        (["audit", "--since", "yesterday"], "'yesterday' is no time"),
+        (["audit", "--success", "--failed"], "not allowed with"),
+        (["audit", "--limit", "0"], "'0' is not a number of calls"),
+        (["logs", "-n", "-5"], "-n"),
+        (["config", "set", "port"], "No value for 'port'"),
+        (["config", "set", "prt", "1"], "Did you mean 'port'?"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_wrong_usage_ends_with_two_and_says_what_was_meant(tabhub: Run, words: list[str], said: str) -> None:
+    done = tabhub(*words)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("error: ")
+    assert said in done.stderr
+
+
+def test_a_reader_that_leaves_early_gets_no_traceback(hub: FakeHub, env: dict[str, str]) -> None:
+    tools = [{"name": f"tool_{n}", "description": "x" * 100, "plugin": "p"} for n in range(3000)]
+    hub.answer("GET /tools", tools)
+    done = subprocess.run(
+        f"{sys.executable} -m tabhub tool list | head -1",
+        shell=True,
+        capture_output=True,
+        text=True,
+        env=env,
+        check=True,
+    )
+    assert done.stdout == "p (3000 tools)\n"
+    assert done.stderr == ""
+
+
+def test_a_broken_secret_file_is_named(home: Path, tabhub: Run) -> None:
+    (home / "extension" / "auth.json").write_text("{")
+    done = tabhub("status")
+    assert done.returncode == 1
+    assert "auth.json is not valid JSON" in done.stderr
+    assert "tabhub doctor" in done.stderr
+
+
+def on_a_terminal(words: list[str], env: dict[str, str]) -> str:
+    """What the command shows a person at a terminal."""
+    ours, theirs = pty.openpty()
+    child = subprocess.Popen(
+        [sys.executable, "-m", "tabhub", *words],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={**env, "TERM": "xterm"},
+    )
+    os.close(theirs)
+    shown = b""
+    try:
+        while part := os.read(ours, 65536):
+            shown += part
+    except OSError:
+        pass  # how Linux says that the other side has closed
+    finally:
+        os.close(ours)
+    child.wait(30)
+    return shown.decode().replace("\r\n", "\n")
+
+
+def test_colour_is_for_terminals_that_want_it(hub: FakeHub, env: dict[str, str], tabhub: Run) -> None:
+    assert "\x1b[31merror:\x1b[0m" in on_a_terminal(["strat"], env)
+    assert "\x1b" not in on_a_terminal(["strat"], {**env, "NO_COLOR": "1"})
+    assert "\x1b" not in tabhub("strat").stderr
+
+
+def test_what_a_page_says_cannot_drive_the_terminal(hub: FakeHub, env: dict[str, str], tabhub: Run) -> None:
+    evil = "a\x1b]0;owned\x07b\u202ec"
+    hub.answer("POST /tools/t/call", {"content": [{"type": "text", "text": evil}]})
+    shown = on_a_terminal(["tool", "call", "t"], env)
+    assert "\x1b" not in shown
+    assert "\x07" not in shown
+    assert "\u202e" not in shown
+    assert tabhub("tool", "call", "t").stdout == f"{evil}\n"  # a script gets exactly what the tool gave

@@ -1,0 +1,72 @@
+"""A hub with the conformance suite's tools, on a free port: `python -m tests.conformance.fixture_hub`.
+
+The suite cannot send a token, so requests get it here, in front of the app; Host and Origin are checked as always.
+Prints the port, and ends when standard input closes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from tabhub.hub.registry import Entry
+from tabhub.hub.tools import EMPTY_SCHEMA, CallContext, Tool, ToolResult
+from tabhub.server.app import App
+from tabhub.server.http import Receive, Scope, Send
+from tabhub.server.hub import Hub
+from tabhub.server.run import listen
+from tabhub.store import secret as secrets_store
+from tabhub.store.config import ConfigFile
+from tabhub.store.home import Home
+from tests.conformance.fixture_tools import SOURCE, TOOLS
+
+
+def trigger(hub: Hub) -> Entry:
+    """A tool that changes the list of tools."""
+    count = 0
+
+    async def run(ctx: CallContext, args: dict[str, Any]) -> ToolResult:
+        nonlocal count
+        count += 1
+        added = Entry(Tool(f"test_added_{count}", SOURCE, "Added while running", EMPTY_SCHEMA), run)
+        hub.register(SOURCE, [*TOOLS, trigger(hub), added])
+        return ToolResult.text("The list has changed.")
+
+    return Entry(Tool("test_trigger_tool_change", SOURCE, "Changes the list of tools", EMPTY_SCHEMA), run)
+
+
+async def serve(folder: Path) -> None:
+    home = Home(folder)
+    home.ensure()
+    home.config.write_text('{"limits": {"session_rate": 0}}')
+    sockets = listen(0)
+    port: int = sockets[0].getsockname()[1]
+    secret = secrets_store.load_or_create(home)
+    hub = Hub(home, port=port, config_file=ConfigFile(home), secret=secret)
+    hub.register(SOURCE, [*TOOLS, trigger(hub)])
+    app = App(hub)
+    header = (b"authorization", b"Bearer " + secret.encode())
+
+    async def with_token(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            scope = {**scope, "headers": [*scope["headers"], header]}
+        await app(scope, receive, send)
+
+    config = uvicorn.Config(with_token, log_level="warning", lifespan="on", ws="websockets-sansio")
+    server = uvicorn.Server(config)
+    serving = asyncio.create_task(server.serve(sockets=sockets))
+    print(port, flush=True)
+    await asyncio.to_thread(sys.stdin.read)
+    hub.closing()
+    server.should_exit = True
+    await serving
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(serve(Path(folder) / "home"))

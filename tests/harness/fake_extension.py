@@ -1,0 +1,133 @@
+"""A browser extension that does what a test says: for load and faults, never the only proof that a thing works."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any, Self
+
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.typing import Subprotocol
+
+from tests.harness.hub import RunningHub
+
+Reply = Callable[[dict[str, Any]], Any | Awaitable[Any]]
+
+
+class Silent:
+    """What a handler returns to leave a request without an answer."""
+
+
+def tab(tab_id: int, url: str = "https://example.com/", **more: Any) -> dict[str, Any]:
+    """A tab as an extension describes it."""
+    return {
+        "tabId": tab_id,
+        "url": url,
+        "title": f"Tab {tab_id}",
+        "active": False,
+        "windowId": 1,
+        "windowFocused": False,
+        "index": 0,
+        "status": "complete",
+        "pinned": False,
+        "incognito": False,
+        "groupId": -1,
+        "discarded": False,
+        "audible": False,
+        "lastAccessed": 1.0,
+        **more,
+    }
+
+
+class FakeExtension:
+    """One connected fake browser. `handlers[method](params)` gives a request's result; requests are kept in `seen`."""
+
+    def __init__(self, hub: RunningHub, browser_id: str = "fake-browser", tabs: list[dict[str, Any]] | None = None) -> None:
+        self._hub = hub
+        self.browser_id = browser_id
+        self.tabs = tabs if tabs is not None else [tab(7, active=True)]
+        self.handlers: dict[str, Reply] = {
+            "getState": lambda params: {"browserId": browser_id, "debugger": {"attached": []}},
+            "getTabs": lambda params: {"tabs": self.tabs},
+            "createTab": self._create,
+            "forwardCDPCommand": lambda params: {"result": {"type": "string", "value": "fake"}},
+            "subscribeCDPEvents": lambda params: {},
+        }
+        self.seen: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self.notices: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self.closed: asyncio.Future[tuple[int, str]] = asyncio.get_running_loop().create_future()
+        self._next_tab = 1000
+        self._socket: ClientConnection | None = None
+        self._reader: asyncio.Task[None] | None = None
+
+    @property
+    def socket(self) -> ClientConnection:
+        assert self._socket is not None
+        return self._socket
+
+    async def __aenter__(self) -> Self:
+        protocols = [Subprotocol("tabhub"), Subprotocol(self._hub.secret), Subprotocol(self.browser_id)]
+        self._socket = await connect(self._hub.ws_url, subprotocols=protocols, max_size=None, ping_interval=None)
+        self._reader = asyncio.create_task(self._read())
+        await self.notify("extension.hello", {"browserId": self.browser_id, "browserName": "Fake"})
+        await self.sync()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.socket.close()
+        if self._reader is not None:
+            await self._reader
+
+    async def sync(self) -> None:
+        """Send the tabs, and wait until the hub has them."""
+        await self.notify("tab.syncAll", {"tabs": self.tabs, "plugins": {}, "debugger": {"attached": []}})
+        book = self._hub.hub.browsers.book
+        async with asyncio.timeout(5):
+            while {t.chrome_id for t in book.of(self.browser_id)} != {t["tabId"] for t in self.tabs}:
+                await asyncio.sleep(0)
+
+    async def notify(self, method: str, params: dict[str, Any]) -> None:
+        await self.send({"jsonrpc": "2.0", "method": method, "params": params})
+
+    async def send(self, message: Any) -> None:
+        await self.socket.send(message if isinstance(message, str) else json.dumps(message))
+
+    def cut(self) -> None:
+        """Drop the TCP connection without a word."""
+        self.socket.transport.abort()
+
+    def _create(self, params: dict[str, Any]) -> dict[str, Any]:
+        self._next_tab += 1
+        made = tab(self._next_tab, params.get("url", "about:blank"))
+        self.tabs.append(made)
+        return made
+
+    async def _read(self) -> None:
+        running = set()
+        async for text in self.socket:
+            message = json.loads(text)
+            if "method" in message and "id" in message:
+                self.seen.put_nowait(message)
+                task = asyncio.create_task(self._answer(message))
+                running.add(task)
+                task.add_done_callback(running.discard)
+            elif "method" in message:
+                self.notices.put_nowait(message)
+        for task in running:
+            task.cancel()
+        self.closed.set_result((self.socket.close_code or 1006, self.socket.close_reason or ""))
+
+    async def _answer(self, message: dict[str, Any]) -> None:
+        handler = self.handlers.get(message["method"])
+        if handler is None:
+            error = {"code": -32601, "message": f"Method not found: {message['method']}"}
+            await self.send({"jsonrpc": "2.0", "id": message["id"], "error": error})
+            return
+        result = handler(message.get("params", {}))
+        if inspect.isawaitable(result):
+            result = await result
+        if result is Silent:
+            return
+        await self.send({"jsonrpc": "2.0", "id": message["id"], "result": result})

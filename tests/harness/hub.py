@@ -1,0 +1,66 @@
+"""A whole hub inside the test's own event loop, on a free port, with a home of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from tabhub.server.hub import Hub
+from tabhub.server.run import listen, uvicorn_config
+from tabhub.store import secret as secrets_store
+from tabhub.store.config import ConfigFile
+from tabhub.store.home import Home
+
+
+@dataclass(frozen=True, slots=True)
+class RunningHub:
+    """A hub and how to reach it."""
+
+    hub: Hub
+    port: int
+    secret: str
+    home: Home
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def ws_url(self) -> str:
+        return f"ws://127.0.0.1:{self.port}/ws"
+
+    @property
+    def bearer(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.secret}"}
+
+
+@asynccontextmanager
+async def running_hub(folder: Path, **settings: Any) -> AsyncIterator[RunningHub]:
+    """Start a hub with these settings of config.json, and end it in order."""
+    home = Home(folder / "home")
+    home.ensure()
+    if settings:
+        home.config.write_text(json.dumps(settings))
+    sockets = listen(0)
+    port: int = sockets[0].getsockname()[1]
+    secret = secrets_store.load_or_create(home)
+    hub = Hub(home, port=port, config_file=ConfigFile(home), secret=secret)
+    server = uvicorn.Server(uvicorn_config(hub))
+    server.config.load()
+    server.lifespan = server.config.lifespan_class(server.config)
+    await server.startup(sockets=sockets)
+    upkeep = asyncio.create_task(server.main_loop())
+    try:
+        yield RunningHub(hub, port, secret, home)
+    finally:
+        server.should_exit = True
+        await upkeep
+        hub.closing()
+        await server.shutdown(sockets=sockets)

@@ -73,14 +73,16 @@ const methods = new Map([
 ]);
 
 /** @typedef {(params: Record<string, unknown>) => void} Notified */
-const notifications = new Map(/** @type {[string, Notified][]} */ ([
-  ["ping", () => void rpc?.notify("pong", {})],
-  ["pong", () => {}],
-  ["cancel", (params) => rpc?.cancel(params["id"])],
-  ["extension.reload", () => chrome.runtime.reload()],
-  ["tool.invocationStart", () => {}],
-  ["tool.invocationEnd", () => {}],
-]));
+const notifications = new Map(
+  /** @type {[string, Notified][]} */ ([
+    ["ping", () => void rpc?.notify("pong", {})],
+    ["pong", () => {}],
+    ["cancel", (params) => rpc?.cancel(params["id"])],
+    ["extension.reload", () => chrome.runtime.reload()],
+    ["tool.invocationStart", () => {}],
+    ["tool.invocationEnd", () => {}],
+  ]),
+);
 
 const link = new Link({
   browserId: () => identity,
@@ -88,7 +90,9 @@ const link = new Link({
     const opened = new Rpc({ send, methods, notifications, note: (message) => log("warning", "link", message) });
     rpc = opened;
     if (auth.debuggerIdleMs !== undefined) cdp.idleMs = auth.debuggerIdleMs;
-    introduce(opened, auth.managed).catch((error) => log("error", "link", `The hub was not told of the tabs: ${textOf(error)}`));
+    introduce(opened, auth.managed).catch((error) => {
+      log("error", "link", `The hub was not told of the tabs: ${textOf(error)}`);
+    });
     return {
       receive: (data) => opened.receive(data),
       ping: () => opened.notify("ping", {}),
@@ -126,7 +130,8 @@ async function introduce(opened, managed) {
 const panel = servePanel({
   state: async () => {
     const [tabs, { browserName }] = await Promise.all([chrome.tabs.query({}), facts]);
-    return { link: link.state, tabs: tabs.length, debugged: cdp.attached().length, browserName, lastError: lastErrorText() };
+    const [debugged, lastError] = [cdp.attached().length, lastErrorText()];
+    return { link: link.state, tabs: tabs.length, debugged, browserName, lastError };
   },
   opened: () => link.wake(),
 });

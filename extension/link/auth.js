@@ -13,6 +13,7 @@ import { isObject, textOf } from "./rpc.js";
  * @property {number} port
  * @property {boolean} managed the hub started this browser itself
  * @property {number | undefined} debuggerIdleMs
+ * @property {number | undefined} pingMs
  */
 
 const HOSTS = ["127.0.0.1", "localhost"];
@@ -27,12 +28,12 @@ export async function readAuth() {
     const answer = await fetch(chrome.runtime.getURL("auth.json"), { cache: "no-store" });
     found = await answer.text();
   } catch {
-    return "The hub has not set up this extension yet: auth.json is missing. Run `tabhub start`.";
+    return "The hub has not set up this extension yet: auth.json is missing. Run 'tabhub start'.";
   }
   try {
     return parseAuth(JSON.parse(found));
   } catch (error) {
-    return `auth.json cannot be used (${textOf(error)}). Run \`tabhub start\` to have it written again.`;
+    return `auth.json cannot be used (${textOf(error)}). Run "tabhub start" to have it written again.`;
   }
 }
 
@@ -42,11 +43,18 @@ export async function readAuth() {
  */
 export function parseAuth(value) {
   if (!isObject(value)) throw new Error("it is not an object");
-  const { secret, host = "127.0.0.1", port, managed, debuggerIdleMs } = value;
+  const { secret, host = "127.0.0.1", port, managed, debuggerIdleMs, pingMs } = value;
   if (typeof secret !== "string" || !/^[0-9a-f]{64}$/i.test(secret)) throw new Error("secret is not 64 hex digits");
   if (typeof host !== "string" || !HOSTS.includes(host)) throw new Error("host is not this computer");
   if (!isPositive(port) || port > 65535) throw new Error("port is not a port number");
-  return { secret, host, port, managed: managed === true, debuggerIdleMs: isPositive(debuggerIdleMs) ? debuggerIdleMs : undefined };
+  return {
+    secret,
+    host,
+    port,
+    managed: managed === true,
+    debuggerIdleMs: isPositive(debuggerIdleMs) ? debuggerIdleMs : undefined,
+    pingMs: isPositive(pingMs) ? pingMs : undefined,
+  };
 }
 
 /**

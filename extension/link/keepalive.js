@@ -16,13 +16,14 @@ export class Pulse {
    * @param {object} wiring
    * @param {() => void} wiring.ping sends a ping
    * @param {() => void} wiring.dead is told when nothing at all came between two pings
+   * @param {number} [wiring.every]
    */
-  constructor({ ping, dead }) {
+  constructor({ ping, dead, every = PING_MS }) {
     this.#timer = setInterval(() => {
       if (!this.#heard) return dead();
       this.#heard = false;
       ping();
-    }, PING_MS);
+    }, every);
   }
 
   /** Any message proves the other side is there. */

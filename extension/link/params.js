@@ -67,8 +67,8 @@ export function optionalBoolean(params, name) {
  */
 export function optionalString(params, name) {
   const value = own(params, name);
-  if (value !== undefined && (typeof value !== "string" || value === "")) return wrong(name, "a text that is not empty");
-  return value;
+  if (value === undefined) return undefined;
+  return typeof value === "string" && value !== "" ? value : wrong(name, "a text that is not empty");
 }
 
 /**

@@ -55,7 +55,7 @@ export class Rpc {
   /**
    * @param {object} wiring
    * @param {(text: string) => void} wiring.send
-   * @param {ReadonlyMap<string, Handler>} wiring.methods the allow-list of requests; a Map, so no inherited name is in it
+   * @param {ReadonlyMap<string, Handler>} wiring.methods the allow-list; a Map, so no inherited name is in it
    * @param {ReadonlyMap<string, (params: Params) => void>} wiring.notifications
    * @param {(message: string) => void} wiring.note where a dropped message is remarked upon
    */
@@ -154,7 +154,7 @@ export class Rpc {
     const handler = this.#methods.get(method);
     if (!handler) return this.#refuse(id, METHOD_NOT_FOUND, `Method not found: ${method.slice(0, 100)}`);
     if (!isObject(params)) return this.#refuse(id, INVALID_PARAMS, "params must be an object");
-    if (this.#running.has(id)) return this.#refuse(id, INVALID_REQUEST, `A request with the id ${id} is still running.`);
+    if (this.#running.has(id)) return this.#refuse(id, INVALID_REQUEST, `The request with the id ${id} still runs.`);
     /** @type {Call} */
     const call = { cancelled: false, onCancel: null };
     this.#running.set(id, call);

@@ -41,7 +41,7 @@ const SHUTTING_DOWN = 4004;
 /** @type {ReadonlyMap<number, string>} */
 const CLOSE_REASONS = new Map([
   [REPLACED, "Another browser with the same id took this one's place. A copied profile does that."],
-  [4001, "The hub refused the secret. Run `tabhub start` to have it written again."],
+  [4001, "The hub refused the secret. Run 'tabhub start' to have it written again."],
   [4002, "The hub refused the connection's parameters. Hub and extension may be of different versions."],
   [4003, "The connection was too slow and was cut."],
   [SHUTTING_DOWN, "The hub is shutting down."],
@@ -56,6 +56,8 @@ export class Link {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
   #notBefore = 0;
+  /** Why we end the connection ourselves. @type {string | null} */
+  #complaint = null;
   #wiring;
   /** @type {LinkState} */
   state = { phase: "connecting", address: null, reason: null, retryAt: null, since: null };
@@ -69,7 +71,11 @@ export class Link {
   async start() {
     // Held so that an event that wakes the worker cannot connect before the pause is known.
     this.#attempting = true;
-    const { notBefore } = await chrome.storage.session.get("notBefore");
+    /** @type {Record<string, unknown>} */
+    const { notBefore } = await chrome.storage.session.get("notBefore").catch((error) => {
+      this.#wiring.note(`The browser's session storage cannot be read: ${error.message}`);
+      return {};
+    });
     this.#attempting = false;
     // Bounded, for a clock that was set back in between.
     const until = typeof notBefore === "number" ? Math.min(notBefore, Date.now() + LONGEST_DELAY) : 0;
@@ -119,10 +125,8 @@ export class Link {
       session = opened;
       pulse = new Pulse({
         ping: () => opened.ping(),
-        dead: () => {
-          this.#wiring.note("The hub has been silent for 20 s: connecting anew.");
-          socket.close(4005, "silent");
-        },
+        dead: () => this.#leave(socket, 4005, "The hub did not answer a ping."),
+        ...(auth.pingMs === undefined ? {} : { every: auth.pingMs }),
       });
     };
     socket.onmessage = (event) => {
@@ -135,6 +139,8 @@ export class Link {
       this.#socket = null;
       if (openedAt && Date.now() - openedAt >= GOOD_MS) this.#failures = 0;
       session?.closed();
+      // Said only now, so that the next hub hears of it: this one cannot.
+      if (this.#complaint) this.#wiring.note(`The connection was given up: ${this.#complaint}`);
       void this.#closed(auth, event, openedAt > 0);
     };
   }
@@ -145,11 +151,18 @@ export class Link {
    */
   #send(socket, text) {
     if (socket.readyState !== WebSocket.OPEN) return;
-    if (socket.bufferedAmount > MAX_UNSENT) {
-      this.#wiring.note("The hub does not read: connecting anew.");
-      return socket.close(4003, "the hub does not read");
-    }
-    socket.send(text);
+    if (socket.bufferedAmount > MAX_UNSENT) this.#leave(socket, 4003, "The hub does not read what it is sent.");
+    else socket.send(text);
+  }
+
+  /**
+   * @param {WebSocket} socket
+   * @param {number} code
+   * @param {string} complaint
+   */
+  #leave(socket, code, complaint) {
+    this.#complaint = complaint;
+    socket.close(code, complaint);
   }
 
   /**
@@ -158,17 +171,19 @@ export class Link {
    * @param {boolean} opened
    */
   async #closed(auth, event, opened) {
-    const reason = CLOSE_REASONS.get(event.code);
+    const why = this.#complaint ?? CLOSE_REASONS.get(event.code);
+    this.#complaint = null;
     if (event.code === REPLACED) {
       const until = Date.now() + LONGEST_DELAY;
       await chrome.storage.session.set({ notBefore: until });
       return this.#replacedUntil(until);
     }
     if (event.code === SHUTTING_DOWN) this.#failures = 0;
-    this.#later(reason ?? (opened ? `The connection to the hub ended (code ${event.code}).` : noAnswer(auth)));
+    this.#later(why ?? (opened ? `The connection to the hub ended (code ${event.code}).` : noAnswer(auth)));
     // A refused handshake looks like no hub at all; asking for its health tells them apart.
     if (!opened && (await answers(auth)) && !this.#socket && this.state.phase === "waiting") {
-      this.#set({ ...this.state, reason: `A hub answers at ${auth.host}:${auth.port} but refuses this browser. Run \`tabhub doctor\`.` });
+      const reason = `A hub answers at ${auth.host}:${auth.port} but refuses this browser. Run "tabhub doctor".`;
+      this.#set({ ...this.state, reason });
     }
   }
 
@@ -211,13 +226,14 @@ export class Link {
 
 /** @param {Auth} auth */
 function noAnswer(auth) {
-  return `No hub answers at ${auth.host}:${auth.port}. Start it with \`tabhub start\`.`;
+  return `No hub answers at ${auth.host}:${auth.port}. Start it with "tabhub start".`;
 }
 
 /** @param {Auth} auth */
 async function answers(auth) {
   try {
-    await fetch(`http://127.0.0.1:${auth.port}/health`, { mode: "no-cors", cache: "no-store", signal: AbortSignal.timeout(2000) });
+    const signal = AbortSignal.timeout(2000);
+    await fetch(`http://127.0.0.1:${auth.port}/health`, { mode: "no-cors", cache: "no-store", signal });
     return true;
   } catch {
     return false;

@@ -16,7 +16,7 @@ let shown = null;
 export function showIcon(link) {
   const picture = link.phase === "connected" ? "connected" : "disconnected";
   void chrome.action.setTitle({ title: tooltip(link) });
-  const badge = link.phase === "connected" || link.phase === "connecting" ? "" : "!";
+  const badge = link.phase === "connected" || link.reason === null ? "" : "!";
   const look = picture + badge;
   if (look === shown) return;
   shown = look;

@@ -20,7 +20,8 @@ export function servePanel({ state, opened }) {
 
   chrome.runtime.onConnect.addListener((port) => {
     // Only pages of ours: no content script speaks to the worker.
-    if (port.name !== "panel" || !port.sender?.url?.startsWith(chrome.runtime.getURL("panel/"))) return port.disconnect();
+    const ours = port.sender?.url?.startsWith(chrome.runtime.getURL("panel/"));
+    if (port.name !== "panel" || !ours) return port.disconnect();
     panels.add(port);
     port.onDisconnect.addListener(() => panels.delete(port));
     // A person who looks is a reason to try again now.

@@ -3,7 +3,15 @@
  */
 
 /** @typedef {import("../link/socket.js").LinkState} LinkState */
-/** @typedef {{ link: LinkState, tabs: number, debugged: number, browserName: string, lastError: string | null }} PanelState */
+
+/**
+ * @typedef {object} PanelState
+ * @property {LinkState} link
+ * @property {number} tabs
+ * @property {number} debugged tabs with the debugger attached
+ * @property {string} browserName
+ * @property {string | null} lastError
+ */
 
 /** @type {Record<LinkState["phase"], string>} */
 const HEADLINES = {

@@ -26,7 +26,9 @@ async function getTabs() {
 async function createTab(params) {
   const url = await allowedUrl(read.optionalString(params, "url") ?? "about:blank");
   const active = read.optionalBoolean(params, "active") ?? false;
-  const [windowId, index, openerTabId] = ["windowId", "index", "openerTabId"].map((name) => read.optionalInteger(params, name));
+  const windowId = read.optionalInteger(params, "windowId");
+  const index = read.optionalInteger(params, "index");
+  const openerTabId = read.optionalInteger(params, "openerTabId");
   const place = {
     ...(windowId === undefined ? {} : { windowId }),
     ...(index === undefined ? {} : { index }),
@@ -74,7 +76,7 @@ async function closeTab(params) {
   await existing(tabId);
   const gone = removal(tabId);
   await chrome.tabs.remove(tabId);
-  if (!(await gone)) throw new RpcError(FAILED, `Tab ${tabId} is still open: the page asks the person before it closes.`);
+  if (!(await gone)) throw new RpcError(FAILED, `Tab ${tabId} is still open: its page asks the person first.`);
   return { closed: true };
 }
 
@@ -126,7 +128,7 @@ export function tabCommands(cdp) {
     const url = await allowedUrl(read.requiredString(params, "url"));
     await existing(tabId);
     // The browser would abort it without a word, by the debugger too.
-    if (url.startsWith("data:")) throw new RpcError(FAILED, "The browser opens a data: address only in a new tab. Create one.");
+    if (url.startsWith("data:")) throw new RpcError(FAILED, "A data: address opens only in a new tab. Create one.");
     const move = () => chrome.tabs.update(tabId, { url });
     return travel(tabId, { move, url, until, timeoutMs: timeoutMs && Math.min(timeoutMs, LONGEST_WAIT) }, call);
   }
@@ -161,8 +163,8 @@ export function tabCommands(cdp) {
       const tabId = read.tabIdOf(params);
       await existing(tabId);
       const move = () => step(tabId, params, call);
-      const { url, title, status } = await travel(tabId, { move, url: undefined, until: "load", timeoutMs: undefined }, call);
-      return { tabId, url, title, status };
+      const arrived = await travel(tabId, { move, url: undefined, until: "load", timeoutMs: undefined }, call);
+      return { tabId, url: arrived.url, title: arrived.title, status: arrived.status };
     };
   }
 

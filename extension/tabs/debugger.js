@@ -2,7 +2,7 @@
  * The debugger of a tab: attached when first used, shared by all commands, let go when idle.
  *
  * Owns which tabs we are attached to, their child sessions (frames in other processes, workers), the commands in
- * flight and which events the hub wants. A tab that is debugged shows a bar to the person: it must not stay for nothing.
+ * flight and which events the hub wants. A debugged tab shows a bar to the person: it must not stay for nothing.
  */
 
 import { FAILED, RpcError, textOf } from "../link/rpc.js";
@@ -93,7 +93,8 @@ export class Debugger {
     held.flights.add(flight);
     const script = SCRIPTS.includes(method);
     // A hub that listens to the Debugger domain uses it itself, and is not to be disturbed.
-    const disarm = script && interruptible && !wants(held.events, "Debugger.paused") ? this.#interrupts.arm(session) : null;
+    const armed = script && interruptible && !wants(held.events, "Debugger.paused");
+    const disarm = armed ? this.#interrupts.arm(session) : null;
     if (script) call.onCancel = () => void this.#interrupts.stop(session);
     const given = method === "Runtime.evaluate" ? { timeout: SCRIPT_MS, ...params } : params;
     chrome.debugger.sendCommand(session, method, given).then(
@@ -191,7 +192,9 @@ export class Debugger {
       if (left > 0) return this.#rest(tabId, held, left);
       if (held.flights.size > 0 || held.events.length > 0) return this.#rest(tabId, held, this.idleMs);
       this.#lost(tabId, "idle");
-      chrome.debugger.detach({ tabId }).catch((error) => this.#outlet.note(`Letting go of tab ${tabId}: ${textOf(error)}`));
+      chrome.debugger.detach({ tabId }).catch((error) => {
+        this.#outlet.note(`Letting go of tab ${tabId}: ${textOf(error)}`);
+      });
     }, ms);
   }
 

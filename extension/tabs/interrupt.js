@@ -13,7 +13,7 @@ import { textOf } from "../link/rpc.js";
 const PROBE_MS = 100;
 
 export class Interrupts {
-  /** The sessions whose Debugger domain is enabled for our sake. @type {Map<string, { calls: number, stopping: boolean }>} */
+  /** Sessions whose Debugger domain we have enabled. @type {Map<string, { calls: number, stopping: boolean }>} */
   #armed = new Map();
   #note;
 

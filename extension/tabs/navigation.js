@@ -63,7 +63,9 @@ export async function allowedUrl(url) {
 export async function travel(tabId, { move, url, until, timeoutMs = PATIENCE_MS }, call) {
   if (until === "none") {
     await move();
-    return arrival(tabId);
+    const { pendingUrl } = await chrome.tabs.get(tabId);
+    const begun = await arrival(tabId);
+    return { ...begun, url: pendingUrl ?? begun.url };
   }
   waits.get(tabId)?.fail(new RpcError(FAILED, "A newer navigation of the same tab took this one's place."));
   const { promise, resolve, reject } = /** @type {PromiseWithResolvers<string | void>} */ (Promise.withResolvers());
@@ -72,7 +74,8 @@ export async function travel(tabId, { move, url, until, timeoutMs = PATIENCE_MS 
   waits.set(tabId, wait);
   call.onCancel = () => resolve("cancelled");
   const impatience = setTimeout(() => {
-    if (wait.stage === "committed" || wait.stage === "onward") resolve(`The page was not loaded within ${timeoutMs} ms.`);
+    const reached = wait.stage === "committed" || wait.stage === "onward";
+    if (reached) resolve(`The page was not loaded within ${timeoutMs} ms.`);
     else reject(new RpcError(FAILED, `The page did not answer within ${timeoutMs} ms (or asks before it is left).`));
   }, timeoutMs);
   move().catch((error) => reject(failure(error, tabId)));
@@ -119,7 +122,9 @@ function waitFor(details) {
  * @param {Wait} wait
  */
 function settle(tabId, wait) {
-  chrome.tabs.get(tabId).then((tab) => tab.status === "complete" && wait.stage === "committed" && wait.done(), ignoreGone);
+  chrome.tabs.get(tabId).then((tab) => {
+    if (tab.status === "complete" && wait.stage === "committed") wait.done();
+  }, ignoreGone);
 }
 
 /** A tab that is gone fails its wait by its removal. */

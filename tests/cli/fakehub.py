@@ -83,7 +83,13 @@ class FakeHub:
         with self.changed:
             assert self.changed.wait_for(condition, seconds), f"it did not happen; asked: {self.asked}"
 
+    def wait_asked(self, method: str, path: str) -> None:
+        """Return when somebody has asked this."""
+        self.wait_for(lambda: any((asked.method, asked.path) == (method, path) for asked in self.asked))
+
     def close(self) -> None:
+        if self._listener.fileno() < 0:
+            return
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         for connection in list(self._open):

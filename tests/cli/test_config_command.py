@@ -30,6 +30,7 @@ ENTRIES: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.req("CLIENTS-05")
 def test_show_masks_the_secret_unless_asked(home: Path, tabhub: Run) -> None:
     (home / "config.json").write_text('{"port": 9600, "zzz": 1}')
     done = tabhub("config", "show")
@@ -71,7 +72,6 @@ def test_a_running_hub_is_told_and_its_answer_shown(hub: FakeHub, tabhub: Run) -
     assert "it is broken" in tabhub("config", "reset").stderr
 
 
-@pytest.mark.req("F19")
 def test_rotating_the_secret_tells_the_hub_with_the_old_one(home: Path, hub: FakeHub, tabhub: Run) -> None:
     hub.answer("POST /reload", {"ok": True})
     done = tabhub("config", "rotate-secret")
@@ -97,6 +97,7 @@ def test_audit_asks_the_hub_with_the_filters(hub: FakeHub, tabhub: Run) -> None:
     assert json.loads(tabhub("audit", "--json", "--since", "2020-01-01").stdout) == ENTRIES
 
 
+@pytest.mark.req("S002-audit-05")
 def test_audit_without_hub_points_to_the_file_and_reads_it(home: Path, tabhub: Run) -> None:
     assert "tabhub audit --file" in tabhub("audit", TABHUB_PORT="1").stderr
     assert tabhub("audit", "--file").stdout == "No calls.\n"

@@ -27,6 +27,7 @@ def read(client: str, text: str) -> Any:
     return tomllib.loads(text) if client == "codex" else json.loads(text)
 
 
+@pytest.mark.req("CLIENTS")
 @pytest.mark.parametrize("client", HTTP)
 def test_the_block_is_what_the_client_wants(tabhub: Run, client: str) -> None:
     done = tabhub("setup", client)
@@ -85,9 +86,7 @@ def test_write_makes_a_private_file_and_doing_it_again_changes_nothing(
 
 def test_write_keeps_other_servers_comments_and_mode(tabhub: Run, tmp_path: Path) -> None:
     path = tmp_path / "mcp.json"
-    before = (
-        '{\n  // servers of mine\n  "mcpServers": {\n    "other": {"command": "x"}, // keep\n  },\n  "theme": "dark"\n}'
-    )
+    before = '{\n  // of mine\n  "mcpServers": {\n    "other": {"command": "x"}, // keep\n  },\n  "theme": "dark"\n}'
     path.write_text(before)
     path.chmod(0o640)
     done = tabhub("setup", "cursor", "--write", "--file", "mcp.json")

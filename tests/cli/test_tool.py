@@ -29,6 +29,7 @@ def text(value: str) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": value}]}
 
 
+@pytest.mark.req("S002-cli-04", "S002-modes-03")
 def test_call_prints_the_text_of_the_result(hub: FakeHub, tabhub: Run) -> None:
     hub.answer(CALL, text("two tabs"))
     done = tabhub("tool", "call", "browser_list_tabs", '{"a": 1}')
@@ -113,6 +114,7 @@ def test_each_refusal_says_what_to_do(
     assert SECRET not in done.stdout + done.stderr
 
 
+@pytest.mark.req("S002-cli-05")
 def test_without_a_hub_the_person_is_told_how_to_start_one(home: Path, tabhub: Run) -> None:
     done = tabhub("tool", "call", "browser_list_tabs", TABHUB_PORT="1")
     assert done.returncode == 2
@@ -157,7 +159,6 @@ def test_a_hub_that_never_answers_is_waited_for_only_so_long(hub: FakeHub, tabhu
     assert "did not answer within 0.3 s" in done.stderr
 
 
-@pytest.mark.req("F18")
 def test_chunked_answers_and_single_bytes_are_read(hub: FakeHub, tabhub: Run) -> None:
     body = json.dumps(text("whole")).encode()
     chunks = b"".join(b"%x;ext=1\r\n%s\r\n" % (len(part), part) for part in (body[:9], body[9:])) + b"0\r\nt: 1\r\n\r\n"
@@ -188,6 +189,7 @@ def test_structured_content_is_printed_where_there_is_no_other(hub: FakeHub, tab
     assert json.loads(tabhub("tool", "call", "browser_list_tabs").stdout) == {"tabs": [1]}
 
 
+@pytest.mark.req("S002-cli-01", "S002-cli-02")
 def test_list_shows_tools_by_plugin_and_json_shows_all(hub: FakeHub, tabhub: Run) -> None:
     hub.answer("GET /tools", TOOLS)
     done = tabhub("tool", "list")
@@ -205,6 +207,7 @@ def test_list_of_nothing_says_what_to_do(hub: FakeHub, tabhub: Run) -> None:
     assert "not in the expected form" in tabhub("tool", "list").stderr
 
 
+@pytest.mark.req("S002-cli-03")
 def test_schema_prints_json_schema_and_offers_the_nearest_name(hub: FakeHub, tabhub: Run) -> None:
     hub.answer("GET /tools", TOOLS)
     assert json.loads(tabhub("tool", "schema", "slack_send").stdout) == {"type": "object"}

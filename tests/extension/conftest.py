@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import os
 import shutil
 import signal
@@ -13,18 +14,25 @@ from typing import Any
 
 import orjson
 import pytest
-from websockets.asyncio.client import ClientConnection, connect
-
 from tests.extension.fakehub import FakeHub, Wire
+from websockets.asyncio.client import ClientConnection, connect
 
 EXTENSION = Path(__file__).parents[2] / "extension"
 EXTENSION_ID = "fbfngjfcbbkgoepkeecjnefoncaahigp"
 SECRET = "5e" * 32
-SWITCHES = (
-    "--headless=new --no-sandbox --disable-features=DisableLoadExtensionCommandLineSwitch --disable-gpu --no-first-run "
-    "--disable-background-networking --disable-component-update --disable-sync --disable-dev-shm-usage "
-    "--password-store=basic --remote-debugging-port=0"
-).split()
+CHROMIUM = shutil.which("chromium") or "chromium"
+SWITCHES = [
+    "--headless=new",
+    "--disable-features=DisableLoadExtensionCommandLineSwitch",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--password-store=basic",
+    "--remote-debugging-port=0",
+]
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +48,8 @@ class Chromium:
         self.extension = folder / "extension"
         shutil.copytree(EXTENSION, self.extension)
         self.write_auth(hub.port, **auth)
-        self._ids = iter(range(1, 1_000_000))
+        self._ids = itertools.count(1)
+        self._events: list[str | None] = []
 
     def write_auth(self, port: int, **auth: Any) -> None:
         """Write auth.json as the hub does."""
@@ -50,9 +59,13 @@ class Chromium:
     async def start(self) -> None:
         """Start it and open its debugging connection."""
         profile = self.folder / "profile"
+        (profile / "Default").mkdir(parents=True)
+        # Without developer mode an unpacked extension that reloads itself stays off.
+        (profile / "Default" / "Preferences").write_text('{"extensions": {"ui": {"developer_mode": true}}}')
         self.process = await asyncio.create_subprocess_exec(
-            "/usr/bin/chromium",
+            CHROMIUM,
             *SWITCHES,
+            *(["--no-sandbox"] if os.geteuid() == 0 else []),
             f"--load-extension={self.extension}",
             f"--user-data-dir={profile}",
             "about:blank",
@@ -75,6 +88,7 @@ class Chromium:
         await self._devtools.send(orjson.dumps(request).decode())
         while True:
             message = orjson.loads(await self._devtools.recv())
+            self._events.append(message.get("method"))
             if message.get("id") == number:
                 assert "error" not in message, message
                 return message["result"]
@@ -82,8 +96,13 @@ class Chromium:
     @contextlib.asynccontextmanager
     async def page(self, url: str) -> AsyncIterator[Callable[..., Awaitable[Any]]]:
         """A page of the test's own; gives a way to send it commands."""
-        target = (await self.devtools("Target.createTarget", url=url, background=True))["targetId"]
+        target = (await self.devtools("Target.createTarget", url="about:blank", background=True))["targetId"]
         session = (await self.devtools("Target.attachToTarget", targetId=target, flatten=True))["sessionId"]
+        await self.devtools("Page.enable", session=session)
+        self._events.clear()
+        await self.devtools("Page.navigate", session=session, url=url)
+        while "Page.loadEventFired" not in self._events:
+            self._events.append(orjson.loads(await self._devtools.recv()).get("method"))
 
         async def command(method: str, **params: Any) -> Any:
             return await self.devtools(method, session=session, **params)

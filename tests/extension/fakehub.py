@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
+from websockets.http11 import Request, Response
 from websockets.typing import Subprotocol
 
 Message = dict[str, Any]
@@ -35,6 +36,7 @@ class Wire:
         self.path = socket.request.path
         self.seen: list[Message] = []
         self.closed = asyncio.Event()
+        self.answers_pings = True
         self._ids = itertools.count(1)
         self._replies: dict[Any, asyncio.Future[Message]] = {}
         self._news = asyncio.Condition()
@@ -45,6 +47,8 @@ class Wire:
             async for data in self.socket:
                 message = orjson.loads(data)
                 if "method" in message:
+                    if message["method"] == "ping" and self.answers_pings:
+                        await self.notify("pong")
                     if "id" in message:
                         await self.raw({"jsonrpc": "2.0", "id": message["id"], "result": {}})
                 elif (waiting := self._replies.pop(message["id"], None)) is not None and not waiting.done():
@@ -82,7 +86,7 @@ class Wire:
 
     async def cdp(self, tab: int, method: str, session: str | None = None, **params: Any) -> Any:
         """One command of the DevTools protocol."""
-        where = {"sessionId": session} if session else {}
+        where: dict[str, Any] = {"sessionId": session} if session else {}
         return await self.ask("forwardCDPCommand", tabId=tab, method=method, params=params, **where)
 
     async def notify(self, method: str, /, **params: Any) -> None:
@@ -114,6 +118,7 @@ class FakeHub:
 
     def __init__(self) -> None:
         self.port = 0
+        self.refuses = False
         self.wires: list[Wire] = []
         self.open_at_once = 0
         self.most_at_once = 0
@@ -123,9 +128,19 @@ class FakeHub:
     async def listen(self) -> None:
         """Begin, on the same port as before if there was one."""
         self._server = await serve(
-            self._serve, "127.0.0.1", self.port, subprotocols=[Subprotocol("tabhub")], max_size=10 * 1024 * 1024
+            self._serve,
+            "127.0.0.1",
+            self.port,
+            subprotocols=[Subprotocol("tabhub")],
+            max_size=10 * 1024 * 1024,
+            process_request=self._decide,
         )
         self.port = next(iter(self._server.sockets)).getsockname()[1]
+
+    def _decide(self, socket: ServerConnection, request: Request) -> Response | None:
+        if request.path == "/ws":
+            return socket.respond(401, "refused") if self.refuses else None
+        return socket.respond(200, "ok")
 
     async def stop(self) -> None:
         """End, and the connections with it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 from playwright.sync_api import sync_playwright
@@ -14,7 +15,7 @@ PAGE = "<style>*{{margin:0}}svg{{display:block;width:{size}px;height:{size}px}}<
 def main() -> None:
     """Write `<name>-<size>.png` beside every `<name>.svg`."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), chromium_sandbox=False)
         for source in sorted(ICONS.glob("*.svg")):
             for size in SIZES:
                 page = browser.new_page(viewport={"width": size, "height": size})

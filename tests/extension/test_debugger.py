@@ -8,7 +8,6 @@ import time
 from typing import Any
 
 import pytest
-
 from tests.extension.conftest import Site
 from tests.extension.fakehub import Refused, Wire
 

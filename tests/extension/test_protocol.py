@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
 from tests.extension.fakehub import FakeHub, Refused, Wire
 
 
@@ -74,8 +73,9 @@ async def test_names_every_object_inherits_are_inert(wire: Wire, name: str) -> N
     with pytest.raises(Refused, match="-32601"):
         await wire.ask(name)
     await wire.notify(name)
+    inherited: dict[str, Any] = {name: {"tabId": 1}}
     with pytest.raises(Refused, match="-32602: tabId must be given"):
-        await wire.ask("selectTab", **{name: {"tabId": 1}})
+        await wire.ask("selectTab", **inherited)
     polluting = '{"jsonrpc":"2.0","id":"p","method":"getTabs","params":{"%s":{"polluted":1}},"%s":{"polluted":1}}'
     before = len(wire.seen)
     await wire.raw(polluting % (name, name))

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import pytest
-
 from tests.extension.conftest import EXTENSION_ID, SECRET, Chromium
 from tests.extension.fakehub import FakeHub, Wire
 
@@ -82,6 +81,22 @@ async def test_a_hub_that_shuts_down_is_looked_for_soon(hub: FakeHub, wire: Wire
     assert time.monotonic() - started < 3
 
 
+async def test_a_hub_that_refuses_is_told_apart_from_none(hub: FakeHub, chromium: Chromium, wire: Wire) -> None:
+    seen = len(hub.wires)
+    hub.refuses = True
+    await wire.socket.close(4001, "secret rotated")
+    assert "refuses this browser" in await popup_says(chromium, "refuses this browser")
+    hub.refuses = False
+    await hub.connection(seen + 1, within=40)
+
+
+async def test_the_hub_can_have_the_extension_loaded_anew(hub: FakeHub, wire: Wire) -> None:
+    seen = len(hub.wires)
+    await wire.notify("extension.reload")
+    back = await hub.connection(seen + 1)
+    assert back.protocols == wire.protocols
+
+
 async def test_without_settings_it_waits_for_setup_and_then_connects(
     hub: FakeHub, chromium: Chromium, wire: Wire
 ) -> None:
@@ -111,15 +126,61 @@ async def test_a_browser_that_was_replaced_does_not_fight_for_its_place(
     assert time.monotonic() - started >= 29
 
 
-async def popup_says(chromium: Chromium, wanted: str, *, within: float = 40) -> str:
+@pytest.mark.req("F3")
+async def test_a_hub_that_answers_no_ping_is_left_and_looked_for_anew(
+    hub: FakeHub, chromium: Chromium, wire: Wire
+) -> None:
+    seen = len(hub.wires)
+    chromium.write_auth(hub.port, pingMs=400)
+    await wire.socket.close(4004, "shutting down")
+    deaf = await hub.connection(seen + 1)
+    await deaf.told("ping")
+    await deaf.told("ping", after=len(deaf.seen))
+    deaf.answers_pings = False
+    await asyncio.wait_for(deaf.closed.wait(), 5)
+    assert deaf.socket.close_code == 4005
+    chromium.write_auth(hub.port)
+    back = await hub.connection(seen + 2)
+    assert "did not answer a ping" in (await back.told("log"))["message"]
+
+
+async def test_the_toolbar_button_shows_the_state(hub: FakeHub, chromium: Chromium, wire: Wire) -> None:
+    seen = len(hub.wires)
+    async with chromium.page(POPUP) as page:
+        assert await button(page, "connected to") == ["", f"Tabhub: connected to 127.0.0.1:{hub.port}"]
+        await hub.stop()
+        badge, title = await button(page, "No hub answers")
+        assert badge == "!"
+        assert title.startswith("Tabhub: not connected\nNo hub answers at 127.0.0.1:")
+        await hub.listen()
+        await hub.connection(seen + 1, within=40)
+        assert (await button(page, "connected to"))[0] == ""
+
+
+POPUP = f"chrome-extension://{EXTENSION_ID}/panel/popup.html"
+
+
+async def button(page: Callable[..., Awaitable[Any]], wanted: str) -> list[str]:
+    """Badge and tooltip of the toolbar button, once the tooltip holds what is wanted."""
+    look = "Promise.all([chrome.action.getBadgeText({}), chrome.action.getTitle({})])"
+    return list(await until(page, look, f"found => found[1].includes({wanted!r})"))
+
+
+async def popup_says(chromium: Chromium, wanted: str) -> str:
     """The text of the popup once it holds what is wanted."""
-    url = f"chrome-extension://{EXTENSION_ID}/panel/popup.html"
-    async with chromium.page(url) as page:
-        async with asyncio.timeout(within):
-            text: Any = await page(
-                "Runtime.evaluate",
-                expression="new Promise(end => { const t = setInterval(() => { const s = document.body.innerText;"
-                f" if (s.includes({wanted!r})) {{ clearInterval(t); end(s); }} }}, 20) }})",
-                awaitPromise=True,
-            )
-        return str(text["result"]["value"])
+    async with chromium.page(POPUP) as page:
+        return str(await until(page, "document.body.innerText", f"found => found.includes({wanted!r})"))
+
+
+async def until(page: Callable[..., Awaitable[Any]], look: str, enough: str) -> Any:
+    """What an expression gives in a page as soon as it is enough."""
+    script = f"""(async () => {{
+        for (;;) {{
+            const found = await ({look});
+            if (({enough})(found)) return found;
+            await new Promise(again => setTimeout(again, 20));
+        }}
+    }})()"""
+    async with asyncio.timeout(40):
+        answer = await page("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
+    return answer["result"]["value"]

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import httpx2
 
-from tests.harness.hub import RunningHub
+from tests.harness.hub import Address
 
 ACCEPT = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 _ids = itertools.count(1)
@@ -32,17 +37,85 @@ def stateless(method: str, params: dict[str, Any] | None = None, **meta: Any) ->
     return body, headers
 
 
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event of a stream; `message` is None for one that only carries an id."""
+
+    id: str | None
+    message: dict[str, Any] | None
+
+
+class Events:
+    """An open event stream."""
+
+    def __init__(self, response: httpx2.Response) -> None:
+        self.response = response
+        self._lines = response.aiter_lines()
+
+    async def next(self) -> Event | None:
+        """The next event, or None at the end of the stream."""
+        ident, data = None, None
+        async with asyncio.timeout(10):
+            async for line in self._lines:
+                if line.startswith("id: "):
+                    ident = line[4:]
+                elif line.startswith("data:"):
+                    data = line[5:].strip()
+                elif not line and data is not None:
+                    return Event(ident, json.loads(data) if data else None)
+        return None
+
+    async def message(self) -> dict[str, Any]:
+        """The next event that carries a message."""
+        while (event := await self.next()) is not None:
+            if event.message is not None:
+                return event.message
+        raise AssertionError("the stream ended without a further message")
+
+    async def rest(self) -> list[Event]:
+        """All events until the end."""
+        found = []
+        while (event := await self.next()) is not None:
+            found.append(event)
+        return found
+
+
+def client(hub: Address, **headers: str) -> httpx2.AsyncClient:
+    """An HTTP client that holds the hub's secret."""
+    return httpx2.AsyncClient(base_url=hub.url, headers=hub.bearer | headers, timeout=30)
+
+
+@asynccontextmanager
+async def streamed(http: httpx2.AsyncClient, method: str, path: str, **more: Any) -> AsyncIterator[Events]:
+    """Send a request and read its answer as a stream of events; leaving cuts the connection."""
+    async with http.stream(method, path, **more) as response:
+        if response.status_code != 200:
+            raise AssertionError(f"{response.status_code} {(await response.aread()).decode()}")
+        yield Events(response)
+
+
 class Agent:
     """A client of the handshake era."""
 
-    def __init__(self, hub: RunningHub, path: str = "/mcp", version: str = "2025-11-25") -> None:
-        self.http = httpx2.AsyncClient(base_url=hub.url, headers=hub.bearer, timeout=30)
+    def __init__(
+        self,
+        hub: Address,
+        path: str = "/mcp",
+        version: str = "2025-11-25",
+        capabilities: dict[str, Any] | None = None,
+    ) -> None:
+        self.http = client(hub)
         self.path = path
         self.version = version
+        self.capabilities = capabilities or {}
         self.headers: dict[str, str] = dict(ACCEPT)
 
     async def __aenter__(self) -> Agent:
-        params = {"protocolVersion": self.version, "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
+        params = {
+            "protocolVersion": self.version,
+            "capabilities": self.capabilities,
+            "clientInfo": {"name": "raw", "version": "1"},
+        }
         answer = await self.http.post(self.path, json=message("initialize", params), headers=ACCEPT)
         assert answer.status_code == 200, answer.text
         self.headers |= {"Mcp-Session-Id": answer.headers["mcp-session-id"], "MCP-Protocol-Version": self.version}
@@ -65,3 +138,16 @@ class Agent:
 
     async def call(self, name: str, arguments: dict[str, Any] | None = None) -> dict[str, Any]:
         return await self.request("tools/call", {"name": name, "arguments": arguments or {}})
+
+    def streamed(self, method: str, params: dict[str, Any] | None = None) -> Any:
+        """POST a request and read its answer as a stream."""
+        return streamed(self.http, "POST", self.path, json=message(method, params), headers=self.headers)
+
+    def listening(self, last: str | None = None) -> Any:
+        """GET the session's own stream, or resume the one that ended at an event."""
+        headers = self.headers | {"Accept": "text/event-stream"} | ({"Last-Event-ID": last} if last else {})
+        return streamed(self.http, "GET", self.path, headers=headers)
+
+    async def notify(self, method: str, params: dict[str, Any]) -> None:
+        answer = await self.post({"jsonrpc": "2.0", "method": method, "params": params})
+        assert answer.status_code == 202, answer.text

@@ -11,7 +11,7 @@ from typing import Any, Self
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
-from tests.harness.hub import RunningHub
+from tests.harness.hub import Address
 
 Reply = Callable[[dict[str, Any]], Any | Awaitable[Any]]
 
@@ -44,7 +44,9 @@ def tab(tab_id: int, url: str = "https://example.com/", **more: Any) -> dict[str
 class FakeExtension:
     """One connected fake browser. `handlers[method](params)` gives a request's result; requests are kept in `seen`."""
 
-    def __init__(self, hub: RunningHub, browser_id: str = "fake-browser", tabs: list[dict[str, Any]] | None = None) -> None:
+    def __init__(
+        self, hub: Address, browser_id: str = "fake-browser", tabs: list[dict[str, Any]] | None = None
+    ) -> None:
         self._hub = hub
         self.browser_id = browser_id
         self.tabs = tabs if tabs is not None else [tab(7, active=True)]
@@ -58,6 +60,7 @@ class FakeExtension:
         self.seen: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self.notices: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self.closed: asyncio.Future[tuple[int, str]] = asyncio.get_running_loop().create_future()
+        self._pongs: list[asyncio.Future[None]] = []
         self._next_tab = 1000
         self._socket: ClientConnection | None = None
         self._reader: asyncio.Task[None] | None = None
@@ -83,10 +86,36 @@ class FakeExtension:
     async def sync(self) -> None:
         """Send the tabs, and wait until the hub has them."""
         await self.notify("tab.syncAll", {"tabs": self.tabs, "plugins": {}, "debugger": {"attached": []}})
-        book = self._hub.hub.browsers.book
-        async with asyncio.timeout(5):
-            while {t.chrome_id for t in book.of(self.browser_id)} != {t["tabId"] for t in self.tabs}:
-                await asyncio.sleep(0)
+        await self.settle()
+
+    async def settle(self) -> None:
+        """Wait until the hub has dealt with all that was sent: it answers a ping in its turn."""
+        pong = asyncio.get_running_loop().create_future()
+        self._pongs.append(pong)
+        await self.notify("ping", {})
+        async with asyncio.timeout(10):
+            await pong
+
+    async def asked(self, method: str) -> dict[str, Any]:
+        """The next request of that method; others before it are passed over."""
+        async with asyncio.timeout(10):
+            while True:
+                message = await self.seen.get()
+                if message["method"] == method:
+                    return message
+
+    async def told(self, method: str) -> dict[str, Any]:
+        """The next notification of that method; others before it are passed over."""
+        async with asyncio.timeout(10):
+            while True:
+                message = await self.notices.get()
+                if message["method"] == method:
+                    return message
+
+    async def ended(self) -> tuple[int, str]:
+        """How the hub closed the connection: code and reason."""
+        async with asyncio.timeout(10):
+            return await asyncio.shield(self.closed)
 
     async def notify(self, method: str, params: dict[str, Any]) -> None:
         await self.send({"jsonrpc": "2.0", "method": method, "params": params})
@@ -113,6 +142,8 @@ class FakeExtension:
                 task = asyncio.create_task(self._answer(message))
                 running.add(task)
                 task.add_done_callback(running.discard)
+            elif message.get("method") == "pong" and self._pongs:
+                self._pongs.pop(0).set_result(None)
             elif "method" in message:
                 self.notices.put_nowait(message)
         for task in running:

@@ -19,14 +19,12 @@ from tabhub.store.config import ConfigFile
 from tabhub.store.home import Home
 
 
-@dataclass(frozen=True, slots=True)
-class RunningHub:
-    """A hub and how to reach it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """Where a hub is and what opens it, wherever it runs."""
 
-    hub: Hub
     port: int
     secret: str
-    home: Home
 
     @property
     def url(self) -> str:
@@ -39,6 +37,14 @@ class RunningHub:
     @property
     def bearer(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self.secret}"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningHub(Address):
+    """A hub in this process."""
+
+    hub: Hub
+    home: Home
 
 
 @asynccontextmanager
@@ -58,7 +64,7 @@ async def running_hub(folder: Path, **settings: Any) -> AsyncIterator[RunningHub
     await server.startup(sockets=sockets)
     upkeep = asyncio.create_task(server.main_loop())
     try:
-        yield RunningHub(hub, port, secret, home)
+        yield RunningHub(hub=hub, port=port, secret=secret, home=home)
     finally:
         server.should_exit = True
         await upkeep

@@ -7,12 +7,14 @@ import contextlib
 import dataclasses
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from websockets.asyncio.server import Server, ServerConnection, serve
@@ -20,6 +22,7 @@ from websockets.asyncio.server import Server, ServerConnection, serve
 from tabhub.errors import SetupError
 from tabhub.limits import DEFAULTS
 from tabhub.links.find import FoundBrowser, find_browsers
+from tabhub.links.install import install_extension
 from tabhub.links.launch import BrowserExit, ManagedBrowser, has_display
 from tabhub.links.profile import free_profile, group_runs, prepare_profile
 from tabhub.links.switches import Loading
@@ -183,6 +186,20 @@ async def test_a_started_browser_connects_and_a_stopped_one_leaves_no_process(
 
 
 @pytest.mark.parametrize("loading", ["switch", "pipe"])
+async def test_the_shipped_extension_connects_with_the_key_it_was_given(
+    hub: Hub, make: Make, tmp_path: Path, loading: Loading
+) -> None:
+    extension = install_extension(tmp_path / "managed" / "extension", secret="ab" * 32, port=hub.port, managed=True)
+    await make(extension, loading=loading).start()
+    hello = json.loads(await hub.hears())
+    assert hello["method"] == "extension.hello"
+    assert hello["params"]["managed"] is True
+    request = hub.connections[0].request
+    assert request is not None
+    assert request.headers["Sec-WebSocket-Protocol"].split(", ")[:2] == ["tabhub", "ab" * 32]
+
+
+@pytest.mark.parametrize("loading", ["switch", "pipe"])
 async def test_a_changed_extension_is_loaded_at_the_next_start(
     hub: Hub, extension: Path, make: Make, loading: Loading
 ) -> None:
@@ -309,6 +326,17 @@ async def test_no_tcp_port_is_opened(hub: Hub, extension: Path, make: Make, tmp_
     assert opened
     assert not listening_sockets() & opened
     assert listening_sockets() & open_files([os.getpid()]), "the hub's own socket would have been seen"
+
+
+async def test_a_browser_speaks_to_the_hub_alone(hub: Hub, extension: Path, make: Make, tmp_path: Path) -> None:
+    record = tmp_path / "net.json"
+    browser = make(extension, env=os.environ | {"TABHUB_BROWSER_ARGS": f"--log-net-log={record}"})
+    await browser.start()
+    await hub.hears()
+    await browser.stop()
+    asked = set(re.findall(r'"url":"([^"]+)"', record.read_text()))
+    assert f"ws://127.0.0.1:{hub.port}/ws" in asked
+    assert {url for url in asked if urlsplit(url).hostname != "127.0.0.1"} == set()
 
 
 async def test_a_browser_that_ends_at_once_is_reported_with_what_it_said(make: Make, tmp_path: Path) -> None:

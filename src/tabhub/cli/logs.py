@@ -5,6 +5,7 @@ Owns reading the end of a file and following it through rotation.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
@@ -33,15 +34,17 @@ def logs(args: Namespace) -> int:
             f"There is no log yet: {path}", "The hub writes one when it runs: tabhub start --background", exit_code=2
         ) from None
     with file:
-        _print(_tail(file, args.lines))
-    if args.follow:
-        _follow(path)
+        end = file.seek(0, os.SEEK_END)
+        _print(_tail(file, end, args.lines))
+        if args.follow:
+            file.seek(end)  # what was added meanwhile comes first
+            _follow(path, file)
     return 0
 
 
-def _tail(file: BinaryIO, lines: int) -> bytes:
-    """The last lines of a file, read from its end."""
-    position = file.seek(0, os.SEEK_END)
+def _tail(file: BinaryIO, end: int, lines: int) -> bytes:
+    """The last lines before a place in a file, read backwards from there."""
+    position = end
     data = b""
     while position > 0 and data.count(b"\n") <= lines:
         step = min(_BLOCK, position)
@@ -51,30 +54,24 @@ def _tail(file: BinaryIO, lines: int) -> bytes:
     return b"".join(data.splitlines(keepends=True)[-lines:]) if lines else b""
 
 
-def _follow(path: Path) -> None:
+def _follow(path: Path, file: BinaryIO) -> None:
     """Print what is added, until interrupted; a rotated or emptied file is read from its start."""
-    file = path.open("rb")
-    file.seek(0, os.SEEK_END)
-    try:
+    with contextlib.ExitStack() as opened:
         while True:
-            data = file.read(_BLOCK)
-            if data:
+            while data := file.read(_BLOCK):
                 _print(data)
-                continue
             try:
                 now = path.stat()
             except FileNotFoundError:
-                now = None  # between the two steps of a rotation
-            if now is not None and now.st_ino != os.fstat(file.fileno()).st_ino:
-                file.close()
-                file = path.open("rb")
+                time.sleep(_POLL)  # between the two steps of a rotation
                 continue
-            if now is not None and now.st_size < file.tell():
+            if now.st_ino != os.fstat(file.fileno()).st_ino:
+                _print(file.read())  # written just before the rotation
+                file = opened.enter_context(path.open("rb"))
+            elif now.st_size < file.tell():
                 file.seek(0)
-                continue
-            time.sleep(_POLL)
-    finally:
-        file.close()
+            else:
+                time.sleep(_POLL)
 
 
 def _print(data: bytes) -> None:

@@ -47,13 +47,13 @@ class Catalogue:
 
     def __init__(self, registry: Registry, limits: Limits, hidden: Callable[[Tool], bool], mark: bool) -> None:
         self._registry = registry
-        self._limits = limits
+        self._size = max(limits.list_page, 1)
         self._hidden = hidden
         self._mark = mark
         self._version = -1
         self._tools: tuple[Tool, ...] = ()
         self._keys: list[tuple[int, str]] = []
-        self._pages: dict[tuple[str | None, bool], bytes] = {}
+        self._pages: dict[tuple[int, bool], bytes] = {}
         self._wires: dict[tuple[Tool, bool], bytes] = {}
         self._index: ToolIndex | None = None
         self._index_version = -1
@@ -74,7 +74,7 @@ class Catalogue:
     def show(self, *, marked: bool) -> None:
         """Permissions or settings changed: build anew what is shown."""
         self._mark = marked
-        self._version = -1
+        self._version = self._index_version = -1
 
     def disabled(self, tool: Tool) -> bool:
         """Whether the person switched the tool off."""
@@ -83,9 +83,12 @@ class Catalogue:
     def page(self, cursor: str | None, *, stateless: bool) -> bytes:
         """One page of tools/list, encoded."""
         self._refresh()
-        page = self._pages.get((cursor, stateless))
+        start = 0 if cursor is None else self._after(cursor)
+        page = self._pages.get((start, stateless))
         if page is None:
-            page = self._pages[(cursor, stateless)] = self._build(cursor, stateless=stateless)
+            page = self._build(start, stateless=stateless)
+            if start % self._size == 0:  # a made-up cursor must not fill the memory with pages
+                self._pages[(start, stateless)] = page
         return page
 
     def _refresh(self) -> None:
@@ -99,9 +102,8 @@ class Catalogue:
         self._wires = {k: v for k, v in self._wires.items() if k[0] in kept}
         self._version = self._registry.version
 
-    def _build(self, cursor: str | None, *, stateless: bool) -> bytes:
-        start = 0 if cursor is None else self._after(cursor)
-        chunk = self._tools[start : start + self._limits.list_page]
+    def _build(self, start: int, *, stateless: bool) -> bytes:
+        chunk = self._tools[start : start + self._size]
         body = b",".join(self._wire(tool, stateless=stateless) for tool in chunk)
         tail = b""
         if start + len(chunk) < len(self._tools):

@@ -17,6 +17,7 @@ from tabhub.links.find import FoundBrowser
 Loading = Literal["switch", "pipe"]
 """How the extension gets in: `--load-extension`, or over the debugging pipe, which branded browsers insist on."""
 
+_NOBODY = "http://127.0.0.1:9"
 _ALWAYS = (
     # The pipe is inherited by this one process, so no other program can reach it, as it could a port. It also ties
     # the browser's life to ours: when the other end closes, for whatever reason, the browser ends.
@@ -42,6 +43,9 @@ _ALWAYS = (
     "--metrics-recording-only",
     "--no-pings",
     "--no-service-autorun",
+    # two askers that heed none of the above: sent to a port where nobody answers
+    f"--component-updater=url-source={_NOBODY}/",
+    f"--gaia-url={_NOBODY}",
     # tabs that no one looks at work as fast as those in front: agents use background tabs
     "--disable-background-timer-throttling",
     "--disable-backgrounding-occluded-windows",

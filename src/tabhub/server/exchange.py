@@ -33,7 +33,7 @@ class Exchange:
         self._watcher: asyncio.Task[None] | None = None
         self.stream: EventStream | None = None
         self.left = False
-        self.on_left: Callable[[], None] | None = None
+        self._when_left: list[Callable[[], None]] = []
 
     def notify(self, data: bytes) -> None:
         """Send a message before the answer; the first one turns the answer into a stream."""
@@ -48,6 +48,10 @@ class Exchange:
         await self._send({"type": "http.response.start", "status": 200, "headers": [*HEADERS, *self._headers]})
         await stream.deliver(self._send, prime=self._prime)
 
+    def when_left(self, tell: Callable[[], None]) -> None:
+        """Call `tell` once the client is seen to have left; each call of a batch has its own."""
+        self._when_left.append(tell)
+
     def watch(self) -> None:
         """Begin to notice a client that closes the request."""
         if self._watcher is None:
@@ -58,8 +62,8 @@ class Exchange:
         self.left = True
         if self._writer is not None:
             self._writer.cancel()
-        if self.on_left is not None:
-            self.on_left()
+        for tell in self._when_left:
+            tell()
 
     async def finish(self, data: bytes, status: int = 200) -> None:
         """Send the answer."""

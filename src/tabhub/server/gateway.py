@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from tabhub.errors import InvalidArguments, InvalidParams, UnknownTool
+from tabhub.hub.budget import estimate_tokens
 from tabhub.hub.catalogue import LIST_TTL_MS, Catalogue
 from tabhub.hub.tools import HUB, Tool, ToolResult
 from tabhub.server.engine import Caller, Engine
@@ -106,14 +107,24 @@ class GatewaySurface:
             found = [t for t in catalogue.tools() if plugin is None or t.source.key == plugin]
         detail = arguments.get("detail", "summaries")
         offset = arguments.get("offset", 0)
-        page = found[offset : offset + arguments.get("limit", self._engine.limits.gateway_page)]
-        answer: dict[str, Any] = {"total": len(found), "tools": [self._entry(t, detail) for t in page]}
+        wanted = found[offset : offset + arguments.get("limit", self._engine.limits.gateway_page)]
+        page = self._within_budget([self._entry(t, detail) for t in wanted])
+        answer: dict[str, Any] = {"total": len(found), "tools": page}
         if offset + len(page) < len(found):
             answer["nextOffset"] = offset + len(page)
         if not found:
             plugins = sorted({t.source.key for t in catalogue.tools()})
             answer["hint"] = f"Nothing fits. Plugins: {', '.join(plugins[:50])}. Try fewer or other words."
         return ToolResult.text(orjson.dumps(answer).decode())
+
+    def _within_budget(self, entries: list[Any]) -> list[Any]:
+        """As many entries as an answer may hold, one at least; `nextOffset` leads to the others."""
+        left = self._engine.limits.result_tokens
+        for count, entry in enumerate(entries):
+            left -= estimate_tokens(orjson.dumps(entry))
+            if left < 0 and count:
+                return entries[:count]
+        return entries
 
     def _entry(self, tool: Tool, detail: str) -> Any:
         if detail == "names":

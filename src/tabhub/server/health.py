@@ -53,7 +53,7 @@ def full(hub: Hub) -> dict[str, Any]:
         "failedPlugins": [],
         "toolCount": len(tools),
         "browserToolCount": len(own),
-        "pluginToolCount": len(tools) - len(own),
+        "pluginToolCount": sum(1 for t in tools if t.source.kind == "plugin"),
         "browserToolNames": [t.name for t in own],
         "disabledBrowserTools": [t.name for t in own if hub.catalogue.disabled(t)],
         "skipPermissions": hub.config.skip_permissions,

@@ -1,6 +1,6 @@
 """The handshake era, 2025-03-26 to 2025-11-25: initialize, sessions, streams that can be resumed.
 
-Owns the MCP session of a client: its version, capabilities, log level, streams and what it has in flight.
+Owns the methods of that era and which session a request belongs to; what a session holds is mcp_session.py's.
 """
 
 from __future__ import annotations
@@ -53,109 +53,9 @@ from tabhub.wire.mcp import (
     progress_token,
 )
 
-_STREAMS_KEPT = 16
 _BATCHES = "2025-03-26"
 _TOOL_ERRORS_SINCE = "2025-11-25"
 """From this revision on arguments that do not fit are a tool error, before it a protocol error."""
-
-
-class McpSession:
-    """One client of the handshake era."""
-
-    def __init__(self, session: Session, version: str, capabilities: dict[str, Any], new_id: Callable[[], str]) -> None:
-        self.session = session
-        self.version = version
-        self.capabilities = capabilities
-        self.log_level = LOG_LEVELS.index("info")
-        self.in_flight: dict[Id, HandshakeCaller] = {}
-        self.asked: dict[Id, asyncio.Future[Response]] = {}
-        self.streams: OrderedDict[str, EventStream] = OrderedDict()
-        self.listed: int | None = None
-        """The version of the catalogue the client last listed."""
-        self.listener: EventStream | None = None
-        self._new_id = new_id
-
-    def new_stream(self, limits: Any) -> EventStream:
-        """A stream that can be resumed; the oldest finished ones are let go."""
-        stream = EventStream(self._new_id(), limits, resumable=True)
-        self.streams[stream.id] = stream
-        for old in list(self.streams.values()):
-            if len(self.streams) <= _STREAMS_KEPT:
-                break
-            if old.done:
-                del self.streams[old.id]
-        return stream
-
-    def answered(self, response: Response) -> None:
-        """The client answered a question of ours; anything else is dropped."""
-        waiting = self.asked.pop(response.id, None)
-        if waiting is not None and not waiting.done():
-            waiting.set_result(response)
-
-    def close(self) -> None:
-        """End its streams and questions."""
-        for stream in self.streams.values():
-            stream.finish()
-        for waiting in self.asked.values():
-            waiting.cancel()
-
-
-class HandshakeCaller:
-    """One call of a handshake client."""
-
-    __slots__ = ("_exchange", "_mcp", "_token", "session", "via")
-
-    def __init__(self, mcp: McpSession, exchange: Exchange, token: str | int | None) -> None:
-        self._mcp = mcp
-        self._exchange = exchange
-        self._token = token
-        self.session = mcp.session
-        self.via = "mcp"
-
-    def slow(self) -> None:
-        """Notice it when the client closes the request."""
-        self._exchange.watch()
-
-    def progress(self, progress: float, total: float | None, message: str | None) -> None:
-        """Progress, if the client gave a token."""
-        if self._token is None:
-            return
-        params: dict[str, Any] = {"progressToken": self._token, "progress": progress}
-        if total is not None:
-            params["total"] = total
-        if message is not None and self._mcp.version >= "2025-03-26":
-            params["message"] = message
-        self._exchange.notify(encode_notification("notifications/progress", params))
-
-    def log(self, level: str, logger: str, data: Any) -> None:
-        """A log message of the tool, at or above the client's level."""
-        if LOG_LEVELS.index(level) >= self._mcp.log_level:
-            params = {"level": level, "logger": logger, "data": data}
-            self._exchange.notify(encode_notification("notifications/message", params))
-
-    def can(self, capability: str) -> bool:
-        """Whether the client declared a capability."""
-        return isinstance(self._mcp.capabilities.get(capability), dict)
-
-    async def ask(self, tool: str, questions: Questions) -> Answers:
-        """Send requests to the client on this call's stream and wait for the answers."""
-        for method, _ in questions.values():
-            if not self.can(CAPABILITY_OF[method]):
-                raise MissingCapability(tool, CAPABILITY_OF[method])
-        waiting: dict[str, asyncio.Future[Response]] = {}
-        for key, (method, params) in questions.items():
-            ident = f"tabhub-{secrets.token_hex(8)}"
-            waiting[key] = self._mcp.asked[ident] = asyncio.get_running_loop().create_future()
-            self._exchange.notify(encode_request(ident, method, params))
-        answers: Answers = {}
-        for key, future in waiting.items():
-            response = await future
-            if response.error is not None:
-                raise TabhubError(f"The client could not answer {questions[key][0]}: {response.error['message'][:300]}")
-            if not isinstance(response.result, dict):
-                raise TabhubError(f"The client's answer to {questions[key][0]} is not an object.")
-            answers[key] = response.result
-        return answers
 
 
 class HandshakeEdge:
@@ -213,7 +113,16 @@ class HandshakeEdge:
             raise InvalidRequest("A batch must not be empty.")
         if any(isinstance(m, Request) and m.method == "initialize" for m in messages):
             raise InvalidRequest("`initialize` must not be part of a batch.")
-        exchange = self._exchange(mcp, receive, send)
+        mcp.session.busy += 1
+        try:
+            await self._batch(mcp, messages, self._exchange(mcp, receive, send), send)
+        finally:
+            mcp.session.busy -= 1
+            mcp.session.seen = self._engine.clock()
+
+    async def _batch(
+        self, mcp: McpSession, messages: list[Message | InvalidRequest], exchange: Exchange, send: Send
+    ) -> None:
         pending: list[Any] = []
         broken: list[bytes] = []
         for message in messages:
@@ -223,15 +132,15 @@ class HandshakeEdge:
                 pending.append(self._answer(mcp, message, exchange))
             else:
                 self._take(mcp, message)
-        answers = [answer for answer, _ in await asyncio.gather(*pending)]
-        if not answers and not broken:
+        answers = [answer for answer, _ in await asyncio.gather(*pending)] + broken
+        if not answers:
             await respond(send, 202)
         elif exchange.stream is not None:
-            for data in (answers + broken)[:-1]:
+            for data in answers[:-1]:
                 exchange.notify(data)
-            await exchange.finish((answers + broken)[-1])
+            await exchange.finish(answers[-1])
         else:
-            await exchange.finish(b"[%b]" % b",".join(answers + broken))
+            await exchange.finish(b"[%b]" % b",".join(answers))
 
     def _exchange(self, mcp: McpSession, receive: Receive, send: Send) -> Exchange:
         return Exchange(
@@ -325,7 +234,7 @@ class HandshakeEdge:
         if request.id in mcp.in_flight:
             raise InvalidRequest(f"A request with id {orjson.dumps(request.id).decode()} is still in flight.")
         caller = HandshakeCaller(mcp, exchange, progress_token(params))
-        exchange.on_left = lambda: self._left(caller, exchange)
+        exchange.when_left(lambda: self._left(caller, exchange))
         mcp.in_flight[request.id] = caller
         try:
             result = await self._surface.call(caller, name, arguments)
@@ -376,8 +285,9 @@ class HandshakeEdge:
 
     async def _standalone(self, mcp: McpSession, receive: Receive, send: Send, after: int | None = None) -> None:
         stream = mcp.listener
-        if stream is None:
-            stream = mcp.listener = mcp.new_stream(self._engine.limits)
+        if stream is None or stream.overrun:  # one that was cut for a slow reader has ended for good
+            stream, after = mcp.new_stream(self._engine.limits), None
+            mcp.listener = stream
         changed = encode_notification("notifications/tools/list_changed")
 
         def tell() -> None:

@@ -190,7 +190,7 @@ class StatelessEdge:
         answers = self._answers(request, name) if "inputResponses" in params or "requestState" in params else {}
         exchange = Exchange(receive, send, new_stream=self._stream)
         caller = StatelessCaller(exchange, envelope, session, answers)
-        exchange.on_left = lambda: engine.cancel_for(caller, "the client closed the request")
+        exchange.when_left(lambda: engine.cancel_for(caller, "the client closed the request"))
         session.busy += 1
         try:
             result = await self._surface.call(caller, name, arguments)

@@ -45,7 +45,7 @@ class Notices:
     """Everyone who listens for changes."""
 
     def __init__(self, limits: Limits) -> None:
-        self._gap = 1.0 / limits.list_changed_rate
+        self._gap = 1.0 / limits.list_changed_rate if limits.list_changed_rate else 0.0
         self._listening: set[_Subscriber] = set()
         self._open: set[_Subscriber] = set()
 

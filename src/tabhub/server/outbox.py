@@ -25,7 +25,7 @@ class Outbox:
         self._bound = bound
         self._overrun = overrun
         self._failed = failed
-        self._queue: deque[dict[str, Any]] = deque()
+        self._queue: deque[tuple[dict[str, Any], int]] = deque()
         self._waiting = 0
         self._stuck = False
         self._closed = False
@@ -38,7 +38,7 @@ class Outbox:
         if not self._stuck:
             self._begin(message)
             return
-        self._queue.append(message)
+        self._queue.append((message, len(data)))
         self._waiting += len(data)
         if self._waiting > self._bound:
             self._closed = True
@@ -53,7 +53,7 @@ class Outbox:
         self._queue.clear()
         message = {"type": "websocket.close", "code": code, "reason": reason[:120]}
         if self._stuck:
-            self._queue.append(message)
+            self._queue.append((message, 0))
         else:
             self._begin(message)
 
@@ -62,20 +62,23 @@ class Outbox:
 
     def _step(self, sending: Coroutine[Any, Any, None]) -> None:
         """Run a send as far as it goes without waiting; go on by callback when it can."""
-        try:
-            blocker: asyncio.Future[Any] = sending.send(None)
-        except StopIteration:
-            self._stuck = False
-            if self._queue:
-                message = self._queue.popleft()
-                self._waiting -= len(message.get("text", ""))
-                self._begin(message)
-            return
-        except (OSError, RuntimeError) as error:
-            self._closed = True
-            self._queue.clear()
-            self._failed(error)
-            return
+        while True:
+            try:
+                blocker: asyncio.Future[Any] = sending.send(None)
+            except StopIteration:
+                self._stuck = False
+                if not self._queue:
+                    return
+                message, size = self._queue.popleft()
+                self._waiting -= size
+                sending = self._send(message)  # type: ignore[assignment]
+                continue
+            except (OSError, RuntimeError) as error:
+                self._closed = True
+                self._queue.clear()
+                self._failed(error)
+                return
+            break
         self._stuck = True
         blocker._asyncio_future_blocking = False
         blocker.add_done_callback(lambda _: self._step(sending))

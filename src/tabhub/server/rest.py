@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import parse_qs, unquote
+from urllib.parse import parse_qs
 
 import orjson
 
@@ -74,13 +74,13 @@ class Rest:
 
     async def call_tool(self, scope: Scope, receive: Receive, send: Send) -> None:
         """`POST /tools/<name>/call` with `{"arguments": {…}}`: the result as MCP has it."""
-        name = unquote(scope["path"][len("/tools/") : -len("/call")])
+        name: str = scope["path"][len("/tools/") : -len("/call")]
         body = await read_body(receive, self._engine.limits)
         arguments = _arguments(strict.decode(body, self._engine.limits) if body else {})
         session = self._session(scope)
         exchange = Exchange(receive, send, new_stream=self._no_stream)
         caller = RestCaller(session, exchange)
-        exchange.on_left = lambda: self._engine.cancel_for(caller, "the client closed the request")
+        exchange.when_left(lambda: self._engine.cancel_for(caller, "the client closed the request"))
         session.busy += 1
         try:
             result = await self._engine.call(caller, name, arguments)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import gc
 import json
 import logging
 import logging.handlers
@@ -26,6 +27,7 @@ from tabhub.errors import SetupError
 from tabhub.links.find import FoundBrowser, find_browsers
 from tabhub.links.install import install_extension
 from tabhub.server.app import App
+from tabhub.server.cork import CorkedHttp
 from tabhub.server.hub import Hub
 from tabhub.server.managed import Managed
 from tabhub.store import secret as secrets_store
@@ -37,6 +39,7 @@ log = logging.getLogger("tabhub")
 
 _LOG_BYTES = 5 * 1024 * 1024
 _GRACE = 5
+_GC_THRESHOLD = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,10 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        # What start-up made stays for good: the collector need not walk it again and again under load.
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(_GC_THRESHOLD)
         if self.started:
             self._ready()
 
@@ -125,7 +132,7 @@ def uvicorn_config(hub: Hub) -> uvicorn.Config:
     return uvicorn.Config(
         App(hub),
         loop="uvloop" if sys.platform != "win32" else "asyncio",
-        http="httptools",
+        http=CorkedHttp,
         ws="websockets-sansio",
         ws_max_size=limits.max_frame,
         ws_ping_interval=None,

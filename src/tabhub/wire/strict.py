@@ -18,8 +18,11 @@ import orjson
 from tabhub.errors import ParseError
 from tabhub.limits import DEFAULTS, Limits
 
-_STRINGS = re.compile(rb'"(?:[^"\\]+|\\.)*+"')
-_SMALL = 300
+# The closing quote may be missing: a string without an end is taken out in one go instead of being tried anew from
+# each quote in it, which would take quadratic time. The parser refuses it afterwards. Neighbours go in one match.
+_STRINGS = re.compile(rb'(?:"(?:[^"\\]+|\\.)*+"?[,\s]*+)++', re.DOTALL)
+_ALIKE = bytes.maketrans(b"{}", b"[]")
+_REST = bytes(set(range(256)) - set(b"[]{}"))
 
 
 def decode(data: bytes | bytearray | memoryview | str, limits: Limits = DEFAULTS) -> Any:
@@ -28,7 +31,11 @@ def decode(data: bytes | bytearray | memoryview | str, limits: Limits = DEFAULTS
     nests = raw.count(b"{") + raw.count(b"[")
     colons = raw.count(b":")
     skeleton: bytes | None = None
-    if nests > limits.max_depth or colons > limits.max_keys or (len(raw) > _SMALL and _long_number(raw, limits)):
+    if (
+        nests > limits.max_depth
+        or colons > limits.max_keys
+        or (len(raw) >= limits.max_digits and _long_number(raw, limits))
+    ):
         skeleton = _STRINGS.sub(b"", raw)
         _check_skeleton(skeleton, limits)
     try:
@@ -51,14 +58,19 @@ def _check_skeleton(skeleton: bytes, limits: Limits) -> None:
         raise ParseError(f"Not accepted: a number has {limits.max_digits} digits or more.")
     if skeleton.count(b":") > limits.max_keys:
         raise ParseError(f"Not accepted: more than {limits.max_keys} keys.")
-    depth = 0
-    for match in re.finditer(rb"[\[\]{}]", skeleton):
-        if match.group() in b"[{":
-            depth += 1
-            if depth > limits.max_depth:
-                raise ParseError(f"Not accepted: nested deeper than {limits.max_depth}.")
-        else:
-            depth -= 1
+    if _deeper(skeleton.translate(_ALIKE, _REST), limits.max_depth):
+        raise ParseError(f"Not accepted: nested deeper than {limits.max_depth}.")
+
+
+def _deeper(brackets: bytes, depth: int) -> bool:
+    """Whether brackets nest deeper than this: taking the innermost pairs out so many times leaves some over."""
+    if b"[" * (depth + 1) in brackets:
+        return True
+    for _ in range(depth):
+        if not brackets:
+            return False
+        brackets = brackets.replace(b"[]", b"")
+    return bool(brackets)
 
 
 def _count_keys(value: Any) -> int:

@@ -1,0 +1,122 @@
+"""One client of the handshake era: its version, capabilities, log level, streams, and what it has in flight.
+
+Owns the state of a session and how a running call reaches its client. Knows no methods and no HTTP routes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+from tabhub.errors import TabhubError
+from tabhub.hub.sessions import Session
+from tabhub.limits import Limits
+from tabhub.server.engine import Answers, Questions
+from tabhub.server.exchange import Exchange
+from tabhub.server.streams import EventStream
+from tabhub.wire.jsonrpc import Id, Response, encode_notification, encode_request
+from tabhub.wire.mcp import CAPABILITY_OF, LOG_LEVELS, MissingCapability
+
+_STREAMS_KEPT = 16
+
+
+class McpSession:
+    """One client of the handshake era."""
+
+    def __init__(self, session: Session, version: str, capabilities: dict[str, Any], new_id: Callable[[], str]) -> None:
+        self.session = session
+        self.version = version
+        self.capabilities = capabilities
+        self.log_level = LOG_LEVELS.index("info")
+        self.in_flight: dict[Id, HandshakeCaller] = {}
+        self.asked: dict[Id, asyncio.Future[Response]] = {}
+        self.streams: OrderedDict[str, EventStream] = OrderedDict()
+        self.listed: int | None = None
+        """The version of the catalogue the client last listed."""
+        self.listener: EventStream | None = None
+        self._new_id = new_id
+
+    def new_stream(self, limits: Limits) -> EventStream:
+        """A stream that can be resumed; the oldest finished ones are let go."""
+        stream = EventStream(self._new_id(), limits, resumable=True)
+        self.streams[stream.id] = stream
+        for old in list(self.streams.values()):
+            if len(self.streams) <= _STREAMS_KEPT:
+                break
+            if old.done:
+                del self.streams[old.id]
+        return stream
+
+    def answered(self, response: Response) -> None:
+        """The client answered a question of ours; anything else is dropped."""
+        waiting = self.asked.pop(response.id, None)
+        if waiting is not None and not waiting.done():
+            waiting.set_result(response)
+
+    def close(self) -> None:
+        """End its streams and questions."""
+        for stream in self.streams.values():
+            stream.finish()
+        for waiting in self.asked.values():
+            waiting.cancel()
+
+
+class HandshakeCaller:
+    """One call of a handshake client."""
+
+    __slots__ = ("_exchange", "_mcp", "_token", "session", "via")
+
+    def __init__(self, mcp: McpSession, exchange: Exchange, token: str | int | None) -> None:
+        self._mcp = mcp
+        self._exchange = exchange
+        self._token = token
+        self.session = mcp.session
+        self.via = "mcp"
+
+    def slow(self) -> None:
+        """Notice it when the client closes the request."""
+        self._exchange.watch()
+
+    def progress(self, progress: float, total: float | None, message: str | None) -> None:
+        """Progress, if the client gave a token."""
+        if self._token is None:
+            return
+        params: dict[str, Any] = {"progressToken": self._token, "progress": progress}
+        if total is not None:
+            params["total"] = total
+        if message is not None and self._mcp.version >= "2025-03-26":
+            params["message"] = message
+        self._exchange.notify(encode_notification("notifications/progress", params))
+
+    def log(self, level: str, logger: str, data: Any) -> None:
+        """A log message of the tool, at or above the client's level."""
+        if LOG_LEVELS.index(level) >= self._mcp.log_level:
+            params = {"level": level, "logger": logger, "data": data}
+            self._exchange.notify(encode_notification("notifications/message", params))
+
+    def can(self, capability: str) -> bool:
+        """Whether the client declared a capability."""
+        return isinstance(self._mcp.capabilities.get(capability), dict)
+
+    async def ask(self, tool: str, questions: Questions) -> Answers:
+        """Send requests to the client on this call's stream and wait for the answers."""
+        for method, _ in questions.values():
+            if not self.can(CAPABILITY_OF[method]):
+                raise MissingCapability(tool, CAPABILITY_OF[method])
+        waiting: dict[str, asyncio.Future[Response]] = {}
+        for key, (method, params) in questions.items():
+            ident = f"tabhub-{secrets.token_hex(8)}"
+            waiting[key] = self._mcp.asked[ident] = asyncio.get_running_loop().create_future()
+            self._exchange.notify(encode_request(ident, method, params))
+        answers: Answers = {}
+        for key, future in waiting.items():
+            response = await future
+            if response.error is not None:
+                raise TabhubError(f"The client could not answer {questions[key][0]}: {response.error['message'][:300]}")
+            if not isinstance(response.result, dict):
+                raise TabhubError(f"The client's answer to {questions[key][0]} is not an object.")
+            answers[key] = response.result
+        return answers

@@ -1,0 +1,77 @@
+"""A workbench: one fake browser with two tabs, all tools, and a way to call them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from tests.browser.fake_browser import FakeBrowser, tab
+
+from tabhub.browser import browser_tools, open_tab
+from tabhub.hub.tabs import Tab
+from tabhub.hub.tools import CallContext, Runner, Tool, ToolResult, compile_schema
+from tabhub.links.browsers import Browsers
+
+
+@dataclass
+class Context:
+    """A call's context that only takes notes."""
+
+    session: Any = None
+    sends: int = 0
+    touched: list[tuple[int | None, str | None]] = field(default_factory=list)
+
+    def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
+        raise AssertionError("no tool here reports progress")
+
+    def sent(self) -> None:
+        self.sends += 1
+
+    def touch(self, tab_id: int | None, origin: str | None) -> None:
+        self.touched.append((tab_id, origin))
+
+
+@dataclass
+class Bench:
+    """Everything a tool's test needs."""
+
+    browsers: Browsers
+    browser: FakeBrowser
+    tools: dict[str, tuple[Tool, Runner]]
+    files: Path
+    context: Context = field(default_factory=Context)
+
+    async def result(self, name: str, **args: Any) -> ToolResult:
+        """Call a tool as the hub would: arguments checked first, the answer held against its schema."""
+        tool, run = self.tools[name]
+        tool.check(args)
+        result = await run(self.context, args)
+        body = orjson.loads(result.payload)
+        if not result.is_error:
+            assert tool.output_schema is not None
+            assert compile_schema(tool.output_schema).is_valid(body["structuredContent"]), body
+        return result
+
+    async def call(self, name: str, **args: Any) -> dict[str, Any]:
+        """The structured content of a tool's answer."""
+        structured: dict[str, Any] = orjson.loads((await self.result(name, **args)).payload)["structuredContent"]
+        return structured
+
+    def evaluates(self, value: Any) -> None:
+        """What the page answers to Runtime.evaluate."""
+        self.browser.answers["Runtime.evaluate"] = lambda _: {"result": {"type": "object", "value": value}}
+
+
+@pytest.fixture
+async def bench(tmp_path: Path) -> Bench:
+    browsers = Browsers()
+    browser = FakeBrowser().join(browsers, tab(1, active=True, windowFocused=True), tab(2))
+
+    async def choose(ctx: CallContext) -> Tab:
+        return await open_tab(browsers)
+
+    made = browser_tools(browsers, choose, tmp_path / "files", hub_facts=lambda: {"version": "0.1.0"})
+    return Bench(browsers, browser, {tool.name: (tool, run) for tool, run in made}, tmp_path / "files")

@@ -1,0 +1,106 @@
+"""A browser in memory: what the hub sends is recorded, what it gets is written in the test."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+
+from tabhub.limits import DEFAULTS, Limits
+from tabhub.links.browsers import Browsers
+from tabhub.links.extension import ExtensionLink
+
+Answer = Callable[[dict[str, Any]], Any]
+
+
+class Failure(Exception):
+    """An error the browser answers with."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class FakeBrowser:
+    """One end of a link. Commands with an answer are answered at once; the others stay pending."""
+
+    def __init__(self, browser_id: str = "b1", limits: Limits = DEFAULTS) -> None:
+        self.sent: list[dict[str, Any]] = []
+        self.closed: list[tuple[int, str]] = []
+        self.answers: dict[str, Answer] = {"subscribeCDPEvents": lambda _: {}, "Page.enable": lambda _: {}}
+        self.link = ExtensionLink(
+            browser_id,
+            self._receive,
+            lambda code, why: self.closed.append((code, why)),
+            limits,
+            asyncio.get_running_loop(),
+        )
+
+    def _receive(self, data: bytes) -> None:
+        message = orjson.loads(data)
+        self.sent.append(message)
+        if "id" in message and "method" in message:
+            answer = self.answers.get(self.what(message))
+            if answer is not None:
+                # Never before the hub has its future: a real browser cannot be that fast.
+                self.link.loop.call_soon(self._answer, message, answer)
+
+    def _answer(self, message: dict[str, Any], answer: Answer) -> None:
+        params = message["params"].get("params", {}) if message["method"] == "forwardCDPCommand" else message["params"]
+        try:
+            self.reply(message["id"], answer(params))
+        except Failure as failure:
+            self.refuse(message["id"], failure.code, str(failure))
+
+    @staticmethod
+    def what(message: dict[str, Any]) -> str:
+        """The command, or the CDP method it carries."""
+        method: str = message["method"]
+        return str(message["params"]["method"]) if method == "forwardCDPCommand" else method
+
+    def commands(self, name: str) -> list[dict[str, Any]]:
+        """What was sent of one command."""
+        return [message for message in self.sent if "method" in message and self.what(message) == name]
+
+    def text(self, **message: Any) -> None:
+        """Send the hub one message."""
+        self.link.feed(orjson.dumps({"jsonrpc": "2.0", **message}).decode())
+
+    def reply(self, number: Any, result: Any) -> None:
+        """Answer a command."""
+        self.text(id=number, result=result)
+
+    def refuse(self, number: Any, code: int, message: str) -> None:
+        """Answer a command with an error."""
+        self.text(id=number, error={"code": code, "message": message})
+
+    def tell(self, method: str, /, **params: Any) -> None:
+        """Send a notification."""
+        self.text(method=method, params=params)
+
+    def join(self, browsers: Browsers, *tabs: dict[str, Any]) -> FakeBrowser:
+        """Connect, say hello and describe the tabs."""
+        browsers.attach(self.link)
+        self.tell(
+            "extension.hello",
+            browserId=self.link.browser_id,
+            browserName="Chromium",
+            browserVersion="156.0.0.0",
+            extensionVersion="0.1.0",
+            platform="linux",
+        )
+        self.tell("tab.syncAll", tabs=list(tabs), plugins={}, debugger={"attached": []})
+        return self
+
+
+def tab(tab_id: int, **more: Any) -> dict[str, Any]:
+    """A tab's description."""
+    return {"tabId": tab_id, "url": f"https://site{tab_id}.example/", "title": f"Site {tab_id}", "windowId": 1, **more}
+
+
+async def settle() -> None:
+    """Let everything that is ready run."""
+    for _ in range(10):
+        await asyncio.sleep(0)

@@ -1,0 +1,208 @@
+"""The tab tools: what they send, what they tell, and how they fail."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from tests.browser.conftest import Bench
+from tests.browser.fake_browser import Failure, FakeBrowser, settle, tab
+
+from tabhub.errors import CommandFailed, InvalidArguments, LinkLost, NotConnected, TabNotFound
+from tabhub.links.browsers import TabFailed
+
+
+def arrival(**more: Any) -> dict[str, Any]:
+    return {"tabId": 1, "url": "https://new.example/", "title": "New", "status": "complete", "ok": True, **more}
+
+
+async def test_tabs_are_listed_from_the_picture_without_a_round_trip(bench: Bench) -> None:
+    FakeBrowser("b2").join(bench.browsers, tab(1))
+    listed = (await bench.call("browser_list_tabs"))["tabs"]
+    assert [(found["tabId"], found["browserId"]) for found in listed][:2] == [(1, "b1"), (2, "b1")]
+    assert listed[2]["tabId"] > 2**31
+    assert listed[0]["active"] is True
+    assert not bench.browser.sent
+
+
+async def test_listing_without_a_browser_says_what_to_do(bench: Bench) -> None:
+    bench.browsers.detach(bench.browser.link)
+    with pytest.raises(NotConnected, match="No browser is connected"):
+        await bench.call("browser_list_tabs")
+
+
+async def test_a_tab_is_described_with_its_origin_and_debugger(bench: Bench) -> None:
+    bench.browser.tell("debugger.changed", attached=[2])
+    info = await bench.call("browser_get_tab_info", tabId=2)
+    assert (info["origin"], info["debuggerAttached"]) == ("https://site2.example", True)
+    assert bench.context.touched == [(2, "https://site2.example")]
+
+
+async def test_a_tab_that_is_not_there_is_answered_with_those_that_are(bench: Bench) -> None:
+    with pytest.raises(TabNotFound, match="There is no tab 77") as caught:
+        await bench.call("browser_get_tab_info", tabId=77)
+    assert "1 (Site 1)" in (caught.value.hint or "")
+    assert caught.value.outcome == "not_sent"
+
+
+async def test_opening_makes_a_background_tab_and_waits_for_the_page(bench: Bench) -> None:
+    bench.browser.answers["createTab"] = lambda _: tab(3, url="about:blank", title="")
+    bench.browser.answers["browser_navigate"] = lambda _: arrival(tabId=3)
+    opened = await bench.call("browser_open_tab", url="https://new.example/")
+    assert opened == {"tabId": 3, "url": "https://new.example/", "title": "New", "status": "complete", "ok": True}
+    assert bench.browser.commands("createTab")[0]["params"] == {"active": False}
+    assert bench.context.sends == 1
+    assert bench.context.touched[-1] == (3, "https://new.example")
+    assert bench.browsers.tab(3).tab.title == "New"
+
+
+async def test_a_page_that_cannot_be_reached_is_told_with_the_tab_that_stays(bench: Bench) -> None:
+    def unreachable(_: Any) -> None:
+        raise Failure(-32000, "net::ERR_NAME_NOT_RESOLVED at https://nowhere.invalid/")
+
+    bench.browser.answers["createTab"] = lambda _: tab(3, url="about:blank")
+    bench.browser.answers["browser_navigate"] = unreachable
+    with pytest.raises(CommandFailed, match="ERR_NAME_NOT_RESOLVED") as caught:
+        await bench.call("browser_open_tab", url="https://nowhere.invalid/")
+    assert caught.value.hint == "Tab 3 stays open. No such host; check the spelling."
+    assert caught.value.facts()["tabId"] == 3
+
+
+async def test_opening_in_a_named_browser(bench: Bench) -> None:
+    other = FakeBrowser("b2").join(bench.browsers)
+    other.answers["createTab"] = lambda _: tab(1, url="about:blank")
+    opened = await bench.call("browser_open_tab", url="about:blank", browserId="b2", active=True)
+    assert opened["tabId"] > 2**31
+    assert other.commands("createTab")[0]["params"] == {"active": True}
+    with pytest.raises(NotConnected, match="Browser b9 is not connected"):
+        await bench.call("browser_open_tab", url="about:blank", browserId="b9")
+    assert not bench.browser.sent
+
+
+async def test_navigating_tells_where_it_led_and_updates_the_picture(bench: Bench) -> None:
+    bench.browser.answers["browser_navigate"] = lambda _: arrival(httpStatus=404)
+    went = await bench.call("browser_navigate_tab", tabId=1, url="https://new.example/x", waitUntil="commit")
+    assert (went["ok"], went["httpStatus"]) == (False, 404)
+    assert bench.browser.sent[0]["params"] == {"tabId": 1, "url": "https://new.example/x", "waitUntil": "commit"}
+    assert bench.browsers.tab(1).tab.url == "https://new.example/"
+
+
+async def test_the_http_status_is_asked_only_of_a_tab_that_is_debugged_already(bench: Bench) -> None:
+    bench.browser.answers["browser_navigate"] = lambda _: arrival()
+    bench.evaluates(503)
+    assert "httpStatus" not in await bench.call("browser_navigate_tab", tabId=1, url="https://new.example/")
+    bench.browser.tell("debugger.changed", attached=[1])
+    went = await bench.call("browser_navigate_tab", tabId=1, url="https://new.example/")
+    assert (went["ok"], went["httpStatus"]) == (False, 503)
+
+
+async def test_a_page_that_loads_too_long_is_told_as_such(bench: Bench) -> None:
+    bench.browser.answers["browser_navigate"] = lambda _: arrival(ok=False, status="loading", error="not loaded yet")
+    went = await bench.call("browser_navigate_tab", tabId=1, url="https://new.example/")
+    assert (went["ok"], went["status"], went["note"]) == (False, "loading", "not loaded yet")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "javascript:alert(1)",
+        "JAVASCRIPT:x",
+        "chrome://settings",
+        "view-source:https://x",
+        "example.com",
+        "about:config",
+    ],
+)
+async def test_addresses_a_tab_may_not_be_sent_to_are_refused_before_anything_leaves(bench: Bench, url: str) -> None:
+    for name, where in (("browser_navigate_tab", {"tabId": 1}), ("browser_open_tab", {})):
+        with pytest.raises(InvalidArguments, match="url"):
+            await bench.call(name, url=url, **where)
+    assert not bench.browser.sent
+    assert bench.context.sends == 0
+
+
+async def test_closing_closes_exactly_that_tab_and_forgets_it(bench: Bench) -> None:
+    bench.browser.answers["closeTab"] = lambda _: {"closed": True}
+    assert await bench.call("browser_close_tab", tabId=2) == {"tabId": 2, "closed": True}
+    assert [found.tab_id for found in bench.browsers.book] == [1]
+    assert bench.context.sends == 1
+
+
+async def test_the_hubs_own_ids_are_translated_on_the_way_to_the_browser(bench: Bench) -> None:
+    other = FakeBrowser("b2").join(bench.browsers, tab(1))
+    other.answers["closeTab"] = lambda _: {"closed": True}
+    found = bench.browsers.book.find("b2", 1)
+    assert found is not None
+    assert (await bench.call("browser_close_tab", tabId=found.tab_id))["tabId"] == found.tab_id
+    assert other.commands("closeTab")[0]["params"] == {"tabId": 1}
+    assert not bench.browser.sent
+
+
+async def test_without_a_tab_id_the_sessions_tab_is_taken(bench: Bench) -> None:
+    bench.browser.answers["createTab"] = lambda _: tab(8, url="about:blank")
+    bench.browser.answers["browser_navigate"] = lambda _: arrival(tabId=8)
+    assert (await bench.call("browser_navigate_tab", url="https://new.example/"))["tabId"] == 8
+
+
+@pytest.mark.req("F9")
+async def test_a_tab_the_browser_no_longer_has_is_forgotten_and_the_outcome_open(bench: Bench) -> None:
+    def gone(_: Any) -> None:
+        raise Failure(-32001, "No tab with id 2. It was closed.")
+
+    bench.browser.answers["browser_navigate"] = gone
+    with pytest.raises(TabFailed, match="Tab 2 is gone") as caught:
+        await bench.call("browser_navigate_tab", tabId=2, url="https://new.example/")
+    assert caught.value.outcome == "unknown"
+    assert caught.value.hint == "Open tabs: 1 (Site 1)."
+    assert bench.browsers.book.get(2) is None
+
+
+@pytest.mark.req("F1")
+async def test_a_browser_killed_under_a_call_fails_it_with_an_open_outcome(bench: Bench) -> None:
+    task = asyncio.ensure_future(bench.call("browser_navigate_tab", tabId=1, url="https://new.example/"))
+    await settle()
+    bench.browsers.detach(bench.browser.link)
+    with pytest.raises(LinkLost) as caught:
+        await task
+    assert caught.value.outcome == "unknown"
+    assert bench.context.sends == 1
+
+
+@pytest.mark.req("F16")
+async def test_a_cancelled_call_cancels_its_command_in_the_browser(bench: Bench) -> None:
+    task = asyncio.ensure_future(bench.call("browser_navigate_tab", tabId=1, url="https://new.example/"))
+    await settle()
+    task.cancel()
+    await settle()
+    assert bench.browser.sent[-1]["method"] == "cancel"
+    assert bench.browser.sent[-1]["params"] == {"id": bench.browser.sent[0]["id"]}
+    assert bench.browser.link.pending == 0
+
+
+async def test_connection_status_probes_the_extension(bench: Bench) -> None:
+    bench.browser.answers["getState"] = lambda _: {"tabs": 2, "lastError": "something"}
+    status = await bench.call("browser_get_connection_status")
+    assert status["connected"] is True
+    assert status["hub"] == {"version": "0.1.0"}
+    assert status["browsers"][0]["extension"]["answers"] is True
+    assert status["browsers"][0]["extension"]["lastError"] == "something"
+
+
+async def test_connection_status_without_a_browser_is_an_answer_and_not_an_error(bench: Bench) -> None:
+    bench.browsers.detach(bench.browser.link, "killed")
+    status = await bench.call("browser_get_connection_status")
+    assert status["connected"] is False
+    assert status["browsers"][0]["reason"] == "killed"
+    assert "tabhub doctor" in status["hint"]
+
+
+async def test_connection_status_tells_an_open_socket_from_an_extension_that_fails(bench: Bench) -> None:
+    def broken(_: Any) -> None:
+        raise Failure(-32000, "storage is broken")
+
+    bench.browser.answers["getState"] = broken
+    status = await bench.call("browser_get_connection_status")
+    assert status["connected"] is False
+    assert status["browsers"][0]["connected"] is True
+    assert status["browsers"][0]["extension"]["problem"] == "storage is broken"

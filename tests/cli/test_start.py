@@ -1,0 +1,121 @@
+"""`tabhub start` with the real hub: in the background, in the foreground, twice, and by five bridges at once."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Run
+
+
+@pytest.fixture
+def fresh(env: dict[str, str], tmp_path: Path, tabhub: Run) -> Iterator[Path]:
+    """A home nobody has used yet; a hub left running in it is stopped."""
+    folder = tmp_path / "fresh"
+    env["TABHUB_HOME"] = str(folder)
+    yield folder
+    if (folder / "hub.json").exists():
+        tabhub("stop", "--force")
+
+
+@pytest.mark.req("F20")
+def test_background_returns_when_the_hub_answers_and_a_second_is_told_of_the_first(fresh: Path, tabhub: Run) -> None:
+    done = tabhub("start", "--background", "--no-launch", "--port", "0")
+    assert done.returncode == 0, done.stderr
+    record = json.loads((fresh / "hub.json").read_text())
+    assert f"is running on http://127.0.0.1:{record['port']}" in done.stdout
+    assert f"Load unpacked: {fresh}/extension" in done.stdout
+    assert "tabhub setup claude-code" in done.stdout
+    assert tabhub("status").returncode == 0
+    for words in (["start"], ["start", "--background"], ["start", "--background", "--port", "0"]):
+        second = tabhub(*words)
+        assert second.returncode == 1
+        assert f"A hub is already running on http://127.0.0.1:{record['port']} (pid {record['pid']}," in second.stderr
+        assert "tabhub stop" in second.stderr
+    assert tabhub("stop").returncode == 0
+    assert tabhub("status").returncode == 2
+
+
+@pytest.mark.req("F20")
+def test_a_taken_port_names_who_holds_it(fresh: Path, tabhub: Run) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        for words in (["start", "--port", str(port)], ["start", "--background", "--port", str(port)]):
+            done = tabhub(*words)
+            assert done.returncode == 1
+            assert f"Port {port} is taken: " in done.stderr
+            assert "(pid " in done.stderr
+        by_env = tabhub("start", PORT=str(port))
+        assert f"Port {port} is taken: " in by_env.stderr
+
+
+@pytest.mark.req("S002-endpoints-01")
+def test_the_port_comes_from_the_option_or_the_environment(fresh: Path, tabhub: Run) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    for words, env in (["--port", str(port)], {}), ([], {"PORT": str(port)}), ([], {"TABHUB_PORT": str(port), "PORT": "1"}):
+        done = tabhub("start", "--background", "--no-launch", *words, **env)
+        assert f"is running on http://127.0.0.1:{port}\n" in done.stdout, done.stderr
+        assert tabhub("stop").returncode == 0
+
+
+def test_a_hub_that_cannot_start_shows_what_it_said(fresh: Path, tabhub: Run) -> None:
+    fresh.mkdir(mode=0o700)
+    (fresh / "hub.lock").mkdir()
+    done = tabhub("start", "--background", "--port", "0")
+    assert done.returncode == 1
+    assert "The hub did not start (exit code 1)." in done.stderr
+    assert "It said:\n  error: " in done.stderr
+    assert f"{fresh}/logs/hub.log" in done.stderr
+
+
+@pytest.mark.req("S002-full-02")
+def test_foreground_greets_and_ends_with_ctrl_c(fresh: Path, env: dict[str, str]) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tabhub", "start", "--no-launch", "--port", "0", "--show-config"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=env,
+    )
+    assert process.stdout is not None
+    shown = ""
+    while "Stop: Ctrl+C" not in shown:
+        row = process.stdout.readline()
+        assert row, process.communicate()[1]
+        shown += row
+    secret = json.loads((fresh / "extension" / "auth.json").read_text())["secret"]
+    assert secret not in shown
+    assert '"mcpServers"' in shown
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=20)
+    assert process.returncode in (0, 130)
+    assert "Traceback" not in said
+
+
+@pytest.mark.req("S002-stdio-01", "S002-stdio-04")
+def test_five_bridges_at_once_start_one_hub(fresh: Path, env: dict[str, str]) -> None:
+    hello = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
+    }
+    words = [sys.executable, "-m", "tabhub", "start", "--stdio", "--no-launch", "--port", "0"]
+    bridges = [
+        subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
+        for _ in range(5)
+    ]
+    for bridge in bridges:
+        answer, said = bridge.communicate(json.dumps(hello).encode() + b"\n", timeout=60)
+        assert bridge.returncode == 0, said
+        assert json.loads(answer)["result"]["protocolVersion"] == "2025-11-25"
+    starts = (fresh / "logs" / "hub.log").read_text()
+    assert "Traceback" not in starts
+    assert "already" not in starts

@@ -1,0 +1,89 @@
+"""Tools that wait, report and ask when a test says so: one more source of a hub under test."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from tabhub.hub.registry import Entry
+from tabhub.hub.tools import EMPTY_SCHEMA, CallContext, Runner, Source, Tool, ToolResult
+from tabhub.server.engine import Context
+from tests.harness.hub import RunningHub
+
+SOURCE = Source("plugin", "probe")
+_ANYTHING: dict[str, Any] = {"type": "object"}
+_VALUE: dict[str, Any] = {"type": "object", "properties": {"value": {"type": "string"}}, "required": ["value"]}
+QUESTION = {
+    "mode": "form",
+    "message": "Which colour?",
+    "requestedSchema": {"type": "object", "properties": {"colour": {"type": "string"}}, "required": ["colour"]},
+}
+
+
+class Probe:
+    """The tools of one hub. `probe_wait` puts its arguments in `started` and ends after `release`."""
+
+    def __init__(self, running: RunningHub) -> None:
+        self._hub = running.hub
+        self._made = 0
+        self.started: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self.stopped: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        """Arguments of waits that were cancelled."""
+        self.release = asyncio.Event()
+        self._entries = [
+            self._entry("probe_echo", self._echo, _VALUE),
+            self._entry("probe_wait", self._wait, _ANYTHING),
+            self._entry("probe_report", self._report, _ANYTHING),
+            self._entry("probe_log", self._log, _ANYTHING),
+            self._entry("probe_ask", self._ask),
+        ]
+        self._hub.register(SOURCE, self._entries)
+
+    def change(self) -> str:
+        """Change the list of tools by one more, and give its name."""
+        self._made += 1
+        added = self._entry(f"probe_added_{self._made}", self._echo)
+        self._hub.register(SOURCE, [*self._entries, added])
+        return added.tool.name
+
+    async def begun(self) -> dict[str, Any]:
+        async with asyncio.timeout(10):
+            return await self.started.get()
+
+    async def cancelled(self) -> dict[str, Any]:
+        async with asyncio.timeout(10):
+            return await self.stopped.get()
+
+    @staticmethod
+    def _entry(name: str, run: Runner, schema: dict[str, Any] | None = None) -> Entry:
+        return Entry(Tool(name, SOURCE, f"A probe: {name}", schema or dict(EMPTY_SCHEMA)), run)
+
+    async def _echo(self, ctx: CallContext, args: dict[str, Any]) -> ToolResult:
+        return ToolResult.data(args)
+
+    async def _wait(self, ctx: CallContext, args: dict[str, Any]) -> ToolResult:
+        if args.get("report"):
+            ctx.progress(1, 2, "half")
+        self.started.put_nowait(args)
+        try:
+            await self.release.wait()
+        except asyncio.CancelledError:
+            self.stopped.put_nowait(args)
+            raise
+        return ToolResult.data(args)
+
+    async def _report(self, ctx: CallContext, args: dict[str, Any]) -> ToolResult:
+        for step in (1, 2, 3):
+            ctx.progress(step, 3, f"step {step}")
+        return ToolResult.text("reported")
+
+    async def _log(self, ctx: CallContext, args: dict[str, Any]) -> ToolResult:
+        assert isinstance(ctx, Context)
+        ctx.log("debug", "probe", "fine")
+        ctx.log("warning", "probe", "coarse")
+        return ToolResult.text("logged")
+
+    async def _ask(self, ctx: CallContext, args: dict[str, Any]) -> ToolResult:
+        assert isinstance(ctx, Context)
+        answers = await ctx.ask({"colour": ("elicitation/create", QUESTION)})
+        return ToolResult.data({"answer": answers["colour"]})

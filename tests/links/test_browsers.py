@@ -1,0 +1,211 @@
+"""Browsers that come, go, replace each other, fall silent, and tell of their tabs."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import pytest
+from tests.browser.fake_browser import FakeBrowser, settle, tab
+
+from tabhub.errors import CommandFailed, LinkLost, NotConnected, TabNotFound
+from tabhub.limits import DEFAULTS, Limits
+from tabhub.links.browsers import Browsers, Change, TabFailed
+
+
+def listening(browsers: Browsers) -> list[Change]:
+    heard: list[Change] = []
+    browsers.on_change(heard.append)
+    return heard
+
+
+@pytest.mark.req("F8")
+async def test_the_same_browser_again_replaces_its_predecessor_with_a_named_code() -> None:
+    browsers = Browsers()
+    old = FakeBrowser().join(browsers, tab(1))
+    pending = old.link.request("getTabs", {})
+    new = FakeBrowser().join(browsers, tab(1))
+    assert old.closed == [(4000, "replaced by a newer connection of the same browser")]
+    with pytest.raises(LinkLost, match="replaced"):
+        await pending
+    # The old socket's end, and what it still says, touch nothing of the new one.
+    old.tell("tab.syncAll", tabs=[])
+    browsers.detach(old.link)
+    assert browsers.links() == [new.link]
+    assert browsers.tab(1).link is new.link
+
+
+@pytest.mark.req("F1")
+async def test_a_browser_that_goes_fails_its_calls_and_is_told_apart_in_status() -> None:
+    browsers = Browsers(wall=lambda: 1000.0)
+    heard = listening(browsers)
+    one, other = FakeBrowser("one").join(browsers, tab(1)), FakeBrowser("other").join(browsers, tab(2))
+    pending, unharmed = one.link.request("getTabs", {}), other.link.request("getTabs", {})
+    browsers.detach(one.link, "the browser was killed")
+    with pytest.raises(LinkLost):
+        await pending
+    assert not unharmed.done()
+    assert (heard[-1].kind, heard[-1].reason) == ("disconnected", "the browser was killed")
+    assert [found.tab_id for found in heard[-1].tabs.away] == [1]
+    there, gone = browsers.status()
+    assert (there["browserId"], there["connected"], there["tabs"]) == ("other", True, 1)
+    assert (gone["browserId"], gone["connected"], gone["reason"]) == ("one", False, "the browser was killed")
+    with pytest.raises(NotConnected, match="its browser is not connected"):
+        browsers.tab(1)
+    unharmed.cancel()
+
+
+@pytest.mark.req("F9")
+async def test_a_tab_closed_under_a_call_fails_the_call_at_once() -> None:
+    browsers = Browsers()
+    browser = FakeBrowser().join(browsers, tab(1), tab(2))
+    pending = browser.link.request("forwardCDPCommand", {"tabId": 1, "method": "Runtime.evaluate"})
+    closing = browser.link.request("closeTab", {"tabId": 1})
+    unharmed = browser.link.request("forwardCDPCommand", {"tabId": 2, "method": "Runtime.evaluate"})
+    browser.text(id="ext:1", method="tab.stateChanged", params={"tabId": 1, "change": "removed"})
+    with pytest.raises(TabFailed, match="it was closed") as caught:
+        await pending
+    assert caught.value.outcome == "unknown"
+    assert not unharmed.done()
+    browser.reply(2, {"closed": True})
+    assert await closing == {"closed": True}
+    unharmed.cancel()
+
+
+@pytest.mark.req("F9")
+@pytest.mark.parametrize(
+    ("method", "params", "words"),
+    [
+        ("cdp.event", {"method": "Inspector.targetCrashed", "params": {}}, "crashed"),
+        ("cdp.detached", {"reason": "canceled_by_user"}, "stopped debugging"),
+        ("cdp.detached", {"reason": "target_closed"}, "closed or its page crashed"),
+    ],
+)
+async def test_a_tab_that_crashes_or_is_taken_away_fails_its_calls(
+    method: str, params: dict[str, object], words: str
+) -> None:
+    browsers = Browsers()
+    browser = FakeBrowser().join(browsers, tab(1))
+    pending = browser.link.request("forwardCDPCommand", {"tabId": 1, "method": "Runtime.evaluate"})
+    browser.tell(method, tabId=1, **params)
+    with pytest.raises(TabFailed, match=words):
+        await pending
+
+
+async def test_letting_go_of_an_idle_tab_fails_nothing() -> None:
+    browsers = Browsers()
+    browser = FakeBrowser().join(browsers, tab(1))
+    browser.tell("debugger.changed", attached=[1])
+    assert browsers.debugged(browser.link, 1)
+    pending = browser.link.request("forwardCDPCommand", {"tabId": 1, "method": "Runtime.evaluate"})
+    browser.tell("cdp.detached", tabId=1, reason="idle")
+    assert not browsers.debugged(browser.link, 1)
+    assert not pending.done()
+    pending.cancel()
+
+
+@pytest.mark.req("F3")
+async def test_a_silent_link_is_found_out_and_its_calls_fail() -> None:
+    browsers = Browsers(Limits(ping_interval=0.02, ping_timeout=0.03))
+    heard = listening(browsers)
+    browser = FakeBrowser().join(browsers, tab(1))
+    pending = browser.link.request("getTabs", {})
+    async with asyncio.timeout(5):
+        await browsers.watch(browser.link)
+    assert browser.closed[0][0] == 1011
+    with pytest.raises(LinkLost, match="no sign of life"):
+        await pending
+    assert browsers.links() == []
+    assert heard[-1].kind == "disconnected"
+    assert browser.commands("ping")
+    # As it is set, the longest silence is one interval and one timeout.
+    assert DEFAULTS.ping_interval + DEFAULTS.ping_timeout <= 40
+
+
+async def test_a_link_that_answers_pings_is_kept() -> None:
+    browsers = Browsers(Limits(ping_interval=0.005, ping_timeout=0.05))
+    browser = FakeBrowser().join(browsers)
+    pings = 0
+
+    def answer(data: bytes) -> None:
+        nonlocal pings
+        pings += 1
+        browser.tell("pong")
+        if pings == 20:
+            browsers.detach(browser.link, "enough")
+
+    browser.link._send = answer
+    async with asyncio.timeout(5):
+        await browsers.watch(browser.link)
+    assert browser.link.closed == "enough"
+    assert browser.closed == []
+
+
+async def test_the_browser_focused_last_is_the_default() -> None:
+    browsers = Browsers()
+    with pytest.raises(NotConnected, match="No browser is connected") as caught:
+        browsers.default_link()
+    assert "tabhub start --launch" in (caught.value.hint or "")
+    one, other = FakeBrowser("one").join(browsers, tab(1)), FakeBrowser("other").join(browsers, tab(2))
+    assert browsers.default_link() is other.link
+    one.tell("tab.stateChanged", tabId=1, change="activated", tab=tab(1, active=True, windowFocused=True))
+    assert browsers.default_link() is one.link
+    browsers.detach(one.link)
+    assert browsers.default_link() is other.link
+
+
+async def test_an_unknown_browser_is_named_with_those_that_are_there() -> None:
+    browsers = Browsers()
+    FakeBrowser("one").join(browsers)
+    with pytest.raises(NotConnected) as caught:
+        browsers.link("two")
+    assert caught.value.hint == "Connected: one."
+
+
+async def test_a_missing_tab_is_answered_with_the_tabs_there_are() -> None:
+    browsers = Browsers()
+    FakeBrowser().join(browsers, *(tab(n) for n in range(1, 12)))
+    with pytest.raises(TabNotFound) as caught:
+        browsers.tab(99)
+    assert caught.value.hint is not None
+    assert "1 (Site 1)" in caught.value.hint
+    assert "and 3 more" in caught.value.hint
+
+
+async def test_status_tells_the_legs_apart() -> None:
+    browsers = Browsers(wall=lambda: 1000.0)
+    browser = FakeBrowser().join(browsers, tab(1), tab(2, windowId=7))
+    browser.tell("debugger.changed", attached=[2, "x", True])
+    browser.reply(5, "nobody's")
+    browser.link.feed("{")
+    (facts,) = browsers.status()
+    assert facts["browserName"] == "Chromium"
+    assert facts["socket"]["connectedAt"] == 1000.0
+    assert (facts["socket"]["droppedReplies"], facts["socket"]["malformed"]) == (1, 1)
+    assert facts["extension"] == {"saidHello": True, "sentTabs": True}
+    assert (facts["tabs"], facts["windows"], facts["debugger"]) == (2, 2, {"attachedTabs": [2]})
+
+
+async def test_bad_tabs_are_logged_and_the_rest_is_kept(caplog: pytest.LogCaptureFixture) -> None:
+    browsers = Browsers()
+    with caplog.at_level(logging.WARNING):
+        browser = FakeBrowser().join(browsers, tab(1), {"tabId": "x"})
+        browser.tell("tab.syncAll", tabs="none")
+        browser.tell("cdp.event", tabId="x")
+        browser.tell("extension.hello", browserId="someone else", browserName=5)
+        browser.tell("log", level="error", source="a\nb", message="line\nbreak")
+    assert [found.tab_id for found in browsers.book] == [1]
+    assert "calls itself" in caplog.text
+    assert "line\\nbreak" in caplog.text
+
+
+async def test_a_tab_from_a_reply_joins_the_picture() -> None:
+    browsers = Browsers()
+    heard = listening(browsers)
+    browser = FakeBrowser().join(browsers)
+    made = browsers.described(browser.link, tab(4), "created")
+    assert browsers.tab(4).tab == made
+    assert heard[-1].tabs.opened == (made,)
+    with pytest.raises(CommandFailed, match="cannot be used"):
+        browsers.described(browser.link, {"tabId": "x"}, "created")
+    await settle()

@@ -11,9 +11,8 @@ import pytest
 from tests.browser.fake_browser import FakeBrowser, tab
 
 from tabhub.browser import browser_tools, open_tab
-from tabhub.hub.tabs import Tab
-from tabhub.hub.tools import CallContext, Runner, Tool, ToolResult, compile_schema
-from tabhub.links.browsers import Browsers
+from tabhub.hub.tools import Runner, Tool, ToolResult, compile_schema
+from tabhub.links.browsers import Browsers, TabRef
 
 
 @dataclass
@@ -65,13 +64,26 @@ class Bench:
         self.browser.answers["Runtime.evaluate"] = lambda _: {"result": {"type": "object", "value": value}}
 
 
+class Choice:
+    """Every session without a tab gets a new one."""
+
+    def __init__(self, browsers: Browsers) -> None:
+        self._browsers = browsers
+
+    def known(self, session: Any, tab_id: int | None) -> TabRef | None:
+        return None if tab_id is None else self._browsers.tab(tab_id)
+
+    async def opened(self, session: Any) -> TabRef:
+        return self._browsers.tab((await open_tab(self._browsers)).tab_id)
+
+    def adopt(self, session: Any, tab_id: int) -> None:
+        """Nothing is remembered."""
+
+
 @pytest.fixture
 async def bench(tmp_path: Path) -> Bench:
     browsers = Browsers()
     browser = FakeBrowser().join(browsers, tab(1, active=True, windowFocused=True), tab(2))
 
-    async def choose(ctx: CallContext) -> Tab:
-        return await open_tab(browsers)
-
-    made = browser_tools(browsers, choose, tmp_path / "files", hub_facts=lambda: {"version": "0.1.0"})
+    made = browser_tools(browsers, Choice(browsers), tmp_path / "files", hub_facts=lambda: {"version": "0.1.0"})
     return Bench(browsers, browser, {tool.name: (tool, run) for tool, run in made}, tmp_path / "files")

@@ -30,7 +30,7 @@ ENTRIES: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.req("CLIENTS-05")
+@pytest.mark.req("S002-clients-05")
 def test_show_masks_the_secret_unless_asked(home: Path, tabhub: Run) -> None:
     (home / "config.json").write_text('{"port": 9600, "zzz": 1}')
     done = tabhub("config", "show")

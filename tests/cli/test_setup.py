@@ -27,19 +27,22 @@ def read(client: str, text: str) -> Any:
     return tomllib.loads(text) if client == "codex" else json.loads(text)
 
 
-@pytest.mark.req("CLIENTS")
+@pytest.mark.req("S002-clients-01", "S002-clients-02", "S002-clients-03", "S002-clients-04")
 @pytest.mark.parametrize("client", HTTP)
 def test_the_block_is_what_the_client_wants(tabhub: Run, client: str) -> None:
     done = tabhub("setup", client)
     assert done.returncode == 0
     assert read(client, done.stdout) == HTTP[client]
     assert "Add this to " in done.stderr
+    command = f'claude mcp add --transport http tabhub {URL} --header "Authorization: Bearer {SECRET}"'
+    assert (command in done.stderr) == (client == "claude-code")
     assert "holds the secret" in done.stderr
 
 
+@pytest.mark.req("S002-gateway-05")
 def test_the_gateway_has_its_own_address(tabhub: Run) -> None:
     shown = json.loads(tabhub("setup", "cursor", "--gateway").stdout)
-    assert shown["mcpServers"]["tabhub"]["url"] == f"{URL}/gateway"
+    assert shown["mcpServers"]["tabhub"] == {"type": "http", "url": f"{URL}/gateway", "headers": HEADERS}
 
 
 @pytest.mark.parametrize("client", ["claude-desktop", "claude-code", "opencode", "codex"])

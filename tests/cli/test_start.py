@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from tests.cli.conftest import Run
@@ -59,7 +60,11 @@ def test_a_taken_port_names_who_holds_it(fresh: Path, tabhub: Run) -> None:
 def test_the_port_comes_from_the_option_or_the_environment(fresh: Path, tabhub: Run) -> None:
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
-    for words, env in (["--port", str(port)], {}), ([], {"PORT": str(port)}), ([], {"TABHUB_PORT": str(port), "PORT": "1"}):
+    for words, env in (
+        (["--port", str(port)], {}),
+        ([], {"PORT": str(port)}),
+        ([], {"TABHUB_PORT": str(port), "PORT": "1"}),
+    ):
         done = tabhub("start", "--background", "--no-launch", *words, **env)
         assert f"is running on http://127.0.0.1:{port}\n" in done.stdout, done.stderr
         assert tabhub("stop").returncode == 0
@@ -99,7 +104,7 @@ def test_foreground_greets_and_ends_with_ctrl_c(fresh: Path, env: dict[str, str]
     assert "Traceback" not in said
 
 
-@pytest.mark.req("S002-stdio-01", "S002-stdio-04")
+@pytest.mark.req("S002-stdio-04")
 def test_five_bridges_at_once_start_one_hub(fresh: Path, env: dict[str, str]) -> None:
     hello = {
         "jsonrpc": "2.0",
@@ -119,3 +124,21 @@ def test_five_bridges_at_once_start_one_hub(fresh: Path, env: dict[str, str]) ->
     starts = (fresh / "logs" / "hub.log").read_text()
     assert "Traceback" not in starts
     assert "already" not in starts
+
+
+@pytest.mark.req("S002-stdio-01")
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_the_official_client_works_through_the_bridge_in_both_eras(
+    fresh: Path, env: dict[str, str], mode: Literal["auto", "legacy"]
+) -> None:
+    from mcp.client.client import Client
+    from mcp.client.stdio import StdioServerParameters, stdio_client
+
+    words = ["-m", "tabhub", "start", "--stdio", "--no-launch", "--port", "0"]
+    server = StdioServerParameters(command=sys.executable, args=words, env=env)
+    async with Client(stdio_client(server), mode=mode) as client:
+        assert client.protocol_version == ("2026-07-28" if mode == "auto" else "2025-11-25")
+        tools = await client.list_tools()
+        assert "browser_get_connection_status" in [tool.name for tool in tools.tools]
+        result = await client.call_tool("browser_get_connection_status", {})
+        assert not result.is_error

@@ -247,7 +247,7 @@ async def test_a_killed_browser_is_noticed_and_started_anew(hub: Hub, extension:
     async with asyncio.timeout(BOUND):
         assert await browser.wait() == -signal.SIGKILL
         told = await exits.get()
-    assert told == BrowserExit("Chromium was killed by signal 9", -9, QUICK.browser_restart_min)
+    assert told == BrowserExit(f"{browser.browser.name} was killed by signal 9", -9, QUICK.browser_restart_min)
     assert await hub.hears() == "hello"
     assert not group_runs(first)
     assert browser.alive
@@ -397,7 +397,7 @@ printf '{{"id":1,"result":{{}}}}\\0' >&4; head -c 1 <&3 >/dev/null; exit 4"""
 
 async def test_what_the_browser_says_is_kept_in_a_bounded_log(make: Make, tmp_path: Path) -> None:
     line = "0123456789" * 10
-    chatty = script(tmp_path / "chatty", f"i=0; while [ $i -lt 400 ]; do echo {line} >&2; i=$((i+1)); done; exit 1")
+    chatty = script(tmp_path / "chatty", f"i=0; while [ $i -lt 2000 ]; do echo {line} >&2; i=$((i+1)); done; exit 1")
     limits = dataclasses.replace(DEFAULTS, browser_log=20_000)
     with pytest.raises(SetupError, match="exit code 1"):
         await make(tmp_path, chatty, limits=limits).start()

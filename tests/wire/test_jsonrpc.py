@@ -30,15 +30,14 @@ MEMBERS = st.fixed_dictionaries(
         "other": JSON,
     },
 )
-IDS = st.integers(-(2**63), 2**63 - 1) | st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
+IDS = st.integers(-(2**63), 2**63 - 1) | st.text(st.characters(codec="utf-8"), max_size=20)
 
 
 @given(MEMBERS | JSON)
 def test_every_value_is_a_message_or_refused(value: Any) -> None:
     try:
         message = jsonrpc.parse(value)
-    except InvalidRequest as error:
-        assert error.code == -32600
+    except InvalidRequest:
         return
     assert value["jsonrpc"] == "2.0"
     if isinstance(message, Response):
@@ -115,7 +114,7 @@ def test_an_answer_carries_the_id_with_its_exact_type(ident: Any, value: Any) ->
     assert type(read.id) is type(ident)
 
 
-@given(IDS, st.text(st.characters(exclude_categories=("Cs",))))
+@given(IDS, st.text(st.characters(codec="utf-8")))
 def test_requests_and_notifications_of_ours_read_back(ident: Any, word: str) -> None:
     method = word or "m"
     assert jsonrpc.parse(json.loads(jsonrpc.encode_request(ident, method, {"w": word}))) == Request(

@@ -62,7 +62,7 @@ def test_methods_without_a_name_need_no_name_header() -> None:
     assert envelope("tools/list", mcp_name=None).client == "a 1"
 
 
-@given(st.text(st.characters(exclude_categories=("Cs",)), max_size=30))
+@given(st.text(st.characters(codec="utf-8"), max_size=30))
 def test_any_text_travels_in_a_header_as_base64(text: str) -> None:
     raw = b"=?base64?" + base64.b64encode(text.encode()) + b"?="
     assert mcp.header_value(raw) == text

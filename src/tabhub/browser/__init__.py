@@ -5,17 +5,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from tabhub.browser import script, see, status, tabs
 from tabhub.browser.files import Folder
-from tabhub.browser.spec import Spec, Toolbox
+from tabhub.browser.spec import Spec, TabChoice, Toolbox
 from tabhub.browser.tab import Page, open_tab
 from tabhub.browser.watch import Watch
-from tabhub.hub.tabs import Tab
-from tabhub.hub.tools import CallContext, Runner, Tool
+from tabhub.hub.tools import Runner, Tool
 from tabhub.links.browsers import Browsers
 
 __all__ = ["Page", "browser_tools", "open_tab"]
@@ -25,12 +24,12 @@ SPECS: tuple[Spec, ...] = (*tabs.TOOLS, *see.TOOLS, *script.TOOLS, *status.TOOLS
 
 def browser_tools(
     browsers: Browsers,
-    choose_tab: Callable[[CallContext], Awaitable[Tab]],
+    choice: TabChoice,
     files_dir: Path,
     *,
     files_anywhere: bool = False,
     hub_facts: Callable[[], dict[str, Any]] = dict,
 ) -> list[tuple[Tool, Runner]]:
-    """All built-in tools. `choose_tab` gives the session's tab when a call names none."""
-    box = Toolbox(browsers, Watch(browsers), choose_tab, Folder(files_dir, files_anywhere), hub_facts)
+    """All built-in tools. `choice` knows which tab a session works on."""
+    box = Toolbox(browsers, Watch(browsers), choice, Folder(files_dir, files_anywhere), hub_facts)
     return [spec.bind(box) for spec in SPECS]

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from tabhub.browser.files import Folder
 from tabhub.browser.tab import Page
 from tabhub.browser.watch import Watch
-from tabhub.hub.tabs import Tab
 from tabhub.hub.tools import BROWSER, CallContext, Runner, Tool, ToolResult
-from tabhub.links.browsers import Browsers
+from tabhub.links.browsers import Browsers, TabRef
 
 TAB_ID = {"type": "integer", "minimum": 0, "description": "The tab; without it, the session's own tab."}
 SELECTOR = {"type": "string", "minLength": 1, "maxLength": 2000, "description": "A CSS selector."}
@@ -45,18 +44,34 @@ def hints(
     }
 
 
+class TabChoice(Protocol):
+    """Which tab a call works on when the session has a say in it."""
+
+    def known(self, session: Any, tab_id: int | None) -> TabRef | None:
+        """The tab that is named, or the session's own; None if it has none yet."""
+        ...
+
+    async def opened(self, session: Any) -> TabRef:
+        """A tab opened for the session."""
+        ...
+
+    def adopt(self, session: Any, tab_id: int) -> None:
+        """The session opened this tab and goes on in it."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Toolbox:
     """What all tools share."""
 
     browsers: Browsers
     watch: Watch
-    choose_tab: Callable[[CallContext], Awaitable[Tab]]
+    choice: TabChoice
     folder: Folder
     hub_facts: Callable[[], dict[str, Any]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Call:
     """One run of a tool."""
 
@@ -65,17 +80,18 @@ class Call:
     args: dict[str, Any]
     read_only: bool
 
-    async def tab(self) -> Tab:
+    async def tab(self) -> TabRef:
         """The tab that is meant: the one named, or the session's."""
-        tab_id = self.args.get("tabId")
-        tab = await self.box.choose_tab(self.ctx) if tab_id is None else self.box.browsers.tab(tab_id).tab
-        self.ctx.touch(tab.tab_id, tab.origin)
-        return tab
+        choice, session = self.box.choice, self.ctx.session
+        ref = choice.known(session, self.args.get("tabId"))
+        if ref is None:
+            ref = await choice.opened(session)
+        self.ctx.touch(ref.tab.tab_id, ref.tab.origin)
+        return ref
 
     async def page(self) -> Page:
         """The way to that tab; the first command of a tool that changes things is noted as sent."""
-        tab = await self.tab()
-        ref = self.box.browsers.tab(tab.tab_id)
+        ref = await self.tab()
         return Page(self.box.browsers, self.box.watch, ref, None if self.read_only else self.ctx.sent)
 
 

@@ -56,8 +56,7 @@ async def list_tabs(call: Call) -> ToolResult:
 )
 async def get_tab_info(call: Call) -> ToolResult:
     """One tab as the hub knows it; no round trip."""
-    tab = await call.tab()
-    ref = call.box.browsers.tab(tab.tab_id)
+    ref = await call.tab()
     facts = {
         **ref.tab.facts(),
         "origin": ref.tab.origin,
@@ -95,6 +94,7 @@ async def open_new_tab(call: Call) -> ToolResult:
     call.ctx.sent()
     tab = await open_tab(box.browsers, browser_id=browser_id, active=call.args.get("active", False))
     call.ctx.touch(tab.tab_id, None)
+    box.choice.adopt(call.ctx.session, tab.tab_id)
     if url == "about:blank":
         return ToolResult.data({"tabId": tab.tab_id, "url": url, "title": "", "status": "complete", "ok": True})
     page = Page(box.browsers, box.watch, box.browsers.tab(tab.tab_id), None)

@@ -124,7 +124,11 @@ def _greet(facts: dict[str, Any], args: Namespace, *, background: bool) -> None:
     if browser:
         name = browser.get("name", "a browser of its own") if isinstance(browser, dict) else browser
         print(f"Browser: {name}, started by the hub.")
-    elif not facts.get("connected") and not args.launch:
+    elif args.launch:
+        print("Browser: one of the hub's own is starting; `tabhub status` shows it.")
+    elif facts.get("connected"):
+        print("Browser: connected.")
+    else:
         print("Connect your browser (Chrome, Chromium, Edge or Brave), once:")
         print("  1. Open chrome://extensions and switch on Developer mode.")
         print(f"  2. Load unpacked: {home}/extension")

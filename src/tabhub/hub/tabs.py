@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -255,6 +256,7 @@ class TabBook:
         return self._tabs.pop(self._by_browser[browser_id].pop(chrome_id))
 
 
+@lru_cache(maxsize=4096)
 def origin_of(url: str) -> str | None:
     """The origin of a web address, `file://` for files, None for pages that have none."""
     try:

@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from typing import Any
 
+from tabhub.browser.tab import open_tab
 from tabhub.errors import TabNotFound
 from tabhub.hub.sessions import Session, Sessions
-from tabhub.hub.tabs import Tab
-from tabhub.hub.tools import CallContext
 from tabhub.links.browsers import Browsers, Change, TabRef
 
 
 class Binding:
-    """Sessions and their tabs."""
+    """Sessions and their tabs (browser.spec.TabChoice)."""
 
     def __init__(self, sessions: Sessions, browsers: Browsers) -> None:
         self._sessions = sessions
@@ -25,16 +23,11 @@ class Binding:
         self._opening: dict[Session, asyncio.Future[TabRef]] = {}
         browsers.on_change(self._changed)
 
-    async def own(self, ctx: CallContext) -> Tab:
-        """The session's own tab."""
-        return (await self.choose(ctx, None)).tab
-
-    async def choose(self, ctx: CallContext, tab_id: int | None) -> TabRef:
-        """The tab for a call."""
-        session: Session = ctx.session
+    def known(self, session: Session, tab_id: int | None) -> TabRef | None:
+        """The tab a call names, which binds it, or the session's own; None if there is none yet."""
         if tab_id is not None:
             ref = self._browsers.tab(tab_id)
-            if session.tab != tab_id and session.kind != "handle":
+            if session.tab != tab_id and self._sessions.knows(session):
                 self._sessions.bind(session, tab_id)
             return ref
         if session.tab is not None:
@@ -45,21 +38,27 @@ class Binding:
                 f"Tab {lost}, which this session was working in, has been closed.",
                 hint="Call again to go on in a new tab, or pass the `tabId` of another.",
             )
+        return None
+
+    async def opened(self, session: Session) -> TabRef:
+        """A new background tab; several first calls of one session share it."""
         opening = self._opening.get(session)
         if opening is None:
             opening = self._opening[session] = asyncio.ensure_future(self._open(session))
             opening.add_done_callback(lambda _: self._opening.pop(session, None))
-        # Several first calls of one session share one new tab; a cancelled one must not take it from the others.
+        # One call that is cancelled must not take the tab from the others.
         return await asyncio.shield(opening)
 
     async def _open(self, session: Session) -> TabRef:
-        link = self._browsers.default_link()
-        raw: Any = await link.request("createTab", {"url": "about:blank", "active": False})
-        tab = self._browsers.described(link, raw, "created")
+        tab = await open_tab(self._browsers)
+        self.adopt(session, tab.tab_id)
+        return self._browsers.tab(tab.tab_id)
+
+    def adopt(self, session: Session, tab_id: int) -> None:
+        """The session opened this tab and goes on in it; a session of one request is kept from here on."""
         if session.kind == "handle" and not self._sessions.knows(session):
             self._sessions.adopt(session, f"s_{secrets.token_urlsafe(12)}")
-        self._sessions.bind(session, tab.tab_id, opened=True)
-        return TabRef(link, tab)
+        self._sessions.bind(session, tab_id, opened=True)
 
     def _changed(self, change: Change) -> None:
         if change.kind == "tabs":  # a browser that went away may come back with its tabs

@@ -55,4 +55,5 @@ class CorkedHttp(HttpToolsProtocol):
     """uvicorn's HTTP protocol on a corked transport; a WebSocket that grows out of it inherits the cork."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Put the cork in."""
         super().connection_made(Cork(transport, self.loop))  # type: ignore[arg-type]

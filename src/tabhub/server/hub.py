@@ -111,8 +111,9 @@ class Hub:
         self.mcp = self._endpoint(FullSurface(self.engine, self.catalogue), rate)
         self.gateway = self._endpoint(GatewaySurface(self.engine, self.catalogue), rate)
         self._upkeep: asyncio.Task[None] | None = None
-        files = Path(self.config.files_dir) if self.config.files_dir else home.files
-        self.register(BROWSER, (Entry(t, r) for t, r in browser_tools(self.browsers, self.binding.own, files)))
+        files = Path(self.config.files_dir).expanduser() if self.config.files_dir else home.files
+        own = browser_tools(self.browsers, self.binding, files, hub_facts=self.facts)
+        self.register(BROWSER, (Entry(tool, run) for tool, run in own))
         self.register(HUB, [read_result_tool(self.engine.results)])
 
     def _endpoint(self, surface: Surface, rate: Rate) -> McpEndpoint:
@@ -144,6 +145,15 @@ class Hub:
         """Set the tools of one source; what is refused is logged and harms no other."""
         for problem in self.registry.replace(source, entries):
             log.warning("tool refused: %s", problem)
+
+    def facts(self) -> dict[str, Any]:
+        """What an agent is told of the hub itself."""
+        return {
+            "version": __version__,
+            "uptimeSeconds": round(self.engine.clock() - self.started),
+            "sessions": len(self.sessions),
+            "callsInFlight": len(self.engine.calls),
+        }
 
     def managed_facts(self) -> dict[str, Any] | None:
         """What is known of the browser this hub started."""

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections import OrderedDict
-from collections.abc import Callable
 from typing import Any
 
 import orjson
@@ -23,27 +21,24 @@ from tabhub.errors import (
     TabhubError,
     UnknownTool,
 )
-from tabhub.hub.sessions import Session
-from tabhub.server.engine import Answers, Engine, Questions
+from tabhub.server.engine import Engine
 from tabhub.server.exchange import Exchange
 from tabhub.server.http import JSON, Header, Receive, Send, respond
+from tabhub.server.mcp_session import HandshakeCaller, McpSession
 from tabhub.server.notices import Notices
-from tabhub.server.streams import EventStream, serve
+from tabhub.server.streams import serve
 from tabhub.server.surface import Surface, failure_result
 from tabhub.trust.rates import Rate
 from tabhub.wire.jsonrpc import (
-    Id,
     Message,
     Notification,
     Request,
     Response,
     encode_failure,
     encode_notification,
-    encode_request,
     encode_result,
 )
 from tabhub.wire.mcp import (
-    CAPABILITY_OF,
     HANDSHAKE_VERSIONS,
     LOG_LEVELS,
     MissingCapability,

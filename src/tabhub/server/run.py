@@ -30,6 +30,7 @@ from tabhub.server.app import App
 from tabhub.server.cork import CorkedHttp
 from tabhub.server.hub import Hub
 from tabhub.server.managed import Managed
+from tabhub.server.socket import LinkProtocol
 from tabhub.store import secret as secrets_store
 from tabhub.store.config import ConfigFile
 from tabhub.store.home import Home, write_atomic
@@ -128,12 +129,13 @@ def _choice(setting: str) -> bool | None:
 
 
 def uvicorn_config(hub: Hub) -> uvicorn.Config:
+    """How the app is served."""
     limits = hub.engine.limits
     return uvicorn.Config(
         App(hub),
         loop="uvloop" if sys.platform != "win32" else "asyncio",
         http=CorkedHttp,
-        ws="websockets-sansio",
+        ws=LinkProtocol,
         ws_max_size=limits.max_frame,
         ws_ping_interval=None,
         ws_per_message_deflate=False,

@@ -10,9 +10,9 @@ import logging
 
 from tabhub.limits import Limits
 from tabhub.links.browsers import Browsers
-from tabhub.links.extension import SHUTTING_DOWN, TOO_SLOW, WRONG_SECRET, ExtensionLink
+from tabhub.links.extension import PROTOCOL_ERROR, SHUTTING_DOWN, TOO_SLOW, WRONG_SECRET, ExtensionLink
 from tabhub.server.http import Receive, Scope, Send
-from tabhub.server.outbox import Outbox
+from tabhub.server.socket import EXTENSION, LinkProtocol
 from tabhub.trust.tokens import same, ws_offer
 
 log = logging.getLogger("tabhub.ws")
@@ -41,13 +41,13 @@ class ExtensionSocket:
             await refuse(send, 401, b"The secret is missing or wrong.")
             return
         await send({"type": "websocket.accept", "subprotocol": offer.protocol})
-        outbox = Outbox(
-            send,
+        socket: LinkProtocol = scope["extensions"][EXTENSION]
+        link = ExtensionLink(offer.browser_id, socket.send_text, socket.send_close, self._limits)
+        socket.take_over(
+            link.feed,
             self._limits.send_queue,
             overrun=lambda: link.close(TOO_SLOW, "the browser does not read what it is sent"),
-            failed=lambda error: link.lost(f"sending failed: {error}"),
         )
-        link = ExtensionLink(offer.browser_id, outbox.push, outbox.close, self._limits)
         self._open.add(link)
         self._browsers.attach(link)
         watch = asyncio.create_task(self._browsers.watch(link))
@@ -58,8 +58,7 @@ class ExtensionSocket:
                 if message["type"] == "websocket.disconnect":
                     reason = message.get("reason") or f"the connection was closed ({message.get('code', 1006)})"
                     break
-                text = message.get("text")
-                link.feed(text if text is not None else (message.get("bytes") or b"").decode("utf-8", "replace"))
+                link.close(PROTOCOL_ERROR, "messages must be text")
         finally:
             watch.cancel()
             self._open.discard(link)

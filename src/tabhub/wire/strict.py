@@ -42,7 +42,7 @@ def decode(data: bytes | bytearray | memoryview | str, limits: Limits = DEFAULTS
         value = orjson.loads(raw)
     except orjson.JSONDecodeError as error:
         raise ParseError(f"Not valid JSON: {error.msg} at character {error.pos}.") from None
-    keys = _count_keys(value)
+    keys = _count_keys(value) if colons else 0
     if keys != colons and keys != (skeleton if skeleton is not None else _STRINGS.sub(b"", raw)).count(b":"):
         raise ParseError("Not accepted: an object has the same key twice.")
     return value
@@ -63,14 +63,17 @@ def _check_skeleton(skeleton: bytes, limits: Limits) -> None:
 
 
 def _deeper(brackets: bytes, depth: int) -> bool:
-    """Whether brackets nest deeper than this: taking the innermost pairs out so many times leaves some over."""
+    """Whether brackets nest deeper than this: taking the innermost pairs out so many times leaves some over.
+
+    Brackets without a partner are left to the parser.
+    """
     if b"[" * (depth + 1) in brackets:
         return True
     for _ in range(depth):
         if not brackets:
             return False
         brackets = brackets.replace(b"[]", b"")
-    return bool(brackets)
+    return b"[]" in brackets
 
 
 def _count_keys(value: Any) -> int:

@@ -24,6 +24,7 @@ class Limits:
 
     # what may come in
     max_body: int = _limit(4 * MB, "largest HTTP request body")
+    max_head: int = _limit(64 * 1024, "largest head of an HTTP request: its line and headers")
     max_frame: int = _limit(10 * MB, "largest WebSocket message, either way")
     max_depth: int = _limit(64, "deepest nesting of a JSON value")
     max_keys: int = _limit(50_000, "most object keys in one JSON message")

@@ -24,7 +24,7 @@ from tabhub.limits import DEFAULTS
 from tabhub.links.find import FoundBrowser, find_browsers
 from tabhub.links.install import install_extension
 from tabhub.links.launch import BrowserExit, ManagedBrowser, has_display
-from tabhub.links.profile import free_profile, group_runs, prepare_profile
+from tabhub.links.profile import free_profile, group_runs
 from tabhub.links.switches import Loading
 
 QUICK = dataclasses.replace(DEFAULTS, browser_restart_min=0.05)
@@ -223,18 +223,6 @@ async def test_an_extension_that_reloads_itself_comes_back_with_its_new_files(
     assert await hub.hears() == "new"
 
 
-def test_the_persons_settings_in_the_profile_are_kept(tmp_path: Path) -> None:
-    settings = tmp_path / "managed" / "profile" / "Default" / "Preferences"
-    settings.parent.mkdir(parents=True)
-    settings.write_text('{"browser": {"show_home_button": true}, "extensions": {"ui": {"other": 1}}}')
-    prepare_profile(tmp_path / "managed" / "profile", "any")
-    kept = json.loads(settings.read_text())
-    assert kept == {
-        "browser": {"show_home_button": True},
-        "extensions": {"ui": {"other": 1, "developer_mode": True}},
-    }
-
-
 @pytest.mark.req("F1")
 async def test_a_killed_browser_is_noticed_and_started_anew(hub: Hub, extension: Path, make: Make) -> None:
     exits: asyncio.Queue[BrowserExit] = asyncio.Queue()
@@ -303,12 +291,6 @@ async def test_a_lock_from_another_host_name_does_not_stop_a_start(
     (profile / "SingletonCookie").symlink_to("123")
     await make(extension).start()
     assert await hub.hears() == "hello"
-
-
-async def test_a_process_that_is_not_the_profiles_browser_is_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "SingletonLock").symlink_to(f"{os.uname().nodename}-{os.getpid()}")
-    await free_profile(tmp_path, grace=1)
-    assert not (tmp_path / "SingletonLock").is_symlink()
 
 
 async def test_two_hubs_do_not_share_one_profile(hub: Hub, extension: Path, make: Make) -> None:
@@ -393,18 +375,6 @@ printf '{{"id":1,"result":{{}}}}\\0' >&4; head -c 1 <&3 >/dev/null; exit 4"""
     assert [each.restart_in for each in told] == [0.01, 0.02, 0.04, 0.04]
     assert told[0].reason == "Chromium ended with exit code 4"
     assert "exit code 5" in told[1].reason
-
-
-async def test_what_the_browser_says_is_kept_in_a_bounded_log(make: Make, tmp_path: Path) -> None:
-    line = "0123456789" * 10
-    chatty = script(tmp_path / "chatty", f"i=0; while [ $i -lt 2000 ]; do echo {line} >&2; i=$((i+1)); done; exit 1")
-    limits = dataclasses.replace(DEFAULTS, browser_log=20_000)
-    with pytest.raises(SetupError, match="exit code 1"):
-        await make(tmp_path, chatty, limits=limits).start()
-    log, before = tmp_path / "logs" / "browser.log", tmp_path / "logs" / "browser.log.1"
-    assert 0 < log.stat().st_size <= 20_000
-    assert 0 < before.stat().st_size <= 20_000
-    assert log.stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.req("F11")

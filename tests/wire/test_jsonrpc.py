@@ -51,7 +51,6 @@ def test_every_value_is_a_message_or_refused(value: Any) -> None:
         assert isinstance(message, Request) == ("id" in value)
 
 
-@pytest.mark.req("B2")
 @pytest.mark.parametrize(
     "value",
     [

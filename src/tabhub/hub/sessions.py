@@ -74,10 +74,10 @@ class Sessions:
         """A session, if it is there."""
         return self._all.get(session_id)
 
-    def require(self, session_id: str) -> Session:
-        """A session, or SessionNotFound."""
+    def require(self, session_id: str, kind: SessionKind) -> Session:
+        """A session of that kind, or SessionNotFound: the id of another kind of session opens nothing here."""
         session = self._all.get(session_id)
-        if session is None:
+        if session is None or session.kind != kind:
             raise SessionNotFound("This session has ended or never was.", hint="Start a new one.")
         return session
 

@@ -230,6 +230,7 @@ class Engine:
                 f"{entry.tool.name} failed inside the hub.", hint="The hub's log has the details: tabhub logs"
             ) from None
         finally:
+            call.carrier = None  # a circle would have to wait for the collector
             for started in self.calls.close(call, self.clock()) or ():
                 waiting: Context | None = started.carrier
                 if waiting is not None and waiting.turn is not None and not waiting.turn.done():

@@ -77,5 +77,6 @@ class Exchange:
             elif not self.left:
                 await respond(self._send, status, data, [JSON, *self._headers])
         finally:
+            self._when_left.clear()  # what is told knows this exchange: a circle the collector would have to find
             if self._watcher is not None:
                 self._watcher.cancel()

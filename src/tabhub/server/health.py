@@ -57,6 +57,7 @@ def full(hub: Hub) -> dict[str, Any]:
         "browserToolNames": [t.name for t in own],
         "disabledBrowserTools": [t.name for t in own if hub.catalogue.disabled(t)],
         "skipPermissions": hub.config.skip_permissions,
+        "time": round(engine.wall() * 1000),
         "uptime": round(engine.clock() - hub.started),
         "reloadCount": hub.reloads.count,
         "lastReloadTimestamp": hub.reloads.at_ms,

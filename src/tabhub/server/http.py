@@ -5,11 +5,11 @@ Owns the two things every route does. No routing, no rules.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
 
 import orjson
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
 
 from tabhub.errors import TabhubError, TooLarge
 from tabhub.limits import Limits
@@ -19,6 +19,7 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Header = tuple[bytes, bytes]
 
+_LARGE = 64 * 1024
 JSON: Header = (b"content-type", b"application/json")
 
 
@@ -27,7 +28,7 @@ class Disconnected(Exception):
 
 
 async def read_body(receive: Receive, limits: Limits) -> bytes:
-    """The whole request body, within the size and time limits."""
+    """The whole request body, within the size limit; that it arrives in time is seen to before (arrival.py)."""
     message = await receive()
     if message["type"] == "http.disconnect":
         raise Disconnected
@@ -36,31 +37,16 @@ async def read_body(receive: Receive, limits: Limits) -> bytes:
         _check(len(body), limits)
         return body
     parts, size = [body], len(body)
-    try:
-        async with asyncio.timeout(limits.header_timeout):
-            while message.get("more_body", False):
-                _check(size, limits)
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    raise Disconnected
-                part = message.get("body", b"")
-                parts.append(part)
-                size += len(part)
-    except TimeoutError:
-        raise SlowBody(limits.header_timeout) from None
+    while message.get("more_body", False):
+        _check(size, limits)
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Disconnected
+        part = message.get("body", b"")
+        parts.append(part)
+        size += len(part)
     _check(size, limits)
     return b"".join(parts)
-
-
-class SlowBody(TabhubError):
-    """The body did not arrive in time."""
-
-    status = 408
-    category = "timeout"
-    outcome = "not_sent"
-
-    def __init__(self, seconds: float) -> None:
-        super().__init__(f"The request body did not arrive within {seconds:g} s.")
 
 
 def _check(size: int, limits: Limits) -> None:
@@ -70,6 +56,10 @@ def _check(size: int, limits: Limits) -> None:
 
 async def respond(send: Send, status: int, body: bytes = b"", headers: Iterable[Header] = ()) -> None:
     """Send a whole answer."""
+    cycle = getattr(send, "__self__", None)
+    if type(cycle) is RequestResponseCycle and not cycle.flow.write_paused:
+        _answer(cycle, status, body, headers)
+        return
     await send(
         {
             "type": "http.response.start",
@@ -78,6 +68,32 @@ async def respond(send: Send, status: int, body: bytes = b"", headers: Iterable[
         }
     )
     await send({"type": "http.response.body", "body": body})
+
+
+def _answer(cycle: RequestResponseCycle, status: int, body: bytes, headers: Iterable[Header]) -> None:
+    """Head and body in one write: the same bytes as through `send`, for half the system calls.
+
+    A write is the costliest thing a quick call does, for it wakes the other process.
+    """
+    if cycle.disconnected:
+        return
+    lines = b"".join([b"%b: %b\r\n" % header for header in headers])
+    if not cycle.keep_alive:
+        lines += b"connection: close\r\n"
+    head = b"%b%bcontent-length: %d\r\n\r\n" % (STATUS_LINE[status], lines, len(body))
+    if cycle.scope["method"] == "HEAD":
+        body = b""
+    if len(body) > _LARGE:
+        cycle.transport.write(head)
+        cycle.transport.write(body)
+    else:
+        cycle.transport.write(head + body)
+    cycle.response_started = cycle.response_complete = True
+    cycle.waiting_for_100_continue = False
+    cycle.message_event.set()
+    if not cycle.keep_alive:
+        cycle.transport.close()
+    cycle.on_response()
 
 
 async def respond_json(send: Send, value: Any, status: int = 200, headers: Iterable[Header] = ()) -> None:

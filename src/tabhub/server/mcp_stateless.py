@@ -216,7 +216,7 @@ class StatelessEdge:
             handle = arguments.pop("session")
             if not isinstance(handle, str):
                 raise InvalidParams("`session` must be a string: the handle from an earlier result.")
-            return self._engine.sessions.require(handle), True
+            return self._engine.sessions.require(handle, "handle"), True
         now = self._engine.clock()
         return Session("stateless", "handle", envelope.client, now, now), False
 

@@ -12,6 +12,7 @@ import json
 import logging
 import logging.handlers
 import os
+import signal
 import socket
 import sys
 import time
@@ -27,7 +28,7 @@ from tabhub.errors import SetupError
 from tabhub.links.find import FoundBrowser, find_browsers
 from tabhub.links.install import install_extension
 from tabhub.server.app import App
-from tabhub.server.cork import CorkedHttp
+from tabhub.server.arrival import ArrivingHttp
 from tabhub.server.hub import Hub
 from tabhub.server.managed import Managed
 from tabhub.server.socket import LinkProtocol
@@ -105,6 +106,9 @@ def serve(options: StartOptions) -> int:
                 only_if_needed=launch == "auto",
             )
         facts = _announce(home, hub, port)
+        # uvicorn raises the signal that ended it once more; without a handler of ours that would end us before clean-up.
+        for name in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(name, lambda *_: None)
         server = _Server(uvicorn_config(hub), hub, lambda: options.on_ready(facts) if options.on_ready else None)
         try:
             server.run(sockets=sockets)
@@ -134,7 +138,7 @@ def uvicorn_config(hub: Hub) -> uvicorn.Config:
     return uvicorn.Config(
         App(hub),
         loop="uvloop" if sys.platform != "win32" else "asyncio",
-        http=CorkedHttp,
+        http=ArrivingHttp.within(limits),
         ws=LinkProtocol,
         ws_max_size=limits.max_frame,
         ws_ping_interval=None,
@@ -147,7 +151,6 @@ def uvicorn_config(hub: Hub) -> uvicorn.Config:
         date_header=False,
         timeout_keep_alive=120,
         timeout_graceful_shutdown=_GRACE,
-        h11_max_incomplete_event_size=65536,
     )
 
 

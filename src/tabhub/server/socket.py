@@ -33,12 +33,28 @@ class LinkProtocol(WebSocketsSansIOProtocol):
     sink: Callable[[str], None] | None = None
     _bound = 0
     _overrun: Callable[[], None] | None = None
+    _turn = False
+    """Whether a frame was sent in this turn of the loop: then more wait for its end, and leave in one write."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._held: list[bytes] = []
 
     def handle_connect(self, event: Any) -> None:
         """Let the app find this object."""
+        origins = event.headers.get_all("Origin")
+        if len(origins) > 1:  # one refusal for all: the guard's, not the handshake's
+            del event.headers["Origin"]
+            event.headers["Origin"] = ", ".join(origins)
         super().handle_connect(event)
         if hasattr(self, "scope"):
             self.scope["extensions"][EXTENSION] = self  # type: ignore[assignment]
+
+    async def send(self, message: Any) -> None:
+        """As uvicorn's, which takes a connection that was answered with an HTTP status for one never answered."""
+        await super().send(message)
+        if message["type"] == "websocket.http.response.body":
+            self.handshake_complete = True
 
     def take_over(self, sink: Callable[[str], None], bound: int, overrun: Callable[[], None]) -> None:
         """From here on text frames go to `sink`; more than `bound` bytes unread by the peer call `overrun`."""
@@ -50,7 +66,23 @@ class LinkProtocol(WebSocketsSansIOProtocol):
         """Send one text message; after the end there is nobody to send to."""
         if self.close_sent or self.disconnected:
             return
-        self.transport.write(text_frame(data))
+        if self._turn:
+            self._held.append(text_frame(data))
+            return
+        self._turn = True
+        self.loop.call_soon(self._flush)
+        self._write(text_frame(data))
+
+    def _flush(self) -> None:
+        """The turn of the loop is over: send what was held in it."""
+        self._turn = False
+        if self._held:
+            held, self._held = self._held, []
+            if not (self.close_sent or self.disconnected):
+                self._write(b"".join(held))
+
+    def _write(self, frames: bytes) -> None:
+        self.transport.write(frames)
         if not self.writable.is_set() and self.transport.get_write_buffer_size() > self._bound:
             overrun, self._overrun = self._overrun, None
             if overrun is not None:
@@ -61,10 +93,12 @@ class LinkProtocol(WebSocketsSansIOProtocol):
         """Close with a code; the peer has a moment to answer."""
         if self.close_sent or self.disconnected or self.transport.is_closing():
             return
+        self._flush()
         self.conn.send_close(code, reason.encode()[:120].decode("utf-8", "ignore"))
         self.transport.write(b"".join(self.conn.data_to_send()))
         self.close_sent = True
-        self.close_timer = self.loop.call_later(self.close_timeout, self.transport.close)
+        # Not `close`: that would wait for a peer that takes nothing any more to take the rest.
+        self.close_timer = self.loop.call_later(self.close_timeout, self.transport.abort)
 
     def send_receive_event_to_app(self) -> None:
         """A whole message has arrived."""

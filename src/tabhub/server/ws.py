@@ -32,6 +32,7 @@ class ExtensionSocket:
         self._secret = secret
         for link in list(self._open):
             link.close(WRONG_SECRET, "the secret was rotated")
+            self._browsers.detach(link)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection; Host and Origin have been looked at."""

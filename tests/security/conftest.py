@@ -1,0 +1,27 @@
+"""What the tests of bad input share."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.harness.hub import RunningHub, running_hub
+from tests.harness.probe import Probe
+from tests.security.surfaces import SURFACES, Surface
+
+
+@pytest.fixture
+async def hub(tmp_path: Path) -> AsyncIterator[RunningHub]:
+    """A hub with the probe's tools and no limit on how often a test may try."""
+    rates = {"admin_rate": 0, "session_rate": 0, "auth_failure_rate": 0}
+    async with running_hub(tmp_path, limits=rates) as running:
+        Probe(running)
+        yield running
+
+
+@pytest.fixture(params=SURFACES, ids=str)
+def surface(request: pytest.FixtureRequest) -> Surface:
+    found: Surface = request.param
+    return found

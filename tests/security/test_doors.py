@@ -1,0 +1,243 @@
+"""Who may knock: Host, Origin and token on every address, over HTTP and WebSocket, with requests written by hand."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from tests.harness.hub import RunningHub
+from tests.harness.raw import Answer, Header, exchange, request, wire
+
+ADDRESSES = [
+    ("POST", "/mcp"),
+    ("GET", "/mcp"),
+    ("DELETE", "/mcp"),
+    ("POST", "/mcp/gateway"),
+    ("GET", "/tools"),
+    ("POST", "/tools/probe_echo/call"),
+    ("GET", "/health"),
+    ("GET", "/audit"),
+    ("GET", "/metrics"),
+    ("GET", "/ws-info"),
+    ("POST", "/reload"),
+    ("POST", "/extension/reload"),
+    ("POST", "/plugin-settings"),
+    ("GET", "/nothing/here"),
+    ("GET", "/ws"),
+]
+UPGRADE: list[Header] = [
+    ("Connection", "Upgrade"),
+    ("Upgrade", "websocket"),
+    ("Sec-WebSocket-Version", "13"),
+    ("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="),
+]
+OURS = "chrome-extension://fbfngjfcbbkgoepkeecjnefoncaahigp"
+ORIGINS = [
+    ["https://evil.example"],
+    ["null"],
+    [""],
+    ["http://127.0.0.1:{port}"],
+    ["http://localhost:{port}"],
+    ["file://"],
+    ["chrome-extension://aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"],
+    [OURS + "."],
+    [OURS + ".evil.example"],
+    [OURS + "/"],
+    [OURS.upper()],
+    [f"{OURS}, https://evil.example"],
+    [OURS, OURS],
+    [OURS, "https://evil.example"],
+    ["https://evil.example", OURS],
+]
+HOSTS: list[list[str]] = [
+    [],
+    ["evil.example"],
+    ["evil.example:{port}"],
+    ["127.0.0.1"],
+    ["localhost"],
+    ["127.0.0.1:1"],
+    ["127.0.0.1.evil.example:{port}"],
+    ["localhost.evil.example:{port}"],
+    ["127.0.0.1:{port}.evil.example"],
+    ["127.0.0.1:{port}@evil.example"],
+    ["user@127.0.0.1:{port}"],
+    ["0.0.0.0:{port}"],
+    ["127.0.0.2:{port}"],
+    ["127.1:{port}"],
+    ["2130706433:{port}"],
+    ["[::ffff:127.0.0.1]:{port}"],
+    ["127.0.0.1:0{port}"],
+    ["127.0.0.1:{port}", "127.0.0.1:{port}"],
+    ["127.0.0.1:{port}", "evil.example"],
+]
+
+
+def head(hub: RunningHub, address: tuple[str, str], headers: list[Header]) -> bytes:
+    method, path = address
+    more = UPGRADE if path == "/ws" else [("Content-Length", "0")] if method == "POST" else []
+    filled = [(name, value.replace("{port}", str(hub.port))) for name, value in headers]
+    return request(method, path, [*filled, *more])
+
+
+@pytest.mark.req("B7")
+@pytest.mark.parametrize("address", ADDRESSES, ids=" ".join)
+async def test_every_origin_but_our_extensions_is_403_before_anything_else(
+    hub: RunningHub, address: tuple[str, str]
+) -> None:
+    host = ("Host", f"127.0.0.1:{hub.port}")
+    for origins in ORIGINS:
+        for token in ([], [("Authorization", "Bearer wrong")], list(hub.bearer.items())):
+            given = [("Origin", origin) for origin in origins]
+            answer = await exchange(hub.port, head(hub, address, [host, *given, *token]))
+            assert answer.status == 403, (origins, token, answer)
+
+
+@pytest.mark.req("B8")
+@pytest.mark.parametrize("address", ADDRESSES, ids=" ".join)
+async def test_every_host_that_does_not_name_this_hub_is_refused(hub: RunningHub, address: tuple[str, str]) -> None:
+    for hosts in HOSTS:
+        given = [("Host", host) for host in hosts]
+        answer = await exchange(hub.port, head(hub, address, [*given, *hub.bearer.items()]))
+        assert answer.status in (400, 403), (hosts, answer)
+        assert b"health" not in answer.body
+
+
+async def test_the_extensions_own_origin_and_every_name_of_this_machine_pass(hub: RunningHub) -> None:
+    for host in (f"127.0.0.1:{hub.port}", f"localhost:{hub.port}", f"[::1]:{hub.port}", f"LOCALHOST:{hub.port}"):
+        for origin in ([], [("Origin", OURS)]):
+            headers = [("Host", host), *origin, *hub.bearer.items()]
+            assert (await exchange(hub.port, head(hub, ("GET", "/tools"), headers))).status == 200
+
+
+@pytest.mark.req("B7")
+async def test_a_page_gets_no_leave_to_look_from_a_preflight(hub: RunningHub) -> None:
+    headers = [
+        ("Host", f"127.0.0.1:{hub.port}"),
+        ("Origin", "https://evil.example"),
+        ("Access-Control-Request-Method", "POST"),
+    ]
+    answer = await exchange(hub.port, request("OPTIONS", "/mcp", headers))
+    assert answer.status == 403
+    assert not [name for name in answer.headers if name.startswith("access-control-")]
+
+
+def tokens(secret: str) -> list[list[Header]]:
+    return [
+        [],
+        [("Authorization", "")],
+        [("Authorization", "Bearer")],
+        [("Authorization", "Bearer ")],
+        [("Authorization", f"Bearer {'0' * 64}")],
+        [("Authorization", f"Bearer {secret[:-1]}")],
+        [("Authorization", f"Bearer {secret}0")],
+        [("Authorization", f"Bearer {secret.upper()}")],
+        [("Authorization", secret)],
+        [("Authorization", f"Basic {secret}")],
+        [("Authorization", f"Bearer {secret} {secret}")],
+        [("Authorization", f"Bearer {secret},{secret}")],
+        [("Authorization", f"Bearer {secret[:32]} {secret[32:]}")],
+        [("Authorization", "Bearer " + "a" * 30_000)],
+        [("Authorization", "Bearer \xff\xfe")],
+        [("X-Api-Key", secret)],
+        [("Cookie", f"token={secret}; Authorization=Bearer {secret}")],
+    ]
+
+
+@pytest.mark.req("B9")
+@pytest.mark.parametrize("address", [a for a in ADDRESSES if a[1] not in ("/health", "/ws")], ids=" ".join)
+async def test_every_address_wants_the_token_and_no_log_shows_one(
+    hub: RunningHub, address: tuple[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    host = ("Host", f"127.0.0.1:{hub.port}")
+    answers: list[Answer] = []
+    method, path = address
+    for token in tokens(hub.secret):
+        answers.append(await exchange(hub.port, head(hub, address, [host, *token])))
+    for query in (f"?token={hub.secret}", f"?secret={hub.secret}", f"?authorization=Bearer%20{hub.secret}"):
+        answers.append(await exchange(hub.port, head(hub, (method, path + query), [host])))
+    assert {answer.status for answer in answers} == {401}
+    assert not any(hub.secret.encode() in answer.body for answer in answers)
+    assert hub.secret not in caplog.text
+    assert "a" * 1000 not in caplog.text
+    assert hub.secret not in hub.home.audit.read_text()
+
+
+@pytest.mark.req("B9")
+async def test_the_socket_wants_the_token_as_its_protocol_and_no_log_shows_one(
+    hub: RunningHub, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    secret = hub.secret
+    offers: list[str | None] = [
+        None,
+        "tabhub",
+        secret,
+        f"{secret}, tabhub",
+        f"tabhub, {'0' * 64}, id",
+        f"tabhub, {secret[:-1]}, id",
+        f"tabhub, {secret}0, id",
+        f"tabhub, {secret}, not an id",
+        f"tabhub, {secret}, {'x' * 65}",
+        f"tabhub, {secret}, ../../x",
+        f"tabhub, {secret}, id, more",
+        f"mcp, {secret}, id",
+        f"opentabs, {secret}, id",
+        "tabhub, " + "a" * 30_000,
+    ]
+    host = ("Host", f"127.0.0.1:{hub.port}")
+    for offer in offers:
+        headers = [host, *([("Sec-WebSocket-Protocol", offer)] if offer is not None else [])]
+        for query in ("", f"?token={secret}"):
+            answer = await exchange(hub.port, head(hub, ("GET", "/ws" + query), [*headers, *hub.bearer.items()][:99]))
+            assert answer.status == (431 if "a" * 30_000 in str(offer) else 401), (offer, answer)
+    assert hub.hub.browsers.links() == []
+    assert secret not in "\n".join(record.getMessage() for record in caplog.records if "uvicorn" not in record.name)
+
+
+async def test_health_without_a_token_tells_only_whether_the_hub_lives(hub: RunningHub) -> None:
+    host = ("Host", f"127.0.0.1:{hub.port}")
+    answer = await exchange(hub.port, head(hub, ("GET", "/health"), [host]))
+    assert (answer.status, answer.body) == (200, b'{"status":"ok"}')
+    wrong = await exchange(hub.port, head(hub, ("GET", "/health"), [host, ("Authorization", "Bearer x")]))
+    assert wrong.body == answer.body
+
+
+async def test_two_authorization_headers_are_not_chosen_between(hub: RunningHub) -> None:
+    good, bad = ("Authorization", f"Bearer {hub.secret}"), ("Authorization", "Bearer wrong")
+    for pair in ([good, bad], [bad, good]):
+        headers = [("Host", f"127.0.0.1:{hub.port}"), *pair]
+        assert (await exchange(hub.port, head(hub, ("GET", "/tools"), headers))).status == 401
+
+
+async def test_a_request_hidden_in_the_body_of_another_is_not_served(hub: RunningHub) -> None:
+    inner = request("POST", "/reload", [("Host", f"127.0.0.1:{hub.port}"), *hub.bearer.items()])
+    host = ("Host", f"127.0.0.1:{hub.port}")
+    both = [host, ("Content-Length", "5"), ("Transfer-Encoding", "chunked")]
+    twice = [host, ("Content-Length", "0"), ("Content-Length", str(len(inner)))]
+    for headers in (both, twice):
+        async with wire(hub.port) as line:
+            await line.send(request("POST", "/mcp", headers, b"0\r\n\r\n" + inner))
+            assert (await line.head())[0] in (400, 401)
+            await line.closed()
+    assert hub.hub.reloads.count == 0
+
+
+@pytest.mark.parametrize("size", [100_000, 5_000_000])
+async def test_headers_beyond_all_measure_are_refused_and_not_kept(hub: RunningHub, size: int) -> None:
+    async with wire(hub.port) as line:
+        opening = request("POST", "/mcp", [("Host", f"127.0.0.1:{hub.port}"), *hub.bearer.items()])[:-2]
+        try:
+            await line.send(opening + b"X-Filler: " + b"x" * size)
+        except ConnectionError:
+            pass  # cut while we were still sending
+        rest = await line.closed()
+        assert rest == b"" or rest.startswith(b"HTTP/1.1 4"), rest[:100]
+
+
+async def test_an_address_has_one_spelling(hub: RunningHub) -> None:
+    headers = [("Host", f"127.0.0.1:{hub.port}"), *hub.bearer.items()]
+    for path in ("/mcp/", "/mcp/../mcp", "//mcp", "/MCP", "/mcp%00", "/%6dcp/x", "/tools/../health", "/health/"):
+        answer = await exchange(hub.port, request("GET", path, headers))
+        assert answer.status == 404, (path, answer)

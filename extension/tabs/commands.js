@@ -17,6 +17,8 @@ import { allTabs, tabInfo } from "./state.js";
 
 const CLOSE_MS = 2_000;
 const LONGEST_WAIT = 300_000;
+/** A page that is slow to load is given as it is. */
+const LOAD_MS = 10_000;
 
 async function getTabs() {
   return { tabs: await allTabs() };
@@ -29,17 +31,47 @@ async function createTab(params) {
   const windowId = read.optionalInteger(params, "windowId");
   const index = read.optionalInteger(params, "index");
   const openerTabId = read.optionalInteger(params, "openerTabId");
+  const until = read.oneOf(params, "waitUntil", ["none", "load"]);
   const place = {
     ...(windowId === undefined ? {} : { windowId }),
     ...(index === undefined ? {} : { index }),
     ...(openerTabId === undefined ? {} : { openerTabId }),
   };
   const windows = windowId === undefined ? await chrome.windows.getAll({ windowTypes: ["normal"] }) : [];
-  if (windowId === undefined && windows.length === 0) return createWindow(url, active);
+  const alone = windowId === undefined && windows.length === 0;
+  let tab;
   try {
-    return tabInfo(await chrome.tabs.create({ url, active, ...place }));
+    tab = alone ? await createWindow(url, active) : await chrome.tabs.create({ url, active, ...place });
   } catch (error) {
     throw failure(error, openerTabId ?? chrome.tabs.TAB_ID_NONE);
+  }
+  return tabInfo(until === "load" && tab.id !== undefined ? await loaded(tab.id) : tab);
+}
+
+/**
+ * A tab just made, when its page has loaded.
+ * @param {number} tabId
+ */
+async function loaded(tabId) {
+  const { promise, resolve } = /** @type {PromiseWithResolvers<void>} */ (Promise.withResolvers());
+  const timer = setTimeout(resolve, LOAD_MS);
+  /**
+   * @param {number} changed
+   * @param {{ status?: string }} [change]
+   */
+  const listener = (changed, change) => {
+    if (changed === tabId && (!change || change.status === "complete")) resolve();
+  };
+  const removed = (/** @type {number} */ gone) => listener(gone);
+  chrome.tabs.onUpdated.addListener(listener);
+  chrome.tabs.onRemoved.addListener(removed);
+  try {
+    if ((await existing(tabId)).status !== "complete") await promise;
+    return await existing(tabId);
+  } finally {
+    clearTimeout(timer);
+    chrome.tabs.onUpdated.removeListener(listener);
+    chrome.tabs.onRemoved.removeListener(removed);
   }
 }
 
@@ -52,7 +84,7 @@ async function createWindow(url, focused) {
   const made = await chrome.windows.create({ url, focused });
   const tab = made?.tabs?.[0];
   if (!tab) throw new RpcError(FAILED, "The browser has no window and did not open one.");
-  return tabInfo(tab);
+  return tab;
 }
 
 /** @param {Params} params */
@@ -75,7 +107,8 @@ async function closeTab(params) {
   const tabId = read.tabIdOf(params);
   await existing(tabId);
   const gone = removal(tabId);
-  await chrome.tabs.remove(tabId);
+  // The browser does not answer before its page has let the tab go.
+  await Promise.race([chrome.tabs.remove(tabId), gone]);
   if (!(await gone)) throw new RpcError(FAILED, `Tab ${tabId} is still open: its page asks the person first.`);
   return { closed: true };
 }

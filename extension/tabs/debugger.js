@@ -35,6 +35,8 @@ import { Interrupts } from "./interrupt.js";
 const PROTOCOL = "1.3";
 const AUTO_ATTACH = { autoAttach: true, waitForDebuggerOnStart: false, flatten: true };
 const DETACHED = "The debugger was detached from the tab";
+const CRASHED = "The tab crashed. Reload it.";
+const CRASHED_UNDER = "The tab crashed under the command. Reload it.";
 /** Commands that run a script of the hub's, which cancelling must end. */
 const SCRIPTS = ["Runtime.evaluate", "Runtime.callFunctionOn"];
 /** A script that blocks its page for that long is ended, unless the hub gives another limit. */
@@ -83,7 +85,7 @@ export class Debugger {
   async command(tabId, method, params, call, { sessionId, interruptible } = {}) {
     const held = this.#held.get(tabId) ?? this.#attach(tabId);
     if (held.attaching) await held.attaching;
-    if (held.crashed && !AFTER_CRASH.includes(method)) throw new RpcError(FAILED, "The tab crashed. Reload it.");
+    if (held.crashed && !AFTER_CRASH.includes(method)) throw new RpcError(FAILED, CRASHED);
     // Cancelled while it was attached: nothing has run, and nothing shall.
     if (call.cancelled) return {};
     held.used = Date.now();
@@ -234,7 +236,7 @@ export class Debugger {
       held.children.delete(child);
     } else if (sessionId === undefined && method === "Inspector.targetCrashed") {
       held.crashed = true;
-      for (const flight of held.flights) flight.reject(new RpcError(FAILED, "The tab crashed. Reload it."));
+      for (const flight of held.flights) flight.reject(new RpcError(FAILED, CRASHED_UNDER));
     } else if (sessionId === undefined && method === "Inspector.targetReloadedAfterCrash") {
       held.crashed = false;
     } else if (method === "Debugger.paused") {

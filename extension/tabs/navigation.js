@@ -10,7 +10,7 @@ import { failure, noTab } from "./failures.js";
 
 /** @typedef {import("../link/rpc.js").Call} Call */
 /** @typedef {"load" | "commit" | "none"} WaitUntil */
-/** @typedef {{ tabId: number, url: string, title: string, status: string, ok: boolean, error?: string }} Arrival */
+/** @typedef {{ tabId: number, url: string, title: string, status: string, ok: boolean, error?: string, httpStatus?: number }} Arrival */
 
 /**
  * @typedef {object} Wait
@@ -27,7 +27,12 @@ const waits = new Map();
 
 /** A little less than the hub's own deadline, so that the answer says what was waited for. */
 const PATIENCE_MS = 25_000;
+/** A navigation that has not begun by then waits for the page before it, which may ask the person whether to leave. */
+const BEGIN_MS = 5_000;
 const SETTLE_MS = 1_000;
+/** How long a page that has loaded may take to tell its HTTP status. */
+const STATUS_MS = 500;
+const HELD = "The page the tab shows does not let it go: it asks whether to leave it, or is busy.";
 const ABORTED = "net::ERR_ABORTED";
 const REDIRECTED = ["server_redirect", "client_redirect"];
 const SCHEMES = ["http:", "https:", "data:"];
@@ -78,12 +83,18 @@ export async function travel(tabId, { move, url, until, timeoutMs = PATIENCE_MS 
     if (reached) resolve(`The page was not loaded within ${timeoutMs} ms.`);
     else reject(new RpcError(FAILED, `The page did not answer within ${timeoutMs} ms (or asks before it is left).`));
   }, timeoutMs);
+  const unbegun = setTimeout(() => {
+    if (wait.stage === "before") reject(new RpcError(FAILED, HELD));
+  }, BEGIN_MS);
   move().catch((error) => reject(failure(error, tabId)));
   try {
     const problem = await promise;
-    return await arrival(tabId, problem ?? undefined);
+    const arrived = await arrival(tabId, problem ?? undefined);
+    const status = until === "load" && arrived.ok ? await httpStatus(tabId) : 0;
+    return status > 0 ? { ...arrived, httpStatus: status } : arrived;
   } finally {
     clearTimeout(impatience);
+    clearTimeout(unbegun);
     if (waits.get(tabId) === wait) waits.delete(tabId);
   }
 }
@@ -105,6 +116,21 @@ async function arrival(tabId, problem) {
     ok: problem === undefined,
     ...(problem === undefined ? {} : { error: problem }),
   };
+}
+
+/**
+ * The HTTP status of the page a tab shows, asked where the page's own scripts cannot answer instead; 0 if unknown.
+ * @param {number} tabId
+ * @returns {Promise<number>}
+ */
+function httpStatus(tabId) {
+  const func = () => performance.getEntriesByType("navigation").map((entry) => Reflect.get(entry, "responseStatus"))[0];
+  const asked = chrome.scripting.executeScript({ target: { tabId }, func, injectImmediately: true }).then(
+    ([answer]) => (typeof answer?.result === "number" ? answer.result : 0),
+    () => 0, // a page of the browser's own, or one that was left again
+  );
+  // A page that is blocked by a dialog or a script of its own answers later, or never.
+  return Promise.race([asked, new Promise((resolve) => setTimeout(() => resolve(0), STATUS_MS))]);
 }
 
 /**

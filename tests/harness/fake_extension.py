@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 import json
 from collections.abc import Awaitable, Callable
 from typing import Any, Self
 
 from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
 from websockets.typing import Subprotocol
 
 from tests.harness.hub import Address
@@ -134,21 +136,28 @@ class FakeExtension:
         return made
 
     async def _read(self) -> None:
-        running = set()
-        async for text in self.socket:
-            message = json.loads(text)
-            if "method" in message and "id" in message:
-                self.seen.put_nowait(message)
-                task = asyncio.create_task(self._answer(message))
-                running.add(task)
-                task.add_done_callback(running.discard)
-            elif message.get("method") == "pong" and self._pongs:
-                self._pongs.pop(0).set_result(None)
-            elif "method" in message:
-                self.notices.put_nowait(message)
+        running: set[asyncio.Task[None]] = set()
+        with contextlib.suppress(ConnectionClosed):
+            async for text in self.socket:
+                self._take(json.loads(text), running)
         for task in running:
             task.cancel()
         self.closed.set_result((self.socket.close_code or 1006, self.socket.close_reason or ""))
+
+    def _take(self, message: dict[str, Any], running: set[asyncio.Task[None]]) -> None:
+        if "method" in message and "id" in message:
+            self.seen.put_nowait(message)
+            task = asyncio.create_task(self._answer(message))
+            running.add(task)
+            task.add_done_callback(running.discard)
+        elif message.get("method") == "pong" and self._pongs:
+            self._pongs.pop(0).set_result(None)
+        elif message.get("method") == "ping":
+            task = asyncio.create_task(self.notify("pong", {}))
+            running.add(task)
+            task.add_done_callback(running.discard)
+        elif "method" in message:
+            self.notices.put_nowait(message)
 
     async def _answer(self, message: dict[str, Any]) -> None:
         handler = self.handlers.get(message["method"])
@@ -161,4 +170,5 @@ class FakeExtension:
             result = await result
         if result is Silent:
             return
-        await self.send({"jsonrpc": "2.0", "id": message["id"], "result": result})
+        with contextlib.suppress(ConnectionClosed):  # nobody is left to answer
+            await self.send({"jsonrpc": "2.0", "id": message["id"], "result": result})

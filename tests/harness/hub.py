@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,3 +81,10 @@ async def _end(server: uvicorn.Server, hub: Hub) -> None:
         _, late = await asyncio.wait(tasks, timeout=5)
         assert not late, f"still running after the hub's end: {late}"
     await server.lifespan.shutdown()
+
+
+async def until(true: Callable[[], bool], seconds: float = 5.0) -> None:
+    """Wait until something holds that announces itself by no event."""
+    async with asyncio.timeout(seconds):
+        while not true():
+            await asyncio.sleep(0.002)  # noqa: ASYNC110 - that is what it is for

@@ -36,6 +36,7 @@ class Probe:
             self._entry("probe_report", self._report, _ANYTHING),
             self._entry("probe_log", self._log, _ANYTHING),
             self._entry("probe_ask", self._ask),
+            self._entry("probe_flood", self._flood, _ANYTHING),
         ]
         self._hub.register(SOURCE, self._entries)
 
@@ -87,3 +88,12 @@ class Probe:
         assert isinstance(ctx, Context)
         answers = await ctx.ask({"colour": ("elicitation/create", QUESTION)})
         return ToolResult.data({"answer": answers["colour"]})
+
+    async def _flood(self, ctx: CallContext, args: dict[str, Any]) -> ToolResult:
+        """Reports until the agent, which does not read them, is cut; or as often as told."""
+        self.started.put_nowait(args)
+        text = "x" * 10_000
+        for step in range(args.get("times", 10_000)):
+            ctx.progress(step, None, text)
+            await asyncio.sleep(0)
+        return ToolResult.text("flooded")

@@ -51,6 +51,10 @@ class Connection:
         self.closed: tuple[int, str] | None = None
         self.link = ExtensionLink(browser_id, self._sent, self._close, world.limits, world.loop)
         world.loop.act(lambda: world.browsers.attach(self.link))
+        self.sync(tabs)
+
+    def sync(self, tabs: list[int]) -> None:
+        """Tell which tabs there are."""
         self.say("tab.syncAll", {"tabs": [tab(each) for each in tabs], "plugins": {}, "debugger": {"attached": []}})
 
     def _sent(self, data: bytes) -> None:
@@ -143,7 +147,6 @@ class World:
             results=ResultStore(folder / "results.db", limits, clock=lambda: self.wall),
             clock=self.loop.time,
             wall=lambda: self.wall,
-            keep_arguments=True,
         )
         self.contexts: dict[int, CallContext] = {}
         self._tokens = 0

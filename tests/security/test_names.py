@@ -46,7 +46,21 @@ async def test_a_session_or_a_browser_may_bear_such_a_name(hub: RunningHub, name
 
 async def test_ids_of_one_session_keep_their_exact_type(hub: RunningHub) -> None:
     probe = Probe(hub)
-    idents: list[str | int] = [1, "1", 0, "0", -1, "", "01", 2**53, "__proto__", "tabhub-1", "ext:1", "proxy:1", "conn-1:1"]
+    idents: list[str | int] = [
+        1,
+        "1",
+        0,
+        "0",
+        -1,
+        "",
+        "01",
+        2**53,
+        "__proto__",
+        "tabhub-1",
+        "ext:1",
+        "proxy:1",
+        "conn-1:1",
+    ]
     async with Agent(hub) as agent:
 
         async def call(ident: str | int) -> dict[str, object]:

@@ -33,6 +33,7 @@ async def test_a_call_goes_to_the_browser_and_back(hub: RunningHub) -> None:
         assert sent["params"]["tabId"] == 7
 
 
+@pytest.mark.req("S002-mcp-04")
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize(("asked", "given"), [*zip(VERSIONS, VERSIONS, strict=True), ("1999-01-01", VERSIONS[-1])])
 async def test_initialize_agrees_on_a_version_and_opens_a_session(
@@ -90,6 +91,7 @@ async def test_a_version_header_that_is_none_of_ours_is_400(hub: RunningHub) -> 
         assert (await agent.post(message("ping"))).status_code == 200
 
 
+@pytest.mark.req("S002-mcp-06")
 async def test_delete_ends_the_session_and_what_it_runs(hub: RunningHub) -> None:
     probe = Probe(hub)
     async with Agent(hub) as agent:
@@ -219,6 +221,7 @@ async def test_an_unknown_tool_is_an_error_that_offers_the_nearest(hub: RunningH
         assert "browser_list_tabs" in error["data"]["nearest"]
 
 
+@pytest.mark.req("S002-dispatch-01")
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_arguments_that_do_not_fit_are_told_as_the_revision_says(hub: RunningHub, version: str) -> None:
     async with FakeExtension(hub) as browser, Agent(hub, version=version) as agent:
@@ -243,7 +246,7 @@ async def test_a_call_without_name_or_with_arguments_that_are_no_object_is_refus
         assert (await agent.request("tools/call", params))["error"]["code"] == -32602
 
 
-@pytest.mark.req("S004-goals-06")
+@pytest.mark.req("S004-goals-06", "S002-mcp-05")
 async def test_each_session_without_tab_id_works_in_a_background_tab_of_its_own(hub: RunningHub) -> None:
     async with FakeExtension(hub) as browser, Agent(hub) as one, Agent(hub) as two:
         for agent in (one, two, one):
@@ -256,8 +259,12 @@ async def test_each_session_without_tab_id_works_in_a_background_tab_of_its_own(
 
 
 async def test_an_idle_session_ends_and_a_used_one_does_not(tmp_path: Path) -> None:
-    async with running_hub(tmp_path, limits={"session_idle": 0}) as hub, Agent(hub) as idle, Agent(hub) as busy:
-        async with busy.listening():
-            hub.hub.expire_sessions()
-            assert (await idle.post(message("ping"))).status_code == 404
-            assert len(hub.hub.sessions) == 1
+    async with (
+        running_hub(tmp_path, limits={"session_idle": 0}) as hub,
+        Agent(hub) as idle,
+        Agent(hub) as busy,
+        busy.listening(),
+    ):
+        hub.hub.expire_sessions()
+        assert (await idle.post(message("ping"))).status_code == 404
+        assert len(hub.hub.sessions) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from tests.harness.agent import client, stateless, streamed
 from tests.harness.fake_extension import FakeExtension, Silent
 from tests.harness.hub import RunningHub, running_hub
 from tests.harness.probe import QUESTION, Probe
+from tests.harness.raw import exchange, request
 
 VERSION = "io.modelcontextprotocol/protocolVersion"
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
@@ -25,9 +27,9 @@ async def ask(
     params: dict[str, Any] | None = None,
     *,
     path: str = "/mcp",
-    **meta: Any,
+    meta: dict[str, Any] | None = None,
 ) -> httpx2.Response:
-    body, headers = stateless(method, params, **meta)
+    body, headers = stateless(method, params, **(meta or {}))
     return await http.post(path, json=body, headers=headers)
 
 
@@ -89,6 +91,17 @@ async def test_a_header_that_differs_from_the_body_is_refused(hub: RunningHub, h
     assert probe.started.empty()
 
 
+@pytest.mark.req("B23")
+@pytest.mark.parametrize("header", ["MCP-Protocol-Version", "Mcp-Method", "Mcp-Name", "Mcp-Session-Id"])
+async def test_a_routing_header_that_comes_twice_is_refused(hub: RunningHub, header: str) -> None:
+    body, headers = stateless("tools/call", {"name": "browser_list_tabs"})
+    headers |= {"Mcp-Session-Id": "x", "Host": f"127.0.0.1:{hub.port}", **hub.bearer}
+    data = json.dumps(body).encode()
+    doubled = [*headers.items(), (header, headers[header]), ("Content-Length", str(len(data)))]
+    answer = await exchange(hub.port, request("POST", "/mcp", doubled, data))
+    assert (answer.status, json.loads(answer.body)["error"]["code"]) == (400, -32020)
+
+
 async def test_a_name_may_be_sent_in_base64(hub: RunningHub) -> None:
     Probe(hub)
     async with client(hub) as http:
@@ -113,14 +126,14 @@ async def test_a_request_without_its_envelope_is_refused_and_told_what_is_missin
 @pytest.mark.req("B23")
 async def test_versions_that_are_not_spoken_or_disagree_are_told_apart(hub: RunningHub) -> None:
     async with client(hub) as http:
-        body, headers = stateless("tools/list", **{VERSION: "2031-01-01"})
+        body, headers = stateless("tools/list", None, **{VERSION: "2031-01-01"})
         headers["MCP-Protocol-Version"] = "2031-01-01"
         unknown = await http.post("/mcp", json=body, headers=headers)
         assert (unknown.status_code, unknown.json()["error"]["code"]) == (400, -32022)
         data = unknown.json()["error"]["data"]
         assert data["requested"] == "2031-01-01"
         assert "2026-07-28" in data["supported"]
-        body, headers = stateless("tools/list", **{VERSION: "2025-11-25"})
+        body, headers = stateless("tools/list", None, **{VERSION: "2025-11-25"})
         different = await http.post("/mcp", json=body, headers=headers)
         assert (different.status_code, different.json()["error"]["code"]) == (400, -32020)
 
@@ -240,16 +253,16 @@ async def test_closing_the_request_cancels_the_call_in_the_browser(hub: RunningH
 
 async def test_input_is_asked_for_and_comes_with_the_next_round(hub: RunningHub) -> None:
     Probe(hub)
-    able = {CAPABILITIES: {"elicitation": {}}}
+    able: dict[str, Any] = {CAPABILITIES: {"elicitation": {}}}
     async with client(hub) as http:
         unable = await ask(http, "tools/call", {"name": "probe_ask"})
         assert (unable.status_code, unable.json()["error"]["code"]) == (400, -32021)
-        first = (await ask(http, "tools/call", {"name": "probe_ask"}, **able)).json()["result"]
+        first = (await ask(http, "tools/call", {"name": "probe_ask"}, meta=able)).json()["result"]
         assert first["resultType"] == "input_required"
         assert first["inputRequests"] == {"colour": {"method": "elicitation/create", "params": QUESTION}}
         given = {"colour": {"action": "accept", "content": {"colour": "blue"}}}
         params = {"name": "probe_ask", "inputResponses": given, "requestState": first["requestState"]}
-        second = (await ask(http, "tools/call", params, **able)).json()["result"]
+        second = (await ask(http, "tools/call", params, meta=able)).json()["result"]
         assert second["resultType"] == "complete"
         assert second["structuredContent"] == {"answer": given["colour"]}
 
@@ -259,7 +272,7 @@ async def test_a_state_this_hub_did_not_give_out_is_refused(hub: RunningHub, sta
     Probe(hub)
     async with client(hub) as http:
         params = {"name": "probe_ask", "inputResponses": {}, "requestState": state}
-        answer = await ask(http, "tools/call", params, **{CAPABILITIES: {"elicitation": {}}})
+        answer = await ask(http, "tools/call", params, meta={CAPABILITIES: {"elicitation": {}}})
         assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32602)
 
 

@@ -57,7 +57,6 @@ async def test_a_change_while_nobody_listened_is_told_at_once_when_the_list_was_
             assert (await events.message())["method"] == "notifications/tools/list_changed"
 
 
-@pytest.mark.req("L8")
 async def test_many_changes_make_few_notices_and_the_last_one_is_told(tmp_path: Path) -> None:
     async with running_hub(tmp_path, limits={"list_changed_rate": 20}) as hub:
         probe = Probe(hub)
@@ -188,16 +187,18 @@ async def test_a_cancel_for_another_agents_call_does_nothing(hub: RunningHub) ->
 
 async def test_a_question_is_asked_on_the_calls_stream_and_answered_by_post(hub: RunningHub) -> None:
     Probe(hub)
-    async with Agent(hub, capabilities={"elicitation": {}}) as agent:
-        async with agent.streamed("tools/call", {"name": "probe_ask"}) as events:
-            question = await events.message()
-            assert (question["method"], question["params"]) == ("elicitation/create", QUESTION)
-            reply = {"action": "accept", "content": {"colour": "red"}}
-            forged = {"jsonrpc": "2.0", "id": "tabhub-0000000000000000", "result": {"action": "accept"}}
-            assert (await agent.post(forged)).status_code == 202
-            answer = {"jsonrpc": "2.0", "id": question["id"], "result": reply}
-            assert (await agent.post(answer)).status_code == 202
-            assert (await events.message())["result"]["structuredContent"] == {"answer": reply}
+    async with (
+        Agent(hub, capabilities={"elicitation": {}}) as agent,
+        agent.streamed("tools/call", {"name": "probe_ask"}) as events,
+    ):
+        question = await events.message()
+        assert (question["method"], question["params"]) == ("elicitation/create", QUESTION)
+        reply = {"action": "accept", "content": {"colour": "red"}}
+        forged = {"jsonrpc": "2.0", "id": "tabhub-0000000000000000", "result": {"action": "accept"}}
+        assert (await agent.post(forged)).status_code == 202
+        answer = {"jsonrpc": "2.0", "id": question["id"], "result": reply}
+        assert (await agent.post(answer)).status_code == 202
+        assert (await events.message())["result"]["structuredContent"] == {"answer": reply}
     async with Agent(hub) as without:
         error = (await without.call("probe_ask"))["error"]
         assert error["data"]["requiredCapabilities"] == {"elicitation": {}}
@@ -205,10 +206,13 @@ async def test_a_question_is_asked_on_the_calls_stream_and_answered_by_post(hub:
 
 async def test_one_agent_cannot_answer_a_question_put_to_another(hub: RunningHub) -> None:
     Probe(hub)
-    async with Agent(hub, capabilities={"elicitation": {}}) as one, Agent(hub) as two:
-        async with one.streamed("tools/call", {"name": "probe_ask"}) as events:
-            question = await events.message()
-            await two.post({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept", "content": {}}})
-            mine = {"action": "decline"}
-            await one.post({"jsonrpc": "2.0", "id": question["id"], "result": mine})
-            assert (await events.message())["result"]["structuredContent"] == {"answer": mine}
+    async with (
+        Agent(hub, capabilities={"elicitation": {}}) as one,
+        Agent(hub) as two,
+        one.streamed("tools/call", {"name": "probe_ask"}) as events,
+    ):
+        question = await events.message()
+        await two.post({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept", "content": {}}})
+        mine = {"action": "decline"}
+        await one.post({"jsonrpc": "2.0", "id": question["id"], "result": mine})
+        assert (await events.message())["result"]["structuredContent"] == {"answer": mine}

@@ -29,6 +29,7 @@ async def connected(hub: RunningHub, mode: str, path: str = "/mcp", **more: Any)
             yield client
 
 
+@pytest.mark.req("S002-mcp-01", "S000-hub-01")
 @pytest.mark.parametrize("mode", MODES)
 async def test_it_lists_and_calls(hub: RunningHub, mode: str) -> None:
     Probe(hub)
@@ -43,6 +44,7 @@ async def test_it_lists_and_calls(hub: RunningHub, mode: str) -> None:
         assert unfit.is_error
 
 
+@pytest.mark.req("S002-gateway-01", "S002-gateway-03", "S002-gateway-05")
 @pytest.mark.parametrize("mode", MODES)
 async def test_it_finds_and_calls_through_the_gateway(hub: RunningHub, mode: str) -> None:
     async with FakeExtension(hub), connected(hub, mode, "/mcp/gateway") as client:
@@ -59,11 +61,11 @@ async def test_it_gets_progress(hub: RunningHub, mode: str) -> None:
     Probe(hub)
     seen: list[tuple[float, float | None]] = []
 
-    async def progress(done: float, total: float | None, message: str | None) -> None:
-        seen.append((done, total))
+    async def told(progress: float, total: float | None, message: str | None) -> None:
+        seen.append((progress, total))
 
     async with connected(hub, mode) as client:
-        await client.call_tool("probe_report", progress_callback=progress)
+        await client.call_tool("probe_report", progress_callback=told)
     assert seen == [(1, 3), (2, 3), (3, 3)]
 
 

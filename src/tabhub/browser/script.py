@@ -22,6 +22,11 @@ _OPENING = "(async () => {const run = async (args) => {\n"
 _PLAIN = "(e) => { throw Object(e) === e && !(e instanceof Error) ? String(JSON.stringify(e)) : e; }"
 _CLOSING = f"\n}};\nreturn (\n{pagecode.source('value')}\n)(await run(%s).catch({_PLAIN}));}})()\n//# sourceURL={_NAME}"
 _NO_ARGS = _CLOSING.replace("%s", "{}")
+_ENCODED_OPENING = orjson.dumps(_OPENING)[:-1]
+_ENCODED_NO_ARGS = orjson.dumps(_NO_ARGS)[1:]
+_EVALUATE = (
+    b'"method":"Runtime.evaluate","params":{"expression":%b,"awaitPromise":true,"returnByValue":true,"timeout":%d}'
+)
 _PLACE = re.compile(re.escape(_NAME) + r":(\d+):(\d+)")
 _FRAME = re.compile(
     r"^\s+at (?:(?:async )?(?P<name>[^(]*?) ?\()?" + re.escape(_NAME) + r":(?P<line>\d+):(?P<column>\d+)\)?$"
@@ -76,9 +81,8 @@ async def execute_script(call: Call) -> ToolResult:
     code = call.args["code"]
     # A loop that never gives way is stopped by the browser itself, shortly before the call's own deadline.
     most = round(call.box.browsers.limits.call_timeout * 900)
-    params = {"expression": expression(code, call.args.get("args")), "awaitPromise": True, "returnByValue": True}
     try:
-        answer = await page.cdp("Runtime.evaluate", {**params, "timeout": most}, raw=True)
+        answer = await page.cdp_encoded(_EVALUATE % (expression(code, call.args.get("args")), most))
     except CommandFailed as error:
         if "Execution was terminated" not in error.message:
             raise
@@ -110,12 +114,15 @@ def _body(value: bytes) -> bytes:
     return b'{"value":' + value + b"}"
 
 
-def expression(code: str, args: dict[str, Any] | None) -> str:
-    """The whole expression; the agent's first line is its second."""
+def expression(code: str, args: dict[str, Any] | None) -> bytes:
+    """The whole expression as a JSON string; the agent's first line is its second.
+
+    What is around the code is the same every time and was encoded once; the JSON of a text is that of its parts.
+    """
     if not args:
-        return f"{_OPENING}{code}{_NO_ARGS}"
+        return _ENCODED_OPENING + orjson.dumps(code)[1:-1] + _ENCODED_NO_ARGS
     before, after = _CLOSING.split("%s")
-    return f"{_OPENING}{code}{before}{pagecode.literal(args)}{after}"
+    return orjson.dumps(f"{_OPENING}{code}{before}{pagecode.literal(args)}{after}")
 
 
 def thrown(details: Any, code: str) -> str:

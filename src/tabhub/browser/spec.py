@@ -109,8 +109,8 @@ class Spec:
         """The tool, ready to be registered."""
         run, read_only = self.run, self.tool.read_only
 
-        async def runner(ctx: CallContext, args: dict[str, Any]) -> ToolResult:
-            return await run(Call(box, ctx, args, read_only))
+        def runner(ctx: CallContext, args: dict[str, Any]) -> Awaitable[ToolResult]:
+            return run(Call(box, ctx, args, read_only))
 
         return self.tool, runner
 

@@ -19,6 +19,15 @@ from tabhub.links.browsers import Browsers, TabFailed, TabRef
 
 _SCHEMES = ("http", "https", "data", "file")
 _LEFT = ("Inspected target navigated or closed", "Execution context was destroyed", "Cannot find context")
+_KEPT = (
+    "Cannot access a chrome:// URL",
+    "Cannot access a chrome-extension:// URL",
+    "extensions gallery cannot be scripted",
+    "Cannot attach to this target",
+)
+"""What browsers say of pages they keep from every extension."""
+_CRASHED_UNDER, _CRASHED = "The tab crashed under the command", "The tab crashed"
+_TAKEN = "Another debugger is already attached"
 
 
 class Page:
@@ -36,13 +45,16 @@ class Page:
         """The hub's id of the tab."""
         return self.tab.tab_id
 
-    async def command(self, name: str, params: dict[str, Any] | None = None, *, raw: bool = False) -> Any:
+    async def command(
+        self, name: str, params: dict[str, Any] | None = None, *, raw: bool = False, encoded: bytes | None = None
+    ) -> Any:
         """Send one command of the link to this tab, and give its result."""
         if self._leaving is not None:
             self._leaving()
             self._leaving = None
         try:
-            return await self.link.request(name, {"tabId": self.tab.chrome_id, **(params or {})}, raw=raw)
+            wanted = {"tabId": self.tab.chrome_id, **params} if params else {"tabId": self.tab.chrome_id}
+            return await self.link.request(name, wanted, raw=raw, encoded=encoded)
         except TabNotFound as error:
             # It was there when the command left, so how far the command came is open.
             self._browsers.forget(self.link, self.tab.chrome_id)
@@ -54,7 +66,31 @@ class Page:
                     f"Tab {self.tab_id} went to another page while the command ran.",
                     hint="Look at the tab (browser_get_tab_info) before repeating it.",
                 ) from None
+            anew = "browser_navigate_tab loads a page in it anew."
+            if _CRASHED_UNDER in error.message:
+                raise TabFailed(f"The page of tab {self.tab_id} crashed while the command ran.", hint=anew) from None
+            if _CRASHED in error.message:
+                raise CommandFailed(f"The page of tab {self.tab_id} has crashed.", hint=anew) from None
+            if any(text in error.message for text in _KEPT):
+                raise CommandFailed(
+                    f"Tab {self.tab_id} shows {self.tab.url[:200]}, a page that the browser keeps from extensions.",
+                    hint="It can be closed or sent elsewhere (browser_navigate_tab); pages of web sites can be used.",
+                ) from None
+            if _TAKEN in error.message:
+                raise CommandFailed(
+                    f"Tab {self.tab_id} is debugged by something else: {error.message}",
+                    hint="Close the developer tools of that tab, or use another tab.",
+                ) from None
             raise
+
+    async def cdp_encoded(self, params: bytes) -> bytes:
+        """Send one CDP command whose name and parameters are encoded already (`"method":…,"params":…`); its result too
+        is given as bytes."""
+        self._watch.ready(self.link, self.tab.chrome_id, self.tab_id)
+        answer: bytes = await self.command(
+            "forwardCDPCommand", encoded=b'{"tabId":%d,%b}' % (self.tab.chrome_id, params), raw=True
+        )
+        return answer
 
     async def cdp(
         self, method: str, params: dict[str, Any] | None = None, session_id: str | None = None, *, raw: bool = False
@@ -110,10 +146,15 @@ def _overlook(future: Future[Any]) -> None:
         future.exception()
 
 
-async def open_tab(browsers: Browsers, *, browser_id: str | None = None, active: bool = False) -> Tab:
-    """Open an empty tab, in the background unless asked otherwise."""
+async def open_tab(
+    browsers: Browsers, *, browser_id: str | None = None, active: bool = False, url: str | None = None
+) -> Tab:
+    """Open a tab in the background unless asked otherwise: empty, or with an address that is loaded then."""
     link = browsers.link(browser_id) if browser_id is not None else browsers.default_link()
-    return browsers.described(link, await link.request("createTab", {"active": active}), "created")
+    wish: dict[str, Any] = {"active": active}
+    if url is not None:
+        wish.update(url=url, waitUntil="load")
+    return browsers.described(link, await link.request("createTab", wish), "created")
 
 
 def checked_url(url: str) -> str:

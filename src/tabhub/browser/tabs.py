@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from tabhub.browser.spec import TAB, Call, hints, tool
 from tabhub.browser.tab import Page, checked_url, open_tab
+from tabhub.browser.watch import DialogOpen
 from tabhub.errors import CommandFailed, NotConnected
 from tabhub.hub.tools import ToolResult
 from tabhub.links.browsers import TabFailed
@@ -84,7 +86,10 @@ async def get_tab_info(call: Call) -> ToolResult:
     on_tab=False,
 )
 async def open_new_tab(call: Call) -> ToolResult:
-    """An empty tab first, then the address: so that what goes wrong on the way can be told."""
+    """An empty tab first, then the address: so that what goes wrong on the way can be told.
+
+    Browsers let no one send a tab that is there to a data: address, so that one comes with the tab.
+    """
     url, box = checked_url(call.args["url"]), call.box
     browser_id = call.args.get("browserId")
     if browser_id is not None:
@@ -92,11 +97,14 @@ async def open_new_tab(call: Call) -> ToolResult:
     elif not box.browsers.links():
         box.browsers.default_link()
     call.ctx.sent()
-    tab = await open_tab(box.browsers, browser_id=browser_id, active=call.args.get("active", False))
+    at_once = url if url[:5].lower() == "data:" else None
+    tab = await open_tab(box.browsers, browser_id=browser_id, active=call.args.get("active", False), url=at_once)
     call.ctx.touch(tab.tab_id, None)
     box.choice.adopt(call.ctx.session, tab.tab_id)
-    if url == "about:blank":
-        return ToolResult.data({"tabId": tab.tab_id, "url": url, "title": "", "status": "complete", "ok": True})
+    if at_once or url == "about:blank":
+        status = tab.status if at_once else "complete"  # there is nothing to load
+        facts = {"tabId": tab.tab_id, "url": tab.url or url, "title": tab.title, "status": status, "ok": True}
+        return ToolResult.data(facts)
     page = Page(box.browsers, box.watch, box.browsers.tab(tab.tab_id), None)
     try:
         return ToolResult.data(await _go(call, page, url, "load"))
@@ -138,15 +146,31 @@ async def navigate_tab(call: Call) -> ToolResult:
 async def close_tab(call: Call) -> ToolResult:
     """Close exactly the tab that is named."""
     page = await call.page()
-    await page.command("closeTab")
+    if call.box.watch.dialog(page.link, page.tab.chrome_id):
+        await _answer_dialog(page)
+    try:
+        await page.command("closeTab")
+    except TabFailed:
+        raise
+    except CommandFailed as error:
+        # The page asks whether to leave it. We answer where we see the question; elsewhere the person is shown it.
+        if not call.box.watch.dialog(page.link, page.tab.chrome_id):
+            raise CommandFailed(error.message, hint="Call again to close it all the same.") from None
+        await _answer_dialog(page)
+        with suppress(TabFailed):  # it has gone by the answer
+            await page.command("closeTab")
     call.box.browsers.forget(page.link, page.tab.chrome_id)
     return ToolResult.data({"tabId": page.tab_id, "closed": True})
+
+
+async def _answer_dialog(page: Page) -> None:
+    await page.command("forwardCDPCommand", {"method": "Page.handleJavaScriptDialog", "params": {"accept": True}})
 
 
 async def _go(call: Call, page: Page, url: str, wait_until: str) -> dict[str, Any]:
     try:
         answer = await page.command("browser_navigate", {"url": url, "waitUntil": wait_until})
-    except TabFailed:
+    except (TabFailed, DialogOpen):
         raise
     except CommandFailed as error:
         shown = url if len(url) <= 200 else f"{url[:200]}…"
@@ -195,6 +219,8 @@ _ADVICE = (
     ("ERR_NAME_NOT_RESOLVED", "No such host; check the spelling."),
     ("ERR_CONNECTION_REFUSED", "Nothing listens there; is the server running?"),
     ("ERR_CERT", "The site's certificate is not accepted; a person can decide that in the browser."),
+    ("does not let it go", "A person can answer in the browser window; browser_close_tab closes the tab all the same."),
+    ("only in a new tab", "browser_open_tab opens it."),
     ("ERR_INTERNET_DISCONNECTED", "This computer is offline."),
     ("ERR_ABORTED", "The load was stopped: a download, a page without content, or another navigation."),
 )

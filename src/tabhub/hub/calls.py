@@ -16,6 +16,8 @@ from tabhub.errors import Busy, CallTimeout, TabhubError
 from tabhub.hub.tools import Source, Tool
 from tabhub.limits import Limits
 
+_LANES_KEPT = 1000
+
 
 @dataclass(slots=True, eq=False)
 class Call:
@@ -24,6 +26,7 @@ class Call:
     id: int
     session: str
     tool: Tool
+    lane: _Lane
     opened: float
     deadline: float
     latest: float
@@ -72,8 +75,11 @@ class Calls:
         """Take in a call. It may run at once unless `waiting`; a full queue raises Busy."""
         lane = self._lanes.get(tool.source)
         if lane is None:
+            self._drop_idle_lanes()
             lane = self._lanes[tool.source] = _Lane(self._lane_limit(tool.source))
-        call = Call(self._next, session, tool, now, now + self.timeout_of(tool), now + self._limits.call_timeout_max)
+        call = Call(
+            self._next, session, tool, lane, now, now + self.timeout_of(tool), now + self._limits.call_timeout_max
+        )
         if lane.running < lane.limit:
             lane.running += 1
         else:
@@ -97,7 +103,7 @@ class Calls:
         if self._open.pop(call.id, None) is None:
             self.late += 1
             return None
-        lane = self._lanes[call.tool.source]
+        lane = call.lane
         if call.waiting:
             lane.queue.remove(call)
             return []
@@ -109,9 +115,12 @@ class Calls:
             nxt.deadline = min(now + self.timeout_of(nxt.tool), nxt.latest)
             lane.running += 1
             started.append(nxt)
-        if not lane.running and not lane.queue:
-            del self._lanes[call.tool.source]
         return started
+
+    def _drop_idle_lanes(self) -> None:
+        """Sources come and go; a lane is kept while it may be wanted again soon."""
+        if len(self._lanes) > _LANES_KEPT:
+            self._lanes = {source: lane for source, lane in self._lanes.items() if lane.running or lane.queue}
 
     def is_open(self, call: Call) -> bool:
         """Whether the call still waits for its answer."""
@@ -160,4 +169,4 @@ class Calls:
 
     def running(self) -> dict[str, int]:
         """Open calls by source, for status."""
-        return {str(s): lane.running + len(lane.queue) for s, lane in self._lanes.items()}
+        return {str(s): lane.running + len(lane.queue) for s, lane in self._lanes.items() if lane.running}

@@ -42,7 +42,7 @@ class TabFailed(CommandFailed):
     outcome: Outcome | None = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class TabRef:
     """A tab together with the link that reaches it."""
 
@@ -165,6 +165,11 @@ class Browsers:
         if not self._seats:
             return self._not_connected(f"Tab {tab_id} cannot be reached: no browser is connected.")
         if self.book.is_away(tab_id):
+            if not all(seat.synced for seat in self._seats.values()):
+                return NotConnected(
+                    f"Tab {tab_id} cannot be reached yet: a browser has just connected and is telling its tabs.",
+                    hint="Call again in a moment.",
+                )
             return self._not_connected(f"Tab {tab_id} cannot be reached: its browser is not connected now.")
         named = [f"{tab.tab_id} ({tab.title[:40] or tab.url[:60]})" for tab in list(self.book)[:_TABS_NAMED]]
         more = len(self.book) - len(named)

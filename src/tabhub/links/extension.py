@@ -10,6 +10,8 @@ the caller wants a value: images and long texts pass through as bytes.
 from __future__ import annotations
 
 import asyncio
+import logging
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -31,6 +33,7 @@ from tabhub.limits import DEFAULTS, Limits
 from tabhub.links.link import COMMANDS
 from tabhub.wire import strict
 
+log = logging.getLogger("tabhub.link")
 LARGE = 256 * 1024
 REPLACED, WRONG_SECRET, PROTOCOL_ERROR, TOO_SLOW, SHUTTING_DOWN, TOO_BIG, SILENT = (
     4000,
@@ -44,6 +47,8 @@ REPLACED, WRONG_SECRET, PROTOCOL_ERROR, TOO_SLOW, SHUTTING_DOWN, TOO_BIG, SILENT
 """Why the hub closes a link, as WebSocket close codes."""
 _LONGEST_MESSAGE = 2000
 _GIVEN_UP = 1000
+_OPENING = 100
+_ANSWERS = re.compile(rb'\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*([0-9]{1,15})\s*,\s*"(?:result|error)"')
 _PONG = b'{"jsonrpc":"2.0","method":"pong","params":{}}'
 
 Handler = Callable[["ExtensionLink", dict[str, Any]], Any]
@@ -138,8 +143,13 @@ class ExtensionLink:
         """Commands without an answer yet."""
         return len(self._pending)
 
-    def request(self, method: str, params: dict[str, Any], *, raw: bool = False) -> asyncio.Future[Any]:
-        """Send one command; the future resolves with its result (its JSON as bytes if `raw`)."""
+    def request(
+        self, method: str, params: dict[str, Any], *, raw: bool = False, encoded: bytes | None = None
+    ) -> asyncio.Future[Any]:
+        """Send one command; the future resolves with its result (its JSON as bytes if `raw`).
+
+        Where the parameters are there as JSON already, `encoded` is sent, and `params` says only which tab is meant.
+        """
         if self.closed is not None:
             raise LinkLost(
                 f"The connection to browser {self.browser_id} has ended: {self.closed}.",
@@ -149,7 +159,10 @@ class ExtensionLink:
         if method not in COMMANDS:
             raise MethodNotFound(f"{method} is not a command of the browser link.")
         number = self._last + 1
-        data = orjson.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+        if encoded is None:
+            data = orjson.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+        else:
+            data = b'{"jsonrpc":"2.0","id":%d,"method":"%b","params":%b}' % (number, method.encode(), encoded)
         if len(data) > self.limits.max_frame:
             raise TooLarge(f"The command {method} is {len(data)} bytes; a browser takes {self.limits.max_frame}.")
         self._last = number
@@ -212,7 +225,7 @@ class ExtensionLink:
                 future.set_exception(error())
         return len(failed)
 
-    def feed(self, text: str) -> None:
+    def feed(self, text: str | bytes) -> None:
         """Take one frame."""
         self.last_seen = self.loop.time()
         if self.closed is not None:
@@ -259,17 +272,20 @@ class ExtensionLink:
                 self.counts.late += 1
                 return None
         self.counts.unknown += 1
+        if self.counts.unknown <= 10:  # who sends many must not fill the log
+            log.warning("browser %s answered a command it was never sent: %.100r", self.browser_id, number)
         return None
 
-    def _feed_large(self, text: str) -> None:
+    def _feed_large(self, text: str | bytes) -> None:
         if len(text) > self.limits.max_frame:
             self.counts.malformed += 1
             self.close(TOO_BIG, f"a message is larger than {self.limits.max_frame} bytes")
             return
         try:
-            envelope = _ENVELOPE.decode(text)
-        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
-            self._refuse(None, -32700, f"Not valid JSON: {error}")
+            # A result passes through as bytes, so nothing later would see that it is not text.
+            envelope = _ENVELOPE.decode(text.decode() if isinstance(text, bytes) else text)
+        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+            self._unreadable(text, f"Not valid JSON: {error}")
             return
         if envelope.method is not None or envelope.result is msgspec.UNSET or envelope.error is not msgspec.UNSET:
             try:
@@ -292,21 +308,30 @@ class ExtensionLink:
             except ParseError as error:
                 future.set_exception(_invalid(future, error.message))
 
-    def _feed_bad(self, text: str, error: ParseError) -> None:
+    def _feed_bad(self, text: str | bytes, error: ParseError) -> None:
         """Not what we accept; if it still tells which command it answers, that one fails now."""
         try:
             envelope = _ENVELOPE.decode(text)
-        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-            self._refuse(None, -32700, error.message)
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            self._unreadable(text, error.message)
             return
-        future = self._pending.get(envelope.id) if type(envelope.id) is int and envelope.method is None else None
+        self._spoilt(envelope.id if envelope.method is None else None, error.message)
+
+    def _unreadable(self, text: str | bytes, why: str) -> None:
+        """Not JSON at all; the call it was to answer need not wait for its deadline if the beginning names it."""
+        start = text[:_OPENING].encode("utf-8", "replace") if isinstance(text, str) else text[:_OPENING]
+        found = _ANSWERS.match(start)
+        self._spoilt(int(found[1]) if found else None, why)
+
+    def _spoilt(self, number: Any, why: str) -> None:
+        """An answer that cannot be used fails its command; what is nobody's answer is refused."""
+        future = self._pending.pop(number, None) if type(number) is int else None
         if future is None:
-            self._refuse(None, -32700, error.message)
+            self._refuse(None, -32700, why)
             return
         self.counts.malformed += 1
-        del self._pending[future.number]
         if not future.done():
-            future.set_exception(_invalid(future, error.message))
+            future.set_exception(_invalid(future, why))
 
     def _incoming(self, message: dict[str, Any]) -> None:
         """A request or notification of the extension."""

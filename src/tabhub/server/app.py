@@ -63,17 +63,13 @@ class App:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection or request."""
         kind = scope["type"]
-        if kind == "http":
-            await self._http(scope, receive, send)
-        elif kind == "websocket":
-            await self._websocket(scope, receive, send)
-        else:
-            await self._lifespan(receive, send)
-
-    async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if kind != "http":
+            await (self._websocket(scope, receive, send) if kind == "websocket" else self._lifespan(receive, send))
+            return
         path: str = scope["path"]
         try:
-            authorization, _ = self._guard.place(scope)
+            headers = scope["tabhub.headers"] = self._guard.place(scope)
+            authorization = headers.get(b"authorization")
             if path == "/health":
                 if scope["method"] != "GET":
                     raise WrongMethod("/health takes GET.")

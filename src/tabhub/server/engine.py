@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from tabhub.errors import CallCancelled, PermissionDenied, TabhubError, UnknownTool
+from tabhub.errors import CallCancelled, PermissionDenied, RateLimited, TabhubError, UnknownTool
 from tabhub.hub.budget import fit
 from tabhub.hub.calls import Call, Calls
 from tabhub.hub.registry import Entry, Registry
@@ -24,6 +24,8 @@ from tabhub.server.meter import Meter
 from tabhub.store.audit import AuditLog, entry
 from tabhub.store.results import ResultStore
 from tabhub.trust.permissions import Permissions
+from tabhub.trust.rates import Rate
+from tabhub.trust.redact import clean, redact
 
 log = logging.getLogger("tabhub.calls")
 
@@ -88,7 +90,7 @@ class Context:
         self._engine = engine
         self.call = call
         self.caller = caller
-        self.task: asyncio.Task[Any] | None = asyncio.current_task()
+        self.task: asyncio.Task[Any] | None = asyncio.current_task(engine.loop)
         self.turn: asyncio.Future[None] | None = None
         self.slow = False
 
@@ -158,6 +160,8 @@ class Engine:
         self.keep_arguments = keep_arguments
         self.calls = Calls(limits)
         self.meter = Meter()
+        self._rate = Rate(limits.call_rate)
+        self.loop: asyncio.AbstractEventLoop | None = None
         self._ticker: asyncio.TimerHandle | None = None
 
     def find(self, name: str) -> Entry:
@@ -175,6 +179,8 @@ class Engine:
         call: Call | None = None
         source = UNKNOWN
         try:
+            if self._rate.limit:
+                self._slow_down(caller.session, began)
             found = self.find(name)
             tool = found.tool
             source = tool.source
@@ -185,10 +191,22 @@ class Engine:
             if len(result.payload) > self.limits.result_tokens:
                 result = await self._within_budget(tool, result, caller.session)
         except TabhubError as error:
-            self._record(caller, name[:200], source, arguments, began, call, error)
+            # A name nobody registered is text from outside, and may be anything the agent knows.
+            shown = clean(redact(name[:1000]), 200) if source is UNKNOWN else name
+            self._record(caller, shown, source, arguments, began, call, error)
             raise
         self._record(caller, name, source, arguments, began, call, None, failed=result.is_error)
         return result
+
+    def _slow_down(self, session: Session, now: float) -> None:
+        """Refuse a session that calls more often than it may; stateless calls without a handle count as one."""
+        retry_after = self._rate.hit(session.id, now)
+        if retry_after is not None:
+            raise RateLimited(
+                f"This session has made {self._rate.limit} calls within a minute, which is the limit.",
+                retry_after=int(retry_after) + 1,
+                hint="Nothing was sent. Wait, or raise limits.call_rate.",
+            )
 
     def _permit(self, tool: Tool) -> None:
         verdict = self.permissions.decide(tool.source.key, tool.name)
@@ -208,7 +226,8 @@ class Engine:
         call = ctx.call
         call.carrier = ctx
         if self._ticker is None:
-            self._ticker = asyncio.get_running_loop().call_later(_TICK, self._tick)
+            self.loop = asyncio.get_running_loop()
+            self._ticker = self.loop.call_later(_TICK, self._tick)
         try:
             if call.waiting:
                 ctx.turn = asyncio.get_running_loop().create_future()
@@ -300,6 +319,20 @@ class Engine:
         success = error is None and not failed
         self.meter.call(source.key, duration, ok=success)
         session = caller.session
+        tab, origin = (call.tab, call.origin) if call is not None else (None, None)
+        if success and not self.keep_arguments:
+            self.audit.succeeded(
+                now=self.wall(),
+                tool=name,
+                source=source,
+                duration_ms=duration * 1000,
+                session=session.id,
+                client=session.client,
+                arguments=arguments,
+                tab_id=tab,
+                origin=origin,
+            )
+            return
         self.audit.write(
             entry(
                 now=self.wall(),
@@ -311,8 +344,8 @@ class Engine:
                 client=session.client,
                 arguments=arguments,
                 keep_arguments=self.keep_arguments,
-                tab_id=call.tab if call is not None else None,
-                origin=call.origin if call is not None else None,
+                tab_id=tab,
+                origin=origin,
                 error=error,
             )
         )

@@ -6,14 +6,27 @@ Owns the choice between the two and the watch over a client that leaves. A quick
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from tabhub.server.http import JSON, Header, Receive, Send, respond
+from tabhub.server.http import JSON, Header, Receive, Send, answered, respond
 from tabhub.server.streams import HEADERS, EventStream, gone
 
 
 class Exchange:
     """The answer to one request."""
+
+    __slots__ = (
+        "_headers",
+        "_new_stream",
+        "_prime",
+        "_receive",
+        "_send",
+        "_watcher",
+        "_when_left",
+        "_writer",
+        "left",
+        "stream",
+    )
 
     def __init__(
         self,
@@ -21,13 +34,13 @@ class Exchange:
         send: Send,
         *,
         new_stream: Callable[[], EventStream],
-        headers: list[Header] | None = None,
+        headers: Sequence[Header] = (),
         prime: bool = False,
     ) -> None:
         self._receive = receive
         self._send = send
         self._new_stream = new_stream
-        self._headers = headers or []
+        self._headers = headers
         self._prime = prime
         self._writer: asyncio.Future[None] | None = None
         self._watcher: asyncio.Task[None] | None = None
@@ -75,7 +88,9 @@ class Exchange:
                 if not self._writer.cancelled():
                     self._writer.result()
             elif not self.left:
-                await respond(self._send, status, data, [JSON, *self._headers])
+                headers = [JSON, *self._headers]
+                if not answered(self._send, status, data, headers):
+                    await respond(self._send, status, data, headers)
         finally:
             self._when_left.clear()  # what is told knows this exchange: a circle the collector would have to find
             if self._watcher is not None:

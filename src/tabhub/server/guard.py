@@ -31,33 +31,32 @@ class Guard:
         self._secret = secret
         self._usual = b"Bearer " + secret
 
-    def place(self, scope: Scope) -> tuple[bytes | None, bytes | None]:
-        """Check where a request comes from and how large it says it is; its token and length are returned."""
-        host: bytes | None = None
-        hosts = 0
-        origins: list[bytes] = []
-        tokens: list[bytes] = []
-        length: bytes | None = None
-        for name, value in scope["headers"]:
-            if name == b"host":
-                host, hosts = value, hosts + 1
-            elif name == b"origin":
-                origins.append(value)
-            elif name == b"authorization":
-                tokens.append(value)
-            elif name == b"content-length":
-                length = value
-        if hosts != 1 or not host_allowed(host, self._port):
+    def place(self, scope: Scope) -> dict[bytes, bytes]:
+        """Check where a request comes from and how large it says it is; its headers are returned, by name."""
+        raw = scope["headers"]
+        headers: dict[bytes, bytes] = dict(raw)
+        if len(headers) != len(raw):
+            self._refuse_doubled(raw, headers)
+        if not host_allowed(headers.get(b"host"), self._port):
             raise Forbidden(
                 "The Host header does not name this hub.",
                 hint=f"Use 127.0.0.1:{self._port} or localhost:{self._port}.",
             )
-        if not origin_allowed(origins):
+        if b"origin" in headers and not origin_allowed((headers[b"origin"],)):
             raise Forbidden("Requests from web pages and other extensions are refused.")
+        length = headers.get(b"content-length")
         if length is not None and length.isdigit() and int(length[:20]) > self._limits.max_body:
             raise TooLarge(f"The request body is larger than {self._limits.max_body} bytes.")
-        # Readers would disagree on which of two tokens counts, so two are as bad as a wrong one.
-        return (tokens[0] if len(tokens) == 1 else b"" if tokens else None), length
+        return headers
+
+    @staticmethod
+    def _refuse_doubled(raw: list[tuple[bytes, bytes]], headers: dict[bytes, bytes]) -> None:
+        """Readers would disagree on which of two counts: a doubled Host or Origin is as bad as a wrong one."""
+        names = [name for name, _ in raw]
+        if names.count(b"host") > 1 or names.count(b"origin") > 1:
+            raise Forbidden("The Host or Origin header appears more than once.")
+        if names.count(b"authorization") > 1:
+            headers[b"authorization"] = b""
 
     def authenticated(self, authorization: bytes | None) -> bool:
         """Whether an Authorization header carries the secret."""

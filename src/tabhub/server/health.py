@@ -17,6 +17,8 @@ def problems(hub: Hub) -> list[str]:
     found = []
     if hub.engine.audit.degraded:
         found.append(f"The audit log cannot be written: {hub.engine.audit.degraded}")
+    if hub.engine.audit.unreadable:
+        found.append(hub.engine.audit.unreadable)
     if hub.engine.results.degraded:
         found.append(f"Results cannot be kept on disk: {hub.engine.results.degraded}")
     if hub.config_error:

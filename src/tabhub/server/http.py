@@ -56,9 +56,7 @@ def _check(size: int, limits: Limits) -> None:
 
 async def respond(send: Send, status: int, body: bytes = b"", headers: Iterable[Header] = ()) -> None:
     """Send a whole answer."""
-    cycle = getattr(send, "__self__", None)
-    if type(cycle) is RequestResponseCycle and not cycle.flow.write_paused:
-        _answer(cycle, status, body, headers)
+    if answered(send, status, body, headers):
         return
     await send(
         {
@@ -70,13 +68,17 @@ async def respond(send: Send, status: int, body: bytes = b"", headers: Iterable[
     await send({"type": "http.response.body", "body": body})
 
 
-def _answer(cycle: RequestResponseCycle, status: int, body: bytes, headers: Iterable[Header]) -> None:
-    """Head and body in one write: the same bytes as through `send`, for half the system calls.
+def answered(send: Send, status: int, body: bytes, headers: Iterable[Header]) -> bool:
+    """Send a whole answer at once, head and body in one write; False if it has to go through `send`.
 
-    A write is the costliest thing a quick call does, for it wakes the other process.
+    The same bytes for half the system calls: a write is the costliest thing a quick call does, for it wakes the other
+    process.
     """
+    cycle = getattr(send, "__self__", None)
+    if type(cycle) is not RequestResponseCycle or cycle.flow.write_paused:
+        return False
     if cycle.disconnected:
-        return
+        return True
     lines = b"".join([b"%b: %b\r\n" % header for header in headers])
     if not cycle.keep_alive:
         lines += b"connection: close\r\n"
@@ -94,6 +96,14 @@ def _answer(cycle: RequestResponseCycle, status: int, body: bytes, headers: Iter
     if not cycle.keep_alive:
         cycle.transport.close()
     cycle.on_response()
+    return True
+
+
+def cut(send: Send) -> None:
+    """End the connection of a client that does not take what it is sent; nothing waits for it any more."""
+    cycle = getattr(send, "__self__", None)
+    if type(cycle) is RequestResponseCycle:
+        cycle.transport.abort()
 
 
 async def respond_json(send: Send, value: Any, status: int = 200, headers: Iterable[Header] = ()) -> None:

@@ -99,6 +99,8 @@ class Hub:
             wall=wall,
             keep_arguments=self.config.audit_arguments,
         )
+        if self.engine.audit.torn:
+            log.warning("the last line of %s is torn, as a hub that was killed leaves it; it is skipped", home.audit)
         self.catalogue = Catalogue(self.registry, limits, self._is_off, self.config.show_disabled)
         self.notices = Notices(limits)
         self.registry.on_change(self.notices.tools_changed)
@@ -148,7 +150,9 @@ class Hub:
 
     def facts(self) -> dict[str, Any]:
         """What an agent is told of the hub itself."""
+        managed = {"managedBrowser": self.managed.facts()} if self.managed is not None else {}
         return {
+            **managed,
             "version": __version__,
             "uptimeSeconds": round(self.engine.clock() - self.started),
             "sessions": len(self.sessions),

@@ -15,7 +15,7 @@ from tabhub.server.mcp_handshake import HandshakeEdge
 from tabhub.server.mcp_stateless import StatelessEdge
 from tabhub.wire import strict
 from tabhub.wire.jsonrpc import Message, encode_error, encode_failure, id_of, parse
-from tabhub.wire.mcp import HANDSHAKE_VERSIONS, ROUTING_HEADERS, HeaderMismatch, require_single
+from tabhub.wire.mcp import HANDSHAKE_VERSIONS, ROUTING_HEADERS, HeaderMismatch, refuse_doubled
 
 Headers = dict[bytes, bytes]
 
@@ -40,12 +40,15 @@ class McpEndpoint:
         """Serve one HTTP request."""
         ident: Any = None
         try:
-            headers = require_single(scope["headers"], ROUTING_HEADERS)
+            headers: Headers = scope["tabhub.headers"]
+            if len(headers) != len(scope["headers"]):
+                refuse_doubled(scope["headers"], ROUTING_HEADERS)
             version = headers.get(b"mcp-protocol-version", b"").decode("latin-1")
             stateless = bool(version) and version not in HANDSHAKE_VERSIONS
             method = scope["method"]
             if method == "POST":
-                value = await self._read(headers, receive)
+                self._expect_json(headers)
+                value = strict.decode(await read_body(receive, self._limits), self._limits)
                 ident = id_of(value)
                 if stateless:
                     await self.stateless.post(parse(value), version, headers, scope, receive, send)
@@ -71,14 +74,14 @@ class McpEndpoint:
             status = 400 if isinstance(error, HeaderMismatch) else error.status
             await respond(send, status, encode_failure(ident, error), extra)
 
-    async def _read(self, headers: Headers, receive: Receive) -> Any:
-        kind = headers.get(b"content-type", b"").split(b";")[0].strip().lower()
-        if kind != b"application/json":
+    @staticmethod
+    def _expect_json(headers: Headers) -> None:
+        kind = headers.get(b"content-type", b"")
+        if kind != b"application/json" and kind.split(b";")[0].strip().lower() != b"application/json":
             raise UnsupportedMedia("Send JSON: the Content-Type must be application/json.")
         accept = headers.get(b"accept")
-        if accept is not None and b"*/*" not in accept and b"application/json" not in accept:
+        if accept is not None and b"application/json" not in accept and b"*/*" not in accept:
             raise NotAcceptable("The Accept header must allow application/json and text/event-stream.")
-        return strict.decode(await read_body(receive, self._limits), self._limits)
 
 
 class UnsupportedMedia(TabhubError):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from collections.abc import Awaitable
 from typing import Any
 
 import orjson
@@ -23,7 +24,7 @@ from tabhub.errors import (
 )
 from tabhub.server.engine import Engine
 from tabhub.server.exchange import Exchange
-from tabhub.server.http import JSON, Header, Receive, Send, respond
+from tabhub.server.http import JSON, Receive, Send, respond
 from tabhub.server.mcp_session import HandshakeCaller, McpSession
 from tabhub.server.notices import Notices
 from tabhub.server.streams import serve
@@ -89,7 +90,7 @@ class HandshakeEdge:
         try:
             if isinstance(message, Request):
                 exchange = self._exchange(mcp, receive, send)
-                await exchange.finish(*await self._answer(mcp, message, exchange))
+                await exchange.finish(await self._answer(mcp, message, exchange))
             else:
                 self._take(mcp, message)
                 await respond(send, 202)
@@ -118,7 +119,7 @@ class HandshakeEdge:
     async def _batch(
         self, mcp: McpSession, messages: list[Message | InvalidRequest], exchange: Exchange, send: Send
     ) -> None:
-        pending: list[Any] = []
+        pending: list[Awaitable[bytes]] = []
         broken: list[bytes] = []
         for message in messages:
             if isinstance(message, InvalidRequest):
@@ -127,7 +128,7 @@ class HandshakeEdge:
                 pending.append(self._answer(mcp, message, exchange))
             else:
                 self._take(mcp, message)
-        answers = [answer for answer, _ in await asyncio.gather(*pending)] + broken
+        answers = [*await asyncio.gather(*pending), *broken]
         if not answers:
             await respond(send, 202)
         elif exchange.stream is not None:
@@ -142,7 +143,7 @@ class HandshakeEdge:
             receive,
             send,
             new_stream=lambda: mcp.new_stream(self._engine.limits),
-            headers=[_session_header(mcp)],
+            headers=mcp.headers,
             prime=mcp.version >= "2025-11-25",
         )
 
@@ -167,7 +168,7 @@ class HandshakeEdge:
         mcp = McpSession(session, version, capabilities, lambda: secrets.token_hex(6))
         self.sessions[ident] = mcp
         payload = initialize_payload(version, self._server, self._capabilities, self._instructions)
-        await respond(send, 200, encode_result(request.id, payload), [JSON, _session_header(mcp)])
+        await respond(send, 200, encode_result(request.id, payload), [JSON, *mcp.headers])
 
     def _require(self, headers: dict[bytes, bytes]) -> McpSession:
         """The session a request names; its version header must be one we speak."""
@@ -192,13 +193,14 @@ class HandshakeEdge:
             if caller is not None:
                 self._engine.cancel_for(caller, "the agent asked for it")
 
-    async def _answer(self, mcp: McpSession, request: Request, exchange: Exchange) -> tuple[bytes, int]:
+    def _answer(self, mcp: McpSession, request: Request, exchange: Exchange) -> Awaitable[bytes]:
+        return self._call(mcp, request, exchange) if request.method == "tools/call" else self._other(mcp, request)
+
+    async def _other(self, mcp: McpSession, request: Request) -> bytes:
         try:
-            if request.method == "tools/call":
-                return await self._call(mcp, request, exchange), 200
-            return encode_result(request.id, self._simple(mcp, request)), 200
+            return encode_result(request.id, self._simple(mcp, request))
         except TabhubError as error:
-            return encode_failure(request.id, error), 200
+            return encode_failure(request.id, error)
 
     def _simple(self, mcp: McpSession, request: Request) -> bytes:
         if request.method == "tools/list":
@@ -219,28 +221,29 @@ class HandshakeEdge:
 
     async def _call(self, mcp: McpSession, request: Request, exchange: Exchange) -> bytes:
         params = request.params
-        name, arguments = params.get("name"), params.get("arguments")
-        if not isinstance(name, str):
-            raise InvalidParams("`name` must be a string.")
-        if arguments is None:
-            arguments = {}
-        elif not isinstance(arguments, dict):
-            raise InvalidParams("`arguments` must be an object.")
-        if request.id in mcp.in_flight:
-            raise InvalidRequest(f"A request with id {orjson.dumps(request.id).decode()} is still in flight.")
-        caller = HandshakeCaller(mcp, exchange, progress_token(params))
+        name, arguments = params.get("name"), params.get("arguments", {})
+        try:
+            if not isinstance(name, str):
+                raise InvalidParams("`name` must be a string.")
+            if not isinstance(arguments, dict):
+                if arguments is not None:
+                    raise InvalidParams("`arguments` must be an object.")
+                arguments = {}
+            if request.id in mcp.in_flight:
+                raise InvalidRequest(f"A request with id {orjson.dumps(request.id).decode()} is still in flight.")
+        except TabhubError as error:
+            return encode_failure(request.id, error)
+        caller = HandshakeCaller(mcp, exchange, progress_token(params) if "_meta" in params else None)
         exchange.when_left(lambda: self._left(caller, exchange))
         mcp.in_flight[request.id] = caller
         try:
             result = await self._surface.call(caller, name, arguments)
             return encode_result(request.id, result.payload)
-        except (UnknownTool, MissingCapability):
-            raise
-        except InvalidArguments as error:
-            if mcp.version < _TOOL_ERRORS_SINCE:
-                raise
-            return encode_result(request.id, failure_result(error).payload)
+        except (UnknownTool, MissingCapability) as error:
+            return encode_failure(request.id, error)
         except TabhubError as error:
+            if isinstance(error, InvalidArguments) and mcp.version < _TOOL_ERRORS_SINCE:
+                return encode_failure(request.id, error)
             return encode_result(request.id, failure_result(error).payload)
         finally:
             del mcp.in_flight[request.id]
@@ -276,7 +279,7 @@ class HandshakeEdge:
         if stream is mcp.listener:
             await self._standalone(mcp, receive, send, int(seq))
             return
-        await serve(stream, receive, send, [_session_header(mcp)], int(seq))
+        await serve(stream, receive, send, mcp.headers, int(seq))
 
     async def _standalone(self, mcp: McpSession, receive: Receive, send: Send, after: int | None = None) -> None:
         stream = mcp.listener
@@ -291,7 +294,7 @@ class HandshakeEdge:
         if mcp.listed is not None and mcp.listed != self._engine.registry.version:
             tell()
         with self._notices.subscribe(tell, stream.finish):
-            await serve(stream, receive, send, [_session_header(mcp)], after, prime=mcp.version >= "2025-11-25")
+            await serve(stream, receive, send, mcp.headers, after, prime=mcp.version >= "2025-11-25")
 
     async def delete(self, headers: dict[bytes, bytes], send: Send) -> None:
         """End a session."""
@@ -305,7 +308,3 @@ class HandshakeEdge:
         if mcp is not None:
             mcp.close()
         self._engine.end_session(session_id, reason)
-
-
-def _session_header(mcp: McpSession) -> Header:
-    return (b"mcp-session-id", mcp.session.id.encode())

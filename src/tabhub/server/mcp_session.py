@@ -16,6 +16,7 @@ from tabhub.hub.sessions import Session
 from tabhub.limits import Limits
 from tabhub.server.engine import Answers, Questions
 from tabhub.server.exchange import Exchange
+from tabhub.server.http import Header
 from tabhub.server.streams import EventStream
 from tabhub.wire.jsonrpc import Id, Response, encode_notification, encode_request
 from tabhub.wire.mcp import CAPABILITY_OF, LOG_LEVELS, MissingCapability
@@ -37,6 +38,8 @@ class McpSession:
         self.listed: int | None = None
         """The version of the catalogue the client last listed."""
         self.listener: EventStream | None = None
+        self.headers: list[Header] = [(b"mcp-session-id", session.id.encode())]
+        """What every answer carries."""
         self._new_id = new_id
 
     def new_stream(self, limits: Limits) -> EventStream:

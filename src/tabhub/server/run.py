@@ -106,7 +106,7 @@ def serve(options: StartOptions) -> int:
                 only_if_needed=launch == "auto",
             )
         facts = _announce(home, hub, port)
-        # uvicorn raises the signal that ended it once more; without a handler of ours that would end us before clean-up.
+        # uvicorn raises the signal that ended it once more; without a handler of ours, clean-up would not be reached.
         for name in (signal.SIGINT, signal.SIGTERM):
             signal.signal(name, lambda *_: None)
         server = _Server(uvicorn_config(hub), hub, lambda: options.on_ready(facts) if options.on_ready else None)

@@ -30,7 +30,7 @@ def text_frame(data: bytes) -> bytes:
 class LinkProtocol(WebSocketsSansIOProtocol):
     """uvicorn's WebSocket, which the app can take over once it has accepted it."""
 
-    sink: Callable[[str], None] | None = None
+    sink: Callable[[bytes], None] | None = None
     _bound = 0
     _overrun: Callable[[], None] | None = None
     _turn = False
@@ -45,7 +45,7 @@ class LinkProtocol(WebSocketsSansIOProtocol):
         origins = event.headers.get_all("Origin")
         if len(origins) > 1:  # one refusal for all: the guard's, not the handshake's
             del event.headers["Origin"]
-            event.headers["Origin"] = ", ".join(origins)
+            event.headers["origin"] = ", ".join(origins)
         super().handle_connect(event)
         if hasattr(self, "scope"):
             self.scope["extensions"][EXTENSION] = self  # type: ignore[assignment]
@@ -56,7 +56,7 @@ class LinkProtocol(WebSocketsSansIOProtocol):
         if message["type"] == "websocket.http.response.body":
             self.handshake_complete = True
 
-    def take_over(self, sink: Callable[[str], None], bound: int, overrun: Callable[[], None]) -> None:
+    def take_over(self, sink: Callable[[bytes], None], bound: int, overrun: Callable[[], None]) -> None:
         """From here on text frames go to `sink`; more than `bound` bytes unread by the peer call `overrun`."""
         self.sink = sink
         self._bound = bound
@@ -110,10 +110,4 @@ class LinkProtocol(WebSocketsSansIOProtocol):
         self.frames = []
         if self.close_sent:
             return
-        try:
-            text = data.decode()
-        except UnicodeDecodeError:
-            self.conn.send_close(1007)
-            self.handle_parser_exception()
-            return
-        sink(text)
+        sink(bytes(data))

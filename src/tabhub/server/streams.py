@@ -9,7 +9,7 @@ import asyncio
 from collections import deque
 
 from tabhub.limits import Limits
-from tabhub.server.http import Header, Receive, Send
+from tabhub.server.http import Header, Receive, Send, cut
 from tabhub.wire import sse
 
 RETRY_MS = 1000
@@ -34,6 +34,8 @@ class EventStream:
         self._seq = 0
         self._delivered = 0
         self._reader = 0
+        self._reading: Send | None = None
+        """Where the current reader is written to."""
         self._wake = asyncio.Event()
 
     def append(self, data: bytes) -> None:
@@ -47,16 +49,21 @@ class EventStream:
         self._wake.set()
 
     def _trim(self) -> None:
-        """Keep what the bounds allow; losing what no one has read yet ends the stream instead."""
+        """Keep what the bounds allow; rather than lose what is unread, the stream ends and its slow reader is cut."""
+        # The newest is left out: one large answer does not make its reader slow.
+        older = self._bytes - len(self._events[-1][1])
         while len(self._events) > 1 and (
-            len(self._events) > self._limits.stream_events or self._bytes > self._limits.stream_bytes
+            len(self._events) > self._limits.stream_events or older > self._limits.stream_bytes
         ):
             seq, data = self._events[0]
             if seq > self._delivered:
                 self.overrun = self.done = True
+                if self._reading is not None:
+                    cut(self._reading)
                 return
             self._events.popleft()
             self._bytes -= len(data)
+            older -= len(data)
 
     def finish(self) -> None:
         """No more messages will come."""
@@ -71,6 +78,7 @@ class EventStream:
         """Write the stream to a reader, from after what it saw last, until it ends or another reader takes over."""
         self._reader += 1
         reader, seen = self._reader, self._delivered if after is None else after
+        self._reading = send
         self._wake.set()
         if prime and self.resumable:
             await self._write(send, sse.priming(f"{self.id}.{seen}", RETRY_MS))
@@ -93,6 +101,8 @@ class EventStream:
                     await self._wake.wait()
             except TimeoutError:
                 await self._write(send, sse.KEEPALIVE)
+        if reader == self._reader:
+            self._reading = None
         await send({"type": "http.response.body", "body": b""})
 
     @staticmethod

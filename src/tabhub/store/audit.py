@@ -83,7 +83,7 @@ def digest(arguments: Mapping[str, Any]) -> str:
         canonical = orjson.dumps(arguments, option=orjson.OPT_SORT_KEYS)
     except TypeError:
         canonical = orjson.dumps(_writable(arguments), option=orjson.OPT_SORT_KEYS)
-    return hashlib.sha256(canonical).hexdigest()[:16]
+    return hashlib.blake2s(canonical, digest_size=8).hexdigest()
 
 
 _second = (-1, "")
@@ -99,6 +99,10 @@ def stamp(now: float) -> str:
     return f"{_second[1]}.{milliseconds % 1000:03d}Z"
 
 
+_KNOWN = 10_000
+"""Tools and sessions whose part of a line is kept ready."""
+
+
 class AuditLog:
     """The log of one hub."""
 
@@ -106,7 +110,8 @@ class AuditLog:
         """Open the file and fill the ring from its end; a torn last line is skipped and counted in `torn`."""
         self._clock = clock
         self._longest = limits.audit_line
-        self._ring: deque[dict[str, Any]] = deque(maxlen=max(limits.audit_ring, 1))
+        self._ring: deque[dict[str, Any] | bytes] = deque(maxlen=max(limits.audit_ring, 1))
+        self._parts: dict[tuple[Any, str], bytes] = {}
         self._figures = _Figures()
         self.torn = 0
         self.unreadable: str | None = None
@@ -134,17 +139,60 @@ class AuditLog:
             entry = _shortened(entry, self._longest)
             line = orjson.dumps(entry, option=orjson.OPT_APPEND_NEWLINE)
         self._ring.append(entry)
-        self._figures.add(entry, self._clock())
+        self._figures.add(entry.get("success") is True, entry.get("durationMs"), self._clock())
         self._journal.append(line)
+
+    def succeeded(
+        self,
+        *,
+        now: float,
+        tool: str,
+        source: Source,
+        duration_ms: float,
+        session: str,
+        client: str,
+        arguments: Mapping[str, Any],
+        tab_id: int | None,
+        origin: str | None,
+    ) -> None:
+        """Record the usual case, a call that went well: the same line as `write` makes of `entry`, put together from
+        parts that are ready."""
+        what = self._parts.get((source, tool)) or self._part(
+            (source, tool), {"tool": tool, "plugin": source.key, "source": str(source)}
+        )
+        who = self._parts.get((session, client)) or self._part(
+            (session, client), {"session": session, "client": client}
+        )
+        tab = b"" if tab_id is None else b',"tabId":%d' % tab_id
+        if origin is not None:
+            tab += b',"origin":%b' % orjson.dumps(origin)
+        line = b'{"timestamp":"%b",%b,"success":true,"durationMs":%.3f,%b,"argsDigest":"%b"%b}\n' % (
+            stamp(now).encode(),
+            what,
+            duration_ms,
+            who,
+            digest(arguments).encode(),
+            tab,
+        )
+        self._ring.append(line)
+        self._figures.add(True, duration_ms, self._clock())
+        self._journal.append(line)
+
+    def _part(self, key: tuple[Any, str], facts: dict[str, str]) -> bytes:
+        if len(self._parts) >= _KNOWN:
+            self._parts.clear()
+        part = self._parts[key] = orjson.dumps(_writable(facts))[1:-1]
+        return part
 
     def recent(
         self, limit: int = 50, plugin: str | None = None, tool: str | None = None, success: bool | None = None
     ) -> list[dict[str, Any]]:
         """The last calls, newest first."""
         found: list[dict[str, Any]] = []
-        for made in reversed(self._ring):
+        for kept in reversed(self._ring):
             if len(found) >= limit:
                 break
+            made: dict[str, Any] = orjson.loads(kept) if isinstance(kept, bytes) else kept
             if _fits(made, plugin, tool, success):
                 found.append(made)
         return found
@@ -176,7 +224,7 @@ class AuditLog:
             self.unreadable = f"The audit log {path} cannot be read: {error.strerror}."
         for made in reversed(found):
             self._ring.append(made)
-            self._figures.add(made, _seconds(made))
+            self._figures.add(made.get("success") is True, made.get("durationMs"), _seconds(made))
 
 
 class _Figures:
@@ -187,11 +235,9 @@ class _Figures:
         self._duration = 0.0
         self._minutes: dict[int, list[int]] = {}
 
-    def add(self, made: Mapping[str, Any], now: float) -> None:
-        good = made.get("success") is True
+    def add(self, good: bool, duration: Any, now: float) -> None:
         self._total += 1
         self._success += good
-        duration = made.get("durationMs")
         if type(duration) is float or type(duration) is int:
             self._duration += duration
         minute = int(now) // 60

@@ -16,7 +16,7 @@ from tabhub.errors import InvalidRequest, TabhubError
 Id = str | int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Request:
     """A message that wants an answer."""
 
@@ -25,7 +25,7 @@ class Request:
     params: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Notification:
     """A message that wants none."""
 
@@ -33,7 +33,7 @@ class Notification:
     params: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Response:
     """An answer to a request of ours."""
 

@@ -148,14 +148,13 @@ def header_value(raw: bytes | None) -> str | None:
         return None
 
 
-def require_single(headers: Sequence[tuple[bytes, bytes]], names: frozenset[bytes]) -> dict[bytes, bytes]:
-    """Headers as a mapping; one of `names` sent twice is refused, since readers would disagree on which counts."""
-    out: dict[bytes, bytes] = {}
-    for name, value in headers:
-        if name in out and name in names:
+def refuse_doubled(headers: Sequence[tuple[bytes, bytes]], names: frozenset[bytes]) -> None:
+    """Refuse one of `names` sent twice, since readers would disagree on which counts."""
+    seen: set[bytes] = set()
+    for name, _ in headers:
+        if name in seen and name in names:
             raise HeaderMismatch(f"The {name.decode('latin-1')} header appears more than once.")
-        out[name] = value
-    return out
+        seen.add(name)
 
 
 ROUTING_HEADERS = frozenset({b"mcp-protocol-version", b"mcp-method", b"mcp-name", b"mcp-session-id"})

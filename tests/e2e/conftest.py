@@ -1,0 +1,37 @@
+"""The whole road: a hub and a Chromium started as a person starts them, and a web site to visit."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+from tests.e2e import live
+from tests.e2e.live import Caller, DevTools, LiveHub
+from tests.e2e.site import Site
+
+
+@pytest.fixture(scope="session")
+def site() -> Iterator[Site]:
+    site = Site()
+    yield site
+    site.stop()
+
+
+@pytest.fixture(scope="session")
+def live_hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHub]:
+    """One hub for all tests that do not end it."""
+    hub = live.start(tmp_path_factory.mktemp("live"))
+    yield hub
+    live.stop(hub)
+
+
+@pytest.fixture
+async def agent(live_hub: LiveHub) -> AsyncIterator[Caller]:
+    """An agent with a session of its own."""
+    async with live.caller(live_hub) as agent:
+        yield agent
+
+
+@pytest.fixture
+def devtools(live_hub: LiveHub) -> DevTools:
+    return DevTools(live_hub)

@@ -1,0 +1,262 @@
+"""A hub and its browser as a person starts them: `tabhub start --launch`, a process of its own, a real Chromium."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import orjson
+from mcp.client import Client
+from mcp.client.streamable_http import streamable_http_client
+from tests.harness.agent import client as http_client
+from tests.harness.hub import Address
+from websockets.asyncio.client import ClientConnection, connect
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or "chromium"
+EXTENSION = "chrome-extension://fbfngjfcbbkgoepkeecjnefoncaahigp"
+_names = itertools.count(1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveHub(Address):
+    """A running hub with a managed browser."""
+
+    home: Path
+    env: dict[str, str]
+    process: subprocess.Popen[bytes]
+
+    def health(self) -> dict[str, Any]:
+        """What `/health` says to one who holds the secret."""
+        answer = httpx2.get(f"{self.url}/health", headers=self.bearer, timeout=5)
+        facts: dict[str, Any] = answer.json()
+        return facts
+
+    @property
+    def connected(self) -> bool:
+        return self.health()["extensionConnected"] is True
+
+    @property
+    def ready(self) -> bool:
+        """Whether a browser is connected and has told its tabs."""
+        return any(b["connected"] and b["extension"]["sentTabs"] for b in self.health()["legs"]["browsers"])
+
+    @property
+    def browser_pid(self) -> int | None:
+        """The managed browser, which leads a process group."""
+        managed = self.health()["legs"]["managedBrowser"]
+        pid: int | None = managed["pid"]
+        return pid
+
+    def kill_browser(self) -> int:
+        """SIGKILL to the managed browser and all its processes."""
+        pid = self.browser_pid
+        assert pid is not None
+        os.killpg(pid, signal.SIGKILL)
+        return pid
+
+    def tabhub(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run the command line."""
+        command = [sys.executable, "-m", "tabhub", *words]
+        return subprocess.run(command, env=self.env, capture_output=True, text=True, timeout=30, check=False)
+
+    @contextlib.asynccontextmanager
+    async def mcp(self, mode: str, path: str = "/mcp") -> AsyncIterator[Client]:
+        """The official client; `legacy` is the era of the handshake."""
+        async with http_client(self) as http:
+            transport = streamable_http_client(f"{self.url}{path}", http_client=http)
+            async with Client(transport, mode=mode) as client:
+                yield client
+
+
+@dataclass(slots=True)
+class Caller:
+    """An agent with a session of its own, over REST."""
+
+    hub: LiveHub
+    http: httpx2.AsyncClient
+    opened: list[int] = field(default_factory=list)
+
+    async def call(self, name: str, **arguments: Any) -> dict[str, Any]:
+        """Call a tool, and give the whole answer."""
+        reply = await self.http.post(f"/tools/{name}/call", json={"arguments": arguments})
+        answer: dict[str, Any] = reply.json()
+        return answer
+
+    async def get(self, name: str, **arguments: Any) -> Any:
+        """Call a tool that must succeed, and give its structured answer."""
+        answer = await self.call(name, **arguments)
+        assert not answer.get("isError"), answer
+        return answer["structuredContent"]
+
+    async def fail(self, name: str, **arguments: Any) -> dict[str, Any]:
+        """Call a tool that must fail, and give the error with its `text`."""
+        answer = await self.call(name, **arguments)
+        assert answer.get("isError"), answer
+        error: dict[str, Any] = answer.get("error", {})
+        return {**error, "text": answer["content"][0]["text"]}
+
+    async def open(self, url: str, **more: Any) -> int:
+        """Open a tab that is closed at the end, and give its id."""
+        tab_id: int = (await self.get("browser_open_tab", url=url, **more))["tabId"]
+        self.opened.append(tab_id)
+        return tab_id
+
+    async def run(self, code: str, **more: Any) -> Any:
+        """Run a script that must succeed, and give what it returned."""
+        return (await self.get("browser_execute_script", code=code, **more))["value"]
+
+
+@contextlib.asynccontextmanager
+async def caller(hub: LiveHub) -> AsyncIterator[Caller]:
+    """A new agent; the tabs it says it opened are closed at the end."""
+    async with http_client(hub, **{"Tabhub-Session": f"agent-{next(_names)}"}) as http:
+        agent = Caller(hub, http)
+        yield agent
+        if hub.connected:
+            there = {tab["tabId"] for tab in (await agent.get("browser_list_tabs"))["tabs"]}
+            for tab_id in there & set(agent.opened):
+                await agent.call("browser_close_tab", tabId=tab_id)
+
+
+class Wire:
+    """One connection to the browser's debugging port."""
+
+    def __init__(self, socket: ClientConnection) -> None:
+        self._socket = socket
+        self._ids = itertools.count(1)
+
+    async def send(
+        self, method: str, session: str | None = None, /, *, until: str | None = None, **params: Any
+    ) -> dict[str, Any]:
+        """One command to the browser, or to a page by its session; gives its answer, or what an event says."""
+        number = next(self._ids)
+        request = {"id": number, "method": method, "params": params, **({"sessionId": session} if session else {})}
+        await self._socket.send(orjson.dumps(request).decode())
+        while True:
+            message = orjson.loads(await self._socket.recv())
+            if until is not None and message.get("method") == until:
+                return dict(message["params"])
+            if until is None and message.get("id") == number:
+                assert "error" not in message, message
+                return dict(message["result"])
+
+    async def attach(self, target: str) -> str:
+        """A session with one page."""
+        session: str = (await self.send("Target.attachToTarget", targetId=target, flatten=True))["sessionId"]
+        return session
+
+
+class DevTools:
+    """The browser's own debugging port, for what only a test does; the hub opens none."""
+
+    def __init__(self, hub: LiveHub) -> None:
+        port = (hub.home / "managed" / "profile" / "DevToolsActivePort").read_text().split("\n")
+        self._address = f"ws://127.0.0.1:{port[0]}{port[1]}"
+
+    @contextlib.asynccontextmanager
+    async def connected(self) -> AsyncIterator[Wire]:
+        async with connect(self._address, max_size=None) as socket:
+            yield Wire(socket)
+
+    async def send(self, method: str, **params: Any) -> dict[str, Any]:
+        """One command to the browser."""
+        async with self.connected() as wire:
+            return await wire.send(method, **params)
+
+    async def targets(self, kind: str, url: str = "") -> list[str]:
+        """The ids of the targets of a kind whose address begins so."""
+        found = (await self.send("Target.getTargets"))["targetInfos"]
+        return [target["targetId"] for target in found if target["type"] == kind and target["url"].startswith(url)]
+
+    async def open(self, url: str) -> str:
+        """Open a page as a person would, and give its target."""
+        opened: str = (await self.send("Target.createTarget", url=url))["targetId"]
+        return opened
+
+    async def touch(self, url: str) -> None:
+        """Make the page of an address believe that a person has used it."""
+        async with self.connected() as wire:
+            session = await wire.attach(*await self.targets("page", url))
+            await wire.send("Runtime.evaluate", session, expression="1", userGesture=True)
+
+    async def crash(self, url: str) -> None:
+        """Crash the page of an address."""
+        async with self.connected() as wire:
+            session = await wire.attach(*await self.targets("page", url))
+            # It is not answered: who would answer has crashed. What follows on the wire says so.
+            await wire.send("Page.crash", session, until="Inspector.targetCrashed")
+
+    async def stop_worker(self) -> None:
+        """Stop the extension's service worker."""
+        (target,) = await self.targets("service_worker", EXTENSION)
+        await self.send("Target.closeTarget", targetId=target)
+
+
+async def until(check: Callable[[], bool], within: float = 15) -> float:
+    """Wait for something another process does; gives how long it took."""
+    begun = time.monotonic()
+    while not await asyncio.to_thread(check):
+        assert time.monotonic() - begun < within, "it did not come to pass"
+        await asyncio.sleep(0.02)
+    return time.monotonic() - begun
+
+
+def wait_for(check: Callable[[], bool], within: float = 30) -> None:
+    """The same outside of an event loop."""
+    begun = time.monotonic()
+    while not check():
+        assert time.monotonic() - begun < within, "it did not come to pass"
+        time.sleep(0.02)
+
+
+def start(folder: Path, *words: str) -> LiveHub:
+    """Start a hub with a browser that also has a debugging port, and wait until both are connected."""
+    browser = folder / "browser"
+    browser.write_text(f'#!/bin/sh\nexec {CHROMIUM} "$@" --remote-debugging-port=0\n')
+    browser.chmod(0o755)
+    home = folder / "home"
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("TABHUB_")}
+    env = kept | {"TABHUB_HOME": str(home), "TABHUB_BROWSER": str(browser)}
+    command = [sys.executable, "-m", "tabhub", "start", "--launch", "--headless", "--port", "0", *words]
+    with (folder / "output").open("wb") as output:
+        process = subprocess.Popen(command, env=env, stdout=output, stderr=subprocess.STDOUT)
+    try:
+        wait_for(lambda: (home / "hub.json").exists() or process.poll() is not None)
+        assert process.poll() is None, (folder / "output").read_text()
+        port = json.loads((home / "hub.json").read_text())["port"]
+        secret = json.loads((home / "extension" / "auth.json").read_text())["secret"]
+        hub = LiveHub(port=port, secret=secret, home=home, env=env, process=process)
+        wait_for(lambda: _answers(hub) and hub.ready)
+    except BaseException:
+        process.kill()
+        process.wait()
+        raise
+    return hub
+
+
+def _answers(hub: LiveHub) -> bool:
+    try:
+        hub.health()
+    except httpx2.TransportError:
+        return False
+    return True
+
+
+def stop(hub: LiveHub) -> None:
+    """End a hub as Ctrl+C does."""
+    if hub.process.poll() is None:
+        hub.process.send_signal(signal.SIGINT)
+    hub.process.wait(20)

@@ -1,0 +1,142 @@
+"""Where a tab can be sent and what is said when it cannot: errors of the net and of sites, dialogs, pages kept from us."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+from tests.e2e.live import Caller, DevTools, LiveHub, until
+from tests.e2e.site import Site
+
+
+async def test_a_page_of_another_status_is_shown_and_its_status_told(agent: Caller, site: Site) -> None:
+    for path, status in (("/missing", 404), ("/broken", 500)):
+        went = await agent.get("browser_open_tab", url=site.url + path)
+        agent.opened.append(went["tabId"])
+        assert (went["ok"], went["httpStatus"], went["title"]) == (False, status, path)
+        assert await agent.run("return document.body.innerText") == path
+
+
+async def test_a_redirect_is_followed_and_where_it_led_is_told(agent: Caller, site: Site) -> None:
+    went = await agent.get("browser_open_tab", url=f"{site.url}/moved")
+    agent.opened.append(went["tabId"])
+    assert (went["url"], went["ok"], went["httpStatus"]) == (f"{site.url}/other", True, 200)
+
+
+async def test_a_host_that_is_not_there_is_named(agent: Caller) -> None:
+    await agent.open("about:blank")
+    error = await agent.fail("browser_navigate_tab", url="http://no-such-host.invalid/")
+    assert "ERR_NAME_NOT_RESOLVED" in error["text"]
+    assert "check the spelling" in error["text"]
+
+
+async def test_a_refused_connection_is_told(agent: Caller) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    error = await agent.fail("browser_open_tab", url=f"http://127.0.0.1:{port}/")
+    agent.opened.append(error["tabId"])
+    assert "ERR_CONNECTION_REFUSED" in error["text"]
+    assert f"Tab {error['tabId']} stays open" in error["text"]
+
+
+@pytest.mark.parametrize("path", ["/file", "/nothing"])
+async def test_an_address_without_a_page_leaves_the_tab_where_it_is(agent: Caller, site: Site, path: str) -> None:
+    await agent.open(f"{site.url}/")
+    error = await agent.fail("browser_navigate_tab", url=site.url + path)
+    assert "gave no page (a download, or an empty answer)" in error["text"]
+    assert await agent.run("return location.pathname") == "/"
+
+
+async def test_a_data_address_opens_in_a_new_tab_only(agent: Caller) -> None:
+    opened = await agent.get("browser_open_tab", url="data:text/html,<title>Own</title><p>own words")
+    agent.opened.append(opened["tabId"])
+    assert (opened["title"], opened["status"], opened["ok"]) == ("Own", "complete", True)
+    assert (await agent.get("browser_get_tab_content"))["content"] == "own words"
+    error = await agent.fail("browser_navigate_tab", url="data:text/html,other")
+    assert "browser_open_tab" in error["hint"]
+
+
+async def test_an_empty_tab_can_be_used(agent: Caller) -> None:
+    opened = await agent.get("browser_open_tab", url="about:blank")
+    agent.opened.append(opened["tabId"])
+    assert (opened["url"], opened["status"], opened["ok"]) == ("about:blank", "complete", True)
+    assert await agent.run("document.body.textContent = 'written'; return document.body.innerText") == "written"
+
+
+@pytest.mark.parametrize(
+    "url", ["chrome://version", "javascript:alert(1)", "view-source:http://x.example/", "x.example"]
+)
+async def test_other_addresses_are_refused_before_anything_happens(agent: Caller, url: str) -> None:
+    before = await agent.get("browser_list_tabs")
+    for tool in ("browser_open_tab", "browser_navigate_tab"):
+        error = await agent.fail(tool, url=url)
+        assert error["outcome"] == "not_sent"
+        assert "url" in error["text"]
+    assert await agent.get("browser_list_tabs") == before
+
+
+async def test_a_page_of_the_browser_itself_cannot_be_used_but_closed(
+    live_hub: LiveHub, agent: Caller, devtools: DevTools
+) -> None:
+    await devtools.open("chrome://version/")
+    tab_id = 0
+    while not tab_id:
+        tabs = (await agent.get("browser_list_tabs"))["tabs"]
+        tab_id = next((tab["tabId"] for tab in tabs if tab["url"].startswith("chrome://version")), 0)
+    for tool in ("browser_get_tab_content", "browser_screenshot_tab"):
+        error = await agent.fail(tool, tabId=tab_id)
+        assert f"Tab {tab_id} shows chrome://version/" in error["text"]
+        assert "keeps from extensions" in error["text"]
+        assert error["hint"]
+    assert (await agent.get("browser_close_tab", tabId=tab_id))["closed"] is True
+    (page,) = await devtools.targets("page", "about:blank")
+    await devtools.send("Target.activateTarget", targetId=page)
+    await until(lambda: live_hub.ready)
+
+
+async def test_the_extension_gallery_is_kept_from_scripts(agent: Caller) -> None:
+    await agent.open("about:blank")
+    # Whether it can be reached or not, the browser guards its address.
+    await agent.call("browser_navigate_tab", url="https://chromewebstore.google.com/")
+    error = await agent.fail("browser_execute_script", code="return 1")
+    assert "keeps from extensions" in error["text"]
+
+
+async def test_a_script_that_opens_a_dialog_says_so_and_the_tab_can_be_closed(agent: Caller, site: Site) -> None:
+    tab_id = await agent.open(f"{site.url}/")
+    error = await agent.fail("browser_execute_script", code="alert('Look here'); return 1")
+    assert error["outcome"] == "unknown"
+    assert error["dialog"] == {"type": "alert", "message": "Look here"}
+    again = await agent.fail("browser_execute_script", code="return 1")
+    assert again["outcome"] == "not_sent"
+    assert (await agent.get("browser_get_tab_info"))["dialog"]["message"] == "Look here"
+    assert (await agent.get("browser_close_tab"))["closed"] is True
+    assert tab_id not in [tab["tabId"] for tab in (await agent.get("browser_list_tabs"))["tabs"]]
+
+
+@pytest.mark.parametrize("debugged", [False, True])
+async def test_a_page_that_asks_before_it_is_left_is_told_and_the_tab_can_be_closed(
+    agent: Caller, devtools: DevTools, site: Site, debugged: bool
+) -> None:
+    tab_id = await agent.open(f"{site.url}/stay")
+    if debugged:
+        await agent.run("return 1")
+    await devtools.touch(f"{site.url}/stay")
+    error = await agent.fail("browser_navigate_tab", url=f"{site.url}/other")
+    assert ("beforeunload" if debugged else "asks whether to leave it") in error["text"]
+    assert "close" in error["hint"]
+    assert (await agent.get("browser_close_tab", tabId=tab_id))["closed"] is True
+    assert tab_id not in [tab["tabId"] for tab in (await agent.get("browser_list_tabs"))["tabs"]]
+
+
+async def test_a_strict_policy_of_the_page_stops_neither_scripts_nor_reading(agent: Caller, site: Site) -> None:
+    await agent.open(f"{site.url}/strict")
+    assert await agent.run("document.title = 'changed'; return document.title") == "changed"
+    assert (await agent.get("browser_get_tab_content"))["content"] == "strict words"
+
+
+async def test_a_frame_of_another_site_does_not_disturb_its_page(agent: Caller, site: Site) -> None:
+    await agent.open(f"{site.url}/framed")
+    assert await agent.run("return [origin, document.querySelector('iframe').contentDocument]") == [site.url, None]
+    assert (await agent.get("browser_get_tab_content"))["content"].startswith("outer")
+    assert (await agent.call("browser_screenshot_tab"))["content"][0]["type"] == "image"

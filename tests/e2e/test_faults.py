@@ -1,0 +1,155 @@
+"""What goes wrong on the road: the browser, its service worker or the tab dies under a call; another takes its place."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+import pytest
+from tests.e2e import live
+from tests.e2e.live import Caller, DevTools, LiveHub, until
+from tests.e2e.site import Site
+from websockets.asyncio.client import connect
+
+WAIT = "await fetch('/hit/%s'); await new Promise(() => {})"
+
+
+@pytest.fixture(scope="module")
+def own_hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHub]:
+    """A hub whose browser these tests may kill."""
+    hub = live.start(tmp_path_factory.mktemp("faults"))
+    yield hub
+    live.stop(hub)
+
+
+async def fails_under(
+    agent: Caller, site: Site, name: str, act: Callable[[], Awaitable[Any]], code: str = WAIT
+) -> dict[str, Any]:
+    """Run a script that waits, do what ends it, and give its error: within a second, and run once."""
+    call = asyncio.create_task(agent.fail("browser_execute_script", code=code % name))
+    await site.asked(f"/hit/{name}")
+    begun = time.monotonic()
+    await act()
+    error = await call
+    assert time.monotonic() - begun <= 1
+    assert site.count(f"/hit/{name}") == 1
+    return error
+
+
+@pytest.mark.req("F1")
+async def test_a_killed_browser_fails_the_call_at_once_and_comes_back_by_itself(own_hub: LiveHub, site: Site) -> None:
+    async with live.caller(own_hub) as agent:
+        before = await agent.get("browser_get_connection_status")
+        assert before["connected"] is True
+        (browser,) = before["browsers"]
+        assert (browser["connected"], browser["extension"]["answers"], browser["managed"]) == (True, True, True)
+        await agent.open(f"{site.url}/")
+        killed = own_hub.browser_pid
+
+        async def kill() -> None:
+            own_hub.kill_browser()
+
+        error = await fails_under(agent, site, "killed", kill)
+        assert error["outcome"] == "unknown"
+        assert own_hub.connected is False
+        gone = await agent.get("browser_get_connection_status")
+        assert gone["connected"] is False
+        assert [browser["connected"] for browser in gone["browsers"]] == [False]
+        assert gone["hint"]
+        refused = await agent.fail("browser_list_tabs")
+        assert refused["outcome"] == "not_sent"
+
+        await until(lambda: own_hub.ready)
+        assert own_hub.browser_pid not in (None, killed)
+        after = await agent.get("browser_get_connection_status")
+        assert (after["connected"], [b["connected"] for b in after["browsers"]]) == (True, [True])
+        # The session is told once that its tab is gone, and goes on in a new one.
+        lost = await agent.fail("browser_execute_script", code="return 1")
+        assert "has been closed" in lost["text"]
+        await agent.open(f"{site.url}/other")
+        assert await agent.run("return document.title") == "Other page"
+        assert site.count("/hit/killed") == 1
+
+
+@pytest.mark.req("F2")
+async def test_a_stopped_service_worker_reconnects_and_nothing_doubles(own_hub: LiveHub, site: Site) -> None:
+    devtools = DevTools(own_hub)
+    async with live.caller(own_hub) as agent:
+        await agent.open(f"{site.url}/")
+        names = [tool["name"] for tool in (await agent.http.get("/tools")).json()]
+        for time_ in range(20):
+            error = await fails_under(agent, site, f"stopped{time_}", devtools.stop_worker)
+            assert error["outcome"] == "unknown"
+            # A person goes on using the browser, which wakes the worker; an alarm would within half a minute.
+            (page,) = await devtools.targets("page", "about:blank")
+            await devtools.send("Target.activateTarget", targetId=page)
+            await devtools.send("Target.closeTarget", targetId=(await devtools.open("about:blank?woken")))
+            await until(lambda: own_hub.ready)
+            assert await agent.run("return document.title") == "Plain page"
+        health = own_hub.health()
+        assert health["extensionConnections"] == 1
+        assert [tool["name"] for tool in (await agent.http.get("/tools")).json()] == names
+        tabs = [tab["url"] for tab in (await agent.get("browser_list_tabs"))["tabs"]]
+        assert tabs.count(f"{site.url}/") == 1
+        assert health["callsInFlight"] == 0
+
+
+@pytest.mark.req("F8")
+async def test_a_second_connection_of_the_same_browser_takes_the_place_of_the_first(
+    own_hub: LiveHub, site: Site
+) -> None:
+    (browser,) = own_hub.health()["legs"]["browsers"]
+    protocols = ["tabhub", own_hub.secret, browser["browserId"]]
+    async with live.caller(own_hub) as agent:
+        await agent.open(f"{site.url}/")
+
+        async def take_place() -> None:
+            async with connect(own_hub.ws_url, subprotocols=protocols, origin=live.EXTENSION):  # type: ignore[arg-type]
+                assert own_hub.health()["extensionConnections"] == 1
+
+        error = await fails_under(agent, site, "replaced", take_place)
+        assert error["outcome"] == "unknown"
+        assert "replaced" in error["text"]
+
+
+@pytest.mark.req("F9")
+async def test_a_tab_closed_under_a_call_fails_it(live_hub: LiveHub, agent: Caller, site: Site) -> None:
+    tab_id = await agent.open(f"{site.url}/")
+    async with live.caller(live_hub) as other:
+        error = await fails_under(agent, site, "closed", lambda: other.get("browser_close_tab", tabId=tab_id))
+    assert error["outcome"] == "unknown"
+    assert f"Tab {tab_id}" in error["text"]
+
+
+@pytest.mark.req("F9")
+async def test_a_tab_that_crashes_under_a_call_fails_it_and_can_be_used_again(
+    agent: Caller, devtools: DevTools, site: Site
+) -> None:
+    await agent.open(f"{site.url}/crashing")
+    error = await fails_under(agent, site, "crashed", lambda: devtools.crash(f"{site.url}/crashing"))
+    assert error["outcome"] == "unknown"
+    assert "crashed" in error["text"]
+    after = await agent.fail("browser_get_tab_content")
+    assert "has crashed" in after["text"]
+    assert "browser_navigate_tab" in after["hint"]
+    await agent.get("browser_navigate_tab", url=f"{site.url}/")
+    assert await agent.run("return document.title") == "Plain page"
+
+
+@pytest.mark.req("F9")
+@pytest.mark.parametrize("who", ["another", "itself"])
+async def test_a_tab_that_is_left_under_a_call_fails_it(live_hub: LiveHub, agent: Caller, site: Site, who: str) -> None:
+    tab_id = await agent.open(f"{site.url}/")
+    async with live.caller(live_hub) as other:
+
+        async def leave() -> None:
+            if who == "another":
+                await other.get("browser_navigate_tab", tabId=tab_id, url=f"{site.url}/other")
+
+        code = WAIT if who == "another" else "await fetch('/hit/%s'); location = '/other'; await new Promise(() => {})"
+        error = await fails_under(agent, site, f"left-by-{who}", leave, code)
+    assert error["outcome"] == "unknown"
+    assert "went to another page" in error["text"]
+    assert await agent.run("return document.title") == "Other page"

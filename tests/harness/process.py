@@ -1,0 +1,75 @@
+"""A hub as people run it: a process of its own, with a home of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tabhub.store import secret as secrets_store
+from tabhub.store.home import Home
+from tests.harness.hub import Address
+
+_RUNNING = re.compile(rb"is running on http://127\.0\.0\.1:(\d+)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HubProcess(Address):
+    """A hub in a process."""
+
+    home: Home
+    process: asyncio.subprocess.Process
+    started_in: float
+    """Seconds from the start of the process to its word that it serves."""
+
+
+def environment(home: Path) -> dict[str, str]:
+    """The environment of a command that means this home."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("TABHUB_", "PYTEST_", "PORT"))}
+    return kept | {"TABHUB_HOME": str(home)}
+
+
+async def tabhub(home: Path, *words: str) -> asyncio.subprocess.Process:
+    """Start a command of the command line."""
+    return await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "tabhub",
+        *words,
+        env=environment(home),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+
+
+@asynccontextmanager
+async def hub_process(home: Path, port: int = 0) -> AsyncIterator[HubProcess]:
+    """Start a hub on a port (0: any), wait until it serves, and kill it in the end."""
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    process = await tabhub(home, "start", "--port", str(port), "--no-launch")
+    try:
+        assert process.stdout is not None
+        async with asyncio.timeout(15):
+            first = await process.stdout.readline()
+        found = _RUNNING.search(first)
+        assert found is not None, (first, await _errors(process))
+        took = loop.time() - began
+        place = Home(home)
+        secret = secrets_store.read(place)
+        yield HubProcess(port=int(found[1]), secret=secret, home=place, process=process, started_in=took)
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()
+
+
+async def _errors(process: asyncio.subprocess.Process) -> str:
+    _, errors = await process.communicate()
+    return errors.decode()

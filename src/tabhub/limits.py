@@ -36,12 +36,9 @@ class Limits:
     page_call_timeout: float = _limit(10.0, "deadline of a page tool's call")
     call_timeout: float = _limit(30.0, "deadline of every other call")
     call_timeout_max: float = _limit(300.0, "end of a call however much progress it reports")
-    confirm_timeout: float = _limit(120.0, "time a person has to decide on a call that asks")
     concurrent_per_source: int = _limit(25, "calls one plugin, origin or server runs at once")
     queue_per_source: int = _limit(100, "calls that may wait for one plugin, origin or server")
     concurrent_browser: int = _limit(256, "built-in browser tool calls at once")
-    retries: int = _limit(3, "attempts before dispatch, or for read-only and idempotent tools")
-    retry_delay: float = _limit(1.0, "time between such attempts")
 
     # answers
     result_tokens: int = _limit(25_000, "estimated tokens of a tool result before the rest becomes a handle")
@@ -70,7 +67,6 @@ class Limits:
     ping_interval: float = _limit(15.0, "time between pings on a link")
     ping_timeout: float = _limit(20.0, "a link that is silent that long after a ping is dead")
     send_queue: int = _limit(32 * MB, "bytes waiting for a reader before it is cut")
-    link_handshake: float = _limit(10.0, "time for a link to say who it is")
     debugger_idle: float = _limit(60.0, "the debugger lets go of a tab not used that long")
     tabs_per_browser: int = _limit(5000, "tabs of one browser the hub keeps in mind")
 

@@ -1,4 +1,4 @@
-"""Where a tab can be sent and what is said when it cannot: errors of the net and of sites, dialogs, pages kept from us."""
+"""Where a tab can be sent, and what is said when it cannot: errors of net and sites, dialogs, pages kept from us."""
 
 from __future__ import annotations
 

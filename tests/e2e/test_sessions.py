@@ -10,7 +10,7 @@ import pytest
 from tests.e2e import live
 from tests.e2e.live import Caller, LiveHub, until
 from tests.e2e.site import Site
-from tests.harness.agent import message
+from tests.harness.agent import Agent, message
 
 
 async def active_tabs(agent: Caller) -> list[int]:
@@ -124,8 +124,6 @@ def nothing_runs(hub: LiveHub) -> bool:
 async def test_a_session_of_the_handshake_era_can_be_cancelled_by_its_number(
     live_hub: LiveHub, agent: Caller, site: Site
 ) -> None:
-    from tests.harness.agent import Agent
-
     await agent.open(f"{site.url}/")
     async with Agent(live_hub) as raw:
         code = "await fetch('/hit/by-number'); await new Promise(() => {})"

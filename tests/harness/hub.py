@@ -86,5 +86,5 @@ async def _end(server: uvicorn.Server, hub: Hub) -> None:
 async def until(true: Callable[[], bool], seconds: float = 5.0) -> None:
     """Wait until something holds that announces itself by no event."""
     async with asyncio.timeout(seconds):
-        while not true():
-            await asyncio.sleep(0.002)  # noqa: ASYNC110 - that is what it is for
+        while not true():  # noqa: ASYNC110 - that is what it is for
+            await asyncio.sleep(0.002)

@@ -147,7 +147,8 @@ async def close_tab(call: Call) -> ToolResult:
     """Close exactly the tab that is named."""
     page = await call.page()
     if call.box.watch.dialog(page.link, page.tab.chrome_id):
-        await _answer_dialog(page)
+        # Not agreed to: a navigation behind the dialog would cross the closing.
+        await _answer_dialog(page, accept=False)
     try:
         await page.command("closeTab")
     except TabFailed:
@@ -156,15 +157,15 @@ async def close_tab(call: Call) -> ToolResult:
         # The page asks whether to leave it. We answer where we see the question; elsewhere the person is shown it.
         if not call.box.watch.dialog(page.link, page.tab.chrome_id):
             raise CommandFailed(error.message, hint="Call again to close it all the same.") from None
-        await _answer_dialog(page)
+        await _answer_dialog(page, accept=True)
         with suppress(TabFailed):  # it has gone by the answer
             await page.command("closeTab")
     call.box.browsers.forget(page.link, page.tab.chrome_id)
     return ToolResult.data({"tabId": page.tab_id, "closed": True})
 
 
-async def _answer_dialog(page: Page) -> None:
-    await page.command("forwardCDPCommand", {"method": "Page.handleJavaScriptDialog", "params": {"accept": True}})
+async def _answer_dialog(page: Page, *, accept: bool) -> None:
+    await page.command("forwardCDPCommand", {"method": "Page.handleJavaScriptDialog", "params": {"accept": accept}})
 
 
 async def _go(call: Call, page: Page, url: str, wait_until: str) -> dict[str, Any]:

@@ -90,7 +90,7 @@ def client_name(info: Any) -> str:
     if not isinstance(name, str) or not name.strip():
         return "unknown"
     line = f"{name} {version}" if isinstance(version, str) and version else name
-    return "".join(c for c in line if c.isprintable())[:100]
+    return (line if line.isprintable() else "".join(c for c in line if c.isprintable()))[:100]
 
 
 def progress_token(params: Mapping[str, Any]) -> str | int | None:

@@ -58,12 +58,12 @@ def _long_number(raw: bytes, limits: Limits) -> bool:
 
 def _check_skeleton(skeleton: bytes, limits: Limits) -> None:
     """The bounds, on the text with its strings taken out."""
-    if _long_number(skeleton, limits):
-        raise ParseError(f"Not accepted: a number has {limits.max_digits} digits or more.")
     if skeleton.count(b":") > limits.max_keys:
         raise ParseError(f"Not accepted: more than {limits.max_keys} keys.")
     if _deeper(skeleton.translate(_ALIKE, _REST), limits.max_depth):
         raise ParseError(f"Not accepted: nested deeper than {limits.max_depth}.")
+    if _long_number(skeleton, limits):  # last, for it takes the longest
+        raise ParseError(f"Not accepted: a number has {limits.max_digits} digits or more.")
 
 
 def _deeper(brackets: bytes, depth: int) -> bool:

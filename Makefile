@@ -16,8 +16,8 @@ ready:
 setup: ready ## install everything into .venv and node_modules, and a browser if there is none
 	@echo "Ready: .venv/bin/tabhub"
 
-run: ready ## start the hub with a browser of its own (ARGS="--port 9600" adds options)
-	@exec .venv/bin/tabhub start --launch $(ARGS)
+run: ready ## start the hub, with a browser of its own if none connects (ARGS="--port 9600" adds options)
+	@TABHUB_LAUNCH=$${TABHUB_LAUNCH:-auto} exec .venv/bin/tabhub start $(ARGS)
 
 test: ready check ## all checks, then all tests (ARGS="-k name" chooses)
 	@.venv/bin/pytest $(ARGS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from tests.check_requirements import check, main, read_requirements, sync
 
 ENTRY = """[[requirement]]

@@ -116,11 +116,13 @@ class Config:
         return known
 
     def with_environment(self, env: Mapping[str, str]) -> Config:
-        """The same settings with what the environment says in their place: TABHUB_PORT (or PORT), and the skip flag."""
+        """The same settings with what the environment says in their place: TABHUB_PORT (or PORT), TABHUB_LAUNCH, the skip flag."""
         config = self
         for name in ("PORT", "TABHUB_PORT"):
             if env.get(name):
                 config = replace(config, port=_from_text("port", name, env[name]))
+        if env.get("TABHUB_LAUNCH"):
+            config = replace(config, launch=_from_text("choice", "TABHUB_LAUNCH", env["TABHUB_LAUNCH"]))
         skip = "TABHUB_DANGEROUSLY_SKIP_PERMISSIONS"
         if env.get(skip):
             config = replace(config, skip_permissions=_from_text("bool", skip, env[skip]) or self.skip_permissions)

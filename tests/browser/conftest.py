@@ -8,11 +8,11 @@ from typing import Any
 
 import orjson
 import pytest
-from tests.browser.fake_browser import FakeBrowser, tab
 
 from tabhub.browser import browser_tools, open_tab
 from tabhub.hub.tools import Runner, Tool, ToolResult, compile_schema
 from tabhub.links.browsers import Browsers, TabRef
+from tests.browser.fake_browser import FakeBrowser, tab
 
 
 @dataclass

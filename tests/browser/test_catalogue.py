@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.browser.conftest import Bench
 
 from tabhub.browser import SPECS
 from tabhub.errors import InvalidArguments
+from tests.browser.conftest import Bench
 
 NAMES = {
     "browser_list_tabs",

@@ -7,14 +7,14 @@ from typing import Any
 
 import orjson
 import pytest
-from tests.browser.conftest import Bench
-from tests.browser.fake_browser import Failure, FakeBrowser, settle, tab
 
 from tabhub.browser.script import expression, thrown
 from tabhub.browser.watch import DialogOpen, Watch
 from tabhub.errors import CommandFailed
 from tabhub.limits import Limits
 from tabhub.links.browsers import Browsers, TabFailed
+from tests.browser.conftest import Bench
+from tests.browser.fake_browser import Failure, FakeBrowser, settle, tab
 
 
 def written(value: str) -> str:

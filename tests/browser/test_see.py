@@ -9,11 +9,11 @@ from typing import Any
 
 import orjson
 import pytest
-from tests.browser.conftest import Bench
-from tests.browser.fake_browser import settle
 
 from tabhub.browser.files import Folder
 from tabhub.errors import CommandFailed, InvalidArguments
+from tests.browser.conftest import Bench
+from tests.browser.fake_browser import settle
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR" + (640).to_bytes(4, "big") + (480).to_bytes(4, "big") + b"\x08\x02" * 30
 

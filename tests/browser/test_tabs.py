@@ -6,11 +6,11 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.browser.conftest import Bench
-from tests.browser.fake_browser import Failure, FakeBrowser, settle, tab
 
 from tabhub.errors import CommandFailed, InvalidArguments, LinkLost, NotConnected, TabNotFound
 from tabhub.links.browsers import TabFailed
+from tests.browser.conftest import Bench
+from tests.browser.fake_browser import Failure, FakeBrowser, settle, tab
 
 
 def arrival(**more: Any) -> dict[str, Any]:

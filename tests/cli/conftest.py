@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
 from tests.cli.agent import Agent
 from tests.cli.fakehub import SECRET, FakeHub, running
 

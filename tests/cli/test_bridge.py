@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from tests.cli.agent import Agent, greet, result, sessions
 from tests.cli.conftest import announce
 from tests.cli.fakehub import Asked, FakeHub, Reply, running

@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Run
-from tests.cli.fakehub import FakeHub
 
 from tabhub import __version__
+from tests.cli.conftest import Run
+from tests.cli.fakehub import FakeHub
 
 COMMANDS = [
     ["start"],

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.cli.conftest import Run
 from tests.cli.fakehub import FakeHub
 from tests.cli.test_status import CHROMIUM, HEALTH

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.cli.conftest import Run, announce
 from tests.cli.fakehub import SECRET, FakeHub
 

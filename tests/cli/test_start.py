@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
+
 from tests.cli.conftest import Run
 
 

@@ -11,6 +11,7 @@ import threading
 from pathlib import Path
 
 import pytest
+
 from tests.cli.agent import VERSION_KEY, Agent, greet, result, sessions
 from tests.cli.fakehub import SECRET, Asked, FakeHub, Reply
 

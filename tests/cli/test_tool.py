@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.cli.conftest import Run
 from tests.cli.fakehub import SECRET, Asked, FakeHub, Reply
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
+
 from tests.e2e import live
 from tests.e2e.live import Caller, DevTools, LiveHub
 from tests.e2e.site import Site

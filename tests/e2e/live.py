@@ -21,9 +21,10 @@ import httpx2
 import orjson
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
+from websockets.asyncio.client import ClientConnection, connect
+
 from tests.harness.agent import client as http_client
 from tests.harness.hub import Address
-from websockets.asyncio.client import ClientConnection, connect
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or "chromium"
 EXTENSION = "chrome-extension://fbfngjfcbbkgoepkeecjnefoncaahigp"

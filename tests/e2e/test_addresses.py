@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 
 import pytest
+
 from tests.e2e.live import Caller, DevTools, LiveHub, until
 from tests.e2e.site import Site
 

@@ -12,6 +12,7 @@ import pytest
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.types import CallToolResult, ImageContent, TextContent
+
 from tests.e2e import png
 from tests.e2e.live import Caller, LiveHub
 from tests.e2e.site import Site
@@ -43,7 +44,7 @@ async def data(client: Client, name: str, **arguments: Any) -> dict[str, Any]:
     result = await client.call_tool(name, arguments)
     assert not result.is_error, text(result)
     assert result.structured_content is not None
-    return result.structured_content
+    return dict(result.structured_content)
 
 
 def shows_the_colours(picture: png.Picture) -> None:

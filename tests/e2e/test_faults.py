@@ -8,10 +8,11 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import pytest
+from websockets.asyncio.client import connect
+
 from tests.e2e import live
 from tests.e2e.live import Caller, DevTools, LiveHub, until
 from tests.e2e.site import Site
-from websockets.asyncio.client import connect
 
 WAIT = "await fetch('/hit/%s'); await new Promise(() => {})"
 

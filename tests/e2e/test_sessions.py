@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx2
 import pytest
+
 from tests.e2e import live
 from tests.e2e.live import Caller, LiveHub, until
 from tests.e2e.site import Site
@@ -118,7 +119,7 @@ async def test_a_call_whose_agent_disappears_ends_in_the_browser(live_hub: LiveH
 def nothing_runs(hub: LiveHub) -> bool:
     """No call is pending in the hub, and no command on the link."""
     health = hub.health()
-    return health["callsInFlight"] == 0 and health["legs"]["browsers"][0]["socket"]["pending"] == 0
+    return bool(health["callsInFlight"] == 0 and health["legs"]["browsers"][0]["socket"]["pending"] == 0)
 
 
 async def test_a_session_of_the_handshake_era_can_be_cancelled_by_its_number(

@@ -14,8 +14,9 @@ from typing import Any
 
 import orjson
 import pytest
-from tests.extension.fakehub import FakeHub, Wire
 from websockets.asyncio.client import ClientConnection, connect
+
+from tests.extension.fakehub import FakeHub, Wire
 
 EXTENSION = Path(__file__).parents[2] / "extension"
 EXTENSION_ID = "fbfngjfcbbkgoepkeecjnefoncaahigp"

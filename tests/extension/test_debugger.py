@@ -8,6 +8,7 @@ import time
 from typing import Any
 
 import pytest
+
 from tests.extension.conftest import Site
 from tests.extension.fakehub import Refused, Wire
 

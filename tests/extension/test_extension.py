@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 import pytest
+
 from tests.extension.conftest import EXTENSION, EXTENSION_ID, SECRET, Site
 from tests.extension.fakehub import Refused, Wire
 
@@ -132,7 +133,14 @@ async def test_addresses_a_tab_may_not_be_sent_to_are_refused(wire: Wire, tab: i
 
 async def test_navigation_resolves_when_the_page_is_loaded(wire: Wire, tab: int, site: Site) -> None:
     arrived = await wire.ask("browser_navigate", tabId=tab, url=f"{site.url}/other")
-    there = {"tabId": tab, "url": f"{site.url}/other", "title": "Other", "status": "complete", "ok": True}
+    there = {
+        "tabId": tab,
+        "url": f"{site.url}/other",
+        "title": "Other",
+        "status": "complete",
+        "ok": True,
+        "httpStatus": 200,
+    }
     assert arrived == there
     assert await wire.ask("browser_navigate", tabId=tab, url=f"{site.url}/other") == there
     within = await wire.ask("browser_navigate", tabId=tab, url=f"{site.url}/other#part")

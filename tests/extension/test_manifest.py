@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 import pytest
+
 from tests.extension.conftest import EXTENSION, EXTENSION_ID
 
 

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import pytest
+
 from tests.extension.conftest import EXTENSION_ID, SECRET, Chromium
 from tests.extension.fakehub import FakeHub, Wire
 

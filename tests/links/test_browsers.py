@@ -6,11 +6,11 @@ import asyncio
 import logging
 
 import pytest
-from tests.browser.fake_browser import FakeBrowser, settle, tab
 
 from tabhub.errors import CommandFailed, LinkLost, NotConnected, TabNotFound
 from tabhub.limits import DEFAULTS, Limits
 from tabhub.links.browsers import Browsers, Change, TabFailed
+from tests.browser.fake_browser import FakeBrowser, settle, tab
 
 
 def listening(browsers: Browsers) -> list[Change]:

@@ -7,11 +7,11 @@ from typing import Any
 
 import orjson
 import pytest
-from tests.browser.fake_browser import FakeBrowser, settle
 
 from tabhub.errors import CallCancelled, CommandFailed, LinkLost, MethodNotFound, TabNotFound, TooLarge
 from tabhub.limits import Limits
 from tabhub.links.extension import LARGE
+from tests.browser.fake_browser import FakeBrowser, settle
 
 
 async def test_a_command_goes_out_as_json_rpc_and_its_result_comes_back() -> None:

@@ -73,7 +73,8 @@ class Page:
                 raise CommandFailed(f"The page of tab {self.tab_id} has crashed.", hint=anew) from None
             if any(text in error.message for text in _KEPT):
                 raise CommandFailed(
-                    f"Tab {self.tab_id} shows {self.tab.url[:200]}, a page that the browser keeps from extensions.",
+                    f"Tab {self.tab_id} shows {self.tab.url[:200]}, a page that the browser keeps from extensions"
+                    f" ({error.message}).",
                     hint="It can be closed or sent elsewhere (browser_navigate_tab); pages of web sites can be used.",
                 ) from None
             if _TAKEN in error.message:

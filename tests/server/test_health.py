@@ -1,0 +1,165 @@
+"""`/health`: what everyone may know, and the truth for who has the token."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tabhub import __version__
+from tests.harness.agent import Agent, client
+from tests.harness.fake_extension import FakeExtension
+from tests.harness.hub import RunningHub, running_hub
+from tests.harness.probe import Probe
+
+
+async def health(hub: RunningHub) -> dict[str, Any]:
+    async with client(hub) as http:
+        answer = await http.get("/health")
+    assert answer.status_code == 200
+    facts: dict[str, Any] = answer.json()
+    return facts
+
+
+@pytest.mark.req("S002-health-01", "S002-endpoints-08")
+async def test_without_a_token_it_only_says_that_it_lives(hub: RunningHub) -> None:
+    async with client(hub) as http:
+        for wrong in ({"Authorization": ""}, {"Authorization": "Bearer no"}, {"Authorization": hub.secret}):
+            answer = await http.get("/health", headers=wrong)
+            assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
+        assert len((await http.get("/health")).json()) > 10
+
+
+@pytest.mark.req(
+    "S002-health-02",
+    "S002-health-03",
+    "S002-health-04",
+    "S002-health-08",
+    "S002-health-17",
+    "S002-health-18",
+    "S002-health-20",
+    "S002-health-21",
+)
+async def test_with_the_token_it_says_everything(hub: RunningHub) -> None:
+    facts = await health(hub)
+    assert set(facts) >= {
+        "status",
+        "version",
+        "sdkVersion",
+        "mode",
+        "extensionConnected",
+        "extensionConnections",
+        "mcpClients",
+        "plugins",
+        "pluginDetails",
+        "failedPlugins",
+        "toolCount",
+        "browserToolCount",
+        "pluginToolCount",
+        "browserToolNames",
+        "disabledBrowserTools",
+        "skipPermissions",
+        "uptime",
+        "reloadCount",
+        "lastReloadTimestamp",
+        "lastReloadDurationMs",
+        "stateSchemaVersion",
+        "discoveryErrors",
+        "auditSummary",
+    }
+    assert (facts["status"], facts["version"], facts["sdkVersion"]) == ("ok", __version__, __version__)
+    assert facts["mode"] in ("dev", "production")
+    assert (facts["plugins"], facts["pluginDetails"], facts["failedPlugins"]) == (0, [], [])
+    assert facts["skipPermissions"] is False
+    assert 0 <= facts["uptime"] < 60
+    assert type(facts["stateSchemaVersion"]) is int
+    assert facts["discoveryErrors"] == []
+
+
+@pytest.mark.req("S002-health-05", "S002-health-06", "S004-goals-05", "S004-status-01")
+async def test_extensions_are_counted_while_they_are_connected(hub: RunningHub) -> None:
+    before = await health(hub)
+    async with FakeExtension(hub, "red"):
+        one = await health(hub)
+        async with FakeExtension(hub, "blue") as blue:
+            two = await health(hub)
+            blue.cut()
+            await blue.ended()
+            while len(hub.hub.browsers.links()) == 2:
+                await health(hub)
+            after_cut = await health(hub)
+    seen = [(f["extensionConnected"], f["extensionConnections"]) for f in (before, one, two, after_cut)]
+    assert seen == [(False, 0), (True, 1), (True, 2), (True, 1)]
+    assert [leg["connected"] for leg in after_cut["legs"]["browsers"]] == [True, False]
+    assert before["legs"]["extension"]["ok"] is False
+    assert before["legs"]["hub"]["ok"] is True
+
+
+@pytest.mark.req("S002-health-07")
+async def test_mcp_clients_are_counted_until_they_end(hub: RunningHub) -> None:
+    async with Agent(hub) as one, Agent(hub, "/mcp/gateway"):
+        assert (await health(hub))["mcpClients"] == 2
+        await one.http.delete("/mcp", headers=one.headers)
+        assert (await health(hub))["mcpClients"] == 1
+
+
+@pytest.mark.req("S002-health-13", "S002-health-14", "S002-health-15", "S002-health-16")
+async def test_tools_are_counted_and_named_disabled_ones_too(tmp_path: Path) -> None:
+    off = {"browser": {"tools": {"browser_close_tab": "off"}}}
+    async with running_hub(tmp_path, permissions=off) as hub:
+        Probe(hub)
+        facts = await health(hub)
+        probes = [t for t in hub.hub.registry.tools() if t.source.key == "probe"]
+        own = [t.name for t in hub.hub.registry.tools() if t.source.kind in ("browser", "hub")]
+    assert facts["browserToolNames"] == own
+    assert facts["browserToolCount"] == len(own)
+    assert "browser_close_tab" in own
+    assert facts["disabledBrowserTools"] == ["browser_close_tab"]
+    assert facts["pluginToolCount"] == len(probes)
+    assert facts["toolCount"] == len(own) + len(probes)
+
+
+@pytest.mark.req("S002-health-19")
+async def test_reloads_are_told(hub: RunningHub) -> None:
+    before = await health(hub)
+    assert (before["reloadCount"], before["lastReloadTimestamp"]) == (0, 0)
+    began = time.time() * 1000
+    async with client(hub) as http:
+        for _ in range(2):
+            assert (await http.post("/reload")).status_code == 200
+    after = await health(hub)
+    assert after["reloadCount"] == 2
+    assert began - 1000 <= after["lastReloadTimestamp"] <= time.time() * 1000
+    assert after["lastReloadDurationMs"] >= 0
+
+
+@pytest.mark.req("S002-health-23", "S002-health-24")
+async def test_the_audit_summary_counts_calls(hub: RunningHub) -> None:
+    Probe(hub)
+    async with client(hub) as http:
+        for value in ("a", "b", 5):
+            await http.post("/tools/probe_echo/call", json={"value": value})
+    summary = (await health(hub))["auditSummary"]
+    assert (summary["totalInvocations"], summary["successCount"], summary["failureCount"]) == (3, 2, 1)
+    assert summary["last24h"] == {"total": 3, "success": 2, "failure": 1}
+    assert summary["avgDurationMs"] >= 0
+
+
+async def test_what_a_setting_switches_on_is_told(tmp_path: Path) -> None:
+    async with running_hub(tmp_path, skipPermissions=True, colour="blue") as hub:
+        facts = await health(hub)
+    assert facts["skipPermissions"] is True
+    assert any("colour" in problem for problem in facts["discoveryErrors"])
+
+
+async def test_a_broken_configuration_makes_the_hub_degraded_for_everyone(hub: RunningHub) -> None:
+    hub.home.config.write_text("{broken")
+    async with client(hub) as http:
+        assert (await http.post("/reload")).status_code == 422
+        minimal = await http.get("/health", headers={"Authorization": ""})
+    assert minimal.json() == {"status": "degraded"}
+    facts = await health(hub)
+    assert facts["status"] == "degraded"
+    assert "configuration" in facts["problems"][0]

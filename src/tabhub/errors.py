@@ -149,6 +149,7 @@ class RateLimited(Refused):
     code = -32004
     status = 429
     category = "rate_limit"
+    outcome: Outcome | None = "not_sent"
     retryable = True
 
     def __init__(self, message: str, *, retry_after: int, hint: str | None = None) -> None:

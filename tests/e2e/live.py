@@ -28,6 +28,7 @@ from tests.harness.hub import Address
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or "chromium"
 EXTENSION = "chrome-extension://fbfngjfcbbkgoepkeecjnefoncaahigp"
+_NO_NET = "--host-resolver-rules=MAP *.invalid ~NOTFOUND, MAP chromewebstore.google.com ~NOTFOUND"
 _names = itertools.count(1)
 
 
@@ -226,7 +227,7 @@ def wait_for(check: Callable[[], bool], within: float = 30) -> None:
 def start(folder: Path, *words: str) -> LiveHub:
     """Start a hub with a browser that also has a debugging port, and wait until both are connected."""
     browser = folder / "browser"
-    browser.write_text(f'#!/bin/sh\nexec {CHROMIUM} "$@" --remote-debugging-port=0\n')
+    browser.write_text(f'#!/bin/sh\nexec {CHROMIUM} "$@" --remote-debugging-port=0 "{_NO_NET}"\n')
     browser.chmod(0o755)
     home = folder / "home"
     kept = {name: value for name, value in os.environ.items() if not name.startswith("TABHUB_")}

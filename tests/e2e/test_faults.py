@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from websockets.asyncio.client import connect
+from websockets.typing import Origin, Subprotocol
 
 from tests.e2e import live
 from tests.e2e.live import Caller, DevTools, LiveHub, until
@@ -39,11 +40,12 @@ async def fails_under(
     return error
 
 
-@pytest.mark.req("F1")
+@pytest.mark.req("F1", "S004-status-03", "S004-verification-04")
 async def test_a_killed_browser_fails_the_call_at_once_and_comes_back_by_itself(own_hub: LiveHub, site: Site) -> None:
     async with live.caller(own_hub) as agent:
         before = await agent.get("browser_get_connection_status")
         assert before["connected"] is True
+        assert before["hub"]["managedBrowser"]["pid"] == own_hub.browser_pid
         (browser,) = before["browsers"]
         assert (browser["connected"], browser["extension"]["answers"], browser["managed"]) == (True, True, True)
         await agent.open(f"{site.url}/")
@@ -83,6 +85,7 @@ async def test_a_stopped_service_worker_reconnects_and_nothing_doubles(own_hub: 
         for time_ in range(20):
             error = await fails_under(agent, site, f"stopped{time_}", devtools.stop_worker)
             assert error["outcome"] == "unknown"
+            assert not own_hub.connected
             # A person goes on using the browser, which wakes the worker; an alarm would within half a minute.
             (page,) = await devtools.targets("page", "about:blank")
             await devtools.send("Target.activateTarget", targetId=page)
@@ -101,18 +104,27 @@ async def test_a_stopped_service_worker_reconnects_and_nothing_doubles(own_hub: 
 async def test_a_second_connection_of_the_same_browser_takes_the_place_of_the_first(
     own_hub: LiveHub, site: Site
 ) -> None:
-    (browser,) = own_hub.health()["legs"]["browsers"]
-    protocols = ["tabhub", own_hub.secret, browser["browserId"]]
+    (browser,) = [b for b in own_hub.health()["legs"]["browsers"] if b["connected"]]
+
+    def connected() -> connect:
+        names = [Subprotocol(name) for name in ("tabhub", own_hub.secret, browser["browserId"])]
+        return connect(own_hub.ws_url, subprotocols=names, origin=Origin(live.EXTENSION))
+
     async with live.caller(own_hub) as agent:
         await agent.open(f"{site.url}/")
 
         async def take_place() -> None:
-            async with connect(own_hub.ws_url, subprotocols=protocols, origin=live.EXTENSION):  # type: ignore[arg-type]
+            async with connected() as second, connected():
+                await second.wait_closed()
+                assert second.close_code == 4000
                 assert own_hub.health()["extensionConnections"] == 1
 
         error = await fails_under(agent, site, "replaced", take_place)
         assert error["outcome"] == "unknown"
         assert "replaced" in error["text"]
+    # The extension stays away for half a minute, so that two copies of a profile do not chase each other.
+    own_hub.kill_browser()
+    await until(lambda: own_hub.ready)
 
 
 @pytest.mark.req("F9")

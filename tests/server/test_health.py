@@ -36,11 +36,9 @@ async def test_without_a_token_it_only_says_that_it_lives(hub: RunningHub) -> No
     "S002-health-02",
     "S002-health-03",
     "S002-health-04",
-    "S002-health-08",
     "S002-health-17",
     "S002-health-18",
     "S002-health-20",
-    "S002-health-21",
 )
 async def test_with_the_token_it_says_everything(hub: RunningHub) -> None:
     facts = await health(hub)

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.harness.agent import client
+from tests.harness.agent import Agent, client
 from tests.harness.fake_extension import FakeExtension, tab
 from tests.harness.hub import RunningHub, running_hub
 from tests.harness.probe import Probe
@@ -77,6 +77,7 @@ async def test_an_unknown_tool_is_404_with_the_nearest_names(hub: RunningHub) ->
     assert "'a b%41/ü'" in odd.json()["error"]["message"]
 
 
+@pytest.mark.req("S002-dispatch-01")
 async def test_wrong_arguments_are_422_and_name_the_field_and_nothing_is_sent(hub: RunningHub) -> None:
     async with FakeExtension(hub) as browser, client(hub) as http:
         answer = await http.post("/tools/browser_execute_script/call", json={"tabId": "seven", "code": "1"})
@@ -165,6 +166,7 @@ async def test_wrong_methods_are_405_and_wrong_addresses_404(hub: RunningHub) ->
             assert answer.json()["error"]["hint"]
 
 
+@pytest.mark.req("S002-full-03")
 async def test_a_tool_that_is_off_is_refused_and_left_out_or_marked(tmp_path: Any) -> None:
     off = {"permissions": {"browser": {"tools": {"browser_close_tab": "off"}}}}
     for shown in (False, True):
@@ -172,10 +174,13 @@ async def test_a_tool_that_is_off_is_refused_and_left_out_or_marked(tmp_path: An
             running_hub(tmp_path / str(shown), **off, showDisabled=shown) as hub,
             FakeExtension(hub) as browser,
             client(hub) as http,
+            Agent(hub) as agent,
         ):
+            at_mcp = {t["name"]: t["description"] for t in (await agent.request("tools/list"))["result"]["tools"]}
             listed = {t["name"]: t for t in (await http.get("/tools")).json()}
             refused = await http.post("/tools/browser_close_tab/call", json={"tabId": 7})
             assert browser.seen.empty()
+        assert at_mcp == {name: t["description"] for name, t in listed.items()}
         assert ("browser_close_tab" in listed) is shown
         if shown:
             assert listed["browser_close_tab"]["description"].startswith("[Disabled] ")

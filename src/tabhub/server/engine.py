@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
 from tabhub.errors import CallCancelled, PermissionDenied, RateLimited, TabhubError, UnknownTool
@@ -160,6 +161,8 @@ class Engine:
         self.keep_arguments = keep_arguments
         self.calls = Calls(limits)
         self.meter = Meter()
+        # One at a time: several threads at work on large texts would keep the loop from its turn, and be no quicker.
+        self._cutter = ThreadPoolExecutor(1, "tabhub-cut")
         self._rate = Rate(limits.call_rate)
         self.loop: asyncio.AbstractEventLoop | None = None
         self._ticker: asyncio.TimerHandle | None = None
@@ -292,7 +295,8 @@ class Engine:
         if tool.name == READ_RESULT:
             return result
         if len(result.payload) > _BIG:
-            return await asyncio.to_thread(self._cut, result, session.owner)
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._cutter, self._cut, result, session.owner)
         return self._cut(result, session.owner)
 
     def _cut(self, result: ToolResult, owner: str) -> ToolResult:

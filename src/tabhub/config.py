@@ -116,7 +116,7 @@ class Config:
         return known
 
     def with_environment(self, env: Mapping[str, str]) -> Config:
-        """The same settings with the environment in their place: TABHUB_PORT (or PORT), TABHUB_LAUNCH, the skip flag."""
+        """The same settings with the environment in their place: TABHUB_PORT or PORT, TABHUB_LAUNCH, the skip flag."""
         config = self
         for name in ("PORT", "TABHUB_PORT"):
             if env.get(name):

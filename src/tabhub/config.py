@@ -68,6 +68,9 @@ class Config:
     files_dir: str | None = field(
         default=None, metadata=_is("path", "folder that tools write files to; unset is `files` in the home")
     )
+    file_urls: bool = field(
+        default=False, metadata=_is("bool", "let agents open file: addresses, and so read files of this machine")
+    )
     audit_arguments: bool = field(
         default=False, metadata=_is("bool", "keep the arguments of calls in the audit log, not only their digest")
     )

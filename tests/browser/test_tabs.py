@@ -112,6 +112,8 @@ async def test_a_page_that_loads_too_long_is_told_as_such(bench: Bench) -> None:
         "view-source:https://x",
         "example.com",
         "about:config",
+        "file:///etc/hostname",
+        "FILE:///etc/hostname",
     ],
 )
 async def test_addresses_a_tab_may_not_be_sent_to_are_refused_before_anything_leaves(bench: Bench, url: str) -> None:

@@ -57,6 +57,14 @@ def test_status_tells_a_lost_browser_and_a_degraded_hub(hub: FakeHub, tabhub: Ru
     assert "Edge: connection lost (the socket closed)" in shown
 
 
+def test_status_tells_of_the_hubs_own_browser_before_it_connects(hub: FakeHub, tabhub: Run) -> None:
+    own = {"name": "Chromium (no window)", "running": False, "pid": None}
+    hub.answer("GET /health", {**HEALTH, "legs": {"browsers": [], "managedBrowser": own}})
+    assert "the hub's own, Chromium (no window), is starting" in tabhub("status").stdout
+    hub.answer("GET /health", {**HEALTH, "legs": {"browsers": [], "managedBrowser": {**own, "error": "no such file"}}})
+    assert "Chromium (no window), did not start: no such file" in tabhub("status").stdout
+
+
 def test_status_of_nothing_ends_with_two(home: Path, tabhub: Run) -> None:
     done = tabhub("status", TABHUB_PORT="1")
     assert done.returncode == 2

@@ -16,7 +16,6 @@ from mcp.types import CallToolResult, ImageContent, TextContent
 from tests.e2e import png
 from tests.e2e.live import Caller, LiveHub
 from tests.e2e.site import Site
-from tests.harness.agent import Agent
 
 ERAS = {"legacy": "2025-11-25", "2026-07-28": "2026-07-28"}
 FIRST_TOOLS = {
@@ -94,19 +93,21 @@ async def test_the_official_client_works_in_a_page(live_hub: LiveHub, site: Site
         assert tab_id not in [tab["tabId"] for tab in (await data(client, "browser_list_tabs"))["tabs"]]
 
 
-async def test_a_large_page_comes_as_a_handle_that_reads_on(live_hub: LiveHub, agent: Caller, site: Site) -> None:
-    tab_id = await agent.open(f"{site.url}/long")
-    async with Agent(live_hub) as raw:
-        answer = await raw.call("browser_get_tab_content", {"tabId": tab_id, "maxLength": 2_000_000})
-        shown = "".join(part["text"] for part in answer["result"]["content"])
+@pytest.mark.parametrize("mode", ERAS)
+async def test_a_large_page_comes_as_a_handle_that_reads_on(live_hub: LiveHub, site: Site, mode: str) -> None:
+    async with live_hub.mcp(mode) as client:
+        tab_id = (await data(client, "browser_open_tab", url=f"{site.url}/long"))["tabId"]
+        cut = await client.call_tool("browser_get_tab_content", {"tabId": tab_id, "maxLength": 2_000_000})
+        shown = "".join(part.text for part in cut.content if isinstance(part, TextContent))
         assert shown.startswith("Paragraph 0 of the long page")
         assert "Paragraph 19999" not in shown
         assert len(shown) < 150_000
         (handle,) = set(re.findall(r"r_[A-Za-z0-9_-]{10,}", shown))
-        found = await raw.call("tabhub_read_result", {"handle": handle, "search": "Paragraph 19999 of"})
-        assert "Paragraph 19999 of" in found["result"]["content"][0]["text"]
-        on = await raw.call("tabhub_read_result", {"handle": handle, "offset": 1_000_000})
-        assert "of the long page" in on["result"]["content"][0]["text"]
+        found = await client.call_tool("tabhub_read_result", {"handle": handle, "search": "Paragraph 19999 of"})
+        assert "Paragraph 19999 of" in text(found)
+        on = await client.call_tool("tabhub_read_result", {"handle": handle, "offset": 1_000_000})
+        assert "of the long page" in text(on)
+        await data(client, "browser_close_tab", tabId=tab_id)
 
 
 @pytest.mark.parametrize("mode", ERAS)

@@ -163,11 +163,14 @@ def test_whole_blocks_are_kept_from_the_front() -> None:
     assert f'"offset": {shown}' in content[-1]["text"]
 
 
-def test_structured_content_is_kept_as_json_lines_and_left_out_of_the_cut_result() -> None:
+def test_structured_content_is_kept_as_json_lines_and_shortened_in_the_cut_result() -> None:
     data = {"items": [{"id": i, "name": f"item {i}"} for i in range(2_000)], "next": None}
     fitted = cut(ToolResult.data(data).payload)
     value = rendered(fitted)
-    assert "structuredContent" not in value
+    part = value["structuredContent"]
+    assert part["items"] == data["items"][: len(part["items"])]
+    assert part["next"] is None
+    assert estimate_tokens(orjson.dumps(part)) <= 1_000
     assert fitted.mime == "application/json"
     assert orjson.loads(fitted.full_text) == data
     assert fitted.full_text.count("\n") > 2_000
@@ -204,6 +207,11 @@ def test_a_summary_beside_large_structured_content_stays_whole() -> None:
 def test_structured_content_alone_is_shown_in_part() -> None:
     fitted = cut(result(structuredContent={"rows": ["some words"] * 5_000}))
     assert rendered(fitted)["content"][0]["text"].startswith('{\n "rows": [\n')
+
+
+def test_structured_content_that_cannot_be_shortened_enough_is_left_out() -> None:
+    many = {f"key {n}": n for n in range(5_000)}
+    assert "structuredContent" not in rendered(cut(result(text("many keys"), structuredContent=many)))
 
 
 def test_structured_content_can_be_kept_for_a_client_that_checks_it() -> None:

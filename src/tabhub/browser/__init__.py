@@ -29,7 +29,8 @@ def browser_tools(
     *,
     files_anywhere: bool = False,
     hub_facts: Callable[[], dict[str, Any]] = dict,
+    file_urls: bool = False,
 ) -> list[tuple[Tool, Runner]]:
     """All built-in tools. `choice` knows which tab a session works on."""
-    box = Toolbox(browsers, Watch(browsers), choice, Folder(files_dir, files_anywhere), hub_facts)
+    box = Toolbox(browsers, Watch(browsers), choice, Folder(files_dir, files_anywhere), hub_facts, file_urls)
     return [spec.bind(box) for spec in SPECS]

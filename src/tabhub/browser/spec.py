@@ -69,6 +69,7 @@ class Toolbox:
     choice: TabChoice
     folder: Folder
     hub_facts: Callable[[], dict[str, Any]]
+    file_urls: bool = False
 
 
 @dataclass(slots=True)

@@ -158,17 +158,22 @@ async def open_tab(
     return browsers.described(link, await link.request("createTab", wish), "created")
 
 
-def checked_url(url: str) -> str:
-    """An address a tab may be sent to, or an error that says why not."""
+def checked_url(url: str, *, files: bool) -> str:
+    """An address a tab may be sent to, or an error that says why not; `files` allows those of this machine."""
     try:
         scheme = urlsplit(url).scheme.lower()
     except ValueError as error:
         raise InvalidArguments(f"url {url[:200]!r} is not an address: {error}.") from None
+    if scheme == "file" and not files:
+        raise InvalidArguments(
+            "url must not be a file: address: files of this machine are not for agents unless the person allows it.",
+            hint="They can with: tabhub config set fileUrls true",
+        )
     if scheme in _SCHEMES or url == "about:blank":
         return url
     if not scheme or "." in scheme or (scheme == "localhost"):
         raise InvalidArguments(f"url {url[:200]!r} is not a full address.", hint=f"Did you mean https://{url[:200]} ?")
     raise InvalidArguments(
         f"url must not have the scheme {scheme[:40]}:.",
-        hint="http, https, data and about:blank can be opened, file where the browser allows it.",
+        hint="http, https, data and about:blank can be opened.",
     )

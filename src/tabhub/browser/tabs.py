@@ -90,7 +90,7 @@ async def open_new_tab(call: Call) -> ToolResult:
 
     Browsers let no one send a tab that is there to a data: address, so that one comes with the tab.
     """
-    url, box = checked_url(call.args["url"]), call.box
+    url, box = checked_url(call.args["url"], files=call.box.file_urls), call.box
     browser_id = call.args.get("browserId")
     if browser_id is not None:
         box.browsers.link(browser_id)
@@ -131,7 +131,7 @@ async def open_new_tab(call: Call) -> ToolResult:
 )
 async def navigate_tab(call: Call) -> ToolResult:
     """Go there and tell where it led."""
-    url = checked_url(call.args["url"])
+    url = checked_url(call.args["url"], files=call.box.file_urls)
     return ToolResult.data(await _go(call, await call.page(), url, call.args.get("waitUntil", "load")))
 
 

@@ -49,7 +49,7 @@ def rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
     """The lines of the status, each a name and what to say."""
     shown = [("hub", "running" if facts.get("status") == "ok" else str(facts.get("status")))]
     shown += [("problem", str(problem)) for problem in facts.get("problems") or []]
-    shown += [("browser", browser_words(browser)) for browser in browsers(facts)] or [("browser", NO_BROWSER)]
+    shown += [("browser", browser_words(browser)) for browser in browsers(facts)] or [("browser", missing(facts))]
     if isinstance(facts.get("toolCount"), int):
         shown.append(("tools", str(facts["toolCount"])))
     if isinstance(facts.get("mcpClients"), int):
@@ -62,6 +62,17 @@ def rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
     if isinstance(failed, list) and failed:
         shown.append(("plugins", f"{count(len(failed), 'plugin')} failed to load: see `tabhub logs`"))
     return shown
+
+
+def missing(facts: dict[str, Any]) -> str:
+    """Why there is no browser, as far as the hub knows: its own may be on its way, or could not start."""
+    legs = facts.get("legs")
+    managed = legs.get("managedBrowser") if isinstance(legs, dict) else None
+    if not isinstance(managed, dict):
+        return NO_BROWSER
+    if managed.get("error"):
+        return f"the hub's own, {managed.get('name')}, did not start: {managed['error']}"
+    return f"the hub's own, {managed.get('name')}, is starting"
 
 
 NO_BROWSER = "none connected. Load the extension (tabhub extension open), or start one: tabhub start --launch"

@@ -34,6 +34,7 @@ _NOTE_TOKENS = 220
 _NOTE_KEYS = 12
 _LINE = 400
 _DEPTH = 6
+_TEXT_LENGTHS = (40_000, 10_000, 2_000, 500, 100, 20)
 _MANY_COMMAS = 300_000
 _TOO_MANY_COMMAS = 600_000
 _BLOCKS: Final = msgspec.json.Decoder(list[dict[str, Any]])
@@ -108,7 +109,8 @@ class Fitted:
 def fit(payload: bytes, max_tokens: int, *, keep_structured: bool = False) -> Fitted | None:
     """Cut an encoded CallToolResult to the budget, or give None when it is within it.
 
-    A cut result carries no structuredContent, since a part of it would not fit the tool's output schema.
+    A cut result carries structuredContent with long texts and lists shortened: clients check it against the tool's
+    output schema and take an answer without it for a broken one. Only if that does not make it fit it is left out.
     With `keep_structured` it is neither counted nor touched and only the content is cut: for clients that check it
     against the schema and do not show it to the model.
     """
@@ -127,8 +129,11 @@ def fit(payload: bytes, max_tokens: int, *, keep_structured: bool = False) -> Fi
     # An agent is shown the text or the structured form of the same answer, so each alone must fit.
     if _within(texts, room) and estimate_tokens(structured) <= room:
         return None
-    if not keep_structured:
-        fields.pop("structuredContent", None)
+    if structured:
+        part = _shortened(structured, room)
+        fields.pop("structuredContent")
+        if part is not None:
+            fields["structuredContent"] = Raw(part)
     full, mime = _whole(blocks, texts, structured)
     mirrored = mime == "application/json" and (not structured or not texts or texts[0].lstrip()[:1] in ("{", "["))
     content, shown, lost = _cut(blocks, full if mirrored else None, max_tokens - _NOTE_TOKENS)
@@ -144,6 +149,29 @@ def fit(payload: bytes, max_tokens: int, *, keep_structured: bool = False) -> Fi
     meta = head.get("_meta")
     head["_meta"] = {**(meta if isinstance(meta, dict) else {}), "tabhub/result": facts}
     return Fitted(head, full, mime, len(full), total_tokens)
+
+
+def _shortened(structured: bytes, room: int) -> bytes | None:
+    """The same value with texts and lists cut until it fits, or None when it does not even so."""
+    if estimate_tokens(structured) <= room:
+        return structured
+    value = msgspec.json.decode(structured)
+    for longest in _TEXT_LENGTHS:
+        value = _shorten(value, longest, max(1, longest // 20))
+        part = msgspec.json.encode(value)
+        if estimate_tokens(part) <= room:
+            return part
+    return None
+
+
+def _shorten(value: Any, longest: int, most: int) -> Any:
+    if isinstance(value, str):
+        return value if len(value) <= longest else value[: longest - 1] + "…"
+    if isinstance(value, list):
+        return [_shorten(item, longest, most) for item in value[:most]]
+    if isinstance(value, dict):
+        return {key: _shorten(item, longest, most) for key, item in value.items()}
+    return value
 
 
 def _within(texts: list[str], room: int) -> bool:

@@ -114,7 +114,7 @@ class Hub:
         self.gateway = self._endpoint(GatewaySurface(self.engine, self.catalogue), rate)
         self._upkeep: asyncio.Task[None] | None = None
         files = Path(self.config.files_dir).expanduser() if self.config.files_dir else home.files
-        own = browser_tools(self.browsers, self.binding, files, hub_facts=self.facts)
+        own = browser_tools(self.browsers, self.binding, files, hub_facts=self.facts, file_urls=self.config.file_urls)
         self.register(BROWSER, (Entry(tool, run) for tool, run in own))
         self.register(HUB, [read_result_tool(self.engine.results)])
 

@@ -119,9 +119,13 @@ at("coupon").addEventListener("submit", (event) => {
 export function ask(who, signal) {
   const dialog = /** @type {HTMLDialogElement} */ (at("ask"));
   at("ask-who").textContent = who;
-  at("ask-lines").replaceChildren(...cart.items.map(({ product: one, quantity }) =>
-    make("li", {}, make("span", { class: "line-name" }, `${quantity} × ${one.name}`), make("span", { class: "line-sum" }, money(one.price * quantity)))));
-  at("ask-total").textContent = money(cart.sums.total);
+  const row = (/** @type {string} */ name, /** @type {string} */ sum) =>
+    make("li", {}, make("span", { class: "line-name" }, name), make("span", { class: "line-sum" }, sum));
+  const { off, total } = cart.sums;
+  at("ask-lines").replaceChildren(
+    ...cart.items.map(({ product: one, quantity }) => row(`${quantity} × ${one.name}`, money(one.price * quantity))),
+    ...(off ? [row(`Coupon ${cart.coupon}`, `−${money(off)}`)] : []));
+  at("ask-total").textContent = money(total);
   if (!dialog.open) dialog.showModal();
   return new Promise((resolve) => {
     const done = new AbortController();
@@ -166,7 +170,7 @@ function attempt(work) {
 export function toast(text, agent = false) {
   const note = make("p", { class: agent ? "toast by-agent" : "toast" }, text);
   at("toasts").append(note);
-  while (at("toasts").childElementCount > 3) at("toasts").firstElementChild?.remove();
+  while (at("toasts").childElementCount > 2) at("toasts").firstElementChild?.remove();
   setTimeout(() => note.remove(), 5000);
 }
 

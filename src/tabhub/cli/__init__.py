@@ -28,6 +28,7 @@ TABHUB = Group(
         "doctor": LazyCommand(
             "Check every part of the road from agent to tab, and say what to mend", "tabhub.cli.doctor"
         ),
+        "demo": LazyCommand("Take the tour: an agent's work in an example shop, step by step", "tabhub.cli.demo"),
         "setup": LazyCommand("Connect an MCP client: Claude Code, Cursor, VS Code and others", "tabhub.cli.setup"),
         "tool": LazyCommand("List tools, show their schemas, call them", "tabhub.cli.tool"),
         "audit": LazyCommand("Show which tools were called, by whom, and how it went", "tabhub.cli.audit"),

@@ -1,20 +1,28 @@
 """The extension's socket without detours: frames go straight from the wire to the link and back.
 
-Owns sending and receiving on an accepted WebSocket without a queue and a task switch for every frame; handshake,
-control frames, fragments and closing stay uvicorn's and websockets'. A text frame of a server is its length and its
-bytes, so it is written here by hand. Also owns backpressure: a reader that lets too much pile up is cut.
+Owns sending and receiving on an accepted WebSocket without a queue and a task switch for every frame. Whole text
+frames, which is nearly all there is, are read and written here by hand; handshake, control frames, fragments, whatever
+breaks the rules, and closing stay uvicorn's and websockets', which get such frames one by one and whole. Also owns
+backpressure: a reader that lets too much pile up is cut.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+
+try:
+    from websockets.speedups import apply_mask
+except ImportError:  # websockets was built without its C part
+    from websockets.utils import apply_mask
 
 EXTENSION = "tabhub.socket"
 """Where the app finds the socket in an ASGI scope's extensions."""
 _TEXT = 0x81
+_LAST_DATA_OPCODE = 2
+_HEAD = 14
 
 
 def text_frame(data: bytes) -> bytes:
@@ -27,11 +35,35 @@ def text_frame(data: bytes) -> bytes:
     return b"\x81\x7f" + size.to_bytes(8, "big") + data
 
 
+class _Size(NamedTuple):
+    """How long a frame is, and how much of it comes before its payload."""
+
+    head: int
+    whole: int
+
+
+def _frame_size(data: bytes, at: int, end: int) -> _Size | None:
+    """The size of the masked frame that begins here, as far as it can be told; None if it is not masked."""
+    if end - at < 2:
+        return _Size(2, 2)
+    size = data[at + 1]
+    if not size & 0x80:
+        return None
+    size &= 0x7F
+    if size < 126:
+        return _Size(6, 6 + size)
+    head = 8 if size == 126 else 14
+    if end - at < head:
+        return _Size(head, head)
+    return _Size(head, head + int.from_bytes(data[at + 2 : at + head - 4], "big"))
+
+
 class LinkProtocol(WebSocketsSansIOProtocol):
     """uvicorn's WebSocket, which the app can take over once it has accepted it."""
 
     sink: Callable[[bytes], None] | None = None
     _bound = 0
+    _longest = 0
     _overrun: Callable[[], None] | None = None
     _turn = False
     """Whether a frame was sent in this turn of the loop: then more wait for its end, and leave in one write."""
@@ -39,6 +71,11 @@ class LinkProtocol(WebSocketsSansIOProtocol):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._held: list[bytes] = []
+        self._begun = bytearray()
+        """The frame that has arrived in part."""
+        self._missing = 0
+        """Bytes without which it cannot be whole."""
+        self._in_fragments = False
 
     def handle_connect(self, event: Any) -> None:
         """Let the app find this object."""
@@ -61,6 +98,7 @@ class LinkProtocol(WebSocketsSansIOProtocol):
         self.sink = sink
         self._bound = bound
         self._overrun = overrun
+        self._longest = self.config.ws_max_size + _HEAD
 
     def send_text(self, data: bytes) -> None:
         """Send one text message; after the end there is nobody to send to."""
@@ -99,6 +137,44 @@ class LinkProtocol(WebSocketsSansIOProtocol):
         self.close_sent = True
         # Not `close`: that would wait for a peer that takes nothing any more to take the rest.
         self.close_timer = self.loop.call_later(self.close_timeout, self.transport.abort)
+
+    def data_received(self, data: bytes) -> None:
+        """Take bytes: whole text messages go to the sink, everything else the usual way."""
+        if self.sink is None:
+            super().data_received(data)
+            return
+        if self._begun:
+            self._begun += data
+            self._missing -= len(data)
+            if self._missing > 0:
+                return
+            data = bytes(self._begun)
+            self._begun.clear()
+        at, end = 0, len(data)
+        while at < end:
+            size = _frame_size(data, at, end)
+            if size is None or size.whole > self._longest:
+                super().data_received(data[at:])  # not a client's frame, or too large: closed with the right code
+                return
+            stop = at + size.whole
+            if stop > end:
+                self._begun += data[at:]
+                self._missing = stop - end
+                return
+            if data[at] == _TEXT and not self._in_fragments:
+                start = at + size.head
+                if not self.close_sent:
+                    self.sink(apply_mask(data[start:stop], data[start - 4 : start]))
+            else:
+                self._note_fragments(data[at])
+                super().data_received(data[at:stop])
+            at = stop
+
+    def _note_fragments(self, first: int) -> None:
+        """Between the first and the last frame of a message in fragments, all frames go the usual way."""
+        opcode, final = first & 0x0F, first & 0x80
+        if opcode <= _LAST_DATA_OPCODE:
+            self._in_fragments = not final
 
     def send_receive_event_to_app(self) -> None:
         """A whole message has arrived."""

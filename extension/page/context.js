@@ -1,0 +1,358 @@
+/**
+ * In the page's own world: `document.modelContext` where the browser has none, and the way to what a page brought itself.
+ *
+ * Owns the tools the page registers here. It runs before the page's scripts, but in their power: nothing secret may
+ * ever come here, and what it tells is checked by the other side as the page's own word. Only JSON text crosses, in
+ * events of `performance`: both worlds share it, and unlike the document it keeps its listeners after document.open().
+ */
+
+(() => {
+  const ASK = "tabhub-ask";
+  const TELL = "tabhub-tell";
+  const MARK = Symbol.for("tabhub.modelContext");
+  const MAX_NAME = 128;
+  const MAX_TEXT = 1024 * 1024;
+  // Taken now: a page may replace any of these later.
+  const { parse, stringify } = JSON;
+  const apply = Reflect.apply;
+  const { dispatchEvent, addEventListener } = EventTarget.prototype;
+  const NewEvent = CustomEvent;
+  const channel = performance;
+  const page = /** @type {any} */ (document);
+
+  if (Object.hasOwn(page, MARK)) return;
+  const own = Object.getOwnPropertyDescriptor(Document.prototype, "modelContext");
+  if (own?.get && Function.prototype.toString.call(own.get).includes("[native code]")) return;
+  Object.defineProperty(page, MARK, { value: true });
+
+  /** @typedef {{ name: string, title: string, description: string, inputSchema: string | undefined, annotations: unknown, execute: Function, removed: AbortController }} Entry */
+  /** @type {Map<string, Entry>} */
+  const tools = new Map();
+  /** Calls of ours that run. @type {Map<string, AbortController>} */
+  const calls = new Map();
+  /** Pages that wait for a person. @type {Map<string, (confirmed: boolean) => void>} */
+  const waiting = new Map();
+  /** The call whose form is being submitted. @type {string | null} */
+  let submitting = null;
+  let interactions = 0;
+
+  /** @param {Record<string, unknown>} message */
+  function tell(message) {
+    const event = new NewEvent(TELL, { detail: stringify(message) });
+    apply(dispatchEvent, channel, [event]);
+  }
+
+  /** @param {unknown} error */
+  function textOf(error) {
+    try {
+      return String(/** @type {any} */ (error)?.message || error || "The tool failed.").slice(0, 2000);
+    } catch {
+      return "The tool failed.";
+    }
+  }
+
+  let changing = false;
+  function changed() {
+    if (changing) return;
+    changing = true;
+    setTimeout(() => {
+      changing = false;
+      context.dispatchEvent(new Event("toolchange"));
+      list();
+    }, 0);
+  }
+
+  /**
+   * @param {any} tool
+   * @returns {Entry}
+   */
+  function entryOf(tool) {
+    if (typeof tool !== "object" || tool === null) throw new TypeError("registerTool needs a tool.");
+    const { name, description = "", title = "", inputSchema, annotations, execute } = tool;
+    if (typeof execute !== "function") throw new TypeError("A tool needs a function 'execute'.");
+    const wrong = typeof name !== "string" || name === "" || name.length > MAX_NAME;
+    if (wrong) throw new DOMException(`A tool needs a name of 1 to ${MAX_NAME} characters.`, "InvalidStateError");
+    if (tools.has(name)) throw new DOMException(`A tool named ${name} is registered already.`, "InvalidStateError");
+    const schema = inputSchema === undefined || inputSchema === null ? undefined : stringify(inputSchema);
+    const notes = annotations === undefined ? undefined : parse(stringify(annotations));
+    return {
+      name,
+      title: String(title),
+      description: String(description),
+      inputSchema: schema,
+      annotations: notes,
+      execute,
+      removed: new AbortController(),
+    };
+  }
+
+  /**
+   * @param {string} name
+   * @param {Entry} [only] not a tool that has taken its name since
+   */
+  function remove(name, only) {
+    const entry = tools.get(name);
+    if (!entry || (only && entry !== only)) return;
+    tools.delete(name);
+    entry.removed.abort(new DOMException("The tool was unregistered.", "AbortError"));
+    changed();
+  }
+
+  /**
+   * @param {any} tool
+   * @param {{ signal?: AbortSignal }} [options]
+   */
+  async function register(tool, options) {
+    const signal = options?.signal;
+    signal?.throwIfAborted();
+    const entry = entryOf(tool);
+    tools.set(entry.name, entry);
+    signal?.addEventListener("abort", () => remove(entry.name, entry), { once: true });
+    changed();
+  }
+
+  /**
+   * Run a tool: it is also handed a way to ask the person, as earlier drafts had it.
+   * @param {Entry} entry
+   * @param {unknown} input
+   * @param {AbortSignal | undefined} signal
+   * @param {string} [callId] when it was called from outside the page
+   */
+  function run(entry, input, signal, callId) {
+    const stop = signal ? AbortSignal.any([signal, entry.removed.signal]) : entry.removed.signal;
+    const client = {
+      signal: stop,
+      /** @param {() => unknown} [callback] */
+      requestUserInteraction: async (callback) => {
+        if (callId !== undefined && !(await asked(callId, entry.name))) {
+          throw new DOMException("The person did not agree.", "NotAllowedError");
+        }
+        return callback?.();
+      },
+    };
+    return new Promise((resolve, reject) => {
+      stop.throwIfAborted();
+      stop.addEventListener("abort", () => reject(stop.reason), { once: true });
+      Promise.resolve(entry.execute(input ?? {}, client)).then(resolve, reject);
+    });
+  }
+
+  /**
+   * @param {string} call
+   * @param {string} tool
+   * @returns {Promise<boolean>}
+   */
+  function asked(call, tool) {
+    const id = `i${++interactions}`;
+    return new Promise((resolve) => {
+      waiting.set(id, resolve);
+      tell({ op: "interact", id, call, tool });
+    });
+  }
+
+  class ModelContext extends EventTarget {
+    /** @type {((event: Event) => unknown) | null} */
+    #handler = null;
+
+    /**
+     * @param {unknown} tool
+     * @param {{ signal?: AbortSignal }} [options]
+     */
+    registerTool(tool, options) {
+      const done = register(tool, options);
+      const name = /** @type {any} */ (tool)?.name;
+      // Pages of 2025 end a registration by what it returned.
+      return Object.assign(done, { unregister: () => remove(name) });
+    }
+
+    async getTools() {
+      return [...tools.values()].map(({ name, title, description, inputSchema, annotations }) => ({
+        name,
+        title,
+        description,
+        ...(inputSchema === undefined ? {} : { inputSchema: parse(inputSchema) }),
+        ...(annotations === undefined ? {} : { annotations }),
+        origin: globalThis.origin,
+        window: globalThis.window,
+      }));
+    }
+
+    /**
+     * @param {{ name: string }} tool
+     * @param {unknown} input an object or its JSON text
+     * @param {{ signal?: AbortSignal }} [options]
+     */
+    async executeTool(tool, input, options) {
+      const entry = tools.get(tool?.name);
+      if (!entry) throw new DOMException(`There is no tool named ${tool?.name}.`, "NotFoundError");
+      const given = typeof input === "string" ? parse(input) : input;
+      return stringify((await run(entry, given, options?.signal)) ?? null);
+    }
+
+    get ontoolchange() {
+      return this.#handler;
+    }
+
+    set ontoolchange(handler) {
+      if (this.#handler) this.removeEventListener("toolchange", this.#handler);
+      this.#handler = typeof handler === "function" ? handler : null;
+      if (this.#handler) this.addEventListener("toolchange", this.#handler);
+    }
+
+    // What earlier drafts had.
+    /** @param {{ tools?: unknown[] }} [given] */
+    provideContext(given) {
+      this.clearContext();
+      for (const tool of given?.tools ?? []) void this.registerTool(tool);
+    }
+
+    clearContext() {
+      for (const name of [...tools.keys()]) remove(name);
+    }
+
+    /** @param {string} name */
+    unregisterTool(name) {
+      remove(name);
+    }
+  }
+  Object.defineProperty(ModelContext.prototype, Symbol.toStringTag, { value: "ModelContext", configurable: true });
+  const context = new ModelContext();
+
+  /**
+   * Make ours what the page finds, and leave it free to put its own there.
+   * @param {object} target
+   */
+  function install(target) {
+    Object.defineProperty(target, "modelContext", {
+      configurable: true,
+      enumerable: true,
+      get: () => context,
+      set(value) {
+        Object.defineProperty(this, "modelContext", { value, configurable: true, enumerable: true, writable: true });
+        list();
+      },
+    });
+  }
+  if (globalThis.isSecureContext && !page.modelContext && !(/** @type {any} */ (navigator).modelContext)) {
+    install(Document.prototype);
+    install(Navigator.prototype);
+  }
+
+  /** What the page brought itself, if it can be asked for its tools. */
+  function brought() {
+    try {
+      const found = page.modelContext ?? /** @type {any} */ (navigator).modelContext;
+      const usable = found && found !== context && typeof found.getTools === "function" && typeof found.executeTool === "function";
+      if (!usable) return null;
+      if (typeof found.addEventListener === "function") found.addEventListener("toolchange", list);
+      return found;
+    } catch {
+      return null;
+    }
+  }
+
+  async function list() {
+    const mine = await context.getTools();
+    const names = new Set(mine.map(({ name }) => name));
+    try {
+      const theirs = (await brought()?.getTools()) ?? [];
+      for (const tool of theirs) if (!names.has(tool?.name)) mine.push(tool);
+    } catch {
+      // Its own tools are then what it offers in other ways.
+    }
+    const told = mine.slice(0, 500).map(({ name, title, description, inputSchema, annotations }) => {
+      return { name, title, description, inputSchema, annotations };
+    });
+    try {
+      tell({ op: "tools", tools: told });
+    } catch {
+      tell({ op: "tools", tools: told.map(({ name, description }) => ({ name: String(name), description: String(description) })) });
+    }
+  }
+
+  /**
+   * @param {string} id
+   * @param {Promise<unknown>} outcome
+   */
+  function answer(id, outcome) {
+    outcome.then(
+      (value) => {
+        const text = stringify(value) ?? "null";
+        if (text.length > MAX_TEXT) throw new Error(`The answer is larger than ${MAX_TEXT} characters.`);
+        tell({ op: "result", id, ok: true, value: text });
+      },
+    ).catch((error) => tell({ op: "result", id, ok: false, error: textOf(error) }));
+  }
+
+  /**
+   * @param {string} id
+   * @param {string} name
+   * @param {unknown} args
+   */
+  async function call(id, name, args) {
+    const stop = new AbortController();
+    calls.set(id, stop);
+    try {
+      const entry = tools.get(name);
+      if (entry) return await run(entry, args, stop.signal, id);
+      const theirs = brought();
+      const tool = (await theirs?.getTools())?.find((/** @type {any} */ found) => found?.name === name);
+      if (!tool) throw new Error(`The page has no tool named ${name} any more.`);
+      const given = await theirs.executeTool(tool, stringify(args ?? {}), { signal: stop.signal });
+      return typeof given === "string" ? parsed(given) : given;
+    } finally {
+      calls.delete(id);
+    }
+  }
+
+  /** @param {string} text */
+  function parsed(text) {
+    try {
+      return parse(text);
+    } catch {
+      return text;
+    }
+  }
+
+  apply(addEventListener, channel, [
+    ASK,
+    (/** @type {CustomEvent} */ event) => {
+      const { op, id, name, args, confirmed } = parse(event.detail);
+      if (op === "list") void list();
+      else if (op === "call") answer(id, call(id, name, args));
+      else if (op === "cancel") calls.get(id)?.abort(new DOMException("The call was cancelled.", "AbortError"));
+      else if (op === "submitting") submitting = id;
+      else if (op === "submitted") submitting = null;
+      else if (op === "interacted") {
+        waiting.get(id)?.(confirmed === true);
+        waiting.delete(id);
+      }
+    },
+  ]);
+
+  // A page answers a form that was filled in for it by these.
+  if (!("agentInvoked" in SubmitEvent.prototype)) {
+    Object.defineProperty(SubmitEvent.prototype, "agentInvoked", {
+      configurable: true,
+      enumerable: true,
+      get() {
+        return this.isTrusted && submitting !== null;
+      },
+    });
+    Object.defineProperty(SubmitEvent.prototype, "respondWith", {
+      configurable: true,
+      enumerable: true,
+      writable: true,
+      /** @param {unknown} response */
+      value(response) {
+        if (!this.agentInvoked || submitting === null || !this.defaultPrevented) {
+          const why = "respondWith is for a submission by an agent, after preventDefault.";
+          throw new DOMException(why, "InvalidStateError");
+        }
+        tell({ op: "responding", id: submitting });
+        answer(submitting, Promise.resolve(response));
+      },
+    });
+  }
+  void list();
+})();

@@ -1,0 +1,105 @@
+"""What an agent reads of a page's tool: the page's own words, marked as such, with where they come from.
+
+Owns the wording (seed 000's DescriptionBuilder) and the removal of characters that a person would not see: a page must
+not say something to an agent that its reader cannot read. Knows nothing of tools' names or of who asks.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+_WORDS = 2_000
+_TITLE = 80
+_HIDDEN_KINDS = frozenset({"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"})
+_JOINERS = "\u200c\u200d"
+_SHAPES = "\ufe0e\ufe0f"
+_SPACES = re.compile(r"[^\S\n]+")
+_LINES = re.compile(r"\n{3,}")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a tool is, as far as its description tells."""
+
+    domain: str
+    title: str = ""
+    number: int | None = None
+    active: bool = False
+    tabs: int = 0
+    """How many tabs offer it, for a name without a tab."""
+    embedded_in: str | None = None
+    """The site of the page that holds the frame, where it is another one."""
+
+
+def visible(text: str) -> tuple[str, int]:
+    """The text without what cannot be seen (control, direction and invisible characters), and how many went."""
+    if text.isascii() and text.isprintable():
+        return text, 0
+    kept: list[str] = []
+    hidden = 0
+    for place, character in enumerate(text):
+        if character in "\n\t":
+            kept.append(character)
+        elif character in _JOINERS:
+            # Scripts and emoji need them between their own letters; between Latin ones they only hide something.
+            around = text[place - 1 : place] + text[place + 1 : place + 2]
+            if len(around) == 2 and not around.isascii() and around[0] not in _JOINERS:
+                kept.append(character)
+            else:
+                hidden += 1
+        elif unicodedata.category(character) in _HIDDEN_KINDS or (
+            unicodedata.category(character) == "Mn" and _selector(character)
+        ):
+            if character != "\r":
+                hidden += 1
+        else:
+            kept.append(character)
+    return "".join(kept), hidden
+
+
+def _selector(character: str) -> bool:
+    return character not in _SHAPES and ("\ufe00" <= character <= "\ufe0f" or "\U000e0100" <= character <= "\U000e01ef")
+
+
+def one_line(text: str, longest: int = _TITLE) -> str:
+    """A page's text as one short line that can be seen."""
+    line = " ".join(visible(text[: longest * 8])[0].split())
+    return line if len(line) <= longest else f"{line[: longest - 1]}…"
+
+
+def describe(words: str, place: Place) -> str:
+    """A tool's description: a line of where it is, then what the page says of it."""
+    parts = [place.domain]
+    if place.number is not None:
+        parts.append(f"tab {place.number}")
+    if title := one_line(place.title):
+        parts.append(f"“{title}”")
+    if place.embedded_in:
+        parts.append(f"embedded in {place.embedded_in}")
+    if place.active:
+        parts.append("active tab")
+    if place.number is None:
+        parts.append(f"in {place.tabs} open tab{'s' if place.tabs > 1 else ''}" if place.tabs else "opens the site")
+    seen, hidden = visible(words)
+    said = _LINES.sub("\n\n", _SPACES.sub(" ", seen)).strip()
+    if len(said) > _WORDS:
+        said = f"{said[: _WORDS - 1]}…"
+    text = f"[{' · '.join(parts)}] " + (f"The page says: {said}" if said else "The page says nothing of it.")
+    return f"{text} [{hidden} hidden characters removed]" if hidden else text
+
+
+def without_hidden(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """A schema whose titles and descriptions hold only what can be seen; all else stays as it is."""
+    return {word: _seen(word, value) for word, value in schema.items()}
+
+
+def _seen(word: str | None, value: Any) -> Any:
+    if isinstance(value, str):
+        return visible(value)[0] if word in ("title", "description", "$comment") else value
+    if isinstance(value, Mapping):
+        return {name: _seen(name, inner) for name, inner in value.items()}
+    return [_seen(None, inner) for inner in value] if isinstance(value, list) else value

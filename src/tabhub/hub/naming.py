@@ -1,0 +1,166 @@
+"""Names of page tools: from a site, a tab and a page's own tool name to what agents call it, and back.
+
+Owns `PageKey`, the words made of origins, the numbers of tabs and the table of names (seed 000's ToolNamer). A name is
+`website_tool_<domain>_tab<N>_<tool>`, or without the tab `website_tool_<domain>_<tool>`. Where these words do not say
+exactly one thing (odd hosts and tool names, too long, or taken) a hash of the key is added: the same in every run.
+Knows no tabs and no tools beyond their names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from urllib.parse import urlsplit
+
+PREFIX = "website_tool_"
+LONGEST = 64
+_HASH = 10
+_SUFFIX = re.compile(r"_h[0-9a-f]{10,}$")
+_TAB = re.compile(r"_tab[0-9]+_")
+_PLAIN_TOOL = re.compile(r"[A-Za-z0-9_-]+")
+_PLAIN_HOST = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)*")
+_SITES_PER_TAB = 200
+
+
+@dataclass(frozen=True, slots=True)
+class PageKey:
+    """What one name means: a tool of a site, in one of its tabs (`number`) or in whichever is best (None).
+
+    `frame` is set only where another frame of the same site in the same tab has the name already.
+    """
+
+    origin: str
+    number: int | None
+    tool: str
+    frame: int | None = None
+
+
+@lru_cache(maxsize=4096)
+def site_of(origin: str) -> tuple[str, bool]:
+    """The word for an origin, and whether it can be told from the word which origin is meant.
+
+    Usual are https on a site's own port, and plain http on this machine or with a port, as developers have it.
+    """
+    if origin == "file://":
+        return "file", True
+    parts = urlsplit(origin)
+    host, port = parts.hostname or "", parts.port
+    word = re.sub(r"[^a-z0-9-]+", "_", host.lower()).strip("_") or "site"
+    here = host == "localhost" or host.endswith(".localhost") or host.startswith("127.")
+    usual = parts.scheme == ("https" if port is None and not here else "http")
+    label = word if port is None else f"{word}_{port}"
+    # A host that ends in a number is an address, so `name_8080` can only be a port; `file` is what files have.
+    plain = bool(_PLAIN_HOST.fullmatch(host)) and usual and label != "file"
+    return label, plain
+
+
+def domain_of(origin: str) -> str:
+    """The site as a person knows it: host, and port where there is one."""
+    return origin.partition("://")[2] or origin.partition(":")[0]
+
+
+def _words(key: PageKey) -> tuple[str, str, str, bool]:
+    """Site, tab and tool as words, and whether they say all there is to say."""
+    site, plain = site_of(key.origin)
+    tab = "" if key.number is None else f"_tab{key.number}"
+    tool = key.tool
+    if not _PLAIN_TOOL.fullmatch(tool):
+        tool = re.sub(r"[^A-Za-z0-9_-]+", "_", tool).strip("_") or "tool"
+        plain = False
+    # The first `_tab<N>_` must be the tab's, and an end that looks like a hash must be one.
+    ambiguous = _TAB.search(f"_{site}_" if tab else f"_{site}_{tool}") or _SUFFIX.search(f"_{tool}")
+    return site, tab, tool, plain and not ambiguous and key.frame is None
+
+
+def plain_name(key: PageKey) -> str | None:
+    """The name without a hash, where that is enough."""
+    site, tab, tool, plain = _words(key)
+    name = f"{PREFIX}{site}{tab}_{tool}"
+    return name if plain and len(name) <= LONGEST else None
+
+
+def hashed_name(key: PageKey, digits: int = _HASH) -> str:
+    """The name with a hash of the whole key, as readable as there is room for."""
+    site, tab, tool, _ = _words(key)
+    frame = "" if key.frame is None else str(key.frame)
+    number = "" if key.number is None else str(key.number)
+    said = "\0".join((key.origin, number, frame, key.tool)).encode("utf-8", "surrogatepass")
+    suffix = f"_h{hashlib.sha256(said).hexdigest()[:digits]}"
+    room = LONGEST - len(PREFIX) - len(tab) - 1 - len(suffix)
+    tool = tool[: max(room - len(site), room // 2, 1)]
+    return f"{PREFIX}{site[: max(room - len(tool), 1)]}{tab}_{tool}{suffix}"
+
+
+class ToolNamer:
+    """The names in use: each means one key, and each key has one name for as long as it is in use."""
+
+    def __init__(self) -> None:
+        self._names: dict[PageKey, str] = {}
+        self._keys: dict[str, PageKey] = {}
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def name(self, key: PageKey) -> str:
+        """The name of a key; a plain one that is taken, as two sites' tab-less names may be, gets the hash."""
+        known = self._names.get(key)
+        if known is not None:
+            return known
+        name = plain_name(key)
+        digits = _HASH
+        while name is None or name in self._keys:
+            name = hashed_name(key, digits)
+            digits += 4
+        self._names[key] = name
+        self._keys[name] = key
+        return name
+
+    def parse(self, name: str) -> PageKey | None:
+        """What a name means."""
+        return self._keys.get(name)
+
+    def release(self, key: PageKey) -> None:
+        """The key is no longer in use; its name may come to mean another."""
+        name = self._names.pop(key, None)
+        if name is not None:
+            del self._keys[name]
+
+
+class TabNumbers:
+    """Small numbers for the tabs of each site: the lowest free one, kept for as long as the tab lives."""
+
+    def __init__(self) -> None:
+        self._sites: dict[str, dict[int, int]] = {}
+        self._tabs: dict[int, dict[str, None]] = {}
+
+    def number(self, origin: str, tab_id: int) -> int:
+        """The number of a tab at a site; http and https of one host count together, for their names look alike."""
+        site = site_of(origin)[0]
+        numbers = self._sites.setdefault(site, {})
+        given = numbers.get(tab_id)
+        if given is None:
+            taken = set(numbers.values())
+            given = numbers[tab_id] = next(n for n in range(1, len(taken) + 2) if n not in taken)
+        visited = self._tabs.setdefault(tab_id, {})
+        visited.pop(site, None)
+        visited[site] = None
+        if len(visited) > _SITES_PER_TAB:  # a tab that wanders without end must not be remembered without end
+            self._free(next(iter(visited)), tab_id)
+        return given
+
+    def closed(self, tab_id: int) -> None:
+        """The tab is gone: its numbers are free."""
+        for site in list(self._tabs.get(tab_id, ())):
+            self._free(site, tab_id)
+
+    def _free(self, site: str, tab_id: int) -> None:
+        numbers = self._sites[site]
+        del numbers[tab_id]
+        if not numbers:
+            del self._sites[site]
+        visited = self._tabs[tab_id]
+        del visited[site]
+        if not visited:
+            del self._tabs[tab_id]

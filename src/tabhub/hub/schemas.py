@@ -1,0 +1,226 @@
+"""Schemas that come from strangers: whether checking a value against one is sure to be quick.
+
+Owns the bounds on what a schema may refer to and how often. A validator follows `$ref` each time it meets one, so a few
+hundred bytes can ask for 2^60 steps, or for steps without end. This looks at the schema once, as a graph, and says what
+is wrong with it. Compiling it, and validity by the book, is hub.tools'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import unquote
+
+MAX_STEPS = 20_000
+_MAX_NODES = 5_000
+_MAX_DEPTH = 40
+_MAX_PATTERNS = 64
+_MAX_PATTERN = 1_000
+_LISTS = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
+_MAPS = frozenset({"dependentSchemas", "properties", "patternProperties", "$defs", "definitions"})
+_WHERE: Mapping[str, str | None] = {
+    **dict.fromkeys(("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas")),
+    **dict.fromkeys(("prefixItems", "items", "contains", "unevaluatedItems"), "[]"),
+    **dict.fromkeys(("properties", "patternProperties", "unevaluatedProperties"), "{}"),
+    "additionalProperties": "+",
+    "propertyNames": "name",
+    **dict.fromkeys(("$defs", "definitions"), "apart"),
+}
+"""To what each word applies its subschemas: the same value (None), items, members, members not named, names, nothing."""
+_REFUSED = ("$dynamicRef", "$recursiveRef", "$id", "$anchor", "$dynamicAnchor")
+
+_SLOW = f"checking a value against the schema could take more than {MAX_STEPS} steps"
+
+Edge = tuple[str | None, str]
+"""Where a subschema applies (None: to the same value, else to which part of it) and its pointer."""
+
+
+class _Refused(Exception):
+    """Why a schema is not taken."""
+
+
+def trouble(schema: Mapping[str, Any]) -> str | None:
+    """What makes a schema unfit to be checked quickly, or None."""
+    try:
+        nodes = _nodes(schema)
+        _no_endless_reference(nodes)
+        _few_steps(nodes)
+    except _Refused as refused:
+        return str(refused)
+    return None
+
+
+def _nodes(schema: Mapping[str, Any]) -> dict[str, list[Edge]]:
+    """Every subschema by its pointer, with the ones it applies."""
+    nodes: dict[str, list[Edge]] = {}
+    patterns = 0
+    waiting: list[tuple[str, Any, int]] = [("", schema, 0)]
+    while waiting:
+        pointer, node, depth = waiting.pop()
+        edges = nodes[pointer] = []
+        if not isinstance(node, Mapping):
+            continue
+        if len(nodes) > _MAX_NODES:
+            raise _Refused(f"the schema has more than {_MAX_NODES} parts")
+        if depth > _MAX_DEPTH:
+            raise _Refused(f"the schema is nested deeper than {_MAX_DEPTH} levels")
+        for word in _REFUSED:
+            if word in node and not (word == "$id" and not pointer):
+                raise _Refused(f"the schema uses {word}, which is not supported")
+        given = [node["pattern"]] if isinstance(node.get("pattern"), str) else []
+        if isinstance(named := node.get("patternProperties"), Mapping):
+            given += [str(name) for name in named]
+        patterns += len(given)
+        if patterns > _MAX_PATTERNS or any(len(pattern) > _MAX_PATTERN for pattern in given):
+            raise _Refused(f"the schema has more than {_MAX_PATTERNS} patterns, or one above {_MAX_PATTERN} characters")
+        for where, step, below in _parts(node):
+            if where != "apart":
+                edges.append((where if where != "+" else f"+{pointer}", pointer + step))
+            waiting.append((pointer + step, below, depth + 1))
+        if "$ref" in node:
+            edges.append((None, _target(node["$ref"])))
+    for edges in nodes.values():
+        for _, target in edges:
+            if target not in nodes:
+                raise _Refused(f"the schema refers to {target[:100]!r}, which is not a part of it")
+    return nodes
+
+
+def _parts(node: Mapping[str, Any]) -> Iterator[tuple[str | None, str, Any]]:
+    """The subschemas of a schema: where they apply, the step of their pointer, and they themselves."""
+    for word, value in node.items():
+        if word not in _WHERE:
+            continue
+        where = _WHERE[word]
+        if word in _LISTS:
+            for index, item in enumerate(value if isinstance(value, list) else ()):
+                yield f"[{index}]" if word == "prefixItems" else where, f"/{word}/{index}", item
+        elif word in _MAPS:
+            for name, item in value.items() if isinstance(value, Mapping) else ():
+                yield f".{name}" if word == "properties" else where, f"/{word}/{_escaped(str(name))}", item
+        else:
+            yield where, f"/{word}", value
+
+
+def _escaped(name: str) -> str:
+    return name.replace("~", "~0").replace("/", "~1")
+
+
+def _target(reference: Any) -> str:
+    if not isinstance(reference, str) or not (reference == "#" or reference.startswith("#/")):
+        raise _Refused(f"the schema refers out of itself: {str(reference)[:100]!r}")
+    return unquote(reference[1:])
+
+
+def _no_endless_reference(nodes: dict[str, list[Edge]]) -> None:
+    """Following references must come to an end without going deeper into the value."""
+    _order({pointer: [to for where, to in edges if where is None] for pointer, edges in nodes.items()})
+
+
+def _order(graph: dict[str, list[str]]) -> list[str]:
+    """All nodes, each after those it leads to; a circle is refused."""
+    done: dict[str, bool] = {}
+    order: list[str] = []
+    for start in graph:
+        stack = [(start, iter(graph[start]))] if start not in done else []
+        if stack:
+            done[start] = False
+        while stack:
+            node, rest = stack[-1]
+            for below in rest:
+                if done.get(below) is False:
+                    raise _Refused("the schema refers to itself without end")
+                if below not in done:
+                    done[below] = False
+                    stack.append((below, iter(graph[below])))
+                    break
+            else:
+                done[node] = True
+                order.append(node)
+                stack.pop()
+    return order
+
+
+def _few_steps(nodes: dict[str, list[Edge]]) -> None:
+    """Each value must be looked at a bounded number of times, however the parts refer to each other.
+
+    For every node: how often it leads, on the same value, to each part that applies one level deeper. Where parts lead
+    back to themselves, a value of depth d is looked at (times a level)^d times, so there only one time is accepted.
+    """
+    here = {pointer: [to for where, to in edges if where is None] for pointer, edges in nodes.items()}
+    steps: dict[str, int] = {}
+    below: dict[str, dict[Edge, int]] = {}
+    for node in _order(here):
+        steps[node] = 1 + sum(steps[to] for to in here[node])
+        counts: dict[Edge, int] = {}
+        for edge in nodes[node]:
+            for inner, times in below[edge[1]].items() if edge[0] is None else [(edge, 1)]:
+                counts[inner] = counts.get(inner, 0) + times
+        below[node] = counts
+        if steps[node] > MAX_STEPS or len(counts) > MAX_STEPS:
+            raise _Refused(_SLOW)
+    circle = _recursive({node: [to for _, to in counts] for node, counts in below.items()})
+
+    def back(node: str, to: str) -> bool:
+        return node in circle and circle[node] == circle.get(to)
+
+    for node, counts in below.items():
+        inner = {edge: times for edge, times in counts.items() if back(node, edge[1])}
+        if inner and _most(inner, nodes, dict.fromkeys(nodes, 1)) > 1:
+            raise _Refused("the schema refers to itself in several ways for one value, which could take too long")
+    onward = {node: [to for _, to in counts if not back(node, to)] for node, counts in below.items()}
+    totals: dict[str, int] = {}
+    for node in _order(onward):
+        outer = {edge: times for edge, times in below[node].items() if not back(node, edge[1])}
+        totals[node] = steps[node] + _most(outer, nodes, totals)
+        if totals[node] > MAX_STEPS:
+            raise _Refused(_SLOW)
+
+
+def _most(counts: dict[Edge, int], nodes: dict[str, list[Edge]], weights: dict[str, int]) -> int:
+    """The most steps that the part of a value under one key or index can come to."""
+    sums: dict[str, int] = {}
+    for (where, to), times in counts.items():
+        sums[str(where)] = sums.get(str(where), 0) + times * weights[to]
+    rest = [(where[1:], steps) for where, steps in sums.items() if where.startswith("+")]
+    found = [sums.get("name", 0)]
+    for key in [where for where in sums if where.startswith(".")] + [""]:
+        others = sum(steps for owner, steps in rest if not key or all(where != key for where, _ in nodes[owner]))
+        found.append((sums[key] if key else 0) + sums.get("{}", 0) + others)
+    for index in [where for where in sums if where.startswith("[") and where != "[]"] + [""]:
+        found.append((sums[index] if index else 0) + sums.get("[]", 0))
+    return max(found)
+
+
+def _recursive(graph: dict[str, list[str]]) -> dict[str, int]:
+    """The nodes that lead back to themselves, with the number of the circle they are in."""
+    reach: dict[str, int] = {}
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    path: list[str] = []
+    on_path: set[str] = set()
+    for start in graph:
+        work = [(start, 0)] if start not in index else []
+        while work:
+            node, at = work.pop()
+            if at == 0:
+                index[node] = low[node] = len(index)
+                path.append(node)
+                on_path.add(node)
+            else:
+                low[node] = min(low[node], low[graph[node][at - 1]]) if graph[node][at - 1] in on_path else low[node]
+            for place in range(at, len(graph[node])):
+                to = graph[node][place]
+                if to not in index:
+                    work += [(node, place + 1), (to, 0)]
+                    break
+                if to in on_path:
+                    low[node] = min(low[node], index[to])
+            else:
+                if low[node] == index[node]:
+                    members = path[path.index(node) :]
+                    del path[-len(members) :]
+                    on_path.difference_update(members)
+                    if len(members) > 1 or node in graph[node]:
+                        reach.update(dict.fromkeys(members, index[node]))
+    return reach

@@ -13,7 +13,9 @@ import { showIcon } from "./panel/icon.js";
 import { servePanel } from "./panel/serve.js";
 import { tabCommands } from "./tabs/commands.js";
 import { Debugger } from "./tabs/debugger.js";
+import { PageScripts, readSettings } from "./tabs/inject.js";
 import { watchNavigation } from "./tabs/navigation.js";
+import { PageTools } from "./tabs/pagetools.js";
 import { tellTabsTo, watchTabs } from "./tabs/state.js";
 
 /** @typedef {import("./link/rpc.js").Handler} Handler */
@@ -34,6 +36,9 @@ const cdp = new Debugger({
   note: (message) => log("warning", "debugger", message),
 });
 
+const scripts = new PageScripts((message) => log("error", "pages", message));
+const pages = new PageTools(scripts, (message) => log("warning", "pages", message));
+
 async function getState() {
   const [tabs, windows] = await Promise.all([chrome.tabs.query({}), chrome.windows.getAll()]);
   const lastError = lastErrorText();
@@ -52,6 +57,7 @@ async function getState() {
 const methods = new Map([
   ...tabCommands(cdp),
   ["getState", getState],
+  ["browser/executeTool", (params, call) => pages.execute(params, call)],
   [
     "forwardCDPCommand",
     (params, call) => {
@@ -79,6 +85,7 @@ const notifications = new Map(
     ["pong", () => {}],
     ["cancel", (params) => rpc?.cancel(params["id"])],
     ["extension.reload", () => chrome.runtime.reload()],
+    ["pages.settings", (params) => void pages.change(readSettings(params))],
     ["tool.invocationStart", () => {}],
     ["tool.invocationEnd", () => {}],
   ]),
@@ -100,6 +107,7 @@ const link = new Link({
         rpc = null;
         tellLogTo(null);
         void tellTabsTo(null);
+        pages.tellTo(null);
         cdp.unsubscribeAll();
         opened.close();
       },
@@ -118,6 +126,8 @@ const link = new Link({
  */
 async function introduce(opened, managed) {
   const hello = { browserId: await identity, ...(await facts), managed };
+  // A page the hub opens from now on is one whose tools we see.
+  await scripts.ready;
   if (rpc !== opened) return;
   opened.notify("extension.hello", hello);
   tellLogTo((entry) => opened.notify("log", entry));
@@ -125,6 +135,7 @@ async function introduce(opened, managed) {
     change: (change) => opened.request("tab.stateChanged", change),
     syncAll: (tabs) => opened.notify("tab.syncAll", { tabs, plugins: {}, debugger: { attached: cdp.attached() } }),
   });
+  if (rpc === opened) pages.tellTo(opened);
 }
 
 const panel = servePanel({
@@ -140,6 +151,8 @@ self.addEventListener("unhandledrejection", (event) => log("error", "worker", te
 self.addEventListener("error", (event) => log("error", "worker", event.message));
 watchTabs();
 watchNavigation();
+scripts.start();
+pages.start();
 cdp.start();
 reviveBy(() => link.wake());
 void link.start();

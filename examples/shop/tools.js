@@ -118,16 +118,16 @@ function inCart() {
   return cart.count ? `In the cart: ${cart.count === 1 ? "1 item" : `${cart.count} items`}, ${money(cart.sums.total)}.` : "The cart is empty.";
 }
 
-/** Let the person decide: through whoever runs the agent where that is possible, and on the page itself in any case.
+/** Let the person decide: through whoever runs the agent, where the question can be put there, else on the page.
  * @param {any} client @param {string} message */
 async function confirmed(client, message) {
-  const onPage = new AbortController();
-  const here = () => ask("An agent wants to order this for you:", onPage.signal);
-  if (typeof client?.requestUserInteraction !== "function") return here();
+  const here = (/** @type {any} */ given) => given?.confirmed === true || ask("An agent wants to order this for you:", client?.signal);
+  if (typeof client?.requestUserInteraction !== "function") return here(null);
   try {
     return (await client.requestUserInteraction(here, { message })) === true;
-  } finally {
-    onPage.abort();
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "NotAllowedError") return false; // asked, and the answer was no
+    throw error;
   }
 }
 

@@ -25,16 +25,18 @@ export class RpcError extends Error {
   /**
    * @param {number} code
    * @param {string} message
+   * @param {Params} [data] what the hub needs beside the words
    */
-  constructor(code, message) {
+  constructor(code, message, data) {
     super(message);
     this.code = code;
+    this.data = data;
   }
 }
 
 /**
  * One request of the hub while it runs. A handler that can stop early sets `onCancel`.
- * @typedef {{ cancelled: boolean, onCancel: (() => void) | null }} Call
+ * @typedef {{ id: string | number, cancelled: boolean, onCancel: (() => void) | null }} Call
  */
 /** @typedef {Record<string, unknown>} Params */
 /** @typedef {(params: Params, call: Call) => unknown} Handler */
@@ -156,7 +158,7 @@ export class Rpc {
     if (!isObject(params)) return this.#refuse(id, INVALID_PARAMS, "params must be an object");
     if (this.#running.has(id)) return this.#refuse(id, INVALID_REQUEST, `The request with the id ${id} still runs.`);
     /** @type {Call} */
-    const call = { cancelled: false, onCancel: null };
+    const call = { id, cancelled: false, onCancel: null };
     this.#running.set(id, call);
     let outcome;
     try {
@@ -191,7 +193,8 @@ export class Rpc {
   #failed(id, call, error) {
     if (this.#running.get(id) !== call) return;
     this.#running.delete(id);
-    this.#refuse(id, error instanceof RpcError ? error.code : FAILED, textOf(error));
+    const known = error instanceof RpcError ? error : null;
+    this.#refuse(id, known?.code ?? FAILED, textOf(error), known?.data);
   }
 
   /**
@@ -225,9 +228,10 @@ export class Rpc {
    * @param {Id} id
    * @param {number} code
    * @param {string} message
+   * @param {Params} [data]
    */
-  #refuse(id, code, message) {
-    this.#write({ jsonrpc: "2.0", id, error: { code, message } });
+  #refuse(id, code, message, data) {
+    this.#write({ jsonrpc: "2.0", id, error: { code, message, ...(data === undefined ? {} : { data }) } });
   }
 
   /** @param {Params} message */

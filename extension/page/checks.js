@@ -16,7 +16,6 @@
  * @property {"webmcp" | "mcpb" | "form"} via
  */
 
-// eslint-disable-next-line no-var -- a frame may be given this file twice
 var pageChecks = (() => {
   const MAX_MESSAGE = 1024 * 1024;
   const MAX_TOOLS = 500;

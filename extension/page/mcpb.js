@@ -6,7 +6,6 @@
  * no one else has, and what comes is checked by whoever uses it.
  */
 
-// eslint-disable-next-line no-var -- a frame may be given this file twice
 var McpbClient = class {
   /** @type {unknown[]} */
   tools = [];
@@ -138,7 +137,7 @@ var McpbClient = class {
         found.push(...page.tools);
         cursor = page.nextCursor;
       } while (typeof cursor === "string" && found.length < 500);
-      this.tools = found.map((tool) => ({ ...tool, via: "mcpb" }));
+      this.tools = found.map((tool) => ({ ...(pageChecks.isObject(tool) ? tool : {}), via: "mcpb" }));
       this.#changed();
     } catch {
       // The list as it was stays until the server tells a new one or is gone.

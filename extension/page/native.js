@@ -5,7 +5,6 @@
  * waited for briefly.
  */
 
-// eslint-disable-next-line no-var -- a frame may be given this file twice
 var NativeContext = class {
   /** @type {unknown[]} */
   tools = [];

@@ -7,7 +7,6 @@
 /** @typedef {{ requestId: string, args: unknown, meta: Record<string, unknown> | undefined, confirm: (message: string, details?: unknown) => Promise<boolean>, progress: (told: unknown) => void }} PageCall */
 /** @typedef {{ answer: Promise<unknown>, cancel: () => void }} Running what a call gives, before it is checked */
 
-// eslint-disable-next-line no-var -- a frame may be given this file twice
 var OwnContext = class {
   /** @type {unknown[]} */
   tools = [];

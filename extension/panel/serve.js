@@ -19,9 +19,9 @@ export function servePanel({ state, opened }) {
   }
 
   chrome.runtime.onConnect.addListener((port) => {
-    // Only pages of ours: no content script speaks to the worker.
-    const ours = port.sender?.url?.startsWith(chrome.runtime.getURL("panel/"));
-    if (port.name !== "panel" || !ours) return port.disconnect();
+    if (port.name !== "panel") return;
+    // Only pages of ours: a frame of a web page has a port of its own kind.
+    if (!port.sender?.url?.startsWith(chrome.runtime.getURL("panel/"))) return port.disconnect();
     panels.add(port);
     port.onDisconnect.addListener(() => panels.delete(port));
     // A person who looks is a reason to try again now.

@@ -5,7 +5,7 @@ the text of `tabhub config set KEY VALUE` into a place and a value. A wrong valu
 key is reported with the nearest known one and kept, so that a typing error never silently changes what is allowed.
 
 A key is written with dots: `port`, `limits.call_timeout`, `permissions.default`, `permissions.<plugin>.permission`,
-`permissions.<plugin>.tools.<tool>`, `settings.<plugin>.<key>`. A plugin's name may itself hold dots (a domain does).
+`permissions.<plugin>.tools.<tool>`, `settings.<plugin>.<key>`, `pages.modelContext`. A plugin's name may itself hold dots (a domain does).
 """
 
 from __future__ import annotations
@@ -51,6 +51,18 @@ class PermissionSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class PageSettings:
+    """The `pages` of the config file: which pages may offer tools, and how."""
+
+    allowed_origins: tuple[str, ...] = ("*",)
+    model_context: bool = True
+
+    def allow(self, origin: str) -> bool:
+        """Whether pages of an origin may offer tools."""
+        return "*" in self.allowed_origins or origin in self.allowed_origins
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """Everything a person can set."""
 
@@ -86,6 +98,7 @@ class Config:
     )
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     permissions: PermissionSettings = PermissionSettings()
+    pages: PageSettings = PageSettings()
     limits: Limits = DEFAULTS
     extra: Mapping[str, Any] = field(default_factory=dict)
     """What the file says under keys nobody knows, by dotted key."""
@@ -115,6 +128,7 @@ class Config:
         known["permissions.<plugin>.permission"] = "permission of all tools of a plugin: off, ask or auto"
         known["permissions.<plugin>.tools.<tool>"] = "permission of one tool: off, ask or auto"
         known["settings.<plugin>.<key>"] = "a plugin's own setting"
+        known.update({f"pages.{key}": doc for key, (_, _, doc) in _PAGES.items()})
         known.update({f"limits.{name}": str(spec.metadata["doc"]) for name, spec in _LIMITS.items()})
         return known
 
@@ -139,6 +153,7 @@ class Config:
         for name, plugin in self.permissions.plugins.items():
             entry: dict[str, Any] = {} if plugin.permission is None else {"permission": plugin.permission}
             shown["permissions"][name] = entry | ({"tools": dict(plugin.tools)} if plugin.tools else {})
+        shown["pages"] = {key: _plain(getattr(self.pages, name)) for key, (name, _, _) in _PAGES.items()}
         shown["limits"] = {name: getattr(self.limits, name) for name in _LIMITS}
         return shown
 
@@ -152,6 +167,8 @@ def convert(key: str, text: str) -> tuple[tuple[str, ...], Any]:
         value = _from_text("number", key, text)
         Limits.parse({path[1]: value})
         return path, value
+    if path[0] == "pages":
+        return path, _plain(_from_text(_PAGES[path[1]][1], key, text))
     if path[0] == "permissions":
         return path, _permission(key, text.strip())
     return path, _json_or_text(text)
@@ -164,6 +181,8 @@ def locate(key: str) -> tuple[str, ...]:
         return (head,)
     if head == "limits" and _snake(rest) in _LIMITS:
         return (head, _snake(rest))
+    if head == "pages" and rest in _PAGES:
+        return (head, rest)
     if head == "permissions":
         plugin, _, tool = rest.rpartition(".tools.")
         if rest == "default":
@@ -243,6 +262,17 @@ def _read_settings(values: Mapping[str, Any], _unknown: _Unknown) -> dict[str, M
     return {plugin: dict(_mapping(f"settings.{plugin}", value)) for plugin, value in values.items()}
 
 
+def _read_pages(values: Mapping[str, Any], unknown: _Unknown) -> PageSettings:
+    read: dict[str, Any] = {}
+    for key, value in values.items():
+        if key in _PAGES:
+            name, kind, _ = _PAGES[key]
+            read[name] = _READERS[kind](f"pages.{key}", value)
+        else:
+            unknown.add("pages", key, value, _PAGES)
+    return PageSettings(**read)
+
+
 def _mapping(path: str, value: Any) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise SetupError(f"{path} must be an object, not {_shown(value)}.", hint='Write it as {"…": …}.')
@@ -295,6 +325,22 @@ def _paths(path: str, value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
+def _origins(path: str, value: Any) -> tuple[str, ...]:
+    good = isinstance(value, (list, tuple)) and all(isinstance(item, str) and _ORIGIN.fullmatch(item) for item in value)
+    if not good:
+        raise SetupError(
+            f"{path} must be a list of origins, not {_shown(value)}.",
+            hint='Write it as ["https://shop.example", "http://localhost:8080"], or ["*"] for all.',
+        )
+    return tuple(item.lower() for item in value)
+
+
+_ORIGIN = re.compile(r"\*|file://|https?://[^\s/?#@]+")
+_PAGES: Mapping[str, tuple[str, str, str]] = {
+    "allowedOrigins": ("allowed_origins", "origins", 'origins whose pages may offer tools, or `["*"]` for all'),
+    "modelContext": ("model_context", "bool", "give pages a `document.modelContext` where the browser has none"),
+}
+"""The keys of `pages`: the field, its kind, and what it means."""
 _READERS: Mapping[str, Callable[[str, Any], Any]] = {
     "port": _port,
     "number": _number,
@@ -302,10 +348,12 @@ _READERS: Mapping[str, Callable[[str, Any], Any]] = {
     "choice": _choice,
     "path": _path,
     "paths": _paths,
+    "origins": _origins,
 }
 _SECTIONS: Mapping[str, Callable[[Mapping[str, Any], _Unknown], Any]] = {
     "settings": _read_settings,
     "permissions": _read_permissions,
+    "pages": _read_pages,
     "limits": _read_limits,
 }
 
@@ -320,7 +368,7 @@ def _from_text(kind: str, key: str, text: str) -> Any:
         value = _json_or_text(typed)
     elif kind == "path":
         value = typed or None
-    elif kind == "paths":
+    elif kind in ("paths", "origins"):
         value = _json_or_text(typed) if typed.startswith("[") else [typed]
     return _READERS[kind](key, value)
 

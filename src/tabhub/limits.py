@@ -34,6 +34,8 @@ class Limits:
 
     # calls
     page_call_timeout: float = _limit(10.0, "deadline of a page tool's call")
+    retries: int = _limit(3, "times a page tool's call is tried again, as long as the page has not got it")
+    retry_delay: float = _limit(1.0, "pause before such a try")
     call_timeout: float = _limit(30.0, "deadline of every other call")
     call_timeout_max: float = _limit(300.0, "end of a call however much progress it reports")
     concurrent_per_source: int = _limit(25, "calls one plugin, origin or server runs at once")
@@ -69,6 +71,14 @@ class Limits:
     send_queue: int = _limit(32 * MB, "bytes waiting for a reader before it is cut")
     debugger_idle: float = _limit(60.0, "the debugger lets go of a tab not used that long")
     tabs_per_browser: int = _limit(5000, "tabs of one browser the hub keeps in mind")
+
+    # what pages offer
+    page_tools: int = _limit(500, "tools of one frame of a page; the rest is not taken")
+    page_tools_all: int = _limit(20_000, "tools of all pages together")
+    page_cached: int = _limit(1000, "tools kept after their page has gone")
+    page_cache_age: float = _limit(3600.0, "kept tools not seen for that long are forgotten when the hub starts")
+    page_update_rate: int = _limit(10, "lists of tools taken a second and origin; of more, the last one counts")
+    page_appear: float = _limit(8.0, "time for a tool to appear in a tab that was opened for it")
 
     # the managed browser
     browser_start: float = _limit(30.0, "time for a managed browser to start and load the extension")

@@ -44,6 +44,8 @@ def anyio_backend() -> str:
 class Chromium:
     """One Chromium with the extension, and its own debugging connection for what only a test does."""
 
+    more_switches: tuple[str, ...] = ()
+
     def __init__(self, folder: Path, hub: FakeHub, **auth: Any) -> None:
         self.folder = folder
         self.extension = folder / "extension"
@@ -66,6 +68,7 @@ class Chromium:
         self.process = await asyncio.create_subprocess_exec(
             CHROMIUM,
             *SWITCHES,
+            *self.more_switches,
             *(["--no-sandbox"] if os.geteuid() == 0 else []),
             f"--load-extension={self.extension}",
             f"--user-data-dir={profile}",

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from tabhub.cli.background import health, start_in_background
 from tabhub.cli.client import Hub, alive, find_hub
@@ -45,13 +45,33 @@ def borrow_hub(*, headless: bool) -> Iterator[Borrowed]:
         return
     print("Starting a hub and a browser for the tour ...", flush=True)
     with _own_place(_browser_setting()):
-        hub = _start(headless=headless)
+        started: Hub | None = None
         try:
-            words = _wait_for_browser(hub)
-            yield Borrowed(hub, f"A hub of its own on http://{hub.address}, with {words}.")
+            with _signals_wait():
+                started = _start(headless=headless)
+            words = _wait_for_browser(started)
+            yield Borrowed(started, f"A hub of its own on http://{started.address}, with {words}.")
         finally:
-            if hub.pid is not None:
-                _end(hub.pid)
+            if started is not None and started.pid is not None:
+                _end(started.pid)
+
+
+@contextlib.contextmanager
+def _signals_wait() -> Iterator[None]:
+    """A signal to end waits until it is known what has been started, so that it can be ended too."""
+    came: list[int] = []
+    before = {number: signal.signal(number, lambda n, _: came.append(n)) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if came:
+        raise KeyboardInterrupt
+
+
+def _end_by_exception(*_: object) -> NoReturn:
+    raise KeyboardInterrupt
 
 
 def _start(*, headless: bool) -> Hub:
@@ -125,9 +145,10 @@ def _browser_setting() -> dict[str, str]:
 
 @contextlib.contextmanager
 def _own_place(extra: dict[str, str]) -> Iterator[None]:
-    """A home for a hub that must touch no other; it is removed at the end, and the environment is as it was."""
+    """A home for a hub that must touch no other; it is removed at the end, also when told to end (SIGTERM)."""
     home = tempfile.mkdtemp(prefix="tabhub-demo-")
     before = dict(os.environ)
+    ending = signal.signal(signal.SIGTERM, _end_by_exception)
     for name in _PLACE:
         os.environ.pop(name, None)
     os.environ.update({"TABHUB_HOME": home, **extra})
@@ -138,6 +159,7 @@ def _own_place(extra: dict[str, str]) -> Iterator[None]:
             os.environ.pop(name, None)
         os.environ.update(before)
         _remove(Path(home))
+        signal.signal(signal.SIGTERM, ending)
 
 
 def _remove(folder: Path) -> None:

@@ -92,7 +92,7 @@ class Catalogue:
         return page
 
     def _refresh(self) -> None:
-        if self._version == self._registry.version:
+        if self._version == self._registry.revision:
             return
         tools = self._registry.tools()
         self._tools = tools if self._mark else tuple(t for t in tools if not self._hidden(t))
@@ -100,7 +100,7 @@ class Catalogue:
         self._pages.clear()
         kept = set(self._tools)
         self._wires = {k: v for k, v in self._wires.items() if k[0] in kept}
-        self._version = self._registry.version
+        self._version = self._registry.revision
 
     def _build(self, start: int, *, stateless: bool) -> bytes:
         chunk = self._tools[start : start + self._size]

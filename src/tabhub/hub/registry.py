@@ -38,6 +38,8 @@ class Entry:
 
     tool: Tool
     run: Runner
+    listed: bool = True
+    """Whether agents are shown it; one that is not can be called all the same."""
 
 
 class Registry:
@@ -49,6 +51,9 @@ class Registry:
         self._sorted: tuple[Tool, ...] | None = ()
         self._listeners: list[Callable[[], None]] = []
         self.version = 0
+        """Counts the changes agents are told of."""
+        self.revision = 0
+        """Counts every change of what is listed, new words for known tools too."""
 
     def get(self, name: str) -> Entry | None:
         """The tool of that name."""
@@ -57,7 +62,7 @@ class Registry:
     def tools(self) -> tuple[Tool, ...]:
         """All tools, in one fixed order: by kind of source, then by name."""
         if self._sorted is None:
-            tools = [entry.tool for entry in self._by_name.values()]
+            tools = [entry.tool for entry in self._by_name.values() if entry.listed]
             tools.sort(key=sort_key)
             self._sorted = tuple(tools)
         return self._sorted
@@ -67,8 +72,8 @@ class Registry:
         return self._by_name.keys()
 
     def sources(self) -> dict[Source, int]:
-        """How many tools each source has."""
-        return {source: len(entries) for source, entries in self._sources.items()}
+        """How many tools each source lists."""
+        return {source: sum(entry.listed for entry in entries) for source, entries in self._sources.items()}
 
     def on_change(self, listener: Callable[[], None]) -> None:
         """Call `listener` after every change of what is listed."""
@@ -84,24 +89,39 @@ class Registry:
                 problems.append(problem)
             else:
                 kept[entry.tool.name] = entry
-        same = [e.tool.wire for e in self._sources.get(source, ())] == [e.tool.wire for e in kept.values()]
+        same = _shown(self._sources.get(source, ())) == _shown(kept.values())
         self._store(source, kept)
         if same:
             return problems
         self.version += 1
-        self._sorted = None
+        self._changed()
         for listener in self._listeners:
             listener()
         return problems
+
+    def refresh(self, source: Source, entries: Iterable[Entry]) -> bool:
+        """Give known tools of a source new words without telling agents; False, and nothing done, if names differ."""
+        fresh = {entry.tool.name: entry for entry in entries}
+        there = {entry.tool.name: entry.listed for entry in self._sources.get(source, ())}
+        if {name: entry.listed for name, entry in fresh.items()} != there:
+            return False
+        self._store(source, fresh)
+        self._changed()
+        return True
 
     def remove(self, source: Source) -> None:
         """Forget all tools of one source."""
         self.replace(source, ())
 
+    def _changed(self) -> None:
+        self.revision += 1
+        self._sorted = None
+
     def _store(self, source: Source, kept: dict[str, Entry]) -> None:
-        by_name = {n: e for n, e in self._by_name.items() if e.tool.source != source}
-        by_name.update(kept)
-        self._by_name = by_name
+        # In place: thousands of tools of others must cost nothing when one site's change.
+        for entry in self._sources.get(source, ()):
+            del self._by_name[entry.tool.name]
+        self._by_name.update(kept)
         if kept:
             self._sources[source] = tuple(kept.values())
         else:
@@ -120,3 +140,7 @@ class Registry:
         if name in kept or (other is not None and other.tool.source != source):
             return f"{name!r} is taken"
         return None
+
+
+def _shown(entries: Iterable[Entry]) -> list[bytes]:
+    return [entry.tool.wire for entry in entries if entry.listed]

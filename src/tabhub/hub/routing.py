@@ -1,4 +1,4 @@
-"""Which tab a page tool's call goes to, and what may be tried again. Pure choices; carrying them out is the server's."""
+"""Which tab a page tool's call goes to, and what may be tried again: pure choices, which the server carries out."""
 
 from __future__ import annotations
 

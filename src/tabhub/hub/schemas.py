@@ -26,7 +26,7 @@ _WHERE: Mapping[str, str | None] = {
     "propertyNames": "name",
     **dict.fromkeys(("$defs", "definitions"), "apart"),
 }
-"""To what each word applies its subschemas: the same value (None), items, members, members not named, names, nothing."""
+"""To what each word applies its subschemas: the same value (None), items, members, those not named, names, nothing."""
 _REFUSED = ("$dynamicRef", "$recursiveRef", "$id", "$anchor", "$dynamicAnchor")
 
 _SLOW = f"checking a value against the schema could take more than {MAX_STEPS} steps"
@@ -121,8 +121,8 @@ def _order(graph: dict[str, list[str]]) -> list[str]:
     """All nodes, each after those it leads to; a circle is refused."""
     done: dict[str, bool] = {}
     order: list[str] = []
-    for start in graph:
-        stack = [(start, iter(graph[start]))] if start not in done else []
+    for start, first in graph.items():
+        stack = [(start, iter(first))] if start not in done else []
         if stack:
             done[start] = False
         while stack:
@@ -165,8 +165,8 @@ def _few_steps(nodes: dict[str, list[Edge]]) -> None:
         return node in circle and circle[node] == circle.get(to)
 
     for node, counts in below.items():
-        inner = {edge: times for edge, times in counts.items() if back(node, edge[1])}
-        if inner and _most(inner, nodes, dict.fromkeys(nodes, 1)) > 1:
+        returning = {edge: times for edge, times in counts.items() if back(node, edge[1])}
+        if returning and _most(returning, nodes, dict.fromkeys(nodes, 1)) > 1:
             raise _Refused("the schema refers to itself in several ways for one value, which could take too long")
     onward = {node: [to for _, to in counts if not back(node, to)] for node, counts in below.items()}
     totals: dict[str, int] = {}
@@ -187,8 +187,8 @@ def _most(counts: dict[Edge, int], nodes: dict[str, list[Edge]], weights: dict[s
     for key in [where for where in sums if where.startswith(".")] + [""]:
         others = sum(steps for owner, steps in rest if not key or all(where != key for where, _ in nodes[owner]))
         found.append((sums[key] if key else 0) + sums.get("{}", 0) + others)
-    for index in [where for where in sums if where.startswith("[") and where != "[]"] + [""]:
-        found.append((sums[index] if index else 0) + sums.get("[]", 0))
+    items = [steps for where, steps in sums.items() if where.startswith("[") and where != "[]"]
+    found.append(max(items, default=0) + sums.get("[]", 0))
     return max(found)
 
 

@@ -6,6 +6,7 @@ Owns `Tool`, `Source` and the result a tool gives. Knows nothing of who runs it:
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -142,6 +143,14 @@ class Tool:
         if self.meta:
             entry["_meta"] = dict(self.meta)
         return entry
+
+    def told_anew(self, description: str, meta: Mapping[str, Any] | None) -> Tool:
+        """The same tool in other words; nothing is compiled again."""
+        fresh = copy(self)
+        object.__setattr__(fresh, "description", description)
+        object.__setattr__(fresh, "meta", meta)
+        object.__setattr__(fresh, "wire", orjson.dumps(fresh.listing()))
+        return fresh
 
     @property
     def read_only(self) -> bool:

@@ -12,9 +12,10 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
-from tabhub.errors import CommandFailed, NotConnected, Outcome, TabNotFound
+from tabhub.errors import CommandFailed, MethodNotFound, NotConnected, Outcome, TabNotFound
 from tabhub.hub.tabs import Tab, TabBook, TabChanges
 from tabhub.limits import DEFAULTS, Limits
 from tabhub.links.extension import REPLACED, SILENT, ExtensionLink
@@ -32,6 +33,15 @@ _TAKEN_AWAY = {
 }
 """Ends of debugging that also end the commands under way; letting go of an idle tab is none."""
 
+
+PAGE_METHODS = (
+    "browser/registerTools",
+    "browser/updateTools",
+    "browser/disconnected",
+    "browser/elicitConfirmation",
+    "tool.progress",
+)
+"""What a browser says of the tools of its pages; whoever looks after these is told by `on_page`."""
 
 NO_CHANGES = TabChanges()
 
@@ -72,6 +82,8 @@ class _Seat:
 
 
 ChangeListener = Callable[[Change], None]
+PageListener = Callable[[ExtensionLink, str, dict[str, Any]], Any]
+"""Takes the link, a method of PAGE_METHODS and its params; gives what the method is answered with."""
 EventListener = Callable[[ExtensionLink, int, str, dict[str, Any]], None]
 """Takes the link, the browser's own tab id, the CDP method and its params."""
 
@@ -88,6 +100,7 @@ class Browsers:
         self._gone: deque[dict[str, Any]] = deque(maxlen=_GONE_KEPT)
         self._on_change: list[ChangeListener] = []
         self._on_event: list[EventListener] = []
+        self._on_page: PageListener | None = None
 
     def on_change(self, listener: ChangeListener) -> None:
         """Tell a listener of every change from now on."""
@@ -96,6 +109,10 @@ class Browsers:
     def on_event(self, listener: EventListener) -> None:
         """Tell a listener of every CDP event; the end of debugging comes as `detached` with its reason."""
         self._on_event.append(listener)
+
+    def on_page(self, listener: PageListener) -> None:
+        """Hand everything that concerns the tools of pages to a listener."""
+        self._on_page = listener
 
     # links
 
@@ -109,6 +126,7 @@ class Browsers:
             "cdp.event": self._cdp_event,
             "cdp.detached": self._cdp_detached,
             "log": self._log,
+            **{method: partial(self._page_message, method) for method in PAGE_METHODS},
         }
         old = self._seats.get(link.browser_id)
         self._seats[link.browser_id] = _Seat(link, self._wall(), {})
@@ -303,6 +321,11 @@ class Browsers:
         if isinstance(reason, str) and reason in _TAKEN_AWAY:
             self._fail_tab(link, chrome_id, _TAKEN_AWAY[reason], only="forwardCDPCommand")
         self._event(link, chrome_id, "detached", {"reason": reason})
+
+    def _page_message(self, method: str, link: ExtensionLink, params: dict[str, Any]) -> Any:
+        if self._on_page is not None and self._seat_of(link) is not None:
+            return self._on_page(link, method, params)
+        raise MethodNotFound(f"Method not found: {method}")
 
     def _log(self, link: ExtensionLink, params: dict[str, Any]) -> None:
         level = _LEVELS.get(str(params.get("level")), logging.ERROR)

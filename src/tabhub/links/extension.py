@@ -19,17 +19,9 @@ from typing import Any
 import msgspec
 import orjson
 
-from tabhub.errors import (
-    CallCancelled,
-    CommandFailed,
-    LinkLost,
-    MethodNotFound,
-    ParseError,
-    TabhubError,
-    TabNotFound,
-    TooLarge,
-)
+from tabhub.errors import LinkLost, MethodNotFound, ParseError, TabhubError, TooLarge
 from tabhub.limits import DEFAULTS, Limits
+from tabhub.links.failures import failure, unusable
 from tabhub.links.link import COMMANDS
 from tabhub.wire import strict
 
@@ -45,7 +37,6 @@ REPLACED, WRONG_SECRET, PROTOCOL_ERROR, TOO_SLOW, SHUTTING_DOWN, TOO_BIG, SILENT
     1011,
 )
 """Why the hub closes a link, as WebSocket close codes."""
-_LONGEST_MESSAGE = 2000
 _GIVEN_UP = 1000
 _OPENING = 100
 _ANSWERS = re.compile(rb'\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*([0-9]{1,15})\s*,\s*"(?:result|error)"')
@@ -251,9 +242,9 @@ class ExtensionLink:
             return
         has_result = "result" in message
         if has_result == ("error" in message) or message.get("jsonrpc") != "2.0":
-            future.set_exception(_invalid(future, "it needs `jsonrpc` 2.0 and either a result or an error"))
+            future.set_exception(unusable(future.method, "it needs `jsonrpc` 2.0 and either a result or an error"))
         elif not has_result:
-            future.set_exception(_failure(future, message["error"]))
+            future.set_exception(failure(future.method, message["error"]))
         else:
             result = message["result"]
             future.set_result(orjson.dumps(result) if future.raw else result)
@@ -299,14 +290,14 @@ class ExtensionLink:
         if future is None:
             return
         if envelope.jsonrpc != "2.0":
-            future.set_exception(_invalid(future, "it needs `jsonrpc` 2.0"))
+            future.set_exception(unusable(future.method, "it needs `jsonrpc` 2.0"))
         elif future.raw:
             future.set_result(bytes(envelope.result))
         else:
             try:
                 future.set_result(strict.decode(bytes(envelope.result), self.limits))
             except ParseError as error:
-                future.set_exception(_invalid(future, error.message))
+                future.set_exception(unusable(future.method, error.message))
 
     def _feed_bad(self, text: str | bytes, error: ParseError) -> None:
         """Not what we accept; if it still tells which command it answers, that one fails now."""
@@ -331,7 +322,7 @@ class ExtensionLink:
             return
         self.counts.malformed += 1
         if not future.done():
-            future.set_exception(_invalid(future, why))
+            future.set_exception(unusable(future.method, why))
 
     def _incoming(self, message: dict[str, Any]) -> None:
         """A request or notification of the extension."""
@@ -364,8 +355,19 @@ class ExtensionLink:
             if asks:
                 self._answer(number, error={"code": error.code, "message": error.text()})
             return
-        if asks:
+        if asks and isinstance(result, asyncio.Future):
+            result.add_done_callback(lambda done: self._answer_later(number, done))
+        elif asks:
             self._answer(number, result={} if result is None else result)
+
+    def _answer_later(self, number: Any, done: asyncio.Future[Any]) -> None:
+        if done.cancelled():
+            self._answer(number, error={"code": -32010, "message": "cancelled"})
+        elif (error := done.exception()) is None:
+            self._answer(number, result=done.result())
+        else:
+            said = error.text() if isinstance(error, TabhubError) else "The hub failed to answer; its log says why."
+            self._answer(number, error={"code": getattr(error, "code", -32603), "message": said})
 
     def _refuse(self, number: Any, code: int, message: str) -> None:
         self.counts.malformed += 1
@@ -374,27 +376,3 @@ class ExtensionLink:
     def _answer(self, number: Any, **outcome: Any) -> None:
         if self.closed is None:
             self._send(orjson.dumps({"jsonrpc": "2.0", "id": number, **outcome}))
-
-
-def _invalid(future: Pending, why: str) -> CommandFailed:
-    return CommandFailed(
-        f"invalid response: the browser's answer to {future.method} cannot be used: {why}",
-        hint="It ran in the browser; only its answer is lost. Ask for less, or update the extension.",
-    )
-
-
-def _failure(future: Pending, error: Any) -> TabhubError:
-    """The typed error for what the browser answered."""
-    if type(error) is not dict or type(error.get("code")) is not int or type(error.get("message")) is not str:
-        return _invalid(future, "its error has no whole number `code` and text `message`")
-    code, message = error["code"], error["message"][:_LONGEST_MESSAGE]
-    if code == -32001:
-        return TabNotFound(message)
-    if code == -32010:
-        return CallCancelled("The browser stopped the command: it was cancelled.")
-    if code == -32601:
-        return CommandFailed(
-            f"The extension does not know the command {future.method}: {message}",
-            hint="Update the extension: `tabhub extension path` says where the current one is.",
-        )
-    return CommandFailed(message, data={"browserCode": code})

@@ -22,6 +22,7 @@ COMMANDS = frozenset(
         "reloadTab",
         "forwardCDPCommand",
         "subscribeCDPEvents",
+        "browser/executeTool",
     }
 )
 """What may be asked of a browser; everything else is refused on both sides."""

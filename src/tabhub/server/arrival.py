@@ -14,6 +14,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 
 from tabhub.errors import Outcome, TabhubError, TooLarge
 from tabhub.limits import DEFAULTS, Limits
+from tabhub.server.turn import Turn
 
 
 class SlowRequest(TabhubError):
@@ -34,6 +35,7 @@ class ArrivingHttp(HttpToolsProtocol):
     """uvicorn's HTTP protocol with both bounds."""
 
     limits: Limits = DEFAULTS
+    turn: Turn | None = None
     _timer: asyncio.TimerHandle | None = None
     _head = 0
     _upgraded = False
@@ -41,7 +43,7 @@ class ArrivingHttp(HttpToolsProtocol):
     @classmethod
     def within(cls, limits: Limits) -> type[ArrivingHttp]:
         """The protocol for one hub's limits."""
-        return type(cls.__name__, (cls,), {"limits": limits})
+        return type(cls.__name__, (cls,), {"limits": limits, "turn": Turn()})
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """A client is there: its first request is awaited."""

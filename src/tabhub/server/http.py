@@ -6,6 +6,7 @@ Owns the two things every route does. No routing, no rules.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from functools import partial
 from typing import Any
 
 import orjson
@@ -13,6 +14,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCy
 
 from tabhub.errors import TabhubError, TooLarge
 from tabhub.limits import Limits
+from tabhub.server.turn import Turn
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -69,7 +71,7 @@ async def respond(send: Send, status: int, body: bytes = b"", headers: Iterable[
 
 
 def answered(send: Send, status: int, body: bytes, headers: Iterable[Header]) -> bool:
-    """Send a whole answer at once, head and body in one write; False if it has to go through `send`.
+    """Send a whole answer, head and body in one write; False if it has to go through `send`.
 
     The same bytes for half the system calls: a write is the costliest thing a quick call does, for it wakes the other
     process.
@@ -85,18 +87,25 @@ def answered(send: Send, status: int, body: bytes, headers: Iterable[Header]) ->
     head = b"%b%bcontent-length: %d\r\n\r\n" % (STATUS_LINE[status], lines, len(body))
     if cycle.scope["method"] == "HEAD":
         body = b""
-    if len(body) > _LARGE:
-        cycle.transport.write(head)
-        cycle.transport.write(body)
-    else:
-        cycle.transport.write(head + body)
     cycle.response_started = cycle.response_complete = True
     cycle.waiting_for_100_continue = False
+    protocol: Any = getattr(cycle.on_response, "__self__", None)
+    turn: Turn | None = getattr(protocol, "turn", None)
+    if turn is None or len(body) > _LARGE:
+        cycle.transport.write(head)
+        cycle.transport.write(body)
+        _written(cycle)
+    else:
+        turn.write(protocol.loop, cycle.transport, head + body, partial(_written, cycle))
+    return True
+
+
+def _written(cycle: RequestResponseCycle) -> None:
+    """What uvicorn does after the last byte of an answer."""
     cycle.message_event.set()
     if not cycle.keep_alive:
         cycle.transport.close()
     cycle.on_response()
-    return True
 
 
 def cut(send: Send) -> None:

@@ -1,0 +1,270 @@
+/**
+ * Forms that say they are tools: `<form toolname tooldescription>`, as the declarative WebMCP draft has them.
+ *
+ * Owns what a form's fields mean as a schema, filling them in, and submitting. A form without `toolautosubmit` is
+ * filled in and then a person submits it, or agrees to it being submitted.
+ */
+
+/** @typedef {HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement} Field */
+
+var PageForms = class {
+  /** @type {unknown[]} */
+  tools = [];
+  #written = "[]";
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #soon;
+  #observer;
+  #own;
+  #changed;
+
+  /**
+   * @param {InstanceType<typeof OwnContext>} own by which a page answers a submission itself
+   * @param {() => void} changed
+   */
+  constructor(own, changed) {
+    this.#own = own;
+    this.#changed = changed;
+    this.#observer = new MutationObserver(() => {
+      this.#soon ??= setTimeout(() => {
+        this.#soon = undefined;
+        this.refresh();
+      }, 100);
+    });
+    const attributeFilter = ["toolname", "tooldescription", "toolparamdescription", "toolautosubmit", "name", "required"];
+    this.#observer.observe(document, { subtree: true, childList: true, attributeFilter });
+    this.refresh();
+  }
+
+  /** Look at all forms. */
+  refresh() {
+    const found = formsWithTools().map(describe);
+    const written = JSON.stringify(found);
+    if (written === this.#written) return;
+    this.#written = written;
+    this.tools = found;
+    this.#changed();
+  }
+
+  /**
+   * @param {string} name
+   * @param {PageCall} call
+   * @returns {Running}
+   */
+  call(name, call) {
+    const stop = new AbortController();
+    return { answer: this.#call(name, call, stop.signal), cancel: () => stop.abort() };
+  }
+
+  stop() {
+    this.#observer.disconnect();
+    clearTimeout(this.#soon);
+  }
+
+  /**
+   * @param {string} name
+   * @param {PageCall} call
+   * @param {AbortSignal} signal
+   */
+  async #call(name, call, signal) {
+    const form = formsWithTools().find((found) => found.getAttribute("toolname") === name);
+    if (!form) throw new Error(`The page has no form named ${name} any more.`);
+    fill(form, pageChecks.isObject(call.args) ? call.args : {});
+    if (!form.checkValidity()) throw new Error(`The form is not valid: ${complaints(form)}`);
+    const button = submitter(form);
+    if (form.hasAttribute("toolautosubmit")) return this.#submit(form, button, call.requestId);
+    button?.focus();
+    return this.#byPerson(form, button, call, signal);
+  }
+
+  /**
+   * Wait for the person: they press the button themselves, or agree where they are asked.
+   * @param {HTMLFormElement} form
+   * @param {HTMLElement | null} button
+   * @param {PageCall} call
+   * @param {AbortSignal} signal
+   */
+  async #byPerson(form, button, call, signal) {
+    const { promise, resolve, reject } = /** @type {PromiseWithResolvers<unknown>} */ (Promise.withResolvers());
+    const pressed = (/** @type {Event} */ event) => {
+      if (event.target !== form || !event.isTrusted) return;
+      // The page's own listeners run between this one and the next.
+      setTimeout(() => resolve(event.defaultPrevented ? TAKEN : submitted(form)), 0);
+    };
+    const ended = new AbortController();
+    window.addEventListener("submit", pressed, { capture: true, signal: ended.signal });
+    form.addEventListener("reset", () => reject(new Error("The form was reset.")), { signal: ended.signal });
+    signal.addEventListener("abort", () => reject(new Error("The call was cancelled.")), { signal: ended.signal });
+    const asked = call.confirm(`Submit the form "${form.getAttribute("toolname")}" as it is filled in?`, call.args);
+    void asked.then((confirmed) => {
+      if (ended.signal.aborted) return;
+      ended.abort();
+      if (confirmed) resolve(this.#submit(form, button, call.requestId));
+      else reject(new Error("The form is filled in but not submitted: the person did not agree. They can submit it."));
+    });
+    return promise.finally(() => ended.abort());
+  }
+
+  /**
+   * @param {HTMLFormElement} form
+   * @param {HTMLElement | null} button
+   * @param {string} id
+   */
+  async #submit(form, button, id) {
+    /** @type {Event | null} */
+    let event = null;
+    const seen = (/** @type {Event} */ given) => {
+      if (given.target === form) event = given;
+    };
+    const answer = this.#own.answer(id);
+    // It is only waited for if the page says that it answers.
+    answer.catch(() => {});
+    window.addEventListener("submit", seen, { capture: true });
+    const responds = this.#own.submitting(id, () => HTMLFormElement.prototype.requestSubmit.call(form, button));
+    window.removeEventListener("submit", seen, { capture: true });
+    if (responds) return answer;
+    if (!event) throw new Error("The page did not let the form be submitted.");
+    return /** @type {Event} */ (event).defaultPrevented ? TAKEN : submitted(form);
+  }
+};
+
+var TAKEN = "The form was submitted and the page handled it itself.";
+
+/** @param {HTMLFormElement} form */
+function submitted(form) {
+  return `The form was submitted to ${HTMLFormElement.prototype.getAttribute.call(form, "action") ?? location.pathname}.`;
+}
+
+/** @returns {HTMLFormElement[]} */
+function formsWithTools() {
+  return [...document.querySelectorAll("form[toolname][tooldescription]")].filter((form) => form instanceof HTMLFormElement);
+}
+
+/** @param {HTMLFormElement} form */
+function complaints(form) {
+  const wrong = [...form.querySelectorAll(":invalid")].filter((field) => isField(field));
+  return wrong.map((field) => `${field.name}: ${field.validationMessage}`).join("; ");
+}
+
+/**
+ * @param {Element} element
+ * @returns {element is Field}
+ */
+function isField(element) {
+  const kinds = [HTMLInputElement, HTMLSelectElement, HTMLTextAreaElement];
+  return kinds.some((kind) => element instanceof kind) && !element.matches(":disabled");
+}
+
+/**
+ * The fields of a form by name; several share one when they are choices.
+ * @param {HTMLFormElement} form
+ */
+function fieldsOf(form) {
+  /** @type {Map<string, Field[]>} */
+  const named = new Map();
+  // A field may be called "elements": the property is asked for where no field can hide it.
+  const elements = Object.getOwnPropertyDescriptor(HTMLFormElement.prototype, "elements")?.get?.call(form) ?? [];
+  for (const field of [...elements].filter(isField)) {
+    const skipped = ["submit", "button", "image", "reset", "file"].includes(field.type);
+    const hidden = field.type === "hidden" && !field.hasAttribute("toolparamdescription");
+    if (field.name && !skipped && !hidden) named.set(field.name, [...(named.get(field.name) ?? []), field]);
+  }
+  return named;
+}
+
+/**
+ * @param {HTMLFormElement} form
+ * @returns {HTMLButtonElement | HTMLInputElement | null}
+ */
+function submitter(form) {
+  const wanted = "button:not([type]), button[type=submit], input[type=submit], input[type=image]";
+  return form.querySelector(`:is(${wanted}):not(:disabled)`);
+}
+
+/** @param {HTMLFormElement} form */
+function describe(form) {
+  const fields = [...fieldsOf(form)];
+  const required = fields.filter(([, same]) => same.some((field) => field.required)).map(([name]) => name);
+  const properties = Object.fromEntries(fields.map(([name, same]) => [name, schemaOf(same)]));
+  return {
+    name: form.getAttribute("toolname"),
+    title: form.getAttribute("tooltitle") ?? undefined,
+    description: form.getAttribute("tooldescription"),
+    inputSchema: { type: "object", properties, ...(required.length > 0 ? { required } : {}) },
+    via: "form",
+  };
+}
+
+/** @param {Field[]} same */
+function schemaOf(same) {
+  const [field] = same;
+  if (!field) return {};
+  const label = [...(field.labels ?? [])].map((found) => found.textContent?.trim() ?? "").join(" ");
+  const group = same.length > 1 ? field.closest("fieldset[toolparamdescription]") : null;
+  const said = (group ?? field).getAttribute("toolparamdescription") ?? (same.length > 1 ? "" : label);
+  const description = (said || field.getAttribute("aria-description")) ?? "";
+  return { ...kindOf(field, same), ...(description ? { description } : {}) };
+}
+
+/**
+ * @param {Field} field
+ * @param {Field[]} same
+ * @returns {Record<string, unknown>}
+ */
+function kindOf(field, same) {
+  if (field instanceof HTMLSelectElement) {
+    const choices = { type: "string", enum: [...field.options].map((option) => option.value) };
+    return field.multiple ? { type: "array", items: choices, uniqueItems: true } : choices;
+  }
+  const lengths = {
+    ...(field.minLength > 0 ? { minLength: field.minLength } : {}),
+    ...(field.maxLength >= 0 ? { maxLength: field.maxLength } : {}),
+  };
+  if (field instanceof HTMLTextAreaElement) return { type: "string", ...lengths };
+  const values = same.map((one) => one.value);
+  switch (field.type) {
+    case "radio":
+      return { type: "string", enum: values };
+    case "checkbox":
+      return same.length > 1 ? { type: "array", items: { type: "string", enum: values }, uniqueItems: true } : { type: "boolean" };
+    case "number":
+    case "range": {
+      const bounds = [["minimum", field.min], ["maximum", field.max]].filter(([, value]) => value !== "" && Number.isFinite(Number(value)));
+      return { type: "number", ...Object.fromEntries(bounds.map(([name, value]) => [name, Number(value)])) };
+    }
+    case "date":
+      return { type: "string", format: "date" };
+    case "email":
+      return { type: "string", format: "email", ...lengths };
+    case "url":
+      return { type: "string", format: "uri", ...lengths };
+    default:
+      return { type: "string", ...lengths, ...(field.pattern ? { pattern: `^(?:${field.pattern})$` } : {}) };
+  }
+}
+
+/**
+ * Put values into a form as a person would, so that the page notices; throws before anything is changed.
+ * @param {HTMLFormElement} form
+ * @param {Record<string, unknown>} args
+ */
+function fill(form, args) {
+  const fields = fieldsOf(form);
+  for (const name of Object.keys(args)) if (!fields.has(name)) throw new Error(`The form has no field named ${name}.`);
+  for (const [name, value] of Object.entries(args)) put(fields.get(name) ?? [], value);
+}
+
+/**
+ * @param {Field[]} same
+ * @param {unknown} value
+ */
+function put(same, value) {
+  const wanted = (Array.isArray(value) ? value : [value]).map(String);
+  for (const field of same) {
+    if (field instanceof HTMLSelectElement) for (const option of field.options) option.selected = wanted.includes(option.value);
+    else if (field.type === "checkbox" && same.length === 1) /** @type {any} */ (field).checked = value === true;
+    else if (field.type === "checkbox" || field.type === "radio") /** @type {any} */ (field).checked = wanted.includes(field.value);
+    else field.value = wanted.join(",");
+    field.dispatchEvent(new Event("input", { bubbles: true, composed: true }));
+    field.dispatchEvent(new Event("change", { bubbles: true }));
+  }
+}

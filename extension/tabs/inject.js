@@ -1,0 +1,128 @@
+/**
+ * Which pages are given our scripts: those of the allowed origins, with or without a `document.modelContext` of ours.
+ *
+ * Owns the settings for page tools, which outlive the worker, and what the browser puts into pages because of them: a
+ * page of another origin gets nothing at all.
+ */
+
+import { textOf } from "../link/rpc.js";
+
+/** @typedef {{ modelContext: boolean, allowedOrigins: string[] }} PageSettings */
+
+const PROXY = ["checks", "own", "native", "mcpb", "forms", "proxy"].map((name) => `page/${name}.js`);
+const CONTEXT = ["page/context.js"];
+/** @type {PageSettings} */
+const DEFAULTS = { modelContext: true, allowedOrigins: ["*"] };
+
+export class PageScripts {
+  /** @type {PageSettings} */
+  settings = DEFAULTS;
+  /** Settled once the pages that open from now on are given what they should be. @type {Promise<void>} */
+  ready = Promise.resolve();
+  #note;
+
+  /** @param {(message: string) => void} note */
+  constructor(note) {
+    this.#note = note;
+  }
+
+  /** Take up the settings of last time; call this while the worker starts. */
+  start() {
+    this.ready = this.#start().catch((error) => this.#note(`Pages are not given our scripts: ${textOf(error)}`));
+  }
+
+  /**
+   * Take new settings.
+   * @param {PageSettings} settings
+   * @returns {Promise<void>}
+   */
+  change(settings) {
+    this.ready = this.ready
+      .then(() => this.#change(settings))
+      .catch((error) => this.#note(`The settings for pages were not taken: ${textOf(error)}`));
+    return this.ready;
+  }
+
+  /**
+   * Whether pages of an origin may offer tools.
+   * @param {string} origin
+   */
+  allows(origin) {
+    return this.settings.allowedOrigins.some((allowed) => {
+      if (allowed === "*" || allowed === origin) return true;
+      const [scheme, host] = allowed.split("://*.");
+      return host !== undefined && origin.startsWith(`${scheme}://`) && origin.endsWith(`.${host}`);
+    });
+  }
+
+  async #start() {
+    const { pageSettings } = await chrome.storage.local.get("pageSettings");
+    if (pageSettings !== undefined) this.settings = readSettings(/** @type {Record<string, unknown>} */ (pageSettings));
+    await this.#register();
+    // The session's storage is empty only when the extension itself has just been started: open pages know nothing of it.
+    const { pagesTold } = await chrome.storage.session.get("pagesTold");
+    if (pagesTold) return;
+    await chrome.storage.session.set({ pagesTold: true });
+    void this.#inject();
+  }
+
+  /** @param {PageSettings} settings */
+  async #change(settings) {
+    if (JSON.stringify(settings) === JSON.stringify(this.settings)) return;
+    this.settings = settings;
+    await chrome.storage.local.set({ pageSettings: settings });
+    await this.#register();
+    void this.#inject();
+  }
+
+  #matches() {
+    const { allowedOrigins } = this.settings;
+    if (allowedOrigins.includes("*")) return ["<all_urls>"];
+    return allowedOrigins.filter((origin) => /^(https?|file):\/\/[^/]*$/.test(origin)).map((origin) => `${origin}/*`);
+  }
+
+  async #register() {
+    const matches = this.#matches();
+    const common = { matches, allFrames: true, matchOriginAsFallback: true, runAt: /** @type {const} */ ("document_start") };
+    /** @type {chrome.scripting.RegisteredContentScript[]} */
+    const wanted = [{ id: "page-proxy", js: PROXY, world: "ISOLATED", ...common }];
+    if (this.settings.modelContext) wanted.unshift({ id: "page-context", js: CONTEXT, world: "MAIN", ...common });
+    await chrome.scripting.unregisterContentScripts();
+    if (matches.length > 0) await chrome.scripting.registerContentScripts(wanted);
+  }
+
+  /** Give the pages that are open what they would have been given. */
+  async #inject() {
+    const tabs = await chrome.tabs.query({});
+    await Promise.all(tabs.map((tab) => this.#injectInto(tab.id ?? chrome.tabs.TAB_ID_NONE)));
+  }
+
+  /** @param {number} tabId */
+  async #injectInto(tabId) {
+    try {
+      const frames = (await chrome.webNavigation.getAllFrames({ tabId })) ?? [];
+      const frameIds = frames.filter(({ url }) => this.allows(originOf(url))).map(({ frameId }) => frameId);
+      if (frameIds.length === 0) return;
+      const target = { tabId, frameIds };
+      if (this.settings.modelContext) await chrome.scripting.executeScript({ target, files: CONTEXT, world: "MAIN" });
+      await chrome.scripting.executeScript({ target, files: PROXY });
+    } catch {
+      // A page of the browser's own, or one that is gone by now.
+    }
+  }
+}
+
+/** @param {string} url */
+function originOf(url) {
+  return URL.parse(url)?.origin ?? "null";
+}
+
+/**
+ * The settings as the hub or the storage gives them; what is missing or wrong is as it is by default.
+ * @param {Record<string, unknown>} given
+ * @returns {PageSettings}
+ */
+export function readSettings({ modelContext, allowedOrigins }) {
+  const origins = Array.isArray(allowedOrigins) ? allowedOrigins.filter((origin) => typeof origin === "string") : null;
+  return { modelContext: modelContext !== false, allowedOrigins: origins ?? DEFAULTS.allowedOrigins };
+}

@@ -1,0 +1,167 @@
+"""The example shop in a real Chromium, its tools called as a browser with `document.modelContext` calls them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tabhub.cli.demo import TOOLS
+from tabhub.cli.shop import packaged_shop, serve_shop
+
+# What a browser offers to pages, as small as can be; `agent` stands for the one who calls.
+STAND_IN = """
+  const tools = new Map();
+  const context = { registerTool: (tool) => { tools.set(tool.name, tool); } };
+  Object.defineProperty(document, "modelContext", { value: context });
+  window.agent = {
+    tools: () => [...tools.values()].map(({ execute, ...rest }) => rest),
+    call: (name, args, client) => tools.get(name).execute(args, client),
+  };
+"""
+SAYS = "{ requestUserInteraction: async (callback, options) => { window.asked = options.message; %s } }"
+AGREED = SAYS % "return callback({ confirmed: true });"
+REFUSED = SAYS % 'throw new DOMException("no", "NotAllowedError");'
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), chromium_sandbox=False)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with serve_shop(packaged_shop()) as address:
+        yield address
+
+
+@pytest.fixture
+def shop(chromium: Browser, url: str) -> Iterator[Page]:
+    """A fresh visit; whatever the page complains about fails the test."""
+    context = chromium.new_context()
+    page = context.new_page()
+    complaints: list[str] = []
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("console", lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None)
+    page.on("request", lambda asked: complaints.append(asked.url) if not asked.url.startswith(url) else None)
+    page.add_init_script(STAND_IN)
+    page.goto(url)
+    yield page
+    context.close()
+    assert complaints == []
+
+
+def call(page: Page, tool: str, client: str = "undefined", **arguments: Any) -> dict[str, Any]:
+    answer: dict[str, Any] = page.evaluate(f"(args) => agent.call({tool!r}, args, {client})", arguments)
+    return answer
+
+
+def test_it_declares_its_tools_with_schemas_and_hints(shop: Page) -> None:
+    tools = {tool["name"]: tool for tool in shop.evaluate("agent.tools()")}
+    form = shop.evaluate("document.querySelector('form[toolname]').getAttribute('toolname')")
+    assert {*tools, form} == set(TOOLS)
+    assert tools["search_products"]["annotations"] == {"readOnlyHint": True, "cache": True}
+    assert tools["get_cart"]["annotations"]["readOnlyHint"] is True
+    assert tools["checkout"]["annotations"]["destructiveHint"] is True
+    assert set(tools["search_products"]["inputSchema"]["properties"]) == {"query", "maxPrice"}
+    assert tools["add_to_cart"]["inputSchema"]["required"] == ["productId"]
+
+
+def test_a_search_answers_the_agent_and_shows_the_person_the_same(shop: Page) -> None:
+    answer = call(shop, "search_products", query="light", maxPrice=30)
+    found = [product["productId"] for product in answer["structuredContent"]["products"]]
+    assert found == ["head-torch", "beeswax-candles"]
+    assert "Head torch, €29.00 (head-torch)" in answer["content"][0]["text"]
+    assert shop.locator(".product:visible h3").all_inner_texts() == ["Head torch", "Beeswax candles"]
+    assert shop.locator(".product.glow").count() == 2
+    assert 'search_products(query: "light", maxPrice: 30)' in shop.locator("#steps").inner_text()
+    assert call(shop, "search_products", query="zeppelin")["structuredContent"] == {"products": []}
+    assert shop.locator("#nothing").is_visible()
+
+
+def test_the_cart_counts_exactly_and_the_coupon_form_takes_its_part_off(shop: Page) -> None:
+    call(shop, "add_to_cart", productId="storm-lantern", quantity=2)
+    call(shop, "add_to_cart", productId="field-notebook")
+    shop.fill("#code", "lantern10")
+    shop.click("#coupon button")
+    cart = call(shop, "get_cart")["structuredContent"]
+    assert [(item["productId"], item["quantity"]) for item in cart["items"]] == [
+        ("storm-lantern", 2),
+        ("field-notebook", 1),
+    ]
+    assert (cart["subtotal"], cart["discount"], cart["total"]) == (108.5, 10.85, 97.65)
+    assert shop.locator("#cart-count").inner_text() == "3"
+    assert "€97.65" in shop.locator("#sums").inner_text()
+    shop.reload()
+    assert shop.locator("#cart-count").inner_text() == "3"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"productId": "zeppelin"}, 'There is no product "zeppelin"'),
+        ({"productId": "enamel-mug", "quantity": 0}, "quantity must be a whole number"),
+        ({"productId": "enamel-mug", "quantity": 1.5}, "quantity must be a whole number"),
+        ({"productId": "enamel-mug", "quantity": 21}, "At most 20"),
+    ],
+)
+def test_what_the_shop_refuses_is_an_error_that_says_why(shop: Page, arguments: dict[str, Any], said: str) -> None:
+    answer = call(shop, "add_to_cart", **arguments)
+    assert answer["isError"] is True
+    assert said in answer["content"][0]["text"]
+    assert shop.locator("#steps li.failed").count() == 1
+    assert call(shop, "checkout")["isError"] is True  # the cart is still empty
+
+
+def test_an_order_needs_the_persons_yes_through_the_agents_client(shop: Page) -> None:
+    call(shop, "add_to_cart", productId="enamel-mug", quantity=2)
+    refused = call(shop, "checkout", REFUSED)
+    assert refused["structuredContent"] == {"ordered": False}
+    assert shop.evaluate("window.asked") == "Order 2 items for €28.00 at Larch & Lantern?"
+    assert shop.locator("#cart-count").inner_text() == "2"
+    ordered = call(shop, "checkout", AGREED)["structuredContent"]
+    assert (ordered["ordered"], ordered["total"]) == (True, 28)
+    assert ordered["orderNumber"] in shop.locator("#receipt").inner_text()
+    assert shop.locator("#cart-count").inner_text() == "0"
+
+
+@pytest.mark.parametrize("client", ["undefined", "{ requestUserInteraction: (callback) => callback() }"])
+@pytest.mark.parametrize(("button", "ordered"), [("#ask-yes", True), ("#ask-no", False)])
+def test_where_the_client_cannot_ask_the_page_does(shop: Page, client: str, button: str, ordered: bool) -> None:
+    call(shop, "add_to_cart", productId="enamel-mug")
+    shop.evaluate(f"() => {{ window.answer = agent.call('checkout', {{}}, {client}); }}")
+    shop.locator("#ask-total", has_text="€14.00").wait_for()
+    shop.click(button)
+    assert shop.evaluate("window.answer")["structuredContent"]["ordered"] is ordered
+    assert shop.locator("#ask").is_hidden()
+
+
+def test_a_person_can_use_it_without_any_agent(shop: Page) -> None:
+    shop.fill("#query", "wool")
+    shop.click("#search button")
+    shop.click("#product-hiking-socks .add")
+    shop.click("#lines button[aria-label='One more: Hiking socks']")
+    assert "€36.00" in shop.locator("#sums").inner_text()
+    shop.click("#checkout")
+    shop.click("#ask-yes")
+    assert "€36.00" in shop.locator("#receipt").inner_text()
+    assert shop.locator("#steps li").count() == 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [320, 1200])
+def test_nothing_is_wider_than_the_window(chromium: Browser, url: str, scheme: Any, width: int) -> None:
+    context = chromium.new_context(viewport={"width": width, "height": 700}, color_scheme=scheme)
+    page = context.new_page()
+    page.add_init_script(STAND_IN)
+    page.goto(url)
+    call(page, "search_products", query="light")
+    call(page, "add_to_cart", productId="storm-lantern", quantity=20)
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    context.close()

@@ -93,7 +93,7 @@ export class Cart extends EventTarget {
   #recall() {
     const kept = JSON.parse(sessionStorage.getItem(KEPT) ?? "null");
     if (!kept) return;
-    this.lines = new Map(kept.lines.filter(([id]) => product(id)));
+    this.lines = new Map(kept.lines.filter((/** @type {[string, number]} */ [id]) => product(id)));
     this.coupon = kept.coupon;
   }
 }

@@ -98,7 +98,7 @@ at("coupon").addEventListener("submit", (event) => {
   let said, failed = false;
   try {
     said = cart.apply(code);
-    form.reset();
+    /** @type {HTMLInputElement} */ (at("code")).value = ""; // a reset would take the call back from the agent
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
     said = error.message;

@@ -4,6 +4,9 @@ import { cart, MOST, Refused } from "./cart.js";
 import { CURRENCY, money } from "./products.js";
 import { agentState, ask, glow, glowProduct, placeOrder, record, show, toast } from "./shop.js";
 
+// With `?cache=off` nobody should remember the shop after the visit: its address will be gone.
+const REMEMBERED = new URLSearchParams(location.search).get("cache") !== "off";
+
 const item = {
   type: "object",
   properties: {
@@ -21,6 +24,13 @@ const cartSchema = {
   required: ["items", "total", "currency"],
 };
 
+/**
+ * @typedef {{ said: string, facts: object, declined?: boolean }} Done
+ * @typedef {{ name: string, title: string, description: string, inputSchema: object, outputSchema?: object, annotations: object,
+ *   run: (args: any, client: any) => Done | Promise<Done> }} Tool
+ */
+
+/** @type {Tool[]} */
 const TOOLS = [
   {
     name: "search_products",
@@ -51,7 +61,7 @@ const TOOLS = [
       },
       required: ["products"],
     },
-    annotations: { readOnlyHint: true, cache: true },
+    annotations: { readOnlyHint: true, cache: REMEMBERED },
     run({ query = "", maxPrice }) {
       const found = show(String(query).trim(), maxPrice === undefined ? undefined : Math.round(maxPrice * 100));
       found.forEach((one) => glowProduct(one.id));
@@ -132,7 +142,7 @@ async function confirmed(client, message) {
 }
 
 /** The page's side of one call: run it, show it, and answer in the form MCP has for results.
- * @param {typeof TOOLS[number]} tool */
+ * @param {Tool} tool */
 function offered({ run, ...tool }) {
   return {
     ...tool,

@@ -52,14 +52,16 @@
   }
 
   let changing = false;
+  // A task of its own, but no timer: in a tab that is hidden those wait for up to a minute.
+  const task = new MessageChannel();
+  task.port1.onmessage = () => {
+    changing = false;
+    context.dispatchEvent(new Event("toolchange"));
+    void list();
+  };
   function changed() {
-    if (changing) return;
+    if (!changing) task.port2.postMessage(null);
     changing = true;
-    setTimeout(() => {
-      changing = false;
-      context.dispatchEvent(new Event("toolchange"));
-      list();
-    }, 0);
   }
 
   /**

@@ -11,8 +11,7 @@ var PageForms = class {
   /** @type {unknown[]} */
   tools = [];
   #written = "[]";
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  #soon;
+  #looking = false;
   #observer;
   #own;
   #changed;
@@ -20,15 +19,18 @@ var PageForms = class {
   /**
    * @param {InstanceType<typeof OwnContext>} own by which a page answers a submission itself
    * @param {() => void} changed
+   * @param {(ms: number, run: () => void) => void} later
    */
-  constructor(own, changed) {
+  constructor(own, changed, later) {
     this.#own = own;
     this.#changed = changed;
     this.#observer = new MutationObserver(() => {
-      this.#soon ??= setTimeout(() => {
-        this.#soon = undefined;
+      if (this.#looking) return;
+      this.#looking = true;
+      later(100, () => {
+        this.#looking = false;
         this.refresh();
-      }, 100);
+      });
     });
     const attributeFilter = ["toolname", "tooldescription", "toolparamdescription", "toolautosubmit", "name", "required"];
     this.#observer.observe(document, { subtree: true, childList: true, attributeFilter });
@@ -57,7 +59,6 @@ var PageForms = class {
 
   stop() {
     this.#observer.disconnect();
-    clearTimeout(this.#soon);
   }
 
   /**

@@ -9,11 +9,13 @@
 var McpbClient = class {
   /** @type {unknown[]} */
   tools = [];
-  /** What the server says of itself beyond MCP. @type {Record<string, unknown>} */
+  /** What the server says of itself beyond MCP. @type {Record<string, boolean>} */
   browser = {};
   #ready = false;
   #checkedAt = 0;
-  #session = 0;
+  #beginning = false;
+  #listedAt = 0;
+  #listSoon = false;
   #next = 1;
   #listing = false;
   #again = false;
@@ -23,13 +25,18 @@ var McpbClient = class {
   /** Calls in flight by the id they have on the wire. @type {Map<string, PageCall>} */
   #calls = new Map();
   #changed;
+  #later;
 
-  /** @param {() => void} changed */
-  constructor(changed) {
+  /**
+   * @param {() => void} changed
+   * @param {(ms: number, run: () => void) => void} later
+   */
+  constructor(changed, later) {
     this.#changed = changed;
+    this.#later = later;
     this.refresh();
     // Servers of early 2025 say that they are there once, and answer no question: one that came before us is just tried.
-    if (document.readyState !== "loading") setTimeout(() => this.#ready || this.#session || void this.#begin(), 1000);
+    if (document.readyState !== "loading") setTimeout(() => this.#ready || void this.#begin(), 1000);
   }
 
   /** Look for a server, or ask the one there is for its tools. */
@@ -47,7 +54,9 @@ var McpbClient = class {
    * @returns {Running}
    */
   call(name, call) {
-    const params = { name, arguments: call.args ?? {}, _meta: { ...call.meta, progressToken: call.requestId } };
+    const _meta = { ...call.meta, progressToken: call.requestId };
+    const extensions = call.extensions === undefined ? {} : { extensions: call.extensions };
+    const params = { name, arguments: call.args ?? {}, _meta, ...extensions };
     const { id, answer } = this.#request("tools/call", params);
     this.#calls.set(id, call);
     const cancel = () => {
@@ -100,32 +109,47 @@ var McpbClient = class {
   }
 
   async #begin() {
-    const session = ++this.#session;
+    // One at a time, however often a page says that it is ready.
+    if (this.#beginning) return;
+    this.#beginning = true;
     try {
       const result = await this.#quick("initialize", {
         protocolVersion: "2025-06-18",
         capabilities: { elicitation: {} },
         clientInfo: { name: "tabhub", version: chrome.runtime.getManifest().version },
       });
-      if (session !== this.#session) return;
       const { capabilities } = pageChecks.isObject(result) ? result : {};
       const said = pageChecks.isObject(capabilities) ? capabilities : {};
       const experimental = pageChecks.isObject(said["experimental"]) ? said["experimental"] : {};
       const browser = said["browser"] ?? experimental["browser"];
-      this.browser = pageChecks.isObject(browser) ? browser : {};
+      const known = pageChecks.isObject(browser) ? browser : {};
+      const says = ["cacheSupported", "elicitation"].filter((name) => typeof known[name] === "boolean");
+      this.browser = Object.fromEntries(says.map((name) => [name, known[name] === true]));
       this.#notify("notifications/initialized", {});
       this.#ready = true;
       await this.#list();
     } catch {
       // No server after all, or not one that speaks MCP: the next sign of one begins anew.
-      if (session === this.#session && !this.#ready) this.#session = 0;
+    } finally {
+      this.#beginning = false;
     }
+  }
+
+  /** Ask for the list soon, and no more often than every 500 ms. */
+  #relist() {
+    if (this.#listSoon) return;
+    this.#listSoon = true;
+    this.#later(Math.max(0, this.#listedAt + 500 - Date.now()), () => {
+      this.#listSoon = false;
+      void this.#list();
+    });
   }
 
   async #list() {
     this.#again = this.#listing;
     if (this.#listing) return;
     this.#listing = true;
+    this.#listedAt = Date.now();
     try {
       /** @type {unknown[]} */
       const found = [];
@@ -144,13 +168,12 @@ var McpbClient = class {
     } finally {
       this.#listing = false;
     }
-    if (this.#again) void this.#list();
+    if (this.#again) this.#relist();
   }
 
   /** @param {string} why */
   #ended(why) {
     this.#ready = false;
-    this.#session = 0;
     this.tools = [];
     this.browser = {};
     for (const waiter of this.#waiting.values()) waiter.reject(new Error(why));
@@ -190,7 +213,7 @@ var McpbClient = class {
   #asked(method, payload) {
     const params = pageChecks.isObject(payload["params"]) ? payload["params"] : {};
     const id = payload["id"];
-    if (method === "notifications/tools/list_changed") void this.#list();
+    if (method === "notifications/tools/list_changed") this.#relist();
     else if (method === "notifications/progress") {
       const token = params["progressToken"];
       for (const call of this.#calls.values()) if (call.requestId === token) call.progress(params);

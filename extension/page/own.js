@@ -4,7 +4,7 @@
  * What comes over is the page's word: it is parsed here and checked by whoever uses it.
  */
 
-/** @typedef {{ requestId: string, args: unknown, meta: Record<string, unknown> | undefined, confirm: (message: string, details?: unknown) => Promise<boolean>, progress: (told: unknown) => void }} PageCall */
+/** @typedef {{ requestId: string, args: unknown, meta: Record<string, unknown> | undefined, extensions: unknown, confirm: (message: string, details?: unknown) => Promise<boolean>, progress: (told: unknown) => void }} PageCall */
 /** @typedef {{ answer: Promise<unknown>, cancel: () => void }} Running what a call gives, before it is checked */
 
 var OwnContext = class {

@@ -5,6 +5,8 @@
  * call. A frame that offers nothing never opens a port. It knows no secret, no tab and no other frame.
  */
 
+var LASTED_MS = 5000;
+
 var PageProxy = class {
   /** In the order they count: a name offered twice is the first one's. @type {any[]} */
   #sources = [];
@@ -15,11 +17,15 @@ var PageProxy = class {
   /** Whether this port has heard of us at all, and what it heard last. */
   #told = "";
   #toldAt = 0;
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  #telling;
+  #telling = false;
+  /** What the worker was asked to remind us of. @type {Map<number, () => void>} */
+  #wakes = new Map();
+  #nextWake = 1;
+  #tasks = new MessageChannel();
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #retry;
   #failures = 0;
+  #connectedAt = 0;
   #stopped = false;
   #hidden = false;
   /** @type {Map<string, { cancel: () => void }>} */
@@ -30,10 +36,14 @@ var PageProxy = class {
 
   constructor() {
     const changed = () => this.#soon();
+    const later = (/** @type {number} */ ms, /** @type {() => void} */ run) => this.#later(ms, run);
+    this.#tasks.port1.onmessage = ({ data }) => this.#woken(data);
     const native = NativeContext.find();
     const own = new OwnContext(changed);
-    this.#mcpb = new McpbClient(changed);
-    this.#sources = [native ? new NativeContext(native, changed) : own, this.#mcpb, new PageForms(own, changed)];
+    this.#mcpb = new McpbClient(changed, later);
+    this.#sources = [native ? new NativeContext(native, changed) : own, this.#mcpb];
+    // A browser that knows forms as tools lists them itself; one that knows no WebMCP leaves them to us.
+    if (!native || !("agentInvoked" in SubmitEvent.prototype)) this.#sources.push(new PageForms(own, changed, later));
     if (native) this.#sources.push(own);
     // Whatever a page changes without saying so is found here.
     this.#poll = setInterval(() => this.#refresh(), 60_000);
@@ -52,7 +62,7 @@ var PageProxy = class {
     this.#stopped = true;
     for (const source of this.#sources) source.stop();
     clearInterval(this.#poll);
-    clearTimeout(this.#telling);
+    this.#tasks.port1.close();
     clearTimeout(this.#retry);
     window.removeEventListener("pagehide", this.#pagehide);
     window.removeEventListener("pageshow", this.#pageshow);
@@ -81,19 +91,40 @@ var PageProxy = class {
 
   /** Tell the list soon: at once after a while of quiet, and then no more often than every 500 ms. */
   #soon() {
-    if (this.#telling !== undefined || this.#stopped || this.#hidden) return;
-    const wait = Math.max(20, this.#toldAt + 500 - Date.now());
-    this.#telling = setTimeout(() => {
-      this.#telling = undefined;
+    if (this.#telling || this.#stopped || this.#hidden) return;
+    this.#telling = true;
+    this.#later(Math.max(0, this.#toldAt + 500 - Date.now()), () => {
+      this.#telling = false;
       this.#tell();
-    }, wait);
+    });
+  }
+
+  /**
+   * Run something after a while. Timers of a hidden page come late by up to a minute: there the worker reminds us, and
+   * before it knows us nothing waits.
+   * @param {number} ms
+   * @param {() => void} run
+   */
+  #later(ms, run) {
+    if (ms > 0 && !document.hidden) return void setTimeout(run, ms);
+    const wakeId = this.#nextWake++;
+    this.#wakes.set(wakeId, run);
+    if (ms > 0 && this.#port) this.#port.postMessage({ type: "wake-me", wakeId, after: ms });
+    else this.#tasks.port2.postMessage(wakeId);
+  }
+
+  /** @param {number} wakeId */
+  #woken(wakeId) {
+    const run = this.#wakes.get(wakeId);
+    this.#wakes.delete(wakeId);
+    run?.();
   }
 
   #tell() {
     if (this.#stopped || this.#hidden || /** @type {any} */ (document).prerendering) return;
     const { tools } = pageChecks.tools(this.#sources.flatMap((source) => source.tools));
     if (!this.#port && tools.length === 0) return;
-    const list = { tools, capabilities: { browser: pageChecks.plain(this.#mcpb.browser, 10_000) } };
+    const list = { tools, capabilities: { browser: this.#mcpb.browser } };
     const written = JSON.stringify(list);
     if (this.#port && written === this.#told) return;
     const type = this.#port ? "tools-updated" : "register-tools";
@@ -114,10 +145,14 @@ var PageProxy = class {
         this.#lost();
         if (!this.alive) return this.stop();
         if (this.#hidden) return;
-        const wait = 100 * 2 ** Math.min(this.#failures++, 8);
-        this.#retry = setTimeout(() => this.#tell(), wait + Math.random() * 100);
+        if (Date.now() - this.#connectedAt > LASTED_MS) this.#failures = 0;
+        const wait = 100 * 2 ** Math.min(this.#failures++, 8) * (1 + Math.random());
+        // A hidden page's timers are slow: it tries at once, and waits only when that was of no use.
+        if (this.#failures <= 3) this.#later(wait, () => this.#tell());
+        else this.#retry = setTimeout(() => this.#tell(), wait);
       });
       this.#port = port;
+      this.#connectedAt = Date.now();
       return port;
     } catch {
       // The extension was removed or loaded anew: another proxy takes over.
@@ -131,25 +166,26 @@ var PageProxy = class {
     this.#told = "";
     for (const { cancel } of this.#running.values()) cancel();
     for (const answer of this.#asking.values()) answer(false);
+    for (const wakeId of this.#wakes.keys()) this.#tasks.port2.postMessage(wakeId);
     this.#running.clear();
     this.#asking.clear();
   }
 
   /** @param {any} message of the worker */
   #received(message) {
-    this.#failures = 0;
     const { type, requestId } = message;
     if (type === "execute-tool") void this.#execute(requestId, message);
     else if (type === "cancel-tool") this.#running.get(requestId)?.cancel();
     else if (type === "confirm-result") this.#asking.get(message.confirmId)?.(message.confirmed === true);
+    else if (type === "wake") this.#woken(message.wakeId);
     else if (type === "refused") this.stop();
   }
 
   /**
    * @param {string} requestId
-   * @param {{ toolName: string, args: unknown, _meta?: Record<string, unknown> }} call
+   * @param {{ toolName: string, args: unknown, extensions?: unknown, _meta?: Record<string, unknown> }} call
    */
-  async #execute(requestId, { toolName, args, _meta }) {
+  async #execute(requestId, { toolName, args, extensions, _meta }) {
     const port = this.#port;
     let answer;
     try {
@@ -160,6 +196,7 @@ var PageProxy = class {
         requestId,
         args,
         meta: _meta,
+        extensions,
         confirm: (/** @type {string} */ message, /** @type {unknown} */ details) =>
           this.#confirm({ requestId, toolName, message, details }),
         progress: this.#progress(requestId),

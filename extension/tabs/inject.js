@@ -87,6 +87,9 @@ export class PageScripts {
     /** @type {chrome.scripting.RegisteredContentScript[]} */
     const wanted = [{ id: "page-proxy", js: PROXY, world: "ISOLATED", ...common }];
     if (this.settings.modelContext) wanted.unshift({ id: "page-context", js: CONTEXT, world: "MAIN", ...common });
+    const present = await chrome.scripting.getRegisteredContentScripts();
+    // Left alone when nothing is new: a page that opens in between would get none.
+    if (matches.length > 0 && wanted.length === present.length && wanted.every((script) => isAmong(script, present))) return;
     await chrome.scripting.unregisterContentScripts();
     if (matches.length > 0) await chrome.scripting.registerContentScripts(wanted);
   }
@@ -110,6 +113,15 @@ export class PageScripts {
       // A page of the browser's own, or one that is gone by now.
     }
   }
+}
+
+/**
+ * @param {chrome.scripting.RegisteredContentScript} wanted
+ * @param {chrome.scripting.RegisteredContentScript[]} present
+ */
+function isAmong(wanted, present) {
+  const found = present.find(({ id }) => id === wanted.id);
+  return String(found?.js) === String(wanted.js) && String(found?.matches) === String(wanted.matches);
 }
 
 /** @param {string} url */

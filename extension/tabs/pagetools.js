@@ -26,7 +26,7 @@ import { FAILED, RpcError, TAB_NOT_FOUND, textOf } from "../link/rpc.js";
  * @property {Promise<unknown>} telling what is told of a frame is told in order
  * @property {Map<string, Flight>} flights
  */
-/** @typedef {{ id: string | number, toolName: string, resolve: (answer: Params) => void, reject: (error: Error) => void }} Flight */
+/** @typedef {{ id: string | number, toolName: string, asking: boolean, resolve: (answer: Params) => void, reject: (error: Error) => void }} Flight */
 
 const MAX_FRAMES = 1000;
 
@@ -111,7 +111,7 @@ export class PageTools {
     const requestId = crypto.randomUUID();
     /** @type {PromiseWithResolvers<Params>} */
     const { promise, resolve, reject } = Promise.withResolvers();
-    frame.flights.set(requestId, { id: call.id, toolName, resolve, reject });
+    frame.flights.set(requestId, { id: call.id, toolName, asking: false, resolve, reject });
     call.onCancel = () => {
       frame.flights.delete(requestId);
       if (this.#isHere(frame)) send(frame.port, { type: "cancel-tool", requestId });
@@ -203,7 +203,10 @@ export class PageTools {
       if (!flight || typeof progress !== "number") return;
       this.#hub?.notify("tool.progress", { dispatchId: flight.id, progress, total, message: words });
     } else if (type === "confirm-action") void this.#confirm(frame, flight, given);
-    else throw new Error(`its type is not known: ${String(type).slice(0, 50)}`);
+    else if (type === "wake-me") {
+      const wait = Math.min(Number(given["after"]) || 0, 1000);
+      setTimeout(() => this.#isHere(frame) && send(frame.port, { type: "wake", wakeId: given["wakeId"] }), wait);
+    } else throw new Error(`its type is not known: ${String(type).slice(0, 50)}`);
   }
 
   /**
@@ -255,11 +258,13 @@ export class PageTools {
     let answer = { confirmed: false, reason: "There is no hub to ask." };
     try {
       if (!flight) throw new Error("no call of ours runs there");
+      if (flight.asking) throw new Error("it has asked one already");
       if (typeof confirmId !== "string" || typeof message !== "string") throw new Error("the question is not valid");
       const { toolName, id } = flight;
       const shown = details === null || details === undefined ? {} : { details };
       const question = { ...frame.where, toolName, callId: String(id), message, ...shown };
-      const given = await this.#hub?.request("browser/elicitConfirmation", question);
+      flight.asking = true;
+      const given = await this.#hub?.request("browser/elicitConfirmation", question).finally(() => (flight.asking = false));
       if (pageChecks.isObject(given)) answer = { confirmed: given["confirmed"] === true, reason: String(given["reason"] ?? "") };
     } catch (error) {
       answer.reason = textOf(error);

@@ -5,7 +5,8 @@ the text of `tabhub config set KEY VALUE` into a place and a value. A wrong valu
 key is reported with the nearest known one and kept, so that a typing error never silently changes what is allowed.
 
 A key is written with dots: `port`, `limits.call_timeout`, `permissions.default`, `permissions.<plugin>.permission`,
-`permissions.<plugin>.tools.<tool>`, `settings.<plugin>.<key>`, `pages.modelContext`. A plugin's name may itself hold dots (a domain does).
+`permissions.<plugin>.tools.<tool>`, `settings.<plugin>.<key>`, `pages.modelContext`. A plugin's name may itself hold
+dots (a domain does).
 """
 
 from __future__ import annotations
@@ -263,14 +264,12 @@ def _read_settings(values: Mapping[str, Any], _unknown: _Unknown) -> dict[str, M
 
 
 def _read_pages(values: Mapping[str, Any], unknown: _Unknown) -> PageSettings:
-    read: dict[str, Any] = {}
-    for key, value in values.items():
-        if key in _PAGES:
-            name, kind, _ = _PAGES[key]
-            read[name] = _READERS[kind](f"pages.{key}", value)
-        else:
-            unknown.add("pages", key, value, _PAGES)
-    return PageSettings(**read)
+    for key in values.keys() - _PAGES.keys():
+        unknown.add("pages", key, values[key], _PAGES)
+    known = {
+        name: _READERS[kind](f"pages.{key}", values[key]) for key, (name, kind, _) in _PAGES.items() if key in values
+    }
+    return PageSettings(**known)
 
 
 def _mapping(path: str, value: Any) -> Mapping[str, Any]:
@@ -326,8 +325,7 @@ def _paths(path: str, value: Any) -> tuple[str, ...]:
 
 
 def _origins(path: str, value: Any) -> tuple[str, ...]:
-    good = isinstance(value, (list, tuple)) and all(isinstance(item, str) and _ORIGIN.fullmatch(item) for item in value)
-    if not good:
+    if not isinstance(value, (list, tuple)) or not all(isinstance(o, str) and _ORIGIN.fullmatch(o) for o in value):
         raise SetupError(
             f"{path} must be a list of origins, not {_shown(value)}.",
             hint='Write it as ["https://shop.example", "http://localhost:8080"], or ["*"] for all.',
@@ -340,7 +338,6 @@ _PAGES: Mapping[str, tuple[str, str, str]] = {
     "allowedOrigins": ("allowed_origins", "origins", 'origins whose pages may offer tools, or `["*"]` for all'),
     "modelContext": ("model_context", "bool", "give pages a `document.modelContext` where the browser has none"),
 }
-"""The keys of `pages`: the field, its kind, and what it means."""
 _READERS: Mapping[str, Callable[[str, Any], Any]] = {
     "port": _port,
     "number": _number,

@@ -124,9 +124,10 @@ def test_it_takes_every_step_and_shows_name_arguments_answer_and_duration(
         ("apply_coupon", {"code": "LANTERN10"}),
         ("get_cart", {}),
         ("checkout", {}),
-        ("browser_screenshot_tab", {"tabId": 7}),
+        ("browser_screenshot_tab", {"tabId": 7, "fullPage": True}),
         ("browser_close_tab", {"tabId": 7}),
     ]
+    assert shop.calls[0][1]["url"].endswith("/?cache=off")  # this hub goes on, the shop does not
     assert b"Larch &amp; Lantern" in shop.page
     assert f'  call    {PREFIX}search_products {{"query": "light", "maxPrice": 50}}\n' in done.stdout
     assert "  answer  1 found: Storm lantern\n" in done.stdout

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -28,11 +28,20 @@ REFUSED = SAYS % 'throw new DOMException("no", "NotAllowedError");'
 
 
 @pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
+def launch() -> Iterator[Callable[..., Browser]]:
+    """Start a Chromium, with switches of one's own."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), chromium_sandbox=False)
-        yield browser
-        browser.close()
+        program = shutil.which("chromium")
+        yield lambda *switches: playwright.chromium.launch(
+            executable_path=program, chromium_sandbox=False, args=list(switches)
+        )
+
+
+@pytest.fixture(scope="module")
+def chromium(launch: Callable[..., Browser]) -> Iterator[Browser]:
+    browser = launch()
+    yield browser
+    browser.close()
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +80,12 @@ def test_it_declares_its_tools_with_schemas_and_hints(shop: Page) -> None:
     assert tools["checkout"]["annotations"]["destructiveHint"] is True
     assert set(tools["search_products"]["inputSchema"]["properties"]) == {"query", "maxPrice"}
     assert tools["add_to_cart"]["inputSchema"]["required"] == ["productId"]
+
+
+def test_a_visit_can_ask_not_to_be_remembered(shop: Page, url: str) -> None:
+    shop.goto(f"{url}?cache=off")
+    cached = [tool["name"] for tool in shop.evaluate("agent.tools()") if tool["annotations"].get("cache")]
+    assert cached == []
 
 
 def test_a_search_answers_the_agent_and_shows_the_person_the_same(shop: Page) -> None:
@@ -152,6 +167,24 @@ def test_a_person_can_use_it_without_any_agent(shop: Page) -> None:
     shop.click("#ask-yes")
     assert "€36.00" in shop.locator("#receipt").inner_text()
     assert shop.locator("#steps li").count() == 0
+
+
+def test_a_browser_with_webmcp_of_its_own_finds_and_runs_all_five(launch: Callable[..., Browser], url: str) -> None:
+    run = """async ([name, args]) => {
+      const tools = await document.modelContext.getTools();
+      return JSON.parse(await document.modelContext.executeTool(tools.find((tool) => tool.name === name), args));
+    }"""
+    browser = launch("--enable-features=WebMCP")
+    page = browser.new_page()
+    page.goto(url)
+    names = page.evaluate("document.modelContext.getTools().then((tools) => tools.map((tool) => tool.name))")
+    assert set(names) == set(TOOLS)
+    page.evaluate(run, ["add_to_cart", {"productId": "enamel-mug"}])
+    coupon = page.evaluate(run, ["apply_coupon", {"code": "LANTERN10"}])
+    assert coupon["content"][0]["text"] == "LANTERN10: 10 % off."
+    assert page.evaluate(run, ["get_cart", {}])["structuredContent"]["total"] == 12.6
+    assert "apply_coupon" in page.locator("#steps").inner_text()
+    browser.close()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

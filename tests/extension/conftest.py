@@ -17,6 +17,7 @@ import pytest
 from websockets.asyncio.client import ClientConnection, connect
 
 from tests.extension.fakehub import FakeHub, Wire
+from tests.extension.pagetab import PageTab
 
 EXTENSION = Path(__file__).parents[2] / "extension"
 EXTENSION_ID = "fbfngjfcbbkgoepkeecjnefoncaahigp"
@@ -222,3 +223,30 @@ async def tab(wire: Wire) -> AsyncIterator[int]:
     left = (await wire.ask("getTabs"))["tabs"] if not wire.closed.is_set() else []
     if any(t["tabId"] == made for t in left):
         await wire.ask("closeTab", tabId=made)
+
+
+@pytest.fixture(scope="module")
+async def shop() -> AsyncIterator[Site]:
+    """The site whose pages offer tools."""
+    from tests.extension.pagesite import PageSite
+
+    site = PageSite()
+    await site.listen()
+    yield site
+    await site.stop()
+
+
+@pytest.fixture
+async def visit(wire: Wire, shop: Site) -> AsyncIterator[Callable[[str], Awaitable[PageTab]]]:
+    """Opens a page by its name; the tab is closed afterwards."""
+    opened: list[PageTab] = []
+
+    async def visit(name: str) -> PageTab:
+        opened.append(await PageTab.open(wire, f"{shop.url}/pages/{name}"))
+        return opened[-1]
+
+    yield visit
+    left = {tab["tabId"] for tab in (await wire.ask("getTabs"))["tabs"]} if not wire.closed.is_set() else set()
+    for page in opened:
+        if page.tab in left:
+            await wire.ask("closeTab", tabId=page.tab)

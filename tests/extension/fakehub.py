@@ -23,6 +23,7 @@ class Refused(Exception):
         super().__init__(f"{error['code']}: {error['message']}")
         self.code = error["code"]
         self.message = error["message"]
+        self.data = error.get("data")
 
 
 class Wire:
@@ -37,6 +38,7 @@ class Wire:
         self.seen: list[Message] = []
         self.closed = asyncio.Event()
         self.answers_pings = True
+        self.answers: dict[str, Any] = {}
         self._ids = itertools.count(1)
         self._replies: dict[Any, asyncio.Future[Message]] = {}
         self._news = asyncio.Condition()
@@ -50,7 +52,9 @@ class Wire:
                     if message["method"] == "ping" and self.answers_pings:
                         await self.notify("pong")
                     if "id" in message:
-                        await self.raw({"jsonrpc": "2.0", "id": message["id"], "result": {}})
+                        await self.raw(
+                            {"jsonrpc": "2.0", "id": message["id"], "result": self.answers.get(message["method"], {})}
+                        )
                 elif (waiting := self._replies.pop(message["id"], None)) is not None and not waiting.done():
                     waiting.set_result(message)
                 async with self._news:

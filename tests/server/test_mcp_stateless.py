@@ -45,7 +45,7 @@ async def test_discover_tells_versions_capabilities_and_who_we_are(hub: RunningH
         result = answer.json()["result"]
         assert result["resultType"] == "complete"
         assert result["supportedVersions"] == ["2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]
-        assert result["capabilities"] == {"tools": {"listChanged": True}}
+        assert result["capabilities"]["tools"] == {"listChanged": True}
         assert result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "tabhub"
         assert "mcp-session-id" not in answer.headers
     assert len(hub.hub.sessions) == 0

@@ -33,15 +33,19 @@ class Borrowed:
 
     hub: Hub
     words: str
+    own: bool
+    """Whether it was started for the purpose, so that nothing of it remains."""
 
 
 @contextlib.contextmanager
 def borrow_hub(*, headless: bool) -> Iterator[Borrowed]:
-    """The running hub if a browser is connected to it; else a new one, with a home, port and browser of its own."""
+    """The running hub if it has a browser; else a new one, with a home, port and browser of its own."""
     hub = find_hub()
     facts = health(hub)
-    if facts is not None and _ready(facts):
-        yield Borrowed(hub, f"Using the hub on http://{hub.address} and the browser that is connected to it.")
+    if facts is not None and (_ready(facts) or _leg(facts, "managedBrowser").get("running")):
+        _wait_for_browser(hub)
+        words = f"Using the hub on http://{hub.address} and the browser that is connected to it."
+        yield Borrowed(hub, words, own=False)
         return
     print("Starting a hub and a browser for the tour ...", flush=True)
     with _own_place(_browser_setting()):
@@ -49,8 +53,8 @@ def borrow_hub(*, headless: bool) -> Iterator[Borrowed]:
         try:
             with _signals_wait():
                 started = _start(headless=headless)
-            words = _wait_for_browser(started)
-            yield Borrowed(started, f"A hub of its own on http://{started.address}, with {words}.")
+            name = _wait_for_browser(started)
+            yield Borrowed(started, f"A hub of its own on http://{started.address}, with {name}.", own=True)
         finally:
             if started is not None and started.pid is not None:
                 _end(started.pid)
@@ -107,14 +111,14 @@ def _wait_for_browser(hub: Hub) -> str:
     while time.monotonic() < until:
         facts = health(hub)
         if facts is None:
-            raise CliError("The hub that was started for the tour has ended.", "`tabhub doctor` checks this machine.")
+            raise CliError("The hub has ended before its browser was ready.", "`tabhub doctor` checks this machine.")
         managed = _leg(facts, "managedBrowser")
         if _ready(facts):
             return str(managed.get("name", "a browser of its own"))
         time.sleep(_POLL)
     why = managed.get("error") or f"it did not connect within {_CONNECT:g} s"
     raise CliError(
-        f"The browser started for the tour cannot be used: {why}",
+        f"The hub's browser cannot be used: {why}",
         "`tabhub doctor` checks this machine; TABHUB_BROWSER names another browser to start.",
     )
 

@@ -45,7 +45,8 @@ def demo(args: Namespace) -> int:
         client = McpClient(borrowed.hub, "tabhub-demo", _answer_yes if args.yes else _ask_person)
         try:
             client.open()
-            _Tour(client, args.pause).take(url, output)
+            # A hub that goes on is not to remember a shop that does not.
+            _Tour(client, args.pause).take(url if borrowed.own else f"{url}?cache=off", output)
         finally:
             client.close()
     print(f"\nThe same tools are there for your own agent: {paint('tabhub setup --help', 'bold')}")
@@ -69,7 +70,7 @@ class _Tour:
             print(paint(f"  The page declared {len(names)} tools; the hub listed them {_ms(waited)} later.\n", "dim"))
             self._use(names)
             words = "Take a picture of what the shop looks like now."
-            shot = self._step(words, "browser_screenshot_tab", {"tabId": tab_id})
+            shot = self._step(words, "browser_screenshot_tab", {"tabId": tab_id, "fullPage": True})
             print(f"Screenshot: {paint(str(_save(shot, output)), 'bold')}")
 
     def _use(self, names: dict[str, str]) -> None:

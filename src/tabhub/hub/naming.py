@@ -150,6 +150,11 @@ class TabNumbers:
             self._free(next(iter(visited)), tab_id)
         return given
 
+    def tab(self, origin: str, number: int) -> int | None:
+        """The tab that has a number at a site."""
+        numbers = self._sites.get(site_of(origin)[0], {})
+        return next((tab_id for tab_id, given in numbers.items() if given == number), None)
+
     def closed(self, tab_id: int) -> None:
         """The tab is gone: its numbers are free."""
         for site in list(self._tabs.get(tab_id, ())):

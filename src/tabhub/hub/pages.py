@@ -100,6 +100,7 @@ class Pages:
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         self._limits = limits
         self._frames: dict[tuple[int, int], Frame] = {}
+        self._tabs: dict[int, set[int]] = {}
         self._sites: dict[str, dict[tuple[int, int], Frame]] = {}
         self._cached: dict[str, dict[str, Cached]] = {}
         self._total = 0
@@ -126,7 +127,7 @@ class Pages:
 
     def tab_gone(self, tab_id: int) -> PageChange:
         """A tab is closed or out of reach, with all its frames."""
-        return self._drop([frame for place, frame in self._frames.items() if place[0] == tab_id])
+        return self._drop([self._frames[tab_id, frame_id] for frame_id in sorted(self._tabs.get(tab_id, ()))])
 
     def sites(self) -> list[str]:
         """The origins that offer anything, or whose tools are kept."""
@@ -151,7 +152,7 @@ class Pages:
 
     def sites_of(self, tab_id: int) -> set[str]:
         """The sites that have frames in a tab."""
-        return {frame.origin for place, frame in self._frames.items() if place[0] == tab_id}
+        return {self._frames[tab_id, frame_id].origin for frame_id in self._tabs.get(tab_id, ())}
 
     def capabilities(self) -> dict[str, bool]:
         """What pages can do, taken together: one that can is enough."""
@@ -208,6 +209,7 @@ class Pages:
                 sites.add(before.origin)
             self._take_out(before)
         self._frames[frame.place] = frame
+        self._tabs.setdefault(frame.tab_id, set()).add(frame.frame_id)
         self._sites.setdefault(frame.origin, {})[frame.place] = frame
         self._total += len(frame.tools)
         if sites:
@@ -228,6 +230,9 @@ class Pages:
 
     def _take_out(self, frame: Frame) -> None:
         del self._frames[frame.place]
+        self._tabs[frame.tab_id].discard(frame.frame_id)
+        if not self._tabs[frame.tab_id]:
+            del self._tabs[frame.tab_id]
         there = self._sites[frame.origin]
         del there[frame.place]
         if not there:

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from tabhub.errors import CallTimeout, InvalidParams
+from tabhub.errors import CallTimeout, InvalidParams, TabNotFound
 from tabhub.hub.tabs import Tab
 from tabhub.links.browsers import Browsers, Change, TabFailed
 from tabhub.links.extension import ExtensionLink, Pending
@@ -18,10 +18,21 @@ from tabhub.links.extension import ExtensionLink, Pending
 MessageCallback = Callable[[int, dict[str, Any]], Any]
 """Takes the tab and the message `{method, params}`; a request's answer is what it returns, now or as a future."""
 DisconnectCallback = Callable[[int], None]
-ProgressCallback = Callable[[dict[str, Any]], None]
 
 _EARLY = 200
 _EARLY_EACH = 50
+
+
+class Listener(Protocol):
+    """Who sent a request, to be told of it while it runs."""
+
+    def progress(self, params: dict[str, Any]) -> None:
+        """How far it is: {progress, total?, message?}."""
+        ...
+
+    def asked(self, params: dict[str, Any]) -> Any:
+        """The tab needs an answer to go on; given now or as a future."""
+        ...
 
 
 class TabHubTransport(Protocol):
@@ -31,14 +42,14 @@ class TabHubTransport(Protocol):
         self,
         tab_id: int,
         message: Mapping[str, Any],
-        timeout: float | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109 - it is the interface's
         *,
-        progress: ProgressCallback | None = None,
+        listener: Listener | None = None,
         raw: bool = False,
     ) -> Any:
         """Send `{method, params}` to a tab and give the result (as bytes if `raw`); late ones raise CallTimeout.
 
-        Cancelling it tells the tab to stop. `progress` gets what the tab reports meanwhile.
+        Cancelling it tells the tab to stop. `listener` hears what the tab says of this request meanwhile.
         """
         ...
 
@@ -63,7 +74,7 @@ class LinkTransport:
         self._on_message: MessageCallback | None = None
         self._on_any: list[DisconnectCallback] = []
         self._on_tab: dict[int, list[DisconnectCallback]] = {}
-        self._progress: dict[tuple[ExtensionLink, int], ProgressCallback] = {}
+        self._listeners: dict[tuple[ExtensionLink, int], Listener] = {}
         self._documents: dict[tuple[str, str], int] = {}
         self._early: dict[tuple[str, int], list[tuple[str, dict[str, Any]]]] = {}
         self._settings: dict[str, Any] | None = None
@@ -74,25 +85,29 @@ class LinkTransport:
         self,
         tab_id: int,
         message: Mapping[str, Any],
-        timeout: float | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109 - it is the interface's
         *,
-        progress: ProgressCallback | None = None,
+        listener: Listener | None = None,
         raw: bool = False,
     ) -> Any:
         """Send one message to a tab and wait for its result."""
-        ref = self._browsers.tab(tab_id)
+        try:
+            ref = self._browsers.tab(tab_id)
+        except TabNotFound as error:
+            error.data = {"sent": False}
+            raise
         params = {**message["params"], "tabId": ref.tab.chrome_id}
         future = ref.link.request(message["method"], params, raw=raw)
         key = (ref.link, future.number if isinstance(future, Pending) else 0)
-        if progress is not None:
-            self._progress[key] = progress
+        if listener is not None:
+            self._listeners[key] = listener
         try:
             async with asyncio.timeout(timeout):
                 return await future
         except TimeoutError:
             raise CallTimeout(f"Tab {tab_id} gave no answer to {message['method']} within {timeout:g} s.") from None
         finally:
-            self._progress.pop(key, None)
+            self._listeners.pop(key, None)
 
     def on_message(self, callback: MessageCallback) -> None:
         """Hand what tabs say to `callback`."""
@@ -120,10 +135,14 @@ class LinkTransport:
 
     def _said(self, link: ExtensionLink, method: str, params: dict[str, Any]) -> Any:
         if method == "tool.progress":
-            heard = self._progress.get((link, params.get("dispatchId", 0)))
-            if heard is not None:
-                heard(params)
+            listener = self._listener(link, params.get("dispatchId"))
+            if listener is not None:
+                listener.progress(params)
             return None
+        if method == "browser/elicitConfirmation":
+            listener = self._listener(link, params.get("callId"))
+            if listener is not None:
+                return listener.asked(params)
         chrome_id, document = params.get("tabId"), params.get("documentId")
         if type(chrome_id) is not int or not isinstance(document, str):
             raise InvalidParams(f"{method} needs `tabId`, a whole number, and `documentId`, a text.")
@@ -146,6 +165,11 @@ class LinkTransport:
         if len(self._early) > _EARLY:
             del self._early[next(iter(self._early))]
         return None
+
+    def _listener(self, link: ExtensionLink, number: Any) -> Listener | None:
+        if isinstance(number, str) and number.isascii() and number.isdigit() and len(number) < 16:
+            number = int(number)
+        return self._listeners.get((link, number)) if type(number) is int else None
 
     def _pass_on(self, tab_id: int, method: str, params: dict[str, Any]) -> Any:
         if self._on_message is None:

@@ -100,6 +100,12 @@ class Context:
         """The session that made the call."""
         return self.caller.session
 
+    @property
+    def extra(self) -> Mapping[str, Any]:
+        """The request's own params, for what passes through the hub (`_meta`, `extensions`); REST has none."""
+        params: Mapping[str, Any] = getattr(self.caller, "params", None) or {}
+        return params
+
     def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Extend the deadline and tell the agent."""
         if self._engine.calls.progress(self.call, self._engine.clock()):

@@ -89,23 +89,24 @@ def answered(send: Send, status: int, body: bytes, headers: Iterable[Header]) ->
         body = b""
     cycle.response_started = cycle.response_complete = True
     cycle.waiting_for_100_continue = False
-    protocol: Any = getattr(cycle.on_response, "__self__", None)
+    after = cycle.on_response  # uvicorn forgets it when the application returns, which may be before the write
+    protocol: Any = getattr(after, "__self__", None)
     turn: Turn | None = getattr(protocol, "turn", None)
     if turn is None or len(body) > _LARGE:
         cycle.transport.write(head)
         cycle.transport.write(body)
-        _written(cycle)
+        _written(cycle, after)
     else:
-        turn.write(protocol.loop, cycle.transport, head + body, partial(_written, cycle))
+        turn.write(protocol.loop, cycle.transport, head + body, partial(_written, cycle, after))
     return True
 
 
-def _written(cycle: RequestResponseCycle) -> None:
+def _written(cycle: RequestResponseCycle, after: Callable[[], None]) -> None:
     """What uvicorn does after the last byte of an answer."""
     cycle.message_event.set()
     if not cycle.keep_alive:
         cycle.transport.close()
-    cycle.on_response()
+    after()
 
 
 def cut(send: Send) -> None:

@@ -23,7 +23,9 @@ from tabhub.hub.catalogue import Catalogue
 from tabhub.hub.registry import Entry, Registry
 from tabhub.hub.sessions import Sessions
 from tabhub.hub.tools import BROWSER, HUB, Source, Tool
-from tabhub.links.browsers import Browsers
+from tabhub.links.browsers import Browsers, Change
+from tabhub.links.sites import LinkSites
+from tabhub.links.transport import LinkTransport
 from tabhub.server.binding import Binding
 from tabhub.server.engine import Engine
 from tabhub.server.gateway import GatewaySurface
@@ -33,6 +35,7 @@ from tabhub.server.mcp import McpEndpoint
 from tabhub.server.mcp_handshake import HandshakeEdge
 from tabhub.server.mcp_stateless import StatelessEdge
 from tabhub.server.notices import Notices
+from tabhub.server.pagetools import PageTools
 from tabhub.server.results import read_result_tool
 from tabhub.server.surface import FullSurface, Surface
 from tabhub.server.ws import ExtensionSocket
@@ -40,6 +43,7 @@ from tabhub.store import secret as secrets_store
 from tabhub.store.audit import AuditLog
 from tabhub.store.config import ConfigFile
 from tabhub.store.home import Home
+from tabhub.store.pagetools import PageToolStore
 from tabhub.store.results import ResultStore
 from tabhub.trust.permissions import Permissions
 from tabhub.trust.rates import Rate
@@ -117,6 +121,21 @@ class Hub:
         own = browser_tools(self.browsers, self.binding, files, hub_facts=self.facts, file_urls=self.config.file_urls)
         self.register(BROWSER, (Entry(tool, run) for tool, run in own))
         self.register(HUB, [read_result_tool(self.engine.results)])
+        self.transport = LinkTransport(self.browsers)
+        self.transport.settings(self._page_settings())
+        self.pages = PageTools(
+            self.transport,
+            self.registry,
+            self.browsers.book,
+            LinkSites(self.browsers),
+            PageToolStore(home.root / "page-tools.json", limits),
+            limits=limits,
+            settings=self.config.pages,
+            audit=self.engine.audit,
+            clock=clock,
+            wall=wall,
+        )
+        self.browsers.on_change(self._browsers_changed)
 
     def _endpoint(self, surface: Surface, rate: Rate) -> McpEndpoint:
         server = {"name": "tabhub", "title": "Tabhub", "version": __version__}
@@ -126,7 +145,7 @@ class Hub:
             surface,
             self.notices,
             server=server,
-            capabilities={"tools": tools, "logging": {}},
+            capabilities=lambda: {"tools": tools, "logging": {}, **self._experimental()},
             instructions=INSTRUCTIONS,
             session_rate=rate,
         )
@@ -135,10 +154,20 @@ class Hub:
             surface,
             self.notices,
             server=server,
-            capabilities={"tools": tools},
+            capabilities=lambda: {"tools": tools, **self._experimental()},
             instructions=INSTRUCTIONS,
         )
         return McpEndpoint(handshake, stateless, self.engine.limits)
+
+    def _experimental(self) -> dict[str, Any]:
+        return {"experimental": {"browser": self.pages.capabilities()}}
+
+    def _browsers_changed(self, change: Change) -> None:
+        self.pages.tabs_changed(change.tabs)
+
+    def _page_settings(self) -> dict[str, Any]:
+        pages = self.config.pages
+        return {"modelContext": pages.model_context, "allowedOrigins": list(pages.allowed_origins)}
 
     def _is_off(self, tool: Tool) -> bool:
         return self.engine.permissions.decide(tool.source.key, tool.name) == "off"
@@ -184,6 +213,7 @@ class Hub:
             self._upkeep.cancel()
         if self.managed is not None:
             await self.managed.stop()
+        self.pages.close()
         self.engine.audit.close()
         self.engine.results.close()
 
@@ -193,6 +223,7 @@ class Hub:
             self.expire_sessions()
             self.engine.audit.flush()
             self.check_secret()
+            await self.pages.keep()
             await asyncio.to_thread(self.engine.results.expire)
 
     def expire_sessions(self) -> None:
@@ -229,6 +260,8 @@ class Hub:
         self.config, self.config_error = self._config_file.reload()
         self.engine.permissions = Permissions.parse(self.config)
         self.engine.keep_arguments = self.config.audit_arguments
+        self.pages.allow(self.config.pages)
+        self.transport.settings(self._page_settings())
         self.catalogue.show(marked=self.config.show_disabled)
         self.notices.tools_changed()
         self.reloads.count += 1

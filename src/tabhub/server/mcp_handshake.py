@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import orjson
@@ -64,7 +64,7 @@ class HandshakeEdge:
         notices: Notices,
         *,
         server: dict[str, Any],
-        capabilities: dict[str, Any],
+        capabilities: Callable[[], dict[str, Any]],
         instructions: str,
         session_rate: Rate,
     ) -> None:
@@ -167,7 +167,7 @@ class HandshakeEdge:
         session = self._engine.sessions.open(ident, "mcp", client_name(params.get("clientInfo")), now)
         mcp = McpSession(session, version, capabilities, lambda: secrets.token_hex(6))
         self.sessions[ident] = mcp
-        payload = initialize_payload(version, self._server, self._capabilities, self._instructions)
+        payload = initialize_payload(version, self._server, self._capabilities(), self._instructions)
         await respond(send, 200, encode_result(request.id, payload), [JSON, *mcp.headers])
 
     def _require(self, headers: dict[bytes, bytes]) -> McpSession:
@@ -233,7 +233,7 @@ class HandshakeEdge:
                 raise InvalidRequest(f"A request with id {orjson.dumps(request.id).decode()} is still in flight.")
         except TabhubError as error:
             return encode_failure(request.id, error)
-        caller = HandshakeCaller(mcp, exchange, progress_token(params) if "_meta" in params else None)
+        caller = HandshakeCaller(mcp, exchange, progress_token(params) if "_meta" in params else None, params)
         exchange.when_left(lambda: self._left(caller, exchange))
         mcp.in_flight[request.id] = caller
         try:

@@ -70,12 +70,15 @@ class McpSession:
 class HandshakeCaller:
     """One call of a handshake client."""
 
-    __slots__ = ("_exchange", "_mcp", "_token", "session", "via")
+    __slots__ = ("_exchange", "_mcp", "_token", "params", "session", "via")
 
-    def __init__(self, mcp: McpSession, exchange: Exchange, token: str | int | None) -> None:
+    def __init__(
+        self, mcp: McpSession, exchange: Exchange, token: str | int | None, params: dict[str, Any] | None = None
+    ) -> None:
         self._mcp = mcp
         self._exchange = exchange
         self._token = token
+        self.params = params
         self.session = mcp.session
         self.via = "mcp"
 

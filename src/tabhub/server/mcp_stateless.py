@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
+from collections.abc import Callable
 from typing import Any
 
 import orjson
@@ -53,12 +54,20 @@ _DISCOVER_TTL_MS = 60_000
 class StatelessCaller:
     """One call of a stateless client."""
 
-    __slots__ = ("_answers", "_envelope", "_exchange", "session", "via")
+    __slots__ = ("_answers", "_envelope", "_exchange", "params", "session", "via")
 
-    def __init__(self, exchange: Exchange, envelope: Envelope, session: Session, answers: Answers) -> None:
+    def __init__(
+        self,
+        exchange: Exchange,
+        envelope: Envelope,
+        session: Session,
+        answers: Answers,
+        params: dict[str, Any] | None = None,
+    ) -> None:
         self._exchange = exchange
         self._envelope = envelope
         self._answers = answers
+        self.params = params
         self.session = session
         self.via = "mcp"
 
@@ -112,24 +121,22 @@ class StatelessEdge:
         notices: Notices,
         *,
         server: dict[str, Any],
-        capabilities: dict[str, Any],
+        capabilities: Callable[[], dict[str, Any]],
         instructions: str,
     ) -> None:
         self._engine = engine
         self._surface = surface
         self._notices = notices
         self._state_key = secrets.token_bytes(32)
-        self._discover = orjson.dumps(
-            {
-                "resultType": "complete",
-                "supportedVersions": list(SUPPORTED),
-                "capabilities": capabilities,
-                "instructions": instructions,
-                "ttlMs": _DISCOVER_TTL_MS,
-                "cacheScope": "private",
-                "_meta": {META_SERVER: server},
-            }
-        )
+        self._capabilities = capabilities
+        self._discovered = {
+            "resultType": "complete",
+            "supportedVersions": list(SUPPORTED),
+            "instructions": instructions,
+            "ttlMs": _DISCOVER_TTL_MS,
+            "cacheScope": "private",
+            "_meta": {META_SERVER: server},
+        }
 
     async def post(
         self, message: Message, version: str, headers: dict[bytes, bytes], scope: Scope, receive: Receive, send: Send
@@ -164,7 +171,7 @@ class StatelessEdge:
                 raise InvalidParams("`cursor` must be a string.")
             return stateless_payload(self._surface.page(cursor, stateless=True))
         if request.method == "server/discover":
-            return self._discover
+            return orjson.dumps({**self._discovered, "capabilities": self._capabilities()})
         raise MethodNotFound(f"Method not found: {request.method[:100]}")
 
     async def _call(
@@ -189,7 +196,7 @@ class StatelessEdge:
         session, handed = self._session(name, arguments, envelope)
         answers = self._answers(request, name) if "inputResponses" in params or "requestState" in params else {}
         exchange = Exchange(receive, send, new_stream=self._stream)
-        caller = StatelessCaller(exchange, envelope, session, answers)
+        caller = StatelessCaller(exchange, envelope, session, answers, params)
         exchange.when_left(lambda: engine.cancel_for(caller, "the client closed the request"))
         session.busy += 1
         try:

@@ -142,6 +142,13 @@ class AuditLog:
         self._figures.add(entry.get("success") is True, entry.get("durationMs"), self._clock())
         self._journal.append(line)
 
+    def event(self, what: str, source: Source, *, tab_id: int | None, **facts: Any) -> None:
+        """Record something that is no call, as pages declaring tools: on disk only, and no part of the figures."""
+        made = {"timestamp": stamp(self._clock()), "tool": what, "plugin": source.key, "source": str(source)}
+        line = orjson.dumps({**made, "success": True, "tabId": tab_id, **_writable(facts)})
+        if len(line) < self._longest:
+            self._journal.append(line + b"\n")
+
     def succeeded(
         self,
         *,

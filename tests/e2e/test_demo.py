@@ -1,0 +1,36 @@
+"""`tabhub demo` as a newcomer runs it: hub, Chromium and shop are started, used, and gone afterwards."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def test_the_tour_uses_the_shops_tools_asks_and_leaves_only_the_picture(tmp_path: Path) -> None:
+    place = tmp_path / "tmp"
+    place.mkdir()
+    home = tmp_path / "home"
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("TABHUB_")}
+    done = subprocess.run(
+        [sys.executable, "-m", "tabhub", "demo", "--headless", "--output", str(tmp_path / "shop.png")],
+        env={**kept, "TABHUB_HOME": str(home), "TMPDIR": str(place)},
+        input="n\n",
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "The page declared 5 tools" in done.stdout
+    assert "  answer  3 found: Storm lantern" in done.stdout
+    assert "  answer  LANTERN10: 10 % off.\n" in done.stdout
+    assert "  answer  In the cart: 2 items, €86.40.\n" in done.stdout
+    assert "Confirm? [y/N] n\n" in done.stdout
+    assert "  answer  The person did not confirm; nothing was ordered.\n" in done.stdout
+    assert (tmp_path / "shop.png").read_bytes().startswith(PNG)
+    assert list(place.iterdir()) == []
+    assert not home.exists()

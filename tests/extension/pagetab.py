@@ -1,0 +1,77 @@
+"""A tab with a page that offers tools, as the tests of page tools use it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from tests.extension.fakehub import Message, Wire
+
+LISTS = ("browser/registerTools", "browser/updateTools")
+
+
+class PageTab:
+    """One tab; what the hub was told of it and what can be asked of it."""
+
+    def __init__(self, wire: Wire, tab: int, since: int) -> None:
+        self.wire = wire
+        self.tab = tab
+        self.since = since
+
+    @classmethod
+    async def open(cls, wire: Wire, url: str) -> PageTab:
+        """Open a page in a tab of its own."""
+        since = len(wire.seen)
+        made = await wire.ask("createTab", url=url)
+        return cls(wire, made["tabId"], since)
+
+    async def told(self, *names: str, frame: int | None = 0, within: float = 10) -> Message:
+        """The message that says that the frame's tools are these, not counting what an earlier call has found."""
+
+        def wanted(message: Message) -> bool:
+            params = message.get("params", {})
+            here = message.get("method") in LISTS and params["tabId"] == self.tab
+            if not here or (frame is not None and params["frameId"] != frame):
+                return False
+            return {tool["name"] for tool in params["tools"]} == set(names)
+
+        found = await self.wire.next(wanted, after=self.since, within=within)
+        self.since = self.wire.seen.index(found) + 1
+        params: Message = found["params"]
+        return {**params, "method": found["method"]}
+
+    def lists(self, *, since: int = 0) -> list[Message]:
+        """Every list of this tab that the hub was told."""
+        told = [m for m in self.wire.seen[since:] if m.get("method") in LISTS]
+        return [m for m in told if m["params"]["tabId"] == self.tab]
+
+    def params(self, name: str, frame: int = 0, args: Message | None = None, **more: Any) -> Message:
+        """The parameters of a call."""
+        return {"tabId": self.tab, "frameId": frame, "toolName": name, "args": args or {}, **more}
+
+    async def call(self, name: str, frame: int = 0, **args: Any) -> Message:
+        """Call a tool; gives {success, payload}."""
+        answer: Message = await self.wire.ask("browser/executeTool", **self.params(name, frame, args))
+        return answer
+
+    async def text(self, name: str, frame: int = 0, **args: Any) -> str:
+        """Call a tool that succeeds; gives its text."""
+        answer = await self.call(name, frame, **args)
+        assert answer["success"], answer
+        return str(answer["payload"]["content"][0]["text"])
+
+    async def start(self, name: str) -> tuple[int, asyncio.Future[Message]]:
+        """Begin a call; gives its id and the future of its reply."""
+        return await self.wire.start("browser/executeTool", **self.params(name))
+
+    async def run(self, script: str) -> Any:
+        """What an expression gives in the page."""
+        answer = await self.wire.cdp(
+            self.tab, "Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True
+        )
+        assert "exceptionDetails" not in answer, answer
+        return answer["result"].get("value")
+
+    async def until(self, condition: str) -> None:
+        """Wait until an expression is true in the page."""
+        await self.run(f"(async () => {{ while (!({condition})) await new Promise(next => setTimeout(next, 10)); }})()")

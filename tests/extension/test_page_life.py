@@ -1,0 +1,313 @@
+"""Tools of pages that move, reload, forge and flood, and of a worker that stops or is given other settings."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import orjson
+import pytest
+
+from tests.extension.conftest import Chromium, Site
+from tests.extension.fakehub import FakeHub, Refused, Wire
+from tests.extension.pagetab import PageTab
+
+OWN = ("add", "where", "fails", "hangs", "asks", "huge")
+Opener = Callable[[str], Awaitable[PageTab]]
+
+
+@pytest.fixture
+async def as_before(wire: Wire) -> AsyncIterator[None]:
+    """The settings as they are by default, afterwards."""
+    yield
+    await wire.notify("pages.settings", modelContext=True, allowedOrigins=["*"])
+    await wire.ask("getState")
+
+
+@pytest.mark.req("F9")
+async def test_a_reload_in_the_middle_of_a_call_fails_it_at_once_and_registers_anew(wire: Wire, visit: Opener) -> None:
+    page = await visit("webmcp.html")
+    first = await page.told(*OWN)
+    _, reply = await page.start("hangs")
+    await page.until("calls.includes('begun')")
+    started, since = time.monotonic(), len(wire.seen)
+    await wire.ask("reloadTab", tabId=page.tab)
+    error = (await reply)["error"]
+    assert (error["code"], error["data"]) == (-32001, {"sent": True})
+    assert time.monotonic() - started < 1
+    second = await page.told(*OWN)
+    assert second["method"] == "browser/registerTools"
+    assert second["documentId"] != first["documentId"]
+    gone = await wire.told("browser/disconnected", after=since, tabId=page.tab)
+    assert gone["documentId"] == first["documentId"]
+    with pytest.raises(Refused, match="is gone") as refused:
+        await wire.ask("browser/executeTool", **page.params("where", documentId=first["documentId"]))
+    assert (refused.value.code, refused.value.data) == (-32001, {"sent": False})
+    where = await wire.ask("browser/executeTool", **page.params("where", documentId=second["documentId"]))
+    assert where["success"]
+
+
+async def test_a_tab_that_is_closed_takes_its_tools_along(wire: Wire, visit: Opener) -> None:
+    page = await visit("webmcp.html")
+    told = await page.told(*OWN)
+    _, reply = await page.start("hangs")
+    await page.until("calls.includes('begun')")
+    since = len(wire.seen)
+    await wire.ask("closeTab", tabId=page.tab)
+    assert (await reply)["error"]["data"] == {"sent": True}
+    gone = await wire.told("browser/disconnected", after=since, tabId=page.tab)
+    assert gone["documentId"] == told["documentId"]
+    with pytest.raises(Refused, match="is gone"):
+        await page.call("where")
+
+
+async def test_a_single_page_navigation_keeps_the_tools_and_tells_the_new_address(visit: Opener, shop: Site) -> None:
+    page = await visit("webmcp.html")
+    first = await page.told(*OWN)
+    await page.run("history.pushState({}, '', '/cart#top')")
+    second = await page.told(*OWN)
+    assert second["url"] == f"{shop.url}/cart#top"
+    assert second["documentId"] == first["documentId"]
+
+
+async def test_a_page_that_comes_back_from_the_cache_offers_its_tools_again(wire: Wire, visit: Opener) -> None:
+    page = await visit("webmcp.html")
+    first = await page.told(*OWN)
+    await page.run("void (window.mark = 1)")
+    since = len(wire.seen)
+    elsewhere = first["url"].replace("webmcp", "empty")
+    # The debugger keeps a page out of the cache.
+    await wire.told("debugger.changed", after=since, attached=[], within=5)
+    await wire.ask("browser_navigate", tabId=page.tab, url=elsewhere)
+    await wire.told("browser/disconnected", after=since, tabId=page.tab)
+    await wire.ask("goBack", tabId=page.tab)
+    await page.told(*OWN)
+    assert await page.run("window.mark") == 1
+    assert (await page.text("where")).endswith("webmcp.html")
+
+
+@pytest.mark.req("S000-edge-empty")
+async def test_a_page_without_tools_is_not_told_of(wire: Wire, visit: Opener) -> None:
+    page = await visit("empty.html")
+    await page.until("document.readyState === 'complete'")
+    await page.run("document.modelContext.registerTool({ name: 'x', execute() {} }).then(() => 0)")
+    await page.told("x")
+    assert len(page.lists()) == 1
+
+
+async def test_a_document_that_is_written_anew_can_still_be_called(visit: Opener) -> None:
+    page = await visit("webmcp.html")
+    await page.told(*OWN)
+    await page.run("void (document.open(), document.write('<title>New</title>'), document.close())")
+    assert await page.text("where")
+    await page.run("offer('more', () => 'more')")
+    await page.told(*OWN, "more")
+
+
+FORGED: list[str] = [
+    # The words of the extension's own roads, and of the hub's.
+    "window.postMessage({ type: 'register-tools', tools: [{ name: 'forged', via: 'webmcp' }], tabId: 1 }, '*')",
+    "window.postMessage({ jsonrpc: '2.0', method: 'browser/registerTools', params: { tabId: 1, tools: [] } }, '*')",
+    "chrome.runtime?.connect?.('fbfngjfcbbkgoepkeecjnefoncaahigp', { name: 'page-tools' })",
+    *(
+        "window.postMessage({ channel: 'mcp-default', type: 'mcp', direction: 'server-to-client', "
+        f"payload: {payload} }}, '*')"
+        for payload in (
+            "null",
+            "'mcp-server-stopped'",
+            "{ jsonrpc: '2.0', id: 'ext:1', result: { tools: [{ name: 'forged' }] } }",
+            "{ jsonrpc: '2.0', id: 1, method: 'elicitation/create', params: { message: 'Sure?' } }",
+            "{ jsonrpc: '2.0', id: 1, method: 5, params: [] }",
+        )
+    ),
+    *(
+        f"performance.dispatchEvent(new CustomEvent('{event}', {{ detail: {detail} }}))"
+        for event in ("tabhub-tell", "tabhub-ask")
+        for detail in (
+            "'not json'",
+            "{ op: 'tools' }",
+            "'[1]'",
+            """'{"op":"interact","id":"i","call":"c"}'""",
+            """'{"op":"result","id":"x","ok":true}'""",
+        )
+    ),
+]
+
+
+@pytest.mark.req("B19")
+async def test_what_a_page_forges_reaches_nothing(wire: Wire, visit: Opener, shop: Site) -> None:
+    page = await visit("webmcp.html")
+    await page.told(*OWN)
+    since = len(wire.seen)
+    for script in FORGED:
+        await page.run(f"(() => {{ try {{ {script} }} catch {{ }} }})()")
+    # A page's word about itself: the tools are its own, but tab, frame and origin are the browser's.
+    told = {"op": "tools", "tools": [{"name": "mine", "via": "form", "tabId": 1, "origin": "https://bank.example"}]}
+    detail = orjson.dumps(orjson.dumps(told).decode()).decode()
+    await page.run(f"performance.dispatchEvent(new CustomEvent('tabhub-tell', {{ detail: {detail} }}))")
+    listed = await page.told("mine")
+    assert listed["tools"] == [{"name": "mine", "via": "webmcp"}]
+    methods = {m["method"] for m in wire.seen[since:] if "method" in m}
+    assert "browser/elicitConfirmation" not in methods
+    assert all(m["params"]["tabId"] == page.tab for m in page.lists(since=since))
+    names = {t["name"] for m in wire.seen[since:] if m.get("method", "").startswith("browser/") for t in
+             m["params"].get("tools", [])}  # fmt: skip
+    assert "forged" not in names
+    assert "auth.json" not in str(await page.run("Object.keys(window).join()"))
+
+
+@pytest.mark.req("B19")
+async def test_the_extensions_files_cannot_be_read_by_a_page(visit: Opener) -> None:
+    page = await visit("empty.html")
+    for file in ("auth.json", "page/proxy.js", "manifest.json"):
+        address = f"chrome-extension://fbfngjfcbbkgoepkeecjnefoncaahigp/{file}"
+        assert await page.run(f"fetch('{address}').then(() => 'read', () => 'refused')") == "refused"
+
+
+@pytest.mark.req("B14")
+async def test_names_every_object_inherits_are_names_like_any_other(visit: Opener) -> None:
+    names = ("__proto__", "constructor", "prototype", "toString")
+    page = await visit("empty.html")
+    await page.run(
+        f"""Promise.all({list(names)}.map(name => document.modelContext.registerTool({{
+            name, description: 'Odd.', execute: (input) => name + Object.keys(input),
+            inputSchema: JSON.parse('{{"type":"object","properties":{{"__proto__":{{"type":"string"}}}}}}'),
+        }}))).then(() => 0)"""
+    )
+    told = await page.told(*names)
+    for tool in told["tools"]:
+        assert tool["inputSchema"]["properties"] == {"__proto__": {"type": "string"}}
+    for name in names:
+        assert await page.text(name, __proto__={"polluted": 1}) == f"{name}__proto__"
+    assert await page.run("({}).polluted === undefined")
+    with pytest.raises(Refused, match="tabId must be given"):
+        await page.wire.ask("browser/executeTool", __proto__={"tabId": page.tab}, toolName="x")
+
+
+async def test_what_is_not_a_tool_is_left_out_and_there_are_bounds(visit: Opener) -> None:
+    page = await visit("empty.html")
+    deep = "[" * 200 + "]" * 200
+    tools: list[Any] = [
+        1, None, "x", [], {}, {"name": 5}, {"name": ""}, {"name": "x" * 129}, {"name": "bad\u0000"},
+        {"name": "schema", "inputSchema": "no"}, {"name": "deep", "inputSchema": {"enum": orjson.loads(deep)}},
+        {"name": "big", "description": "x" * 1_100_000}, {"name": "fine", "description": 7},
+    ]  # fmt: skip
+    detail = orjson.dumps(orjson.dumps({"op": "tools", "tools": tools}).decode()).decode()
+    await page.run(f"performance.dispatchEvent(new CustomEvent('tabhub-tell', {{ detail: {detail} }}))")
+    assert (await page.told("fine"))["tools"] == [{"name": "fine", "via": "webmcp"}]
+    many = [{"name": f"t{n}"} for n in range(600)]
+    detail = orjson.dumps(orjson.dumps({"op": "tools", "tools": many}).decode()).decode()
+    await page.run(f"performance.dispatchEvent(new CustomEvent('tabhub-tell', {{ detail: {detail} }}))")
+    await page.told(*(f"t{n}" for n in range(500)))
+
+
+@pytest.mark.req("L8")
+async def test_500_updates_a_second_are_told_at_most_twice_a_second_and_the_last_state_always(visit: Opener) -> None:
+    page = await visit("empty.html")
+    flood = """(async () => {
+        const pause = () => new Promise(next => { const { port1, port2 } = new MessageChannel();
+            port1.onmessage = next; port2.postMessage(0); });
+        const began = performance.now();
+        let ending;
+        for (let n = 0; n < 1000; n++) {
+            while (performance.now() - began < n * 2) await pause();
+            ending?.abort();
+            ending = new AbortController();
+            const tool = { name: 't' + n, description: 'One of many.', execute: () => n };
+            document.modelContext.registerTool(tool, { signal: ending.signal });
+        }
+        return performance.now() - began;
+    })()"""
+    took = await page.run(flood) / 1000
+    await page.told("t999")
+    assert 2 <= len(page.lists()) <= 2 * took + 2
+    assert await page.text("t999") == "999"
+
+
+@pytest.mark.req("F2")
+async def test_a_worker_that_was_stopped_hears_of_every_page_again_and_once(
+    hub: FakeHub, chromium: Chromium, wire: Wire, shop: Site
+) -> None:
+    pages = [await PageTab.open(wire, f"{shop.url}/pages/{name}") for name in ("webmcp.html", "form.html")]
+    framed = await PageTab.open(wire, f"{shop.url}/pages/framed.html")
+    await pages[0].told(*OWN)
+    await pages[1].told("search", "buy", "go")
+    await framed.told(*OWN, frame=None)
+    for _ in range(3):
+        seen = len(hub.wires)
+        before = hub.wires[-1]
+        await chromium.stop_worker()
+        await asyncio.wait_for(before.closed.wait(), 5)
+        # No event of a tab is needed: the pages themselves wake it.
+        back = await hub.connection(seen + 1)
+        again = [PageTab(back, page.tab, 0) for page in (*pages, framed)]
+        await again[0].told(*OWN)
+        await again[1].told("search", "buy", "go")
+        await again[2].told(*OWN, frame=None)
+        assert (await again[0].text("where")).endswith("webmcp.html")
+        assert [len(page.lists()) for page in again] == [1, 1, 1]
+    for page in again:
+        await back.ask("closeTab", tabId=page.tab)
+
+
+async def test_pages_that_are_open_when_the_extension_is_loaded_offer_their_tools(hub: FakeHub, shop: Site) -> None:
+    wire = hub.wires[-1]
+    page = await PageTab.open(wire, f"{shop.url}/pages/webmcp.html")
+    old = await PageTab.open(wire, f"{shop.url}/pages/transports2025.html")
+    await page.told(*OWN)
+    await old.told("price")
+    seen = len(hub.wires)
+    await wire.notify("extension.reload")
+    back = await hub.connection(seen + 1)
+    page, old = PageTab(back, page.tab, 0), PageTab(back, old.tab, 0)
+    await page.told(*OWN)
+    assert (await page.text("where")).endswith("webmcp.html")
+    await old.told("price")
+    assert await old.text("price", item="tea") == "tea cost 5"
+    for each in (page, old):
+        await back.ask("closeTab", tabId=each.tab)
+
+
+async def test_a_hub_that_comes_back_is_told_of_every_page(hub: FakeHub, wire: Wire, shop: Site) -> None:
+    page = await PageTab.open(wire, f"{shop.url}/pages/webmcp.html")
+    await page.told(*OWN)
+    seen = len(hub.wires)
+    await wire.socket.close(4004, "shutting down")
+    back = await hub.connection(seen + 1)
+    again = PageTab(back, page.tab, 0)
+    assert (await again.told(*OWN))["method"] == "browser/registerTools"
+    assert len(again.lists()) == 1
+    await back.ask("closeTab", tabId=page.tab)
+
+
+@pytest.mark.usefixtures("as_before")
+async def test_origins_that_are_not_allowed_get_nothing_and_what_they_offered_is_gone(
+    wire: Wire, visit: Opener, shop: Site
+) -> None:
+    page = await visit("webmcp.html")
+    await page.told(*OWN)
+    since = len(wire.seen)
+    other = f"http://localhost:{shop.port}"
+    await wire.notify("pages.settings", modelContext=True, allowedOrigins=[other])
+    await wire.told("browser/disconnected", after=since, tabId=page.tab)
+    with pytest.raises(Refused, match="is gone"):
+        await page.call("where")
+    # The page of the other origin, in a page that gets nothing.
+    framed = await visit("framed.html")
+    told = await framed.told(*OWN, frame=None)
+    assert told["origin"] == other
+    assert await framed.run("document.modelContext === undefined")
+    await wire.notify("pages.settings", modelContext=True, allowedOrigins=["*"])
+    await page.told(*OWN)
+    assert await page.text("where")
+
+
+@pytest.mark.usefixtures("as_before")
+async def test_without_our_model_context_a_page_has_none(wire: Wire, visit: Opener) -> None:
+    await wire.notify("pages.settings", modelContext=False, allowedOrigins=["*"])
+    await wire.ask("getState")
+    form = await visit("form.html")
+    await form.told("search", "buy", "go")
+    assert await form.run("document.modelContext === undefined && navigator.modelContext === undefined")

@@ -1,0 +1,82 @@
+"""Tools of pages in a Chromium that has WebMCP itself."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import pytest
+
+from tests.extension.conftest import Chromium
+from tests.extension.fakehub import FakeHub, Wire
+from tests.extension.pagetab import PageTab
+
+OWN = ("add", "where", "fails", "hangs", "asks", "huge")
+Opener = Callable[[str], Awaitable[PageTab]]
+
+
+@pytest.fixture(scope="module")
+async def chromium(hub: FakeHub, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Chromium]:
+    browser = Chromium(tmp_path_factory.mktemp("chromium"), hub, debuggerIdleMs=1500)
+    browser.more_switches = ("--enable-features=WebMCP",)
+    await browser.start()
+    yield browser
+    await browser.stop()
+
+
+async def test_the_browsers_own_web_mcp_is_used_as_it_is(visit: Opener) -> None:
+    page = await visit("webmcp.html")
+    told = await page.told(*OWN)
+    getter = "Object.getOwnPropertyDescriptor(Document.prototype, 'modelContext').get.toString()"
+    assert "[native code]" in await page.run(getter)
+    add = next(tool for tool in told["tools"] if tool["name"] == "add")
+    assert (add["via"], add["annotations"]["readOnlyHint"]) == ("webmcp", True)
+    assert add["inputSchema"]["required"] == ["a", "b"]
+    assert (await page.call("add", a=2, b=40))["payload"]["structuredContent"] == {"sum": 42}
+    assert await page.text("where") == told["url"]
+    assert not (await page.call("fails"))["success"]
+    await page.run("offer('more', () => 'more')")
+    await page.told(*OWN, "more")
+    await page.run("endings.more.abort()")
+    await page.told(*OWN)
+
+
+async def test_cancelling_ends_the_call(wire: Wire, visit: Opener) -> None:
+    page = await visit("webmcp.html")
+    await page.told(*OWN)
+    number, reply = await page.start("hangs")
+    await page.until("calls.includes('begun')")
+    await wire.notify("cancel", id=number)
+    assert (await reply)["error"]["code"] == -32010
+    assert await page.text("where")
+
+
+async def test_an_empty_list_and_a_slow_page_do_not_hold_up_what_comes_later(visit: Opener) -> None:
+    page = await visit("empty.html")
+    await page.until("document.readyState === 'complete'")
+    await page.run("document.modelContext.registerTool({ name: 'a', description: 'A.', execute: () => 'a' })")
+    await page.told("a")
+    assert await page.text("a") == "a"
+
+
+async def test_a_page_with_mcp_b_global_beside_it_offers_each_tool_once(visit: Opener) -> None:
+    page = await visit("global.html")
+    told = await page.told("put_in_cart")
+    assert told["tools"][0]["via"] == "webmcp"
+    assert await page.text("put_in_cart", item="tea") == "put tea"
+
+
+async def test_forms_are_what_the_browser_says_they_are(visit: Opener) -> None:
+    page = await visit("form.html")
+    told = await page.told("search", "buy", "go")
+    assert {tool["via"] for tool in told["tools"]} == {"webmcp"}
+    answer = await page.call("search", q="tea")
+    assert answer["success"], answer
+    assert answer["payload"]["structuredContent"]["agent"] is True
+
+
+async def test_a_frame_tells_its_own_tools_and_the_page_around_it_none(visit: Opener) -> None:
+    page = await visit("framed.html")
+    told = await page.told(*OWN, frame=None)
+    assert told["frameId"] != 0
+    assert await page.text("where", told["frameId"]) == told["url"]
+    assert {m["params"]["frameId"] for m in page.lists()} == {told["frameId"]}

@@ -1,0 +1,286 @@
+"""Tools of pages, from the page to the hub and back, in a real Chromium: the kinds of pages there are."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from tests.extension.fakehub import Wire
+from tests.extension.pagesite import PageSite
+from tests.extension.pagetab import PageTab
+
+OWN = ("add", "where", "fails", "hangs", "asks", "huge")
+CONFIRM = "browser/elicitConfirmation"
+Opener = Callable[[str], Awaitable[PageTab]]
+
+
+@pytest.mark.req("S000-page-server-02")
+async def test_tools_registered_in_our_model_context_are_listed_called_updated_and_removed(
+    visit: Opener, shop: PageSite
+) -> None:
+    page = await visit("webmcp.html")
+    told = await page.told(*OWN)
+    assert told["method"] == "browser/registerTools"
+    assert (told["frameId"], told["origin"]) == (0, shop.url)
+    assert told["url"] == told["tabUrl"] == f"{shop.url}/pages/webmcp.html"
+    assert told["title"] == "WebMCP"
+    number = {"type": "number"}
+    assert next(tool for tool in told["tools"] if tool["name"] == "add") == {
+        "name": "add",
+        "title": "Adding",
+        "description": "The tool add.",
+        "inputSchema": {"type": "object", "properties": {"a": number, "b": number}, "required": ["a", "b"]},
+        "annotations": {"readOnlyHint": True},
+        "via": "webmcp",
+    }
+    answer = await page.call("add", a=2, b=40)
+    assert answer["payload"]["structuredContent"] == {"sum": 42}
+    await page.run("offer('more', () => 'more')")
+    assert (await page.told(*OWN, "more"))["method"] == "browser/updateTools"
+    assert await page.text("more") == "more"
+    await page.run("endings.more.abort()")
+    await page.told(*OWN)
+    assert await page.call("more") == {"success": False, "payload": "The page has no tool named more any more."}
+
+
+async def test_the_names_earlier_drafts_had_work_too(visit: Opener) -> None:
+    page = await visit("empty.html")
+    await page.run(
+        "navigator.modelContext.provideContext({ tools: [{ name: 'old', description: 'Old.', execute: () => 'old' }] })"
+    )
+    await page.told("old")
+    assert await page.text("old") == "old"
+    await page.run("void (ending = navigator.modelContext.registerTool({ name: 'older', execute: () => 1 }))")
+    await page.told("old", "older")
+    await page.run("ending.unregister()")
+    await page.told("old")
+    await page.run("navigator.modelContext.clearContext()")
+    assert (await page.told())["tools"] == []
+
+
+async def test_our_model_context_answers_the_page_as_the_standard_has_it(visit: Opener) -> None:
+    page = await visit("webmcp.html")
+    assert await page.run("document.modelContext === navigator.modelContext")
+    found = await page.run("document.modelContext.getTools().then(([{ window: _, ...rest }]) => rest)")
+    assert (found["name"], found["inputSchema"]["required"]) == ("add", ["a", "b"])
+    run = "document.modelContext.getTools().then(([add]) => document.modelContext.executeTool(add, %s))"
+    assert await page.run(run % '{"a":1,"b":2}') == '{"sum":3}'
+    assert await page.run(run % '\'{"a":1,"b":2}\'') == '{"sum":3}'
+    refused = "document.modelContext.registerTool(%s).catch(error => error.name)"
+    assert await page.run(refused % "{ name: 'add', execute() {} }") == "InvalidStateError"
+    assert await page.run(refused % "{ name: '', execute() {} }") == "InvalidStateError"
+    assert await page.run(refused % "{ name: 'x' }") == "TypeError"
+    script = "new Promise(end => { document.modelContext.ontoolchange = () => end(1); offer('new', () => 1); })"
+    assert await page.run(script) == 1
+
+
+async def test_a_model_context_the_page_brings_itself_is_used(visit: Opener) -> None:
+    page = await visit("empty.html")
+    await page.run(
+        """void (document.modelContext = {
+            getTools: async () => [{ name: 'theirs', description: 'Theirs.' }],
+            executeTool: async (tool, input) => JSON.stringify({ got: JSON.parse(input) }),
+        })"""
+    )
+    await page.told("theirs")
+    assert (await page.call("theirs", a=1))["payload"]["structuredContent"] == {"got": {"a": 1}}
+
+
+async def test_a_tool_that_throws_gives_its_words_and_one_that_gives_too_much_is_refused(visit: Opener) -> None:
+    page = await visit("webmcp.html")
+    await page.told(*OWN)
+    assert await page.call("fails") == {"success": False, "payload": "The shelf is empty."}
+    huge = await page.call("huge")
+    assert not huge["success"]
+    assert "larger than 1048576" in huge["payload"]
+
+
+async def test_cancelling_reaches_the_tool(wire: Wire, visit: Opener) -> None:
+    page = await visit("webmcp.html")
+    await page.told(*OWN)
+    number, reply = await page.start("hangs")
+    await page.until("calls.includes('begun')")
+    await wire.notify("cancel", id=number)
+    assert (await reply)["error"]["code"] == -32010
+    await page.until("calls.includes('stopped')")
+
+
+@pytest.mark.parametrize("confirmed", [True, False])
+async def test_a_tool_that_asks_for_the_person_goes_on_only_if_they_agree(
+    wire: Wire, visit: Opener, confirmed: bool
+) -> None:
+    wire.answers[CONFIRM] = {"confirmed": confirmed}
+    page = await visit("webmcp.html")
+    await page.told(*OWN)
+    before = len(wire.seen)
+    answer = await page.call("asks")
+    asked = await wire.told(CONFIRM, after=before)
+    assert (asked["tabId"], asked["frameId"], asked["toolName"]) == (page.tab, 0, "asks")
+    assert answer["success"] is confirmed
+    words = answer["payload"]["content"][0]["text"] if confirmed else answer["payload"]
+    assert words == ("bought" if confirmed else "The person did not agree.")
+
+
+async def test_a_page_with_mcp_b_global_offers_each_tool_once(visit: Opener) -> None:
+    page = await visit("global.html")
+    told = await page.told("put_in_cart")
+    assert told["tools"][0]["inputSchema"]["required"] == ["item"]
+    assert await page.text("put_in_cart", item="tea") == "put tea"
+    await page.run("void more()")
+    assert len((await page.told("put_in_cart", "pay"))["tools"]) == 2
+    assert await page.text("pay") == "paid"
+    await page.run("ending.abort()")
+    await page.told("pay")
+
+
+SHOP = ("price", "count", "waits", "order")
+
+
+@pytest.mark.req("S000-proxy-01")
+async def test_a_server_of_the_official_sdk_over_mcp_b_is_listed_called_updated_and_ends(visit: Opener) -> None:
+    page = await visit("transports.html")
+    told = await page.told(*SHOP)
+    assert told["capabilities"] == {"browser": {"cacheSupported": True}}
+    price = told["tools"][0]
+    assert (price["via"], price["annotations"]["cache"], price["inputSchema"]["required"]) == ("mcpb", True, ["item"])
+    assert await page.text("price", item="tea") == "tea costs 7"
+    await page.run("void more()")
+    await page.told(*SHOP, "late")
+    assert await page.text("late") == "late"
+    await page.run("end()")
+    assert (await page.told())["tools"] == []
+    # And a server after the first one.
+    await page.run("void serve()")
+    await page.told(*SHOP)
+    assert await page.text("price", item="jam") == "jam costs 7"
+
+
+async def test_a_server_that_starts_late_is_found(visit: Opener) -> None:
+    page = await visit("transports.html?later")
+    await page.until("window.serve")
+    await page.run("void serve()")
+    await page.told(*SHOP)
+    assert await page.text("price", item="tea") == "tea costs 7"
+
+
+async def test_progress_and_cancelling_pass_through_to_a_server_in_the_page(wire: Wire, visit: Opener) -> None:
+    page = await visit("transports.html")
+    await page.told(*SHOP)
+    number, reply = await page.start("count")
+    assert (await reply)["result"]["payload"]["content"][0]["text"] == "three"
+    progress = await wire.told("tool.progress", dispatchId=number)
+    assert progress == {"dispatchId": number, "progress": 1, "total": 3, "message": "one"}
+    number, reply = await page.start("waits")
+    await page.until("window.began")
+    await wire.notify("cancel", id=number)
+    assert (await reply)["error"]["code"] == -32010
+    await page.until("window.stopped")
+
+
+@pytest.mark.parametrize(("confirmed", "text"), [(True, "ordered true"), (False, "decline")])
+async def test_what_a_server_in_the_page_asks_the_person_reaches_the_hub(
+    wire: Wire, visit: Opener, confirmed: bool, text: str
+) -> None:
+    wire.answers[CONFIRM] = {"confirmed": confirmed}
+    page = await visit("transports.html")
+    await page.told(*SHOP)
+    before = len(wire.seen)
+    assert await page.text("order") == text
+    asked = await wire.told(CONFIRM, after=before)
+    assert (asked["toolName"], asked["message"]) == ("order", "Order it?")
+
+
+async def test_a_server_with_the_transport_of_2025_is_listed_called_updated_and_emptied(visit: Opener) -> None:
+    page = await visit("transports2025.html")
+    assert (await page.told("price"))["tools"][0]["via"] == "mcpb"
+    assert await page.text("price", item="tea") == "tea cost 5"
+    await page.run("void more()")
+    await page.told("price", "news")
+    await page.run("less()")
+    await page.told("news")
+
+
+async def test_a_form_is_a_tool_whose_schema_comes_from_its_fields(visit: Opener) -> None:
+    page = await visit("form.html")
+    told = await page.told("search", "buy", "go")
+    search = next(tool for tool in told["tools"] if tool["name"] == "search")
+    assert search == {
+        "name": "search",
+        "description": "Searches the shop.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "q": {"type": "string", "pattern": "^(?:[a-z]+)$", "description": "What"},
+                "most": {"type": "number", "minimum": 1, "maximum": 9, "description": "At most so many."},
+                "sort": {"type": "string", "enum": ["price", "name"]},
+                "size": {"type": "string", "enum": ["s", "l"]},
+                "new": {"type": "boolean"},
+            },
+            "required": ["q"],
+        },
+        "via": "form",
+    }
+
+
+async def test_a_form_is_filled_in_and_submitted_and_the_page_answers(visit: Opener) -> None:
+    page = await visit("form.html")
+    await page.told("search", "buy", "go")
+    values: dict[str, Any] = {"q": "tea", "most": 3, "sort": "name", "size": "l", "new": True}
+    answer = await page.call("search", **values)
+    found = {"q": "tea", "most": "3", "sort": "name", "size": "l", "new": "on", "token": "secret"}
+    assert answer["payload"]["structuredContent"] == {"agent": True, "found": found}
+    wrong = await page.call("search", q="TEA")
+    assert not wrong["success"]
+    assert wrong["payload"].startswith("The form is not valid: q:")
+    assert await page.call("search", token="x") == {"success": False, "payload": "The form has no field named token."}
+    assert await page.text("go", x="1") == "The form was submitted to /pages/webmcp.html."
+    await page.told(*OWN)
+
+
+@pytest.mark.parametrize("confirmed", [True, False])
+async def test_a_form_without_autosubmit_is_submitted_only_if_the_person_agrees(
+    wire: Wire, visit: Opener, confirmed: bool
+) -> None:
+    wire.answers[CONFIRM] = {"confirmed": confirmed}
+    page = await visit("form.html")
+    await page.told("search", "buy", "go")
+    answer = await page.call("buy", thing="tea")
+    assert answer["success"] is confirmed
+    assert await page.run("document.querySelector('[name=thing]').value") == "tea"
+    assert await page.run("seen") == ([True] if confirmed else [])
+
+
+async def test_forms_that_come_and_go_are_noticed(visit: Opener) -> None:
+    page = await visit("empty.html")
+    await page.run("document.body.innerHTML = '<form toolname=a tooldescription=b><input name=c></form>'")
+    await page.told("a")
+    await page.run("document.forms[0].setAttribute('toolname', 'b')")
+    await page.told("b")
+    await page.run("document.forms[0].remove()")
+    await page.told()
+
+
+async def test_two_tabs_of_one_page_are_told_apart(visit: Opener) -> None:
+    first, second = await asyncio.gather(visit("webmcp.html?1"), visit("webmcp.html?2"))
+    await first.told(*OWN)
+    await second.told(*OWN)
+    assert (await first.text("where")).endswith("?1")
+    assert (await second.text("where")).endswith("?2")
+
+
+@pytest.mark.req("B19")
+async def test_a_frame_of_another_origin_offers_its_own_tools(visit: Opener, shop: PageSite) -> None:
+    page = await visit("framed.html")
+    told = await page.told(*OWN, frame=None)
+    assert told["frameId"] != 0
+    assert told["origin"] == f"http://localhost:{shop.port}"
+    assert told["url"] == f"{told['origin']}/pages/webmcp.html"
+    assert told["tabUrl"] == f"{shop.url}/pages/framed.html"
+    assert await page.text("where", told["frameId"]) == told["url"]
+    since = len(page.wire.seen)
+    await page.run("document.querySelector('iframe').remove()")
+    gone = await page.wire.told("browser/disconnected", after=since, tabId=page.tab)
+    assert gone == {"tabId": page.tab, "frameId": told["frameId"], "documentId": told["documentId"]}

@@ -215,6 +215,19 @@ def test_without_a_browser_to_start_it_says_so_and_leaves_nothing(
     assert list(place.iterdir()) == []
 
 
+def test_a_browser_that_ends_at_once_is_named_with_what_it_said(tabhub: Run, tmp_path: Path) -> None:
+    place = tmp_path / "tmp"
+    place.mkdir()
+    browser = tmp_path / "browser"
+    browser.write_text("#!/bin/sh\necho out of luck >&2\nexit 3\n")
+    browser.chmod(0o755)
+    done = tabhub("demo", "--yes", "--headless", TABHUB_BROWSER=str(browser), TMPDIR=str(place))
+    assert done.returncode == 1
+    assert "The hub's browser cannot be used: " in done.stderr
+    assert "out of luck" in done.stderr
+    assert list(place.iterdir()) == []
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_told_to_end_it_ends_the_hub_it_started_and_removes_its_home(
     env: dict[str, str], tmp_path: Path, number: signal.Signals

@@ -5,25 +5,26 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def test_the_tour_uses_the_shops_tools_asks_and_leaves_only_the_picture(tmp_path: Path) -> None:
-    place = tmp_path / "tmp"
-    place.mkdir()
     home = tmp_path / "home"
     kept = {name: value for name, value in os.environ.items() if not name.startswith("TABHUB_")}
-    done = subprocess.run(
-        [sys.executable, "-m", "tabhub", "demo", "--headless", "--output", str(tmp_path / "shop.png")],
-        env={**kept, "TABHUB_HOME": str(home), "TMPDIR": str(place)},
-        input="n\n",
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
+    with tempfile.TemporaryDirectory() as place:  # short: the browser makes a socket in it
+        done = subprocess.run(
+            [sys.executable, "-m", "tabhub", "demo", "--headless", "--output", str(tmp_path / "shop.png")],
+            env={**kept, "TABHUB_HOME": str(home), "TMPDIR": place},
+            input="n\n",
+            capture_output=True,
+            text=True,
+            timeout=100,
+            check=False,
+        )
+        left = list(Path(place).iterdir())
     assert done.returncode == 0, done.stderr
     assert "The page declared 5 tools" in done.stdout
     assert "  answer  3 found: Storm lantern" in done.stdout
@@ -32,5 +33,5 @@ def test_the_tour_uses_the_shops_tools_asks_and_leaves_only_the_picture(tmp_path
     assert "Confirm? [y/N] n\n" in done.stdout
     assert "  answer  The person did not confirm; nothing was ordered.\n" in done.stdout
     assert (tmp_path / "shop.png").read_bytes().startswith(PNG)
-    assert list(place.iterdir()) == []
+    assert left == []
     assert not home.exists()

@@ -78,7 +78,8 @@ async def _talk(hub: RunningHub, *chunks: bytes) -> tuple[list[object], list[Fra
             if not data:
                 break
             client.receive_data(data)
-            answers += [event for event in client.events_received() if isinstance(event, Frame)]
+            frames = [event for event in client.events_received() if isinstance(event, Frame)]
+            answers += [frame for frame in frames if frame.opcode is not Opcode.TEXT]  # what the hub says by itself
     writer.close()
     return seen, answers
 

@@ -22,6 +22,8 @@ from tabhub.cli.terminal import CliError
 
 _CONNECT = 40.0
 _END = 15.0
+_GONE = 3.0
+"""A browser that has ended and does not come back within this is not waited for; the hub may start it anew."""
 _POLL = 0.05
 _PLACE = ("TABHUB_HOME", "TABHUB_PORT", "PORT")
 """The parts of the environment that say where a hub is."""
@@ -106,17 +108,23 @@ def _end(pid: int) -> None:
 
 def _wait_for_browser(hub: Hub) -> str:
     """Wait until the hub's browser has connected, and give its name."""
-    until = time.monotonic() + _CONNECT
-    managed: dict[str, Any] = {}
-    while time.monotonic() < until:
+    now = time.monotonic()
+    until, alive_at = now + _CONNECT, now
+    why = f"it did not connect within {_CONNECT:g} s"
+    while now < until:
         facts = health(hub)
         if facts is None:
             raise CliError("The hub has ended before its browser was ready.", "`tabhub doctor` checks this machine.")
         managed = _leg(facts, "managedBrowser")
         if _ready(facts):
             return str(managed.get("name", "a browser of its own"))
+        now = time.monotonic()
+        if "error" not in managed:
+            alive_at = now
+        elif now - alive_at > _GONE:
+            why = str(managed["error"])
+            break
         time.sleep(_POLL)
-    why = managed.get("error") or f"it did not connect within {_CONNECT:g} s"
     raise CliError(
         f"The hub's browser cannot be used: {why}",
         "`tabhub doctor` checks this machine; TABHUB_BROWSER names another browser to start.",

@@ -124,12 +124,15 @@
     const stop = signal ? AbortSignal.any([signal, entry.removed.signal]) : entry.removed.signal;
     const client = {
       signal: stop,
-      /** @param {() => unknown} [callback] */
-      requestUserInteraction: async (callback) => {
-        if (callId !== undefined && !(await asked(callId, entry.name))) {
+      /**
+       * @param {(given: { confirmed: boolean }) => unknown} [callback] told whether the person has been asked already
+       * @param {{ message?: unknown }} [options] what to ask
+       */
+      requestUserInteraction: async (callback, options) => {
+        if (callId !== undefined && !(await asked(callId, entry.name, options?.message))) {
           throw new DOMException("The person did not agree.", "NotAllowedError");
         }
-        return callback?.();
+        return callback?.({ confirmed: callId !== undefined });
       },
     };
     return new Promise((resolve, reject) => {
@@ -142,13 +145,14 @@
   /**
    * @param {string} call
    * @param {string} tool
+   * @param {unknown} message
    * @returns {Promise<boolean>}
    */
-  function asked(call, tool) {
+  function asked(call, tool, message) {
     const id = `i${++interactions}`;
     return new Promise((resolve) => {
       waiting.set(id, resolve);
-      tell({ op: "interact", id, call, tool });
+      tell({ op: "interact", id, call, tool, message: typeof message === "string" ? message : undefined });
     });
   }
 

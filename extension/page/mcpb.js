@@ -39,6 +39,11 @@ var McpbClient = class {
     if (document.readyState !== "loading") setTimeout(() => this.#ready || void this.#begin(), 1000);
   }
 
+  /** Whether there is a server. */
+  get found() {
+    return this.#ready;
+  }
+
   /** Look for a server, or ask the one there is for its tools. */
   refresh() {
     // Again each time: document.open() strips a window of its listeners.

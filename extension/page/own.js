@@ -100,7 +100,7 @@ var OwnContext = class {
     if (typeof id !== "string") return;
     if (op === "result") this.#result(id, message);
     else if (op === "responding" && this.#waiting.has(id)) this.#responding.add(id);
-    else if (op === "interact") void this.#interact(id, String(message["call"]));
+    else if (op === "interact") void this.#interact(id, String(message["call"]), message["message"]);
   };
 
   /**
@@ -122,10 +122,11 @@ var OwnContext = class {
   /**
    * @param {string} id
    * @param {string} callId
+   * @param {unknown} said what the page wants the person to read
    */
-  async #interact(id, callId) {
+  async #interact(id, callId, said) {
     const call = this.#calls.get(callId);
-    const confirmed = call ? await call.confirm("The page asks for you before it goes on.") : false;
+    const confirmed = call ? await call.confirm(typeof said === "string" && said !== "" ? said.slice(0, 1000) : "The page asks for you before it goes on.") : false;
     this.#ask({ op: "interacted", id, confirmed });
   }
 };

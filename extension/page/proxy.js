@@ -123,11 +123,12 @@ var PageProxy = class {
   #tell() {
     if (this.#stopped || this.#hidden || /** @type {any} */ (document).prerendering) return;
     const { tools } = pageChecks.tools(this.#sources.flatMap((source) => source.tools));
-    if (!this.#port && tools.length === 0) return;
+    // A server without tools is worth telling: some may follow. A page without anything is not.
+    if (!this.#port && tools.length === 0 && !this.#mcpb.found) return;
     const list = { tools, capabilities: { browser: this.#mcpb.browser } };
     const written = JSON.stringify(list);
     if (this.#port && written === this.#told) return;
-    const type = this.#port ? "tools-updated" : "register-tools";
+    const type = this.#port || tools.length === 0 ? "tools-updated" : "register-tools";
     const port = this.#port ?? this.#connect();
     if (!port) return;
     this.#told = written;

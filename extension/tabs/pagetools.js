@@ -233,8 +233,9 @@ export class PageTools {
     frame.telling = frame.telling.then(async () => {
       if (hub !== this.#hub || !this.#isHere(frame)) return;
       const { tools, where } = frame;
-      if (method === "browser/updateTools" && frame.told) {
-        hub.notify(method, { ...where, tools });
+      // An empty list registers nothing.
+      if (tools.length === 0 || (method === "browser/updateTools" && frame.told)) {
+        hub.notify("browser/updateTools", { ...where, tools });
         return;
       }
       const tab = await chrome.tabs.get(where.tabId).catch(() => null);

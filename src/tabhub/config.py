@@ -59,8 +59,10 @@ class PageSettings:
     model_context: bool = True
 
     def allow(self, origin: str) -> bool:
-        """Whether pages of an origin may offer tools."""
-        return "*" in self.allowed_origins or origin in self.allowed_origins
+        """Whether pages of an origin may offer tools; `https://*.example.com` allows all below example.com."""
+        wide = [allowed.partition("*.") for allowed in self.allowed_origins if "://*." in allowed]
+        below = any(origin.startswith(scheme) and origin.endswith(f".{host}") for scheme, _, host in wide)
+        return below or "*" in self.allowed_origins or origin in self.allowed_origins
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,10 +328,8 @@ def _paths(path: str, value: Any) -> tuple[str, ...]:
 
 def _origins(path: str, value: Any) -> tuple[str, ...]:
     if not isinstance(value, (list, tuple)) or not all(isinstance(o, str) and _ORIGIN.fullmatch(o) for o in value):
-        raise SetupError(
-            f"{path} must be a list of origins, not {_shown(value)}.",
-            hint='Write it as ["https://shop.example", "http://localhost:8080"], or ["*"] for all.',
-        )
+        hint = 'Write it as ["https://shop.example", "http://localhost:8080"], or ["*"] for all.'
+        raise SetupError(f"{path} must be a list of origins, not {_shown(value)}.", hint=hint)
     return tuple(item.lower() for item in value)
 
 

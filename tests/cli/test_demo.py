@@ -219,7 +219,7 @@ def test_a_browser_that_ends_at_once_is_named_with_what_it_said(tabhub: Run, tmp
     place = tmp_path / "tmp"
     place.mkdir()
     browser = tmp_path / "browser"
-    browser.write_text("#!/bin/sh\necho out of luck >&2\nexit 3\n")
+    browser.write_text("#!/bin/sh\nhead -c 1 <&3 >/dev/null\necho out of luck >&2\nexit 3\n")
     browser.chmod(0o755)
     done = tabhub("demo", "--yes", "--headless", TABHUB_BROWSER=str(browser), TMPDIR=str(place))
     assert done.returncode == 1

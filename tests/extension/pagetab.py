@@ -22,8 +22,9 @@ class PageTab:
     async def open(cls, wire: Wire, url: str) -> PageTab:
         """Open a page in a tab of its own."""
         since = len(wire.seen)
-        made = await wire.ask("createTab", url=url)
-        return cls(wire, made["tabId"], since)
+        tab = (await wire.ask("createTab"))["tabId"]
+        await wire.ask("browser_navigate", tabId=tab, url=url)
+        return cls(wire, tab, since)
 
     async def told(self, *names: str, frame: int | None = 0, within: float = 10) -> Message:
         """The message that says that the frame's tools are these, not counting what an earlier call has found."""

@@ -49,6 +49,7 @@ async def test_a_reload_in_the_middle_of_a_call_fails_it_at_once_and_registers_a
     assert where["success"]
 
 
+@pytest.mark.req("S000-spec-cleanup-01", "F9")
 async def test_a_tab_that_is_closed_takes_its_tools_along(wire: Wire, visit: Opener) -> None:
     page = await visit("webmcp.html")
     told = await page.told(*OWN)
@@ -88,10 +89,8 @@ async def test_a_page_that_comes_back_from_the_cache_offers_its_tools_again(wire
     assert (await page.text("where")).endswith("webmcp.html")
 
 
-@pytest.mark.req("S000-edge-empty")
 async def test_a_page_without_tools_is_not_told_of(wire: Wire, visit: Opener) -> None:
     page = await visit("empty.html")
-    await page.until("document.readyState === 'complete'")
     await page.run("document.modelContext.registerTool({ name: 'x', execute() {} }).then(() => 0)")
     await page.told("x")
     assert len(page.lists()) == 1
@@ -136,7 +135,7 @@ FORGED: list[str] = [
 ]
 
 
-@pytest.mark.req("B19")
+@pytest.mark.req("B19", "S000-spec-transport-03", "S000-spec-transport-08")
 async def test_what_a_page_forges_reaches_nothing(wire: Wire, visit: Opener, shop: Site) -> None:
     page = await visit("webmcp.html")
     await page.told(*OWN)
@@ -186,6 +185,7 @@ async def test_names_every_object_inherits_are_names_like_any_other(visit: Opene
         await page.wire.ask("browser/executeTool", __proto__={"tabId": page.tab}, toolName="x")
 
 
+@pytest.mark.req("S000-spec-security-02", "S000-spec-security-07")
 async def test_what_is_not_a_tool_is_left_out_and_there_are_bounds(visit: Opener) -> None:
     page = await visit("empty.html")
     deep = "[" * 200 + "]" * 200
@@ -203,7 +203,7 @@ async def test_what_is_not_a_tool_is_left_out_and_there_are_bounds(visit: Opener
     await page.told(*(f"t{n}" for n in range(500)))
 
 
-@pytest.mark.req("L8")
+@pytest.mark.req("L8", "S000-spec-transport-09")
 async def test_500_updates_a_second_are_told_at_most_twice_a_second_and_the_last_state_always(visit: Opener) -> None:
     page = await visit("empty.html")
     flood = """(async () => {
@@ -282,6 +282,7 @@ async def test_a_hub_that_comes_back_is_told_of_every_page(hub: FakeHub, wire: W
     await back.ask("closeTab", tabId=page.tab)
 
 
+@pytest.mark.req("S000-spec-security-01")
 @pytest.mark.usefixtures("as_before")
 async def test_origins_that_are_not_allowed_get_nothing_and_what_they_offered_is_gone(
     wire: Wire, visit: Opener, shop: Site

@@ -18,6 +18,9 @@ Opener = Callable[[str], Awaitable[PageTab]]
 async def chromium(hub: FakeHub, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Chromium]:
     browser = Chromium(tmp_path_factory.mktemp("chromium"), hub, debuggerIdleMs=1500)
     browser.more_switches = ("--enable-features=WebMCP",)
+    # What takes a minute takes less than a second here.
+    proxy = browser.extension / "page" / "proxy.js"
+    proxy.write_text(proxy.read_text().replace("60_000", "700"))
     await browser.start()
     yield browser
     await browser.stop()
@@ -52,7 +55,6 @@ async def test_cancelling_ends_the_call(wire: Wire, visit: Opener) -> None:
 
 async def test_an_empty_list_and_a_slow_page_do_not_hold_up_what_comes_later(visit: Opener) -> None:
     page = await visit("empty.html")
-    await page.until("document.readyState === 'complete'")
     await page.run("document.modelContext.registerTool({ name: 'a', description: 'A.', execute: () => 'a' })")
     await page.told("a")
     assert await page.text("a") == "a"
@@ -63,6 +65,20 @@ async def test_a_page_with_mcp_b_global_beside_it_offers_each_tool_once(visit: O
     told = await page.told("put_in_cart")
     assert told["tools"][0]["via"] == "webmcp"
     assert await page.text("put_in_cart", item="tea") == "put tea"
+
+
+@pytest.mark.req("S000-spec-registration-05", "S000-spec-registration-10")
+async def test_a_server_that_never_notifies_is_asked_again_and_told_only_when_something_changed(visit: Opener) -> None:
+    page = await visit("quiet.html")
+    assert (await page.told())["method"] == "browser/updateTools"
+    await page.run("void (names = ['a', 'b', 'c'])")
+    told = await page.told("a", "b", "c")
+    assert told["method"] == "browser/registerTools"
+    asked = await page.run("asked")
+    await page.until(f"asked > {asked} + 6")
+    assert len(page.lists()) == 2
+    assert (await page.call("a"))["payload"] == {"content": [], "_meta": {"given": "a"}}
+    assert await page.call("c") == {"success": False, "payload": "No such thing."}
 
 
 async def test_forms_are_what_the_browser_says_they_are(visit: Opener) -> None:

@@ -17,7 +17,7 @@ CONFIRM = "browser/elicitConfirmation"
 Opener = Callable[[str], Awaitable[PageTab]]
 
 
-@pytest.mark.req("S000-page-server-02")
+@pytest.mark.req("S000-page-server-02", "S000-proxy-02", "S000-spec-registration-02", "S000-messages-05")
 async def test_tools_registered_in_our_model_context_are_listed_called_updated_and_removed(
     visit: Opener, shop: PageSite
 ) -> None:
@@ -89,6 +89,7 @@ async def test_a_model_context_the_page_brings_itself_is_used(visit: Opener) -> 
     assert (await page.call("theirs", a=1))["payload"]["structuredContent"] == {"got": {"a": 1}}
 
 
+@pytest.mark.req("S000-spec-transport-06")
 async def test_a_tool_that_throws_gives_its_words_and_one_that_gives_too_much_is_refused(visit: Opener) -> None:
     page = await visit("webmcp.html")
     await page.told(*OWN)
@@ -139,7 +140,13 @@ async def test_a_page_with_mcp_b_global_offers_each_tool_once(visit: Opener) -> 
 SHOP = ("price", "count", "waits", "order")
 
 
-@pytest.mark.req("S000-proxy-01")
+@pytest.mark.req(
+    "S000-proxy-01",
+    "S000-page-server-01",
+    "S000-page-server-04",
+    "S000-spec-registration-01",
+    "S000-spec-registration-04",
+)
 async def test_a_server_of_the_official_sdk_over_mcp_b_is_listed_called_updated_and_ends(visit: Opener) -> None:
     page = await visit("transports.html")
     told = await page.told(*SHOP)
@@ -180,6 +187,7 @@ async def test_progress_and_cancelling_pass_through_to_a_server_in_the_page(wire
     await page.until("window.stopped")
 
 
+@pytest.mark.req("S000-spec-security-06")
 @pytest.mark.parametrize(("confirmed", "text"), [(True, "ordered true"), (False, "decline")])
 async def test_what_a_server_in_the_page_asks_the_person_reaches_the_hub(
     wire: Wire, visit: Opener, confirmed: bool, text: str
@@ -263,6 +271,7 @@ async def test_forms_that_come_and_go_are_noticed(visit: Opener) -> None:
     await page.told()
 
 
+@pytest.mark.req("S000-flows-04")
 async def test_two_tabs_of_one_page_are_told_apart(visit: Opener) -> None:
     first, second = await asyncio.gather(visit("webmcp.html?1"), visit("webmcp.html?2"))
     await first.told(*OWN)

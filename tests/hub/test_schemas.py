@@ -75,7 +75,8 @@ def test_nesting_without_measure_is_refused() -> None:
         {"properties": {"a": REF}, "additionalProperties": REF},
         {"anyOf": [{"properties": {"and": {"items": REF}}}, {"properties": {"or": {"items": REF}}}]},
         {"type": "object", "additionalProperties": {"$ref": "#/$defs/json"}, "$defs": {"json": {"anyOf": [
-            {"type": ["string", "number"]}, {"items": {"$ref": "#/$defs/json"}}, {"additionalProperties": {"$ref": "#/$defs/json"}}]}}},
+            {"type": ["string", "number"]},
+            {"items": {"$ref": "#/$defs/json"}}, {"additionalProperties": {"$ref": "#/$defs/json"}}]}}},
         doubling(8),
         {"properties": {"a": True, "b": False, "$ref": {"type": "string"}, "enum": {"enum": ["x"]}}},
     ],

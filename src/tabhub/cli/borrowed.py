@@ -23,7 +23,8 @@ from tabhub.cli.terminal import CliError
 _CONNECT = 40.0
 _END = 15.0
 _GONE = 3.0
-"""A browser that has ended and does not come back within this is not waited for; the hub may start it anew."""
+_SILENT = 10.0
+"""A browser that does not run is waited for that long, with and without word of why: the hub may start it anew."""
 _POLL = 0.05
 _PLACE = ("TABHUB_HOME", "TABHUB_PORT", "PORT")
 """The parts of the environment that say where a hub is."""
@@ -119,10 +120,10 @@ def _wait_for_browser(hub: Hub) -> str:
         if _ready(facts):
             return str(managed.get("name", "a browser of its own"))
         now = time.monotonic()
-        if "error" not in managed:
+        if managed.get("running"):
             alive_at = now
-        elif now - alive_at > _GONE:
-            why = str(managed["error"])
+        elif now - alive_at > (_GONE if "error" in managed else _SILENT):
+            why = str(managed.get("error", "it has ended, or never began."))
             break
         time.sleep(_POLL)
     raise CliError(

@@ -86,7 +86,7 @@ def _unfit(structured: msgspec.Raw | None, tool: PageTool) -> str | None:
         return None
     if structured is None:
         return "The page promises structured content and gave none."
-    if not tool.output.is_valid(orjson.loads(structured)):
+    if not tool.output.is_valid(orjson.loads(bytes(structured))):
         return "The page's structured content does not fit the page's own outputSchema, and is left out."
     return None
 

@@ -145,7 +145,8 @@ class PageCalls:
                 failed = frame.tools[key.tool].annotations
                 repeatable = failed.get("readOnlyHint") is True or failed.get("idempotentHint") is True
                 verdict = again(error, repeatable=repeatable, exact=exact)
-                if verdict == "no" or tries >= self._limits.retries:
+                closed = exact and self._tabs.get(frame.tab_id) is None
+                if verdict == "no" or closed or tries >= self._limits.retries:
                     raise self._said(error, frame) from None
                 tries += 1
                 if not never_sent(error):

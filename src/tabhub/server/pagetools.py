@@ -39,6 +39,7 @@ _TEXT = 8192
 _DOCUMENT = 200
 _EXTENSIONS = 64 * 1024
 _LOGGED = 5
+_LOGGED_A_MINUTE = 60
 _NAMES = 50
 
 
@@ -72,6 +73,7 @@ class PageTools:
         self._keys: dict[str, set[PageKey]] = {}
         self._built: dict[str, dict[str, tuple[PageTool, Tool]]] = {}
         self._rate = Rate(limits.page_update_rate, 1.0)
+        self._log_rate = Rate(_LOGGED_A_MINUTE)
         self._late: dict[tuple[int, int], dict[str, Any]] = {}
         self._said: dict[tuple[int, int], tuple[str, ...]] = {}
         self._untold: set[str] = set()
@@ -91,7 +93,15 @@ class PageTools:
     # what tabs say
 
     def take(self, tab_id: int, message: dict[str, Any]) -> Any:
-        """One message of a tab; one that is malformed is refused and changes nothing."""
+        """One message of a tab; one that is malformed is refused, said in the log, and changes nothing."""
+        try:
+            return self._take(tab_id, message)
+        except InvalidParams as error:
+            if self._log_rate.hit("refused", self._clock()) is None:
+                log.warning("tab %d: %s refused: %s", tab_id, message["method"], error.message)
+            raise
+
+    def _take(self, tab_id: int, message: dict[str, Any]) -> Any:
         method, params = message["method"], message["params"]
         if method == "browser/elicitConfirmation":
             return self.calls.confirm(tab_id, params)
@@ -162,7 +172,7 @@ class PageTools:
         if len(params["documentId"]) > _DOCUMENT:
             raise InvalidParams("`documentId` is too long.")
         capabilities = params.get("capabilities")
-        browser = capabilities.get("browser") if isinstance(capabilities, dict) else None
+        browser = capabilities.get("browser", capabilities) if isinstance(capabilities, dict) else None
         extensions = params.get("extensions")
         if len(str(extensions)) > _EXTENSIONS:
             raise InvalidParams(f"`extensions` is larger than {_EXTENSIONS} bytes.")
@@ -183,6 +193,8 @@ class PageTools:
         if self._said.get(place, ()) == change.problems:
             return
         self._said[place] = change.problems
+        if change.problems and self._log_rate.hit("refused", self._clock()) is not None:
+            return
         for problem in change.problems[:_LOGGED]:
             log.warning("tab %d, frame %d: refused: %s", *place, clean(problem, 300))
         if len(change.problems) > _LOGGED:

@@ -1,0 +1,502 @@
+"""Page tools through a whole hub: a browser tells what its pages offer, agents list and call it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.harness.agent import Agent, client, stateless
+from tests.harness.fake_extension import FakeExtension, Silent, tab
+from tests.harness.hub import RunningHub, running_hub, until
+
+SHOP, PAY = "https://shop.example", "https://pay.example"
+ADD = "website_tool_shop_example_tab1_add"
+SCHEMA = {"type": "object", "properties": {"id": {"type": "string"}}}
+
+
+def tool(name: str, **more: Any) -> dict[str, Any]:
+    return {"name": name, "description": f"does {name}", "inputSchema": SCHEMA, "via": "webmcp", **more}
+
+
+def page(tab_id: int = 7, *tools: dict[str, Any], origin: str = SHOP, frame: int = 0, **more: Any) -> dict[str, Any]:
+    where = {"tabId": tab_id, "frameId": frame, "documentId": f"doc-{tab_id}-{frame}"}
+    return {**where, "origin": origin, "url": f"{origin}/p", "title": "The shop", "tools": list(tools), **more}
+
+
+def text(said: str, **more: Any) -> dict[str, Any]:
+    return {"success": True, "payload": {"content": [{"type": "text", "text": said}], **more}}
+
+
+class Browser(FakeExtension):
+    """A browser with pages."""
+
+    def __init__(self, hub: RunningHub, *tabs: dict[str, Any]) -> None:
+        super().__init__(hub, tabs=list(tabs) or [tab(7, f"{SHOP}/p", active=True)])
+        self.handlers["browser/executeTool"] = lambda params: text(f"{params['toolName']} in {params['tabId']}")
+
+    async def offer(self, tab_id: int = 7, *tools: dict[str, Any], **more: Any) -> None:
+        await self.notify("browser/registerTools", page(tab_id, *tools, **more))
+        await self.settle()
+
+    async def change(self, tab_id: int, change: str, **facts: Any) -> None:
+        described = {"tab": tab(tab_id, **facts)} if change != "removed" else {}
+        await self.notify("tab.stateChanged", {"tabId": tab_id, "change": change, **described})
+        await self.settle()
+
+    async def ask(self, ident: str, method: str, params: dict[str, Any]) -> None:
+        await self.send({"jsonrpc": "2.0", "id": ident, "method": method, "params": params})
+
+
+async def listed(agent: Agent) -> dict[str, dict[str, Any]]:
+    tools = (await agent.request("tools/list"))["result"]["tools"]
+    return {each["name"]: each for each in tools if each["name"].startswith("website_tool_")}
+
+
+def said(answer: dict[str, Any]) -> str:
+    return str(answer["result"]["content"][0]["text"])
+
+
+@pytest.mark.req("S000-flows-01", "S000-flows-03", "S000-messages-02", "S000-spec-routing-06", "S000-spec-routing-08")
+async def test_a_page_tool_is_listed_called_and_its_answer_marked_as_the_pages(hub: RunningHub) -> None:
+    async with Browser(hub) as browser, Agent(hub) as agent:
+        await browser.offer(7, tool("add", annotations={"readOnlyHint": False, "untrustedContentHint": True}))
+        entry = (await listed(agent))[ADD]
+        assert entry["description"] == "[shop.example · tab 1 · “The shop” · active tab] The page says: does add"
+        assert entry["inputSchema"] == SCHEMA
+        assert entry["annotations"] == {"readOnlyHint": False, "untrustedContentHint": True}
+        assert entry["_meta"]["tabhub/page"] == {
+            "origin": SHOP, "tab": 1, "tabId": 7, "frameId": 0, "via": "webmcp"
+        }  # fmt: skip
+        answer = await agent.call(ADD, {"id": "x"})
+        assert said(answer) == "add in 7"
+        assert answer["result"]["_meta"]["tabhub/untrusted"] == {"origin": SHOP}
+        sent = (await browser.asked("browser/executeTool"))["params"]
+        assert sent == {"tabId": 7, "frameId": 0, "documentId": "doc-7-0", "toolName": "add", "args": {"id": "x"}}
+        wrong = await agent.call(ADD, {"id": 7})
+        assert wrong["result"]["isError"]
+
+
+@pytest.mark.req("S000-flows-02", "S000-page-server-02", "S000-hub-04", "S000-spec-cleanup-02", "S000-spec-cleanup-01")
+async def test_updates_and_the_end_of_a_page_are_followed(hub: RunningHub) -> None:
+    async with Browser(hub) as browser, Agent(hub) as agent:
+        await browser.offer(7, tool("add"))
+        where = {"tabId": 7, "frameId": 0, "documentId": "doc-7-0"}
+        await browser.notify("browser/updateTools", {**where, "tools": [tool("find")]})
+        await browser.settle()
+        assert list(await listed(agent)) == ["website_tool_shop_example_tab1_find"]
+        await browser.notify("browser/disconnected", where)
+        await browser.settle()
+        assert await listed(agent) == {}
+        assert (await agent.call(ADD))["error"]["code"] == -32602
+        await browser.offer(7, tool("add"))
+        await browser.change(7, "removed")
+        assert await listed(agent) == {}
+
+
+@pytest.mark.req("S000-spec-routing-09", "S000-flows-04", "S000-principles-06", "S000-overview-05", "S000-overview-04")
+async def test_two_tabs_of_a_site_are_told_apart_and_sites_are_used_together(hub: RunningHub) -> None:
+    tabs = [tab(7, f"{SHOP}/p"), tab(8, f"{SHOP}/q", active=True), tab(9, PAY)]
+    async with Browser(hub, *tabs) as browser, Agent(hub) as agent:
+        for tab_id in (7, 8):
+            await browser.offer(tab_id, tool("add"))
+        await browser.offer(9, tool("add"), origin=PAY)
+        names = list(await listed(agent))
+        assert names == ["website_tool_pay_example_tab1_add", ADD, "website_tool_shop_example_tab2_add"]
+        assert [said(await agent.call(name)) for name in names] == ["add in 9", "add in 7", "add in 8"]
+        # without a tab: not listed while tabs have it, callable, and the active tab is best
+        assert said(await agent.call("website_tool_shop_example_add")) == "add in 8"
+
+
+@pytest.mark.req("S000-spec-routing-10", "S000-spec-cleanup-04")
+async def test_another_active_tab_changes_descriptions_and_tells_nobody(hub: RunningHub) -> None:
+    tabs = [tab(7, f"{SHOP}/p", active=True), tab(8, f"{SHOP}/q")]
+    async with Browser(hub, *tabs) as browser, Agent(hub) as agent:
+        for tab_id in (7, 8):
+            await browser.offer(tab_id, tool("add"))
+        version = hub.hub.registry.version
+        await browser.change(8, "activated", url=f"{SHOP}/q", active=True)
+        await until(lambda: "active" not in hub.hub.registry.get(ADD).tool.description)  # type: ignore[union-attr]
+        now = await listed(agent)
+        assert "active tab" in now["website_tool_shop_example_tab2_add"]["description"]
+        assert "active tab" not in now[ADD]["description"]
+        assert hub.hub.registry.version == version
+
+
+async def test_frames_of_one_site_in_a_tab_join_and_the_top_one_has_the_name(hub: RunningHub) -> None:
+    async with Browser(hub) as browser, Agent(hub) as agent:
+        browser.handlers["browser/executeTool"] = lambda params: text(str(params["frameId"]))
+        await browser.offer(7, tool("add"), frame=4)
+        await browser.offer(7, tool("pay"), origin=PAY, frame=5)
+        assert said(await agent.call(ADD)) == "4"
+        await browser.offer(7, tool("add"))
+        tools = await listed(agent)
+        assert len(tools) == 3
+        assert said(await agent.call(ADD)) == "0"
+        (other,) = [name for name in tools if name.startswith(f"{ADD}_h")]
+        assert said(await agent.call(other)) == "4"
+        pay = tools["website_tool_pay_example_tab1_pay"]
+        assert "embedded in shop.example" in pay["description"]
+
+
+@pytest.mark.req("S000-spec-cleanup-03", "S000-spec-routing-01", "S000-spec-routing-05", "S000-spec-routing-17")
+async def test_a_kept_tool_stays_listed_without_its_tab_and_a_call_opens_its_page(hub: RunningHub) -> None:
+    async with Browser(hub) as browser, Agent(hub) as agent:
+        await browser.offer(7, tool("find", annotations={"cache": True, "readOnlyHint": True}), tool("add"))
+        await browser.change(7, "removed")
+        tools = await listed(agent)
+        assert list(tools) == ["website_tool_shop_example_find"]
+        assert "opens the site" in tools["website_tool_shop_example_find"]["description"]
+
+        async def created(params: dict[str, Any]) -> dict[str, Any]:
+            made = tab(50, params["url"])
+            asyncio.get_running_loop().call_later(0.05, lambda: late.append(asyncio.create_task(offer())))
+            return made
+
+        async def offer() -> None:
+            await browser.offer(50, tool("find", annotations={"cache": True, "readOnlyHint": True}))
+
+        late: list[asyncio.Task[None]] = []
+        browser.handlers["createTab"] = created
+        assert said(await agent.call("website_tool_shop_example_find")) == "find in 50"
+        asked = (await browser.asked("createTab"))["params"]
+        assert asked == {"url": f"{SHOP}/p", "active": False}
+        await asyncio.gather(*late)
+
+
+@pytest.mark.req("S000-spec-cleanup-06", "S000-spec-cleanup-08")
+async def test_kept_tools_survive_a_restart_and_the_loss_of_the_browser(tmp_path: Path) -> None:
+    async with running_hub(tmp_path) as first, Agent(first) as agent:
+        async with Browser(first) as browser:
+            await browser.offer(7, tool("find", annotations={"cache": True}), tool("add"))
+        await until(lambda: not first.hub.browsers.links())
+        assert list(await listed(agent)) == ["website_tool_shop_example_find"]
+    async with running_hub(tmp_path) as second, Agent(second) as agent:
+        assert list(await listed(agent)) == ["website_tool_shop_example_find"]
+        async with Browser(second) as browser:
+            await browser.offer(7, tool("find", annotations={"cache": True}))
+            assert list(await listed(agent)) == ["website_tool_shop_example_tab1_find"]
+
+
+@pytest.mark.req("F9", "S000-spec-routing-14")
+async def test_a_tab_closed_under_a_call_fails_it_at_once_and_it_is_not_made_again(hub: RunningHub) -> None:
+    tabs = [tab(7, f"{SHOP}/p", active=True), tab(8, f"{SHOP}/q")]
+    async with Browser(hub, *tabs) as browser, Agent(hub) as agent:
+        browser.handlers["browser/executeTool"] = lambda params: Silent if params["tabId"] == 7 else text("other")
+        reading = {"annotations": {"readOnlyHint": True}}
+        for tab_id in (7, 8):
+            await browser.offer(tab_id, tool("add"), tool("look", **reading))
+        began = time.monotonic()
+        calls = {
+            name: asyncio.create_task(agent.call(f"website_tool_shop_example_{name}"))
+            for name in ("add", "look", "tab1_look")
+        }
+        for _ in calls:
+            await browser.asked("browser/executeTool")
+        await browser.change(7, "removed")
+        failed = await calls["add"]
+        assert time.monotonic() - began < 1
+        assert failed["result"]["_meta"]["tabhub/error"]["outcome"] == "unknown"
+        assert said(await calls["look"]) == "other"
+        exact = await calls["tab1_look"]
+        assert exact["result"]["isError"]
+        assert sum(1 for _ in range(browser.seen.qsize())) == 1  # the one reading call in the other tab
+
+
+@pytest.mark.req("F9")
+async def test_a_page_that_goes_elsewhere_under_a_call_fails_it_within_a_second(hub: RunningHub) -> None:
+    async with Browser(hub) as browser, Agent(hub) as agent:
+        browser.handlers["browser/executeTool"] = lambda params: Silent
+        await browser.offer(7, tool("add"))
+        call = asyncio.create_task(agent.call(ADD))
+        await browser.asked("browser/executeTool")
+        began = time.monotonic()
+        await browser.notify("browser/disconnected", {"tabId": 7, "frameId": 0, "documentId": "doc-7-0"})
+        failed = await call
+        assert time.monotonic() - began < 1
+        assert failed["result"]["_meta"]["tabhub/error"]["outcome"] == "unknown"
+        assert (await browser.told("cancel"))["params"]["id"] == 1
+
+
+async def test_a_page_that_never_got_the_call_is_tried_again(hub: RunningHub) -> None:
+    async with Browser(hub) as browser, Agent(hub) as agent:
+        await browser.offer(7, tool("add"))
+        browser.handlers.pop("browser/executeTool")
+        calls = []
+
+        async def answer(message: dict[str, Any]) -> None:
+            calls.append(message)
+            error = {"code": -32001, "message": "frame gone", "data": {"sent": len(calls) > 1}}
+            await browser.send({"jsonrpc": "2.0", "id": message["id"], "error": error})
+            await browser.notify("browser/registerTools", {**page(7, tool("add")), "documentId": f"new{len(calls)}"})
+
+        browser._answer = answer  # type: ignore[method-assign]
+        failed = await agent.call(ADD)
+        assert [each["params"]["documentId"] for each in calls] == ["doc-7-0", "new1"]
+        assert failed["result"]["_meta"]["tabhub/error"]["outcome"] == "unknown"
+
+
+@pytest.mark.req("S000-messages-04", "S000-messages-05", "S000-spec-transport-06", "S000-extensibility-02")
+@pytest.mark.parametrize(
+    ("reply", "words", "is_error"),
+    [
+        ({"success": False, "payload": "out of stock\u202e"}, "says: out of stock", True),
+        ({"success": True, "payload": {"content": [], "isError": True}}, "", True),
+        ({"success": True, "payload": "text"}, "no tool result", True),
+        ({"success": True, "payload": {"content": [{"type": "magic"}]}}, "not as MCP has it", True),
+        ({"nonsense": 1}, "no tool result", True),
+        (text("fine", _meta={"io.modelcontextprotocol/x": 1, "tabhub/untrusted": 0, "shop/y": 2}), "fine", False),
+    ],
+)
+async def test_whatever_a_page_answers_becomes_one_answer(
+    hub: RunningHub, reply: dict[str, Any], words: str, is_error: bool
+) -> None:
+    async with Browser(hub) as browser, Agent(hub) as agent:
+        await browser.offer(7, tool("add"))
+        browser.handlers["browser/executeTool"] = lambda params: reply
+        result = (await agent.call(ADD))["result"]
+        assert result.get("isError", False) is is_error
+        assert words in json.dumps(result["content"], ensure_ascii=False)
+        assert "\u202e" not in json.dumps(result["content"], ensure_ascii=False)
+        if not is_error:
+            assert result["_meta"] == {"tabhub/untrusted": {"origin": SHOP}, "shop/y": 2}
+
+
+async def test_structured_content_must_fit_what_the_page_promised(hub: RunningHub) -> None:
+    promise = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    async with Browser(hub) as browser, Agent(hub) as agent:
+        await browser.offer(7, tool("add", outputSchema=promise))
+        for structured, good in (({"n": 1}, True), ({"n": "1"}, False), (None, False)):
+            more = {} if structured is None else {"structuredContent": structured}
+            browser.handlers["browser/executeTool"] = lambda params, more=more: text("x", **more)
+            result = (await agent.call(ADD))["result"]
+            assert result.get("structuredContent") == (structured if good else None)
+            assert result.get("isError", False) is not good
+
+
+@pytest.mark.req("S000-extensibility-01", "S000-extensibility-02")
+async def test_extensions_and_meta_pass_through_and_what_mcp_reserves_does_not(hub: RunningHub) -> None:
+    async with Browser(hub) as browser, Agent(hub) as agent:
+        await browser.offer(7, tool("add"), extensions={"token": "t"})
+        meta = {"progressToken": 1, "io.modelcontextprotocol/x": 1, "mcp.dev/x": 1, "shop.example/trace": "abc"}
+        own = {"deep": [1, {"x": None}]}
+        await agent.request("tools/call", {"name": ADD, "arguments": {}, "_meta": meta, "extensions": own})
+        sent = (await browser.asked("browser/executeTool"))["params"]
+        assert sent["_meta"] == {"shop.example/trace": "abc"}
+        assert sent["extensions"] == own
+        await agent.call(ADD)
+        assert (await browser.asked("browser/executeTool"))["params"]["extensions"] == {"token": "t"}
+
+
+@pytest.mark.req("S000-capabilities-01", "S000-capabilities-03", "S000-notes-03")
+async def test_clients_find_what_pages_can_do_in_both_eras(hub: RunningHub) -> None:
+    async with Browser(hub) as browser, client(hub) as http, Agent(hub) as agent:
+        body, headers = stateless("server/discover")
+        for expected in (False, True):
+            found = (await http.post("/mcp", json=body, headers=headers)).json()["result"]["capabilities"]
+            assert found["experimental"]["browser"] == {
+                "multiTabSupport": True, "cacheSupported": expected, "elicitation": expected
+            }  # fmt: skip
+            await browser.offer(7, capabilities={"browser": {"cacheSupported": True, "elicitation": True}})
+        params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+        first = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
+        answer = await http.post("/mcp", json=first, headers={"Accept": agent.headers["Accept"]})
+        assert answer.json()["result"]["capabilities"]["experimental"]["browser"]["cacheSupported"] is True
+
+
+@pytest.mark.req("B19", "S000-security-01", "S000-spec-transport-08", "S000-spec-security-02", "S000-spec-security-07")
+async def test_what_cannot_be_or_is_not_well_formed_is_refused_and_logged(
+    hub: RunningHub, caplog: pytest.LogCaptureFixture
+) -> None:
+    good = page(7, tool("add"))
+    async with Browser(hub) as browser, Agent(hub) as agent:
+        for wrong in (
+            {"origin": "null"},
+            {"origin": PAY},
+            {"origin": 7},
+            {"origin": "javascript:alert(1)"},
+            {"url": None},
+            {"frameId": "0"},
+            {"frameId": -1},
+            {"documentId": None},
+            {"documentId": "x" * 500},
+            {"tabId": "7"},
+            {"tabId": 12345},
+            {"extensions": ["x" * 100_000]},
+            {"tools": {"length": 1}},
+        ):
+            await browser.notify("browser/registerTools", {**good, **wrong})
+        await browser.settle()
+        assert await listed(agent) == {}
+        assert hub.hub.browsers.links()[0].counts.refused == 11
+        with caplog.at_level(logging.WARNING):
+            await browser.offer(7, tool("add"), tool(""), tool("s", inputSchema={"$ref": "#"}))
+        assert list(await listed(agent)) == [ADD]
+        refused = [r.getMessage() for r in caplog.records if "refused" in r.getMessage()]
+        assert len([line for line in refused if "browser/registerTools refused" in line]) == 8
+        assert refused[-2:] == [
+            "tab 7, frame 0: refused: a tool without a name",
+            "tab 7, frame 0: refused: tool 's': the schema refers to itself without end",
+        ]
+
+
+@pytest.mark.req("B14", "B15")
+async def test_odd_names_are_mapped_and_lead_back(hub: RunningHub) -> None:
+    names = ["__proto__", "constructor", "a b", "ü", "\u202egnp", "x" * 128, "__", "tab2_x", "browser_click"]
+    async with Browser(hub) as browser, Agent(hub) as agent:
+        browser.handlers["browser/executeTool"] = lambda params: text(params["toolName"])
+        await browser.offer(7, *(tool(name) for name in names))
+        assert {said(await agent.call(name)) for name in await listed(agent)} == set(names)
+        assert {name[:13] for name in await listed(agent)} == {"website_tool_"}
+
+
+@pytest.mark.req("S000-spec-security-01")
+async def test_only_allowed_origins_are_taken_and_browsers_are_told(tmp_path: Path) -> None:
+    async with running_hub(tmp_path, pages={"allowedOrigins": [SHOP], "modelContext": False}) as hub:
+        tabs = [tab(7, f"{SHOP}/p"), tab(8, PAY)]
+        async with Browser(hub, *tabs) as browser, Agent(hub) as agent:
+            settings = (await browser.told("pages.settings"))["params"]
+            assert settings == {"modelContext": False, "allowedOrigins": [SHOP]}
+            await browser.offer(7, tool("add"))
+            await browser.offer(8, tool("pay"), origin=PAY)
+            assert list(await listed(agent)) == [ADD]
+            hub.home.config.write_text(json.dumps({"pages": {"allowedOrigins": ["https://*.pay.example", PAY]}}))
+            hub.hub.reload()
+            assert (await browser.told("pages.settings"))["params"]["modelContext"] is True
+            assert await listed(agent) == {}
+            await browser.offer(8, tool("pay"), origin=PAY)
+            assert list(await listed(agent)) == ["website_tool_pay_example_tab1_pay"]
+
+
+@pytest.mark.req("L8", "S000-security-04")
+async def test_a_flood_of_updates_is_thinned_and_the_last_state_arrives(hub: RunningHub) -> None:
+    async with Browser(hub) as browser, Agent(hub) as agent:
+        await browser.offer(7, tool("t"))
+        version = hub.hub.registry.version
+        where = {"tabId": 7, "frameId": 0, "documentId": "doc-7-0"}
+        for number in range(500):
+            await browser.notify("browser/updateTools", {**where, "tools": [tool(f"t{number}")]})
+        await browser.settle()
+        assert hub.hub.registry.version - version <= 10
+        last = "website_tool_shop_example_tab1_t499"
+        await until(lambda: hub.hub.registry.get(last) is not None)
+        assert list(await listed(agent)) == [last]
+
+
+@pytest.mark.req("S000-spec-security-05")
+async def test_registrations_and_calls_are_in_the_audit_log_with_tab_and_site(hub: RunningHub) -> None:
+    async with Browser(hub) as browser, Agent(hub) as agent:
+        await browser.offer(7, tool("add"))
+        await agent.call(ADD)
+        came, call = [json.loads(line) for line in hub.home.audit.read_text().splitlines()]
+        assert (came["tool"], came["origin"], came["tabId"], came["added"]) == ("page.tools", SHOP, 7, ["add"])
+        assert (call["tool"], call["origin"], call["tabId"], call["source"]) == (ADD, SHOP, 7, f"page:{SHOP}")
+        assert hub.hub.engine.audit.summary()["totalInvocations"] == 1
+
+
+async def test_progress_of_the_page_reaches_the_agent(hub: RunningHub) -> None:
+    async with Browser(hub) as browser, Agent(hub) as agent:
+        await browser.offer(7, tool("add"))
+        browser.handlers["browser/executeTool"] = lambda params: Silent
+        params = {"name": ADD, "arguments": {}, "_meta": {"progressToken": "p"}}
+        async with asyncio.TaskGroup() as group:
+
+            async def work() -> None:
+                asked = await browser.asked("browser/executeTool")
+                told = {"dispatchId": asked["id"], "progress": 1, "total": 2, "message": "half"}
+                await browser.notify("tool.progress", told)
+                await browser.send({"jsonrpc": "2.0", "id": asked["id"], "result": text("done")})
+
+            group.create_task(work())
+            async with agent.streamed("tools/call", params) as events:
+                told = await events.message()
+                assert told["params"] == {"progressToken": "p", "progress": 1, "total": 2, "message": "half"}
+                assert said(await events.message()) == "done"
+
+
+async def confirming(browser: Browser) -> dict[str, Any]:
+    """A page that asks before it acts."""
+    asked = await browser.asked("browser/executeTool")
+    where = {key: asked["params"][key] for key in ("tabId", "frameId", "documentId", "toolName")}
+    question = {**where, "callId": str(asked["id"]), "message": "Pay 20 EUR?"}
+    answered: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+    take = browser._take
+
+    def watch(message: dict[str, Any], running: Any) -> None:
+        if message.get("id") == "ext:1" and "method" not in message:
+            answered.set_result(message["result"])
+        take(message, running)
+
+    browser._take = watch  # type: ignore[method-assign]
+    await browser.ask("ext:1", "browser/elicitConfirmation", question)
+    verdict = await answered
+    browser._take = take  # type: ignore[method-assign]
+    await browser.send({"jsonrpc": "2.0", "id": asked["id"], "result": text(f"paid: {verdict['confirmed']}")})
+    return verdict
+
+
+@pytest.mark.req("S000-extensibility-03", "S000-spec-security-06")
+@pytest.mark.parametrize("action", ["accept", "decline", "cancel"])
+async def test_a_page_that_asks_to_confirm_reaches_the_agents_own_person(hub: RunningHub, action: str) -> None:
+    async with Browser(hub) as browser, Agent(hub, capabilities={"elicitation": {}}) as agent:
+        await browser.offer(7, tool("add"))
+        browser.handlers["browser/executeTool"] = lambda params: Silent
+        asking = asyncio.create_task(confirming(browser))
+        async with agent.streamed("tools/call", {"name": ADD, "arguments": {}}) as events:
+            question = await events.message()
+            assert question["method"] == "elicitation/create"
+            assert question["params"]["message"] == f"{SHOP} asks you to confirm, for its tool 'add': Pay 20 EUR?"
+            await agent.post({"jsonrpc": "2.0", "id": question["id"], "result": {"action": action, "content": {}}})
+            assert said(await events.message()) == f"paid: {action == 'accept'}"
+        assert (await asking)["confirmed"] is (action == "accept")
+
+
+async def test_without_anyone_to_ask_a_page_is_told_no_and_why(hub: RunningHub) -> None:
+    async with Browser(hub) as browser, Agent(hub) as agent:
+        await browser.offer(7, tool("add"))
+        browser.handlers["browser/executeTool"] = lambda params: Silent
+        asking = asyncio.create_task(confirming(browser))
+        assert said(await agent.call(ADD)) == "paid: False"
+        assert "cannot ask its person" in (await asking)["reason"]
+
+
+async def test_a_stateless_agent_confirms_by_calling_again(hub: RunningHub) -> None:
+    async with Browser(hub) as browser, client(hub) as http:
+        await browser.offer(7, tool("add"))
+        browser.handlers["browser/executeTool"] = lambda params: Silent
+        can = {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}
+        asking = asyncio.create_task(confirming(browser))
+        body, headers = stateless("tools/call", {"name": ADD, "arguments": {}}, **can)
+        result = (await http.post("/mcp", json=body, headers=headers)).json()["result"]
+        assert (await asking)["confirmed"] is False
+        assert result["resultType"] == "input_required"
+        (key,) = result["inputRequests"]
+        more = {"inputResponses": {key: {"action": "accept"}}, "requestState": result["requestState"]}
+        asking = asyncio.create_task(confirming(browser))
+        body, headers = stateless("tools/call", {"name": ADD, "arguments": {}, **more}, **can)
+        result = (await http.post("/mcp", json=body, headers=headers)).json()["result"]
+        assert (await asking)["confirmed"] is True
+        assert result["content"][0]["text"] == "paid: True"
+
+
+@pytest.mark.req("L4", "S000-spec-testing-05")
+async def test_ten_more_tools_come_quickly_when_there_are_five_thousand(hub: RunningHub) -> None:
+    pages = hub.hub.pages
+    async with Browser(hub) as browser, Agent(hub) as agent:
+        for site in range(500):
+            offered = page(7, *(tool(f"t{n}") for n in range(10)), origin=f"https://s{site}.example", frame=site)
+            pages.take(7, {"method": "browser/registerTools", "params": offered})
+        first = (await agent.request("tools/list"))["result"]
+        began = time.perf_counter()
+        await browser.offer(7, *(tool(f"new{n}") for n in range(10)), frame=999)
+        took = time.perf_counter() - began
+        second = (await agent.request("tools/list"))["result"]
+        assert took < 0.1
+        names = [each["name"] for each in second["tools"]]
+        assert names[: len(first["tools"]) // 2] == [t["name"] for t in first["tools"]][: len(names) // 2]
+        assert hub.hub.registry.get("website_tool_shop_example_tab1_new9") is not None

@@ -102,13 +102,15 @@
 
   /**
    * @param {any} tool
-   * @param {{ signal?: AbortSignal }} [options]
+   * @param {{ signal?: AbortSignal } | undefined} options
+   * @param {{ entry?: Entry }} made
    */
-  async function register(tool, options) {
+  async function register(tool, options, made) {
     const signal = options?.signal;
     signal?.throwIfAborted();
     const entry = entryOf(tool);
     tools.set(entry.name, entry);
+    made.entry = entry;
     signal?.addEventListener("abort", () => remove(entry.name, entry), { once: true });
     changed();
   }
@@ -165,10 +167,11 @@
      * @param {{ signal?: AbortSignal }} [options]
      */
     registerTool(tool, options) {
-      const done = register(tool, options);
-      const name = /** @type {any} */ (tool)?.name;
+      /** @type {{ entry?: Entry }} */
+      const made = {};
+      const done = register(tool, options, made);
       // Pages of 2025 end a registration by what it returned.
-      return Object.assign(done, { unregister: () => remove(name) });
+      return Object.assign(done, { unregister: () => made.entry && remove(made.entry.name, made.entry) });
     }
 
     async getTools() {

@@ -67,12 +67,12 @@ var PageForms = class {
    * @param {AbortSignal} signal
    */
   async #call(name, call, signal) {
-    const form = formsWithTools().find((found) => found.getAttribute("toolname") === name);
+    const form = formsWithTools().find((found) => attribute(found, "toolname") === name);
     if (!form) throw new Error(`The page has no form named ${name} any more.`);
     fill(form, pageChecks.isObject(call.args) ? call.args : {});
-    if (!form.checkValidity()) throw new Error(`The form is not valid: ${complaints(form)}`);
+    if (!HTMLFormElement.prototype.checkValidity.call(form)) throw new Error(`The form is not valid: ${complaints(form)}`);
     const button = submitter(form);
-    if (form.hasAttribute("toolautosubmit")) return this.#submit(form, button, call.requestId);
+    if (attribute(form, "toolautosubmit") !== null) return this.#submit(form, button, call.requestId);
     button?.focus();
     return this.#byPerson(form, button, call, signal);
   }
@@ -93,9 +93,10 @@ var PageForms = class {
     };
     const ended = new AbortController();
     window.addEventListener("submit", pressed, { capture: true, signal: ended.signal });
-    form.addEventListener("reset", () => reject(new Error("The form was reset.")), { signal: ended.signal });
+    const reset = (/** @type {Event} */ event) => event.target === form && reject(new Error("The form was reset."));
+    window.addEventListener("reset", reset, { capture: true, signal: ended.signal });
     signal.addEventListener("abort", () => reject(new Error("The call was cancelled.")), { signal: ended.signal });
-    const asked = call.confirm(`Submit the form "${form.getAttribute("toolname")}" as it is filled in?`, call.args);
+    const asked = call.confirm(`Submit the form "${attribute(form, "toolname")}" as it is filled in?`, call.args);
     void asked.then((confirmed) => {
       if (ended.signal.aborted) return;
       ended.abort();
@@ -132,7 +133,16 @@ var TAKEN = "The form was submitted and the page handled it itself.";
 
 /** @param {HTMLFormElement} form */
 function submitted(form) {
-  return `The form was submitted to ${HTMLFormElement.prototype.getAttribute.call(form, "action") ?? location.pathname}.`;
+  return `The form was submitted to ${attribute(form, "action") ?? location.pathname}.`;
+}
+
+/**
+ * A form's fields hide its methods when they have their names, so those are called as the form's class has them.
+ * @param {HTMLFormElement} form
+ * @param {string} name
+ */
+function attribute(form, name) {
+  return Element.prototype.getAttribute.call(form, name);
 }
 
 /** @returns {HTMLFormElement[]} */
@@ -142,7 +152,7 @@ function formsWithTools() {
 
 /** @param {HTMLFormElement} form */
 function complaints(form) {
-  const wrong = [...form.querySelectorAll(":invalid")].filter((field) => isField(field));
+  const wrong = [...Element.prototype.querySelectorAll.call(form, ":invalid")].filter((field) => isField(field));
   return wrong.map((field) => `${field.name}: ${field.validationMessage}`).join("; ");
 }
 
@@ -162,7 +172,6 @@ function isField(element) {
 function fieldsOf(form) {
   /** @type {Map<string, Field[]>} */
   const named = new Map();
-  // A field may be called "elements": the property is asked for where no field can hide it.
   const elements = Object.getOwnPropertyDescriptor(HTMLFormElement.prototype, "elements")?.get?.call(form) ?? [];
   for (const field of [...elements].filter(isField)) {
     const skipped = ["submit", "button", "image", "reset", "file"].includes(field.type);
@@ -178,7 +187,8 @@ function fieldsOf(form) {
  */
 function submitter(form) {
   const wanted = "button:not([type]), button[type=submit], input[type=submit], input[type=image]";
-  return form.querySelector(`:is(${wanted}):not(:disabled)`);
+  const found = Element.prototype.querySelector.call(form, `:is(${wanted}):not(:disabled)`);
+  return found instanceof HTMLButtonElement || found instanceof HTMLInputElement ? found : null;
 }
 
 /** @param {HTMLFormElement} form */
@@ -187,9 +197,9 @@ function describe(form) {
   const required = fields.filter(([, same]) => same.some((field) => field.required)).map(([name]) => name);
   const properties = Object.fromEntries(fields.map(([name, same]) => [name, schemaOf(same)]));
   return {
-    name: form.getAttribute("toolname"),
-    title: form.getAttribute("tooltitle") ?? undefined,
-    description: form.getAttribute("tooldescription"),
+    name: attribute(form, "toolname"),
+    title: attribute(form, "tooltitle") ?? undefined,
+    description: attribute(form, "tooldescription"),
     inputSchema: { type: "object", properties, ...(required.length > 0 ? { required } : {}) },
     via: "form",
   };
@@ -250,8 +260,30 @@ function kindOf(field, same) {
  */
 function fill(form, args) {
   const fields = fieldsOf(form);
-  for (const name of Object.keys(args)) if (!fields.has(name)) throw new Error(`The form has no field named ${name}.`);
+  for (const [name, value] of Object.entries(args)) {
+    const same = fields.get(name);
+    if (!same) throw new Error(`The form has no field named ${name}.`);
+    if (!fits(same, value)) throw new Error(`The field ${name} cannot have that value.`);
+  }
   for (const [name, value] of Object.entries(args)) put(fields.get(name) ?? [], value);
+}
+
+/**
+ * Whether a value is one of the choices, where there are choices.
+ * @param {Field[]} same
+ * @param {unknown} value
+ */
+function fits(same, value) {
+  const [field] = same;
+  if (field?.type === "checkbox" && same.length === 1) return typeof value === "boolean";
+  const several = field?.type === "select-multiple" || field?.type === "checkbox";
+  if (Array.isArray(value) !== several) return false;
+  const choices = field instanceof HTMLSelectElement ? [...field.options] : same;
+  const wanted = (Array.isArray(value) ? value : [value]).map(String);
+  if (field instanceof HTMLSelectElement || field?.type === "checkbox" || field?.type === "radio") {
+    return wanted.every((one) => choices.some((choice) => choice.value === one));
+  }
+  return ["string", "number", "boolean"].includes(typeof value);
 }
 
 /**

@@ -35,6 +35,7 @@ COMMANDS = [
     ["config", "reset"],
     ["config", "rotate-secret"],
     ["extension"],
+    ["demo"],
     ["extension", "path"],
     ["extension", "open"],
 ]

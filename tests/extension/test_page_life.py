@@ -14,6 +14,7 @@ from tests.extension.conftest import Chromium, Site
 from tests.extension.fakehub import FakeHub, Refused, Wire
 from tests.extension.pagetab import PageTab
 
+FORMS = ("search", "buy", "odd", "go")
 OWN = ("add", "where", "fails", "hangs", "asks", "huge")
 Opener = Callable[[str], Awaitable[PageTab]]
 
@@ -233,7 +234,7 @@ async def test_a_worker_that_was_stopped_hears_of_every_page_again_and_once(
     pages = [await PageTab.open(wire, f"{shop.url}/pages/{name}") for name in ("webmcp.html", "form.html")]
     framed = await PageTab.open(wire, f"{shop.url}/pages/framed.html")
     await pages[0].told(*OWN)
-    await pages[1].told("search", "buy", "go")
+    await pages[1].told(*FORMS)
     await framed.told(*OWN, frame=None)
     for _ in range(3):
         seen = len(hub.wires)
@@ -244,7 +245,7 @@ async def test_a_worker_that_was_stopped_hears_of_every_page_again_and_once(
         back = await hub.connection(seen + 1)
         again = [PageTab(back, page.tab, 0) for page in (*pages, framed)]
         await again[0].told(*OWN)
-        await again[1].told("search", "buy", "go")
+        await again[1].told(*FORMS)
         await again[2].told(*OWN, frame=None)
         assert (await again[0].text("where")).endswith("webmcp.html")
         assert [len(page.lists()) for page in again] == [1, 1, 1]
@@ -310,5 +311,5 @@ async def test_without_our_model_context_a_page_has_none(wire: Wire, visit: Open
     await wire.notify("pages.settings", modelContext=False, allowedOrigins=["*"])
     await wire.ask("getState")
     form = await visit("form.html")
-    await form.told("search", "buy", "go")
+    await form.told(*FORMS)
     assert await form.run("document.modelContext === undefined && navigator.modelContext === undefined")

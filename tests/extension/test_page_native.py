@@ -10,6 +10,7 @@ from tests.extension.conftest import Chromium
 from tests.extension.fakehub import FakeHub, Wire
 from tests.extension.pagetab import PageTab
 
+FORMS = ("search", "buy", "odd", "go")
 OWN = ("add", "where", "fails", "hangs", "asks", "huge")
 Opener = Callable[[str], Awaitable[PageTab]]
 
@@ -83,7 +84,7 @@ async def test_a_server_that_never_notifies_is_asked_again_and_told_only_when_so
 
 async def test_forms_are_what_the_browser_says_they_are(visit: Opener) -> None:
     page = await visit("form.html")
-    told = await page.told("search", "buy", "go")
+    told = await page.told(*FORMS)
     assert {tool["via"] for tool in told["tools"]} == {"webmcp"}
     answer = await page.call("search", q="tea")
     assert answer["success"], answer

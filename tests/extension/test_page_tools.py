@@ -13,6 +13,7 @@ from tests.extension.pagesite import PageSite
 from tests.extension.pagetab import PageTab
 
 OWN = ("add", "where", "fails", "hangs", "asks", "huge")
+FORMS = ("search", "buy", "odd", "go")
 CONFIRM = "browser/elicitConfirmation"
 Opener = Callable[[str], Awaitable[PageTab]]
 
@@ -213,7 +214,7 @@ async def test_a_server_with_the_transport_of_2025_is_listed_called_updated_and_
 
 async def test_a_form_is_a_tool_whose_schema_comes_from_its_fields(visit: Opener) -> None:
     page = await visit("form.html")
-    told = await page.told("search", "buy", "go")
+    told = await page.told(*FORMS)
     search = next(tool for tool in told["tools"] if tool["name"] == "search")
     assert search == {
         "name": "search",
@@ -235,7 +236,7 @@ async def test_a_form_is_a_tool_whose_schema_comes_from_its_fields(visit: Opener
 
 async def test_a_form_is_filled_in_and_submitted_and_the_page_answers(visit: Opener) -> None:
     page = await visit("form.html")
-    await page.told("search", "buy", "go")
+    await page.told(*FORMS)
     values: dict[str, Any] = {"q": "tea", "most": 3, "sort": "name", "size": "l", "new": True}
     answer = await page.call("search", **values)
     found = {"q": "tea", "most": "3", "sort": "name", "size": "l", "new": "on", "token": "secret"}
@@ -244,6 +245,13 @@ async def test_a_form_is_filled_in_and_submitted_and_the_page_answers(visit: Ope
     assert not wrong["success"]
     assert wrong["payload"].startswith("The form is not valid: q:")
     assert await page.call("search", token="x") == {"success": False, "payload": "The form has no field named token."}
+    for value in ("size", ["s"], None, 5):
+        assert await page.call("search", q="tea", sort=value) == {
+            "success": False,
+            "payload": "The field sort cannot have that value.",
+        }
+    odd = {name: "x" for name in ("getAttribute", "elements", "requestSubmit", "__proto__")}
+    assert await page.text("odd", **odd) == "The form was submitted and the page handled it itself."
     assert await page.text("go", x="1") == "The form was submitted to /pages/webmcp.html."
     await page.told(*OWN)
 
@@ -254,7 +262,7 @@ async def test_a_form_without_autosubmit_is_submitted_only_if_the_person_agrees(
 ) -> None:
     wire.answers[CONFIRM] = {"confirmed": confirmed}
     page = await visit("form.html")
-    await page.told("search", "buy", "go")
+    await page.told(*FORMS)
     answer = await page.call("buy", thing="tea")
     assert answer["success"] is confirmed
     assert await page.run("document.querySelector('[name=thing]').value") == "tea"

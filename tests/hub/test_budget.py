@@ -164,7 +164,7 @@ def test_whole_blocks_are_kept_from_the_front() -> None:
 
 
 def test_structured_content_is_kept_as_json_lines_and_shortened_in_the_cut_result() -> None:
-    data = {"items": [{"id": i, "name": f"item {i}"} for i in range(2_000)], "next": None}
+    data: dict[str, Any] = {"items": [{"id": i, "name": f"item {i}"} for i in range(2_000)], "next": None}
     fitted = cut(ToolResult.data(data).payload)
     value = rendered(fitted)
     part = value["structuredContent"]

@@ -206,3 +206,23 @@ def test_any_json_object_is_read_or_refused_never_a_crash(values: dict[str, Any]
     except SetupError:
         return
     assert len(config.problems) == len(config.extra)
+
+
+def test_pages_may_offer_tools_from_allowed_origins_alone() -> None:
+    assert Config().pages.allow("https://any.example")
+    pages = Config.parse({"pages": {"allowedOrigins": ["https://Shop.example", "https://*.corp.example"]}}).pages
+    for origin, allowed in {
+        "https://shop.example": True,
+        "http://shop.example": False,
+        "https://a.corp.example": True,
+        "https://corp.example": False,
+        "https://evilcorp.example": False,
+        "http://a.corp.example": False,
+    }.items():
+        assert pages.allow(origin) is allowed, origin
+    assert convert("pages.allowedOrigins", "https://a.b") == (("pages", "allowedOrigins"), ["https://a.b"])
+    assert convert("pages.modelContext", "off") == (("pages", "modelContext"), False)
+    for wrong in ("a.b", ["a.b"], ["https://a.b/path"], "*", [7]):
+        with pytest.raises(SetupError, match="list of origins"):
+            Config.parse({"pages": {"allowedOrigins": wrong}})
+    assert "modelContext" in Config.parse({"pages": {"modelContex": True}}).problems[0]

@@ -78,7 +78,7 @@ export class PageScripts {
   #matches() {
     const { allowedOrigins } = this.settings;
     if (allowedOrigins.includes("*")) return ["<all_urls>"];
-    return allowedOrigins.filter((origin) => /^(https?|file):\/\/[^/]*$/.test(origin)).map((origin) => `${origin}/*`);
+    return allowedOrigins.map(patternOf).filter((pattern) => pattern !== null);
   }
 
   async #register() {
@@ -122,6 +122,17 @@ export class PageScripts {
 function isAmong(wanted, present) {
   const found = present.find(({ id }) => id === wanted.id);
   return String(found?.js) === String(wanted.js) && String(found?.matches) === String(wanted.matches);
+}
+
+/**
+ * The browser's pattern for the pages of an origin, or null for what is none. One without a port would mean any port.
+ * @param {string} origin
+ */
+function patternOf(origin) {
+  const found = /^(https?):\/\/((?:\*\.)?[^/:*]+|\[[^\]]+\])(:\d+)?$/.exec(origin);
+  if (!found) return null;
+  const [, scheme, host, port = scheme === "https" ? ":443" : ":80"] = found;
+  return `${scheme}://${host}${port}/*`;
 }
 
 /** @param {string} url */

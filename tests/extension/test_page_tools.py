@@ -250,7 +250,7 @@ async def test_a_form_is_filled_in_and_submitted_and_the_page_answers(visit: Ope
             "success": False,
             "payload": "The field sort cannot have that value.",
         }
-    odd = {name: "x" for name in ("getAttribute", "elements", "requestSubmit", "__proto__")}
+    odd: dict[str, Any] = dict.fromkeys(("getAttribute", "elements", "requestSubmit", "__proto__"), "x")
     assert await page.text("odd", **odd) == "The form was submitted and the page handled it itself."
     assert await page.text("go", x="1") == "The form was submitted to /pages/webmcp.html."
     await page.told(*OWN)
@@ -277,6 +277,19 @@ async def test_forms_that_come_and_go_are_noticed(visit: Opener) -> None:
     await page.told("b")
     await page.run("document.forms[0].remove()")
     await page.told()
+
+
+async def test_a_tab_in_front_is_told_of_like_one_behind(wire: Wire, visit: Opener) -> None:
+    page = await visit("webmcp.html")
+    await page.told(*OWN)
+    assert await page.run("document.hidden")
+    await wire.ask("activateTab", tabId=page.tab)
+    await page.until("!document.hidden")
+    for name in ("one", "two"):
+        await page.run(f"offer('{name}', () => 1)")
+    await page.told(*OWN, "one", "two", within=2)
+    await page.run("document.body.innerHTML = '<form toolname=a tooldescription=b></form>'")
+    await page.told(*OWN, "one", "two", "a", within=2)
 
 
 @pytest.mark.req("S000-flows-04")

@@ -180,8 +180,9 @@ def test_stateless_listings_add_the_session_handle_to_tools_on_a_tab() -> None:
     answer = json.loads(shown.page(None, stateless=True))
     assert answer["ttlMs"] <= 1000
     assert answer["cacheScope"] == "private"
-    assert takes_tab(ON_TAB)
-    assert not takes_tab({})
+    assert takes_tab(entries(["x"], schema=ON_TAB)[0].tool)
+    assert not takes_tab(entries(["x"])[0].tool)
+    assert not takes_tab(entries(["x"], Source("page", "https://a.b"), ON_TAB)[0].tool)  # the page's own
     assert with_session({"name": "x", "inputSchema": ON_TAB})["inputSchema"] is not ON_TAB
     assert "session" not in ON_TAB["properties"]
 

@@ -31,7 +31,7 @@ KEPT = {"annotations": {"cache": True}}
 def test_the_same_registration_again_changes_nothing() -> None:
     pages = Pages()
     first = pages.register(frame(), [tool("a"), tool("b")])
-    assert (first.sites, first.added) == ({SHOP}, ("a", "b"))
+    assert (first.sites, first.added) == (frozenset({SHOP}), ("a", "b"))
     held = pages.frames(SHOP)[0].tools["a"]
     again = pages.register(frame(at=5.0), [tool("a"), tool("b")])
     assert (again.sites, again.added, again.removed) == (frozenset(), (), ())

@@ -128,3 +128,30 @@ def test_listeners_hear_of_changes_and_only_of_changes() -> None:
     registry.remove(MAIL)
     registry.remove(SHOP)
     assert heard == [1, 2, 3]
+
+
+def test_known_tools_get_new_words_without_anyone_being_told() -> None:
+    registry = Registry()
+    heard: list[int] = []
+    registry.on_change(lambda: heard.append(registry.version))
+    registry.replace(SHOP, [entry("shop_buy"), entry("shop_find")])
+    before = registry.revision
+    assert registry.refresh(SHOP, [entry("shop_buy", description="new words"), entry("shop_find")])
+    assert registry.tools()[0].description == "new words"
+    assert (heard, registry.version) == ([1], 1)
+    assert registry.revision > before
+    assert not registry.refresh(SHOP, [entry("shop_buy")])
+    assert not registry.refresh(MAIL, [entry("mail_send", MAIL)])
+    assert sorted(registry.names()) == ["shop_buy", "shop_find"]
+
+
+def test_a_tool_that_is_not_listed_can_be_called_and_changes_nothing_agents_see() -> None:
+    registry = Registry()
+    registry.replace(SHOP, [entry("shop_buy"), Entry(Tool("shop_any", SHOP, ""), _never, listed=False)])
+    assert [tool.name for tool in registry.tools()] == ["shop_buy"]
+    assert registry.get("shop_any") is not None
+    assert registry.sources() == {SHOP: 1}
+    version = registry.version
+    registry.replace(SHOP, [entry("shop_buy")])
+    assert registry.version == version
+    assert registry.get("shop_any") is None

@@ -166,3 +166,11 @@ def test_results_are_encoded_once_as_mcp_has_them() -> None:
     data = orjson.loads(ToolResult.data({"a": [1]}).payload)
     assert data["structuredContent"] == {"a": [1]}
     assert orjson.loads(data["content"][0]["text"]) == {"a": [1]}
+
+
+def test_a_tool_told_anew_is_the_same_tool_in_other_words() -> None:
+    made = tool({"type": "object", "properties": {"a": {"type": "string"}}})
+    again = made.told_anew("other words", {"x": 1})
+    assert (again.name, again.input_schema, again.validator) == (made.name, made.input_schema, made.validator)
+    assert orjson.loads(again.wire) == {**orjson.loads(made.wire), "description": "other words", "_meta": {"x": 1}}
+    assert made.description != "other words"

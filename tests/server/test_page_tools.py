@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -272,8 +273,8 @@ async def test_structured_content_must_fit_what_the_page_promised(hub: RunningHu
     async with Browser(hub) as browser, Agent(hub) as agent:
         await browser.offer(7, tool("add", outputSchema=promise))
         for structured, good in (({"n": 1}, True), ({"n": "1"}, False), (None, False)):
-            more = {} if structured is None else {"structuredContent": structured}
-            browser.handlers["browser/executeTool"] = lambda params, more=more: text("x", **more)
+            reply = text("x", **({} if structured is None else {"structuredContent": structured}))
+            browser.handlers["browser/executeTool"] = partial(lambda reply, params: reply, reply)
             result = (await agent.call(ADD))["result"]
             assert result.get("structuredContent") == (structured if good else None)
             assert result.get("isError", False) is not good
@@ -338,7 +339,7 @@ async def test_what_cannot_be_or_is_not_well_formed_is_refused_and_logged(
             await browser.offer(7, tool("add"), tool(""), tool("s", inputSchema={"$ref": "#"}))
         assert list(await listed(agent)) == [ADD]
         refused = [r.getMessage() for r in caplog.records if "refused" in r.getMessage()]
-        assert len([line for line in refused if "browser/registerTools refused" in line]) == 8
+        assert len([line for line in refused if "browser/registerTools refused" in line]) == 9
         assert refused[-2:] == [
             "tab 7, frame 0: refused: a tool without a name",
             "tab 7, frame 0: refused: tool 's': the schema refers to itself without end",
@@ -469,7 +470,7 @@ async def test_a_stateless_agent_confirms_by_calling_again(hub: RunningHub) -> N
     async with Browser(hub) as browser, client(hub) as http:
         await browser.offer(7, tool("add"))
         browser.handlers["browser/executeTool"] = lambda params: Silent
-        can = {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}
+        can: dict[str, Any] = {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}
         asking = asyncio.create_task(confirming(browser))
         body, headers = stateless("tools/call", {"name": ADD, "arguments": {}}, **can)
         result = (await http.post("/mcp", json=body, headers=headers)).json()["result"]

@@ -283,3 +283,19 @@ def test_reading_copes_with_junk_empty_lines_and_lines_longer_than_a_chunk(tmp_p
     assert [one["tool"] for one in entries] == ["a", "long"]
     assert skipped == 4
     assert open_log(tmp_path).torn == 1
+
+
+def test_what_is_no_call_is_on_disk_and_counts_as_none(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    log.event("page.tools", Source("page", "https://a.b"), tab_id=7, origin="https://a.b", added=["x\ud800"])
+    log.event("page.tools", Source("page", "https://a.b"), tab_id=7, added=["x" * 100_000])
+    (kept,) = read_log(tmp_path / "audit.log")[0]
+    assert (kept["tool"], kept["tabId"], kept["origin"], kept["added"]) == (
+        "page.tools",
+        7,
+        "https://a.b",
+        ["x\\ud800"],
+    )
+    for each in (log, open_log(tmp_path)):
+        assert each.recent() == []
+        assert each.summary(NOON)["totalInvocations"] == 0

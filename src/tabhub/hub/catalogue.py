@@ -29,9 +29,9 @@ SESSION_PROPERTY: dict[str, Any] = {
 }
 
 
-def takes_tab(schema: Mapping[str, Any]) -> bool:
-    """Whether a tool works on a tab, and so on a session's tab when none is named."""
-    properties = schema.get("properties")
+def takes_tab(tool: Tool) -> bool:
+    """Whether a tool works on a tab, and so on a session's tab when none is named; a page's `tabId` is its own."""
+    properties = tool.input_schema.get("properties") if tool.source.kind != "page" else None
     return isinstance(properties, Mapping) and "tabId" in properties
 
 
@@ -122,7 +122,7 @@ class Catalogue:
 
     def _wire(self, tool: Tool, *, stateless: bool) -> bytes:
         marked = self._mark and self._hidden(tool)
-        extended = stateless and takes_tab(tool.input_schema)
+        extended = stateless and takes_tab(tool)
         if not marked and not extended:
             return tool.wire
         key = (tool, stateless)

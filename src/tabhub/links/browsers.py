@@ -101,6 +101,7 @@ class Browsers:
         self._on_change: list[ChangeListener] = []
         self._on_event: list[EventListener] = []
         self._on_page: PageListener | None = None
+        self._on_hello: list[Callable[[ExtensionLink], None]] = []
 
     def on_change(self, listener: ChangeListener) -> None:
         """Tell a listener of every change from now on."""
@@ -109,6 +110,10 @@ class Browsers:
     def on_event(self, listener: EventListener) -> None:
         """Tell a listener of every CDP event; the end of debugging comes as `detached` with its reason."""
         self._on_event.append(listener)
+
+    def on_hello(self, listener: Callable[[ExtensionLink], None]) -> None:
+        """Tell a listener of every extension that has said what it is, and so can be told things."""
+        self._on_hello.append(listener)
 
     def on_page(self, listener: PageListener) -> None:
         """Hand everything that concerns the tools of pages to a listener."""
@@ -276,6 +281,8 @@ class Browsers:
             log.warning(
                 "browser %s calls itself %.100r; the id of its connection counts", link.browser_id, params["browserId"]
             )
+        for listener in self._on_hello:
+            listener(link)
 
     def _sync(self, link: ExtensionLink, params: dict[str, Any]) -> None:
         seat = self._seat_of(link)

@@ -7,6 +7,7 @@ messages on and understands none of them; what a tool is, is known on both sides
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
@@ -80,6 +81,7 @@ class LinkTransport:
         self._settings: dict[str, Any] | None = None
         browsers.on_page(self._said)
         browsers.on_change(self._changed)
+        browsers.on_hello(self._greet)
 
     async def send_request(
         self,
@@ -176,9 +178,11 @@ class LinkTransport:
             return None
         return self._on_message(tab_id, {"method": method, "params": params})
 
+    def _greet(self, link: ExtensionLink) -> None:
+        if self._settings is not None:
+            link.notify("pages.settings", self._settings)
+
     def _changed(self, change: Change) -> None:
-        if change.kind == "connected" and self._settings is not None:
-            self._browsers.link(change.browser_id).notify("pages.settings", self._settings)
         for tab in (*change.tabs.closed, *change.tabs.away):
             self._gone(tab.tab_id)
         for tab in change.tabs.opened:
@@ -190,7 +194,8 @@ class LinkTransport:
         for method, params in self._early.pop((tab.browser_id, tab.chrome_id), ()):
             if method == "browser/registerTools":
                 self._documents[tab.browser_id, params["documentId"]] = tab.tab_id
-            self._pass_on(tab.tab_id, method, params)
+            with contextlib.suppress(InvalidParams):  # who refuses a message says so in the log; nobody waits for it
+                self._pass_on(tab.tab_id, method, params)
 
     def _gone(self, tab_id: int) -> None:
         for known in [known for known, there in self._documents.items() if there == tab_id]:

@@ -47,7 +47,7 @@ class FullSurface:
     def takes_session(self, name: str) -> bool:
         """Tools that work on a tab do."""
         entry = self._engine.registry.get(name)
-        return entry is not None and takes_tab(entry.tool.input_schema)
+        return entry is not None and takes_tab(entry.tool)
 
 
 def failure_result(error: TabhubError) -> ToolResult:

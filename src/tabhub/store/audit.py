@@ -145,7 +145,7 @@ class AuditLog:
     def event(self, what: str, source: Source, *, tab_id: int | None, **facts: Any) -> None:
         """Record something that is no call, as pages declaring tools: on disk only, and no part of the figures."""
         made = {"timestamp": stamp(self._clock()), "tool": what, "plugin": source.key, "source": str(source)}
-        line = orjson.dumps({**made, "success": True, "tabId": tab_id, **_writable(facts)})
+        line = orjson.dumps({**made, "event": True, "success": True, "tabId": tab_id, **_writable(facts)})
         if len(line) < self._longest:
             self._journal.append(line + b"\n")
 
@@ -222,7 +222,8 @@ class AuditLog:
             for number, line in enumerate(lines_backward(path)):
                 made = _read(line)
                 if made is not None:
-                    found.append(made)
+                    if "event" not in made:
+                        found.append(made)
                 elif number == 0:
                     self.torn += 1
                 if len(found) == self._ring.maxlen or number > _LOOKED_AT:

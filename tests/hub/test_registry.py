@@ -140,6 +140,10 @@ def test_known_tools_get_new_words_without_anyone_being_told() -> None:
     assert registry.tools()[0].description == "new words"
     assert (heard, registry.version) == ([1], 1)
     assert registry.revision > before
+    before = registry.revision
+    kept = [registry.get("shop_buy"), registry.get("shop_find")]
+    assert registry.refresh(SHOP, [Entry(each.tool, _never) for each in kept if each is not None])
+    assert registry.revision == before
     assert not registry.refresh(SHOP, [entry("shop_buy")])
     assert not registry.refresh(MAIL, [entry("mail_send", MAIL)])
     assert sorted(registry.names()) == ["shop_buy", "shop_find"]

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tabhub.limits import Limits
 from tests.harness.agent import Agent, client, stateless
 from tests.harness.fake_extension import FakeExtension, Silent, tab
 from tests.harness.hub import RunningHub, running_hub, until
@@ -224,6 +225,18 @@ async def test_a_page_that_goes_elsewhere_under_a_call_fails_it_within_a_second(
         assert (await browser.told("cancel"))["params"]["id"] == 1
 
 
+@pytest.mark.req("S000-spec-routing-12")
+async def test_a_page_that_does_not_answer_in_time_fails_the_call_and_is_told_to_stop(tmp_path: Path) -> None:
+    async with running_hub(tmp_path, limits={"page_call_timeout": 0.2}) as hub:
+        assert Limits().page_call_timeout == 10
+        async with Browser(hub) as browser, Agent(hub) as agent:
+            browser.handlers["browser/executeTool"] = lambda params: Silent
+            await browser.offer(7, tool("add", annotations={"readOnlyHint": True}))
+            facts = (await agent.call(ADD))["result"]["_meta"]["tabhub/error"]
+            assert (facts["category"], facts["outcome"]) == ("timeout", "unknown")
+            assert (await browser.told("cancel"))["params"]["id"] == 1
+
+
 async def test_a_page_that_never_got_the_call_is_tried_again(hub: RunningHub) -> None:
     async with Browser(hub) as browser, Agent(hub) as agent:
         await browser.offer(7, tool("add"))
@@ -363,7 +376,7 @@ async def test_only_allowed_origins_are_taken_and_browsers_are_told(tmp_path: Pa
         async with Browser(hub, *tabs) as browser, Agent(hub) as agent:
             settings = (await browser.told("pages.settings"))["params"]
             assert settings == {"modelContext": False, "allowedOrigins": [SHOP]}
-            await browser.offer(7, tool("add"))
+            await browser.offer(7, tool("add", annotations={"cache": True}))
             await browser.offer(8, tool("pay"), origin=PAY)
             assert list(await listed(agent)) == [ADD]
             hub.home.config.write_text(json.dumps({"pages": {"allowedOrigins": ["https://*.pay.example", PAY]}}))

@@ -105,8 +105,10 @@ class Registry:
         there = {entry.tool.name: entry.listed for entry in self._sources.get(source, ())}
         if {name: entry.listed for name, entry in fresh.items()} != there:
             return False
+        same = all(self._by_name[name].tool is entry.tool for name, entry in fresh.items())
         self._store(source, fresh)
-        self._changed()
+        if not same:
+            self._changed()
         return True
 
     def remove(self, source: Source) -> None:

@@ -221,6 +221,7 @@ class PageTools:
             if not settings.allow(origin):
                 for frame in self.pages.frames(origin):
                     self._apply(frame.tab_id, self.pages.gone(*frame.place, frame.document))
+            self._publish(origin)
 
     # into the registry
 
@@ -278,7 +279,7 @@ class PageTools:
                     key = PageKey(origin, number, tool.name, frame.frame_id)
                 offered[key] = (tool, place, facts)
                 holders.setdefault(tool.name, []).append(frame)
-        kept = self.pages.cached(origin)
+        kept = self.pages.cached(origin) if self.settings.allow(origin) else {}
         for name in sorted({*holders, *kept}):
             there = holders.get(name, [])
             newest = max(there, key=lambda frame: frame.updated, default=None)

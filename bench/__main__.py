@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from bench import calls, generator, hotspots, start
+from bench import calls, generator, hotspots, pages, start
 
 
 def main() -> None:
@@ -25,6 +25,10 @@ def main() -> None:
     four.add_argument("--mode", choices=("calls", "sample"), default="calls")
     four.add_argument("--connections", type=int, default=20)
     four.add_argument("--seconds", type=float, default=5.0)
+    five = parts.add_parser("pages", help="page tools in a real Chromium against the bare echo of its extension")
+    five.add_argument("--pages", type=int, default=20, help="pages of each kind (default 20)")
+    five.add_argument("--rounds", type=int, default=5, help="runs of echoes and calls, interleaved (default 5)")
+    five.add_argument("--seconds", type=float, default=1.0, help="length of one run of calls (default 1)")
     options = vars(parser.parse_args())
     part = options.pop("part")
     if part == "calls":
@@ -33,12 +37,15 @@ def main() -> None:
         start.main(**options)
     elif part == "generator":
         generator.main(**options)
+    elif part == "pages":
+        pages.main(**options)
     elif part == "profile":
         hotspots.main(**options)
     else:
         generator.main(seconds=2.0)
         calls.main(seconds=3.0, rounds=3)
         start.main(rounds=15)
+        pages.main(pages=20, rounds=5, seconds=1.0)
 
 
 if __name__ == "__main__":

@@ -75,11 +75,11 @@ class LiveHub(Address):
         return subprocess.run(command, env=self.env, capture_output=True, text=True, timeout=30, check=False)
 
     @contextlib.asynccontextmanager
-    async def mcp(self, mode: str, path: str = "/mcp") -> AsyncIterator[Client]:
-        """The official client; `legacy` is the era of the handshake."""
+    async def mcp(self, mode: str, path: str = "/mcp", **more: Any) -> AsyncIterator[Client]:
+        """The official client, with more of its own arguments; `legacy` is the era of the handshake."""
         async with http_client(self) as http:
             transport = streamable_http_client(f"{self.url}{path}", http_client=http)
-            async with Client(transport, mode=mode) as client:
+            async with Client(transport, mode=mode, **more) as client:
                 yield client
 
 
@@ -224,14 +224,17 @@ def wait_for(check: Callable[[], bool], within: float = 30) -> None:
         time.sleep(0.02)
 
 
-def start(folder: Path, *words: str) -> LiveHub:
-    """Start a hub with a browser that also has a debugging port, and wait until both are connected."""
+def start(folder: Path, *words: str, **settings: str) -> LiveHub:
+    """Start a hub with a browser that also has a debugging port, and wait until both are connected.
+
+    `settings` are further variables of its environment.
+    """
     browser = folder / "browser"
     browser.write_text(f'#!/bin/sh\nexec {CHROMIUM} "$@" --remote-debugging-port=0 "{_NO_NET}"\n')
     browser.chmod(0o755)
     home = folder / "home"
     kept = {name: value for name, value in os.environ.items() if not name.startswith("TABHUB_")}
-    env = kept | {"TABHUB_HOME": str(home), "TABHUB_BROWSER": str(browser)}
+    env = kept | {"TABHUB_HOME": str(home), "TABHUB_BROWSER": str(browser)} | settings
     command = [sys.executable, "-m", "tabhub", "start", "--launch", "--headless", "--port", "0", *words]
     with (folder / "output").open("wb") as output:
         process = subprocess.Popen(command, env=env, stdout=output, stderr=subprocess.STDOUT)

@@ -63,6 +63,10 @@ class Site:
         self._thread.join()
         self._server.server_close()
 
+    def page(self, path: str) -> tuple[str | bytes, str] | None:
+        """A page of a site that has some of its own, and its type."""
+        return None
+
     def hit(self, path: str) -> None:
         """Count one request."""
         with self._changed:
@@ -100,7 +104,10 @@ class _Handler(BaseHTTPRequestHandler):
         self.here.hit(path)
         if path == "/held":
             self.here.release.wait(30)
-        if path == "/moved":
+        own = self.here.page(path)
+        if own is not None:
+            self._answer(200, own[0], {"Content-Type": own[1]})
+        elif path == "/moved":
             self._answer(302, "", {"Location": "/other"})
         elif path == "/nothing":
             self._answer(204, "", {})
@@ -113,8 +120,8 @@ class _Handler(BaseHTTPRequestHandler):
             body, headers = PAGES.get(path, (f"<!doctype html><title>{path}</title><p>{path}</p>", {}))
             self._answer(_STATUSES.get(path, 200), body, headers)
 
-    def _answer(self, status: int, body: str, headers: dict[str, str]) -> None:
-        data = body.encode()
+    def _answer(self, status: int, body: str | bytes, headers: dict[str, str]) -> None:
+        data = body.encode() if isinstance(body, str) else body
         self.send_response(status)
         for name, value in (
             {"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-store"} | headers

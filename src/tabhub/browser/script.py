@@ -18,9 +18,9 @@ from tabhub.errors import CommandFailed
 from tabhub.hub.tools import ToolResult
 
 _NAME = "tabhub-script.js"
-_OPENING = "(async () => {const run = async (args) => {\n"
+_OPENING = "(async () => {const tabhubScript = async (args) => {\n"
 _PLAIN = "(e) => { throw Object(e) === e && !(e instanceof Error) ? String(JSON.stringify(e)) : e; }"
-_CLOSING = f"\n}};\nreturn (\n{pagecode.source('value')}\n)(await run(%s).catch({_PLAIN}));}})()\n//# sourceURL={_NAME}"
+_CLOSING = f"\n}};\nreturn (\n{pagecode.source('value')}\n)(await tabhubScript(%s).catch({_PLAIN}));}})()\n//# sourceURL={_NAME}"
 _NO_ARGS = _CLOSING.replace("%s", "{}")
 _ENCODED_OPENING = orjson.dumps(_OPENING)[:-1]
 _ENCODED_NO_ARGS = orjson.dumps(_NO_ARGS)[1:]
@@ -31,7 +31,7 @@ _PLACE = re.compile(re.escape(_NAME) + r":(\d+):(\d+)")
 _FRAME = re.compile(
     r"^\s+at (?:(?:async )?(?P<name>[^(]*?) ?\()?" + re.escape(_NAME) + r":(?P<line>\d+):(?P<column>\d+)\)?$"
 )
-_OURS = ("run", "Object.run")
+_OURS = ("tabhubScript", "Object.tabhubScript")
 _LONGEST = 2000
 _MARK = b'{"tabhub":1,'
 _MARKED = b'"{\\"tabhub\\":1,'

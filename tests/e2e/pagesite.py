@@ -1,0 +1,131 @@
+"""A web site whose pages offer tools, and what an agent with the official client sees of one of its tabs.
+
+The pages are those of the extension's tests, with the npm packages they use, and a few that count what they did.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from mcp.client import Client
+from mcp.types import CallToolResult, TextContent, Tool
+
+from tests.e2e.site import Site
+from tests.extension.pagesite import PACKAGES, PAGES, TYPES
+
+SOON = 1.5
+"""Seconds in which what a page offers is listed: one, and half of one in which the page's changes are gathered."""
+
+# A frame that does what the page around it says, for no script of that page can reach into it.
+DRIVEN = '<script>addEventListener("message", ({ data }) => { if (data.run) eval(data.run); })</script>'
+FRAMED = """<!doctype html><title>Framed</title><script>
+const drive = (code) => frames[0].postMessage({ run: code }, "*");
+document.write(`<iframe allow="tools" src="http://localhost:${location.port}/driven"></iframe>`);
+</script>"""
+COUNTED = """<!doctype html><title>Counted</title><script>
+const wait = (name) => async () => {
+  await fetch(`/hit/${name}${location.search.slice(1)}`);
+  if (location.search) await new Promise(() => {});
+  return `done at ${location.href}`;
+};
+document.modelContext.registerTool({ name: "order", description: "Orders.", execute: wait("order") });
+const annotations = { readOnlyHint: true };
+document.modelContext.registerTool({ name: "look", description: "Looks.", annotations, execute: wait("look") });
+</script>"""
+
+
+class PageSite(Site):
+    """The site at 127.0.0.1 and, as another origin, at localhost."""
+
+    def page(self, path: str) -> tuple[str | bytes, str] | None:
+        """A file or a page of its own, and its type."""
+        if path == "/driven":
+            return (PAGES / "webmcp.html").read_text() + DRIVEN, TYPES[".html"]
+        if path in ("/framed", "/counted"):
+            return {"/framed": FRAMED, "/counted": COUNTED}[path], TYPES[".html"]
+        kind, _, name = path[1:].partition("/")
+        folder = {"pages": PAGES, "npm": PACKAGES}.get(kind)
+        file = folder / name if folder is not None else None
+        if file is None or not file.is_file():
+            return None
+        return file.read_bytes(), TYPES.get(file.suffix, "text/plain")
+
+
+def prefix(origin: str) -> str:
+    """How the names of a site's tools begin."""
+    parts = urlsplit(origin)
+    return f"website_tool_{(parts.hostname or '').replace('.', '_')}_{parts.port}"
+
+
+def said(result: CallToolResult) -> str:
+    """A result's first text."""
+    (first, *_) = result.content
+    assert isinstance(first, TextContent)
+    return first.text
+
+
+async def data(client: Client, name: str, **arguments: Any) -> dict[str, Any]:
+    """The structured answer of a tool that must succeed."""
+    result = await client.call_tool(name, arguments)
+    assert not result.is_error, said(result)
+    assert result.structured_content is not None
+    return dict(result.structured_content)
+
+
+async def of_site(client: Client, origin: str) -> dict[str, Tool]:
+    """All tools of a site, as the hub lists them now."""
+    listed = (await client.list_tools(cache_mode="refresh")).tools
+    return {tool.name: tool for tool in listed if (tool.meta or {}).get("tabhub/page", {}).get("origin") == origin}
+
+
+@dataclass(slots=True)
+class PageTab:
+    """A tab with a page that offers tools, seen by an agent."""
+
+    client: Client
+    tab_id: int
+    origin: str
+
+    @classmethod
+    async def open(cls, client: Client, url: str, origin: str | None = None, **more: Any) -> PageTab:
+        """Open a page; its tools are of its own origin, or of that of a frame in it."""
+        opened = await data(client, "browser_open_tab", url=url, **more)
+        parts = urlsplit(url)
+        return cls(client, opened["tabId"], origin or f"{parts.scheme}://{parts.netloc}")
+
+    async def close(self) -> None:
+        await data(self.client, "browser_close_tab", tabId=self.tab_id)
+
+    async def run(self, code: str) -> Any:
+        """What a script returns in the page."""
+        return (await data(self.client, "browser_execute_script", tabId=self.tab_id, code=code))["value"]
+
+    async def tools(self) -> dict[str, Tool]:
+        """The tools of this tab, by the names that the page gives them."""
+        found = {}
+        for name, tool in (await of_site(self.client, self.origin)).items():
+            page = (tool.meta or {})["tabhub/page"]
+            if page.get("tabId") == self.tab_id:
+                start = f"{prefix(self.origin)}_tab{page['tab']}_"
+                assert name.startswith(start)
+                found[name.removeprefix(start)] = tool
+        return found
+
+    async def lists(self, *names: str, **words: str) -> dict[str, Tool]:
+        """The tools, once these are listed, and no others; `words` are what a description then says."""
+        began = time.monotonic()
+        while True:
+            found = await self.tools()
+            there = found.keys() == set(names)
+            if there and all(text in (found[name].description or "") for name, text in words.items()):
+                return found
+            assert time.monotonic() - began < SOON, {name: tool.description for name, tool in found.items()}
+            await asyncio.sleep(0.02)
+
+    async def call(self, tool: str, **arguments: Any) -> CallToolResult:
+        """Call the tool of this very tab."""
+        return await self.client.call_tool((await self.tools())[tool].name, arguments)

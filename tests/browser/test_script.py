@@ -54,9 +54,9 @@ async def test_a_page_that_forges_our_form_gives_an_error_and_no_broken_answer(b
 
 def test_arguments_are_parsed_in_the_page_and_never_become_code() -> None:
     text = orjson.loads(expression("return args", {"__proto__": {"x": 1}, "k": '"); alert(1) //\u2028'}))
-    assert 'await run(JSON.parse("{\\"__proto__\\":{\\"x\\":1}' in text
+    assert 'await tabhubScript(JSON.parse("{\\"__proto__\\":{\\"x\\":1}' in text
     assert text.split("\n")[1] == "return args"
-    assert "await run({})" in orjson.loads(expression("return args", None))
+    assert "await tabhubScript({})" in orjson.loads(expression("return args", None))
 
 
 async def test_a_thrown_error_shows_the_agents_own_line(bench: Bench) -> None:
@@ -64,7 +64,7 @@ async def test_a_thrown_error_shows_the_agents_own_line(bench: Bench) -> None:
         "text": "Uncaught (in promise)",
         "exception": {
             "description": "ReferenceError: nope is not defined\n    at inner (tabhub-script.js:3:5)\n"
-            "    at run (tabhub-script.js:5:1)\n    at tabhub-script.js:99:1\n    at https://page.example/a.js:1:1"
+            "    at tabhubScript (tabhub-script.js:5:1)\n    at tabhub-script.js:99:1\n    at https://page.example/a.js:1:1"
         },
     }
     bench.browser.answers["Runtime.evaluate"] = lambda _: {"result": {"type": "object"}, "exceptionDetails": details}

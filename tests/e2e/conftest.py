@@ -8,6 +8,7 @@ import pytest
 
 from tests.e2e import live
 from tests.e2e.live import Caller, DevTools, LiveHub
+from tests.e2e.pagesite import PageSite
 from tests.e2e.site import Site
 
 
@@ -36,3 +37,20 @@ async def agent(live_hub: LiveHub) -> AsyncIterator[Caller]:
 @pytest.fixture
 def devtools(live_hub: LiveHub) -> DevTools:
     return DevTools(live_hub)
+
+
+@pytest.fixture(scope="session")
+def page_site() -> Iterator[PageSite]:
+    site = PageSite()
+    yield site
+    site.stop()
+
+
+@pytest.fixture
+async def shop(live_hub: LiveHub, page_site: PageSite) -> AsyncIterator[PageSite]:
+    """A site whose pages offer tools; none of its tabs outlives a test."""
+    yield page_site
+    async with live.caller(live_hub) as agent:
+        for tab in (await agent.get("browser_list_tabs"))["tabs"]:
+            if tab["url"].startswith((page_site.url, page_site.elsewhere)):
+                await agent.get("browser_close_tab", tabId=tab["tabId"])

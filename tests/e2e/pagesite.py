@@ -17,13 +17,18 @@ from mcp.types import CallToolResult, TextContent, Tool
 from tests.e2e.site import Site
 from tests.extension.pagesite import PACKAGES, PAGES, TYPES
 
+ERAS = ("legacy", "2026-07-28")
+WEBMCP = ("add", "where", "fails", "hangs", "asks", "huge")
+"""The tools of webmcp.html."""
+SHOP = ("price", "count", "waits", "order")
+"""The tools of transports.html."""
 SOON = 1.5
 """Seconds in which what a page offers is listed: one, and half of one in which the page's changes are gathered."""
 
 # A frame that does what the page around it says, for no script of that page can reach into it.
 DRIVEN = '<script>addEventListener("message", ({ data }) => { if (data.run) eval(data.run); })</script>'
 FRAMED = """<!doctype html><title>Framed</title><script>
-const drive = (code) => frames[0].postMessage({ run: code }, "*");
+const run = (code) => frames[0].postMessage({ run: code }, "*");
 document.write(`<iframe allow="tools" src="http://localhost:${location.port}/driven"></iframe>`);
 </script>"""
 COUNTED = """<!doctype html><title>Counted</title><script>
@@ -37,6 +42,16 @@ const annotations = { readOnlyHint: true };
 document.modelContext.registerTool({ name: "look", description: "Looks.", annotations, execute: wait("look") });
 </script>"""
 
+MEMBER = """<!doctype html><title>Nobody</title><script>
+const who = async () => (await fetch("/me")).text();
+const asked = who().then((name) => {
+  if (!name) return;
+  document.title = "Member";
+  document.modelContext.registerTool({ name: "me", description: "Who is here.", execute: who });
+});
+</script>"""
+OWN = {"/framed": FRAMED, "/counted": COUNTED, "/member": MEMBER}
+
 
 class PageSite(Site):
     """The site at 127.0.0.1 and, as another origin, at localhost."""
@@ -45,8 +60,8 @@ class PageSite(Site):
         """A file or a page of its own, and its type."""
         if path == "/driven":
             return (PAGES / "webmcp.html").read_text() + DRIVEN, TYPES[".html"]
-        if path in ("/framed", "/counted"):
-            return {"/framed": FRAMED, "/counted": COUNTED}[path], TYPES[".html"]
+        if path in OWN:
+            return OWN[path], TYPES[".html"]
         kind, _, name = path[1:].partition("/")
         folder = {"pages": PAGES, "npm": PACKAGES}.get(kind)
         file = folder / name if folder is not None else None

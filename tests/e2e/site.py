@@ -31,6 +31,8 @@ PAGES: dict[str, tuple[str, dict[str, str]]] = {
     "/long": (LONG, {}),
     "/stay": (STAY, {}),
     "/soon": (SOON, {}),
+    "/login": (PLAIN, {"Set-Cookie": "member=anna; HttpOnly"}),
+    "/logout": (PLAIN, {"Set-Cookie": "member=; Max-Age=0"}),
     "/file": ("bytes", {"Content-Type": "application/octet-stream", "Content-Disposition": "attachment"}),
 }
 _STATUSES = {"/missing": 404, "/broken": 500}
@@ -111,6 +113,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(302, "", {"Location": "/other"})
         elif path == "/nothing":
             self._answer(204, "", {})
+        elif path == "/me":
+            self._answer(200, self.headers.get("Cookie", ""), {"Content-Type": "text/plain"})
         elif path == "/framed":
             frame = f"{self.here.elsewhere}/other"
             self._answer(200, f"<!doctype html><title>Framed</title><p>outer</p><iframe src='{frame}'></iframe>", {})

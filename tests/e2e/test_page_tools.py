@@ -1,194 +1,21 @@
-"""Page tools on the whole road: pages in a real Chromium declare them, agents with the official client use them."""
+"""Page tools on the whole road: where a call goes, what agents are told, and what happens when pages go."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from mcp.client import Client
 from mcp.client.subscriptions import ToolsListChanged
-from mcp.types import CallToolResult, ElicitResult, ToolListChangedNotification
+from mcp.types import ElicitResult, ToolListChangedNotification
 
 from tests.e2e import live
 from tests.e2e.live import DevTools, LiveHub
-from tests.e2e.pagesite import PageSite, PageTab, data, of_site, prefix, said
-
-ERAS = ("legacy", "2026-07-28")
-OWN = ("add", "where", "fails", "hangs", "asks", "huge")
-SHOP = ("price", "count", "waits", "order")
-FORMS = ("search", "buy", "odd", "go")
-NATIVE = "return Object.getOwnPropertyDescriptor(Document.prototype, 'modelContext')?.get.toString() ?? ''"
-
-
-@pytest.fixture(scope="module")
-def shop() -> Iterator[PageSite]:
-    site = PageSite()
-    yield site
-    site.stop()
-
-
-@pytest.fixture(autouse=True)
-async def closed_tabs(live_hub: LiveHub, shop: PageSite) -> AsyncIterator[None]:
-    """Each test begins without tabs of the site."""
-    yield
-    async with live.caller(live_hub) as agent:
-        for tab in (await agent.get("browser_list_tabs"))["tabs"]:
-            if tab["url"].startswith((shop.url, shop.elsewhere)):
-                await agent.get("browser_close_tab", tabId=tab["tabId"])
-
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """One way in which a page offers tools: its page, what it does, and what is listed then."""
-
-    path: str
-    offers: tuple[str, ...]
-    via: str
-    call: tuple[str, dict[str, Any]]
-    answers: Callable[[CallToolResult], bool]
-    grow: str
-    """Adds `added` and says something new of a tool."""
-    added: str
-    says: dict[str, str]
-    shrink: str
-    left: tuple[str, ...]
-    framed: bool = field(default=False)
-
-
-OFFER = "offer('more', () => 'more'); endings.add.abort(); offer('add', () => ({sum: 0}), {description: 'Adds anew.'});"
-KINDS = {
-    "mcp-b global": Kind(
-        path="/pages/global.html",
-        offers=("put_in_cart",),
-        via="webmcp",
-        call=("put_in_cart", {"item": "tea"}),
-        answers=lambda result: said(result) == "put tea",
-        grow="await more(); ending.abort(); window.again = new AbortController();"
-        "await document.modelContext.registerTool({name: 'put_in_cart', description: 'Puts anew.', inputSchema, "
-        "execute: async () => 'put'}, {signal: again.signal});",
-        added="pay",
-        says={"put_in_cart": "Puts anew."},
-        shrink="again.abort()",
-        left=("pay",),
-    ),
-    "mcp-b transports": Kind(
-        path="/pages/transports.html",
-        offers=SHOP,
-        via="mcpb",
-        call=("price", {"item": "tea"}),
-        answers=lambda result: said(result) == "tea costs 7",
-        grow="more(); change()",
-        added="late",
-        says={"price": "What an item costs today."},
-        shrink="await end()",
-        left=(),
-    ),
-    "model context": Kind(
-        path="/pages/webmcp.html",
-        offers=OWN,
-        via="webmcp",
-        call=("add", {"a": 2, "b": 40}),
-        answers=lambda result: result.structured_content == {"sum": 42},
-        grow=OFFER,
-        added="more",
-        says={"add": "Adds anew."},
-        shrink="endings.more.abort()",
-        left=OWN,
-    ),
-    "form": Kind(
-        path="/pages/form.html",
-        offers=FORMS,
-        via="form",
-        call=("search", {"q": "tea"}),
-        answers=lambda result: (result.structured_content or {}).get("agent") is True,
-        grow="document.forms[0].setAttribute('tooldescription', 'Looks.'); document.body.insertAdjacentHTML("
-        "'beforeend', '<form id=new toolname=ask tooldescription=Asks. toolautosubmit onsubmit=\"event.preventDefault(); "
-        "event.respondWith(Promise.resolve({asked: true}))\"></form>')",
-        added="ask",
-        says={"search": "Looks."},
-        shrink="document.getElementById('new').remove()",
-        left=FORMS,
-    ),
-    "frame": Kind(
-        path="/framed",
-        offers=OWN,
-        via="webmcp",
-        call=("add", {"a": 2, "b": 40}),
-        answers=lambda result: result.structured_content == {"sum": 42},
-        grow=f"drive(`{OFFER}`)",
-        added="more",
-        says={"add": "Adds anew."},
-        shrink="document.querySelector('iframe').remove()",
-        left=(),
-        framed=True,
-    ),
-}
-
-
-async def shows(client: Client, shop: PageSite, kind: Kind, via: str) -> None:
-    """One kind of page: its tools are listed, called, updated, removed, and gone with their tab."""
-    origin = shop.elsewhere if kind.framed else shop.url
-    page = await PageTab.open(client, f"{shop.url}{kind.path}", origin)
-    tools = await page.lists(*kind.offers)
-    name, arguments = kind.call
-    facts = (tools[name].meta or {})["tabhub/page"]
-    assert (facts["via"], facts["origin"], facts["frameId"] != 0) == (via, origin, kind.framed)
-    assert (tools[name].description or "").startswith(f"[{origin.partition('://')[2]} · tab {facts['tab']} · ")
-    result = await page.call(name, **arguments)
-    assert not result.is_error, said(result)
-    assert kind.answers(result), result
-    assert (result.meta or {})["tabhub/untrusted"] == {"origin": origin}
-
-    await page.run(kind.grow)
-    await page.lists(*kind.offers, kind.added, **kind.says)
-    assert not (await page.call(kind.added)).is_error
-    await page.run(kind.shrink)
-    await page.lists(*kind.left)
-    await page.close()
-    await page.lists()
-
-
-@pytest.mark.req(
-    "S000-overview-01",
-    "S000-overview-02",
-    "S000-page-server-01",
-    "S000-page-server-02",
-    "S000-page-server-03",
-    "S000-principles-01",
-    "S000-principles-04",
-    "S000-spec-architecture-01",
-    "S000-spec-architecture-04",
-    "S000-spec-routing-07",
-    "S000-flows-01",
-    "S000-flows-02",
-    "S000-flows-03",
-)
-@pytest.mark.parametrize("mode", ERAS)
-@pytest.mark.parametrize("kind", KINDS)
-async def test_each_kind_of_page_is_listed_called_updated_and_removed(
-    live_hub: LiveHub, shop: PageSite, kind: str, mode: str
-) -> None:
-    async with live_hub.mcp(mode) as client:
-        await shows(client, shop, KINDS[kind], KINDS[kind].via)
-
-
-@pytest.mark.req("S000-page-server-01")
-async def test_the_same_pages_where_the_browser_has_web_mcp_itself(tmp_path: Path, shop: PageSite) -> None:
-    hub = live.start(tmp_path, TABHUB_BROWSER_ARGS="--enable-features=WebMCP")
-    try:
-        async with hub.mcp("2026-07-28") as client:
-            page = await PageTab.open(client, f"{shop.url}/pages/webmcp.html")
-            assert "[native code]" in await page.run(NATIVE)
-            await page.close()
-            for kind in ("model context", "form", "frame", "mcp-b global"):
-                await shows(client, shop, KINDS[kind], "webmcp")
-    finally:
-        live.stop(hub)
+from tests.e2e.pagesite import ERAS, SHOP, WEBMCP, PageSite, PageTab, data, of_site, prefix, said
 
 
 @pytest.mark.req("S000-overview-08")
@@ -205,7 +32,7 @@ async def test_agents_of_both_eras_are_told_when_a_page_changes_its_tools(live_h
         second.listen(tools_list_changed=True) as events,
     ):
         page = await PageTab.open(first, f"{shop.url}/pages/webmcp.html")
-        await page.lists(*OWN)
+        await page.lists(*WEBMCP)
         for client in (first, second):
             await client.list_tools()
         await page.run("offer('more', () => 'more')")
@@ -230,6 +57,7 @@ async def test_agents_of_both_eras_are_told_when_a_page_changes_its_tools(live_h
     "S000-spec-routing-01",
     "S000-spec-routing-03",
     "S000-spec-routing-04",
+    "S000-spec-routing-07",
     "S000-spec-routing-09",
     "S000-spec-testing-02",
 )
@@ -246,16 +74,19 @@ async def test_tabs_of_one_site_are_told_apart_by_name_and_without_a_tab_the_bes
         first, second = [await PageTab.open(client, f"{shop.url}/pages/webmcp.html?{n}") for n in (1, 2)]
         other = await PageTab.open(client, f"{shop.elsewhere}/pages/webmcp.html?3")
         for number, page in enumerate((first, second, other), 1):
-            tools = await page.lists(*OWN)
+            tools = await page.lists(*WEBMCP)
             assert tools["where"].name == f"{prefix(page.origin)}_tab{number % 3 or 1}_where"
             assert said(await page.call("where")) == f"{page.origin}/pages/webmcp.html?{number}"
         assert (await where()).endswith("?2")
+        failed = await first.call("fails")
+        assert failed.is_error
+        assert "The shelf is empty." in said(failed)
         await first.run("offer('more', () => 'more')")
-        await first.lists(*OWN, "more")
+        await first.lists(*WEBMCP, "more")
         assert (await where()).endswith("?1")
         (target,) = await devtools.targets("page", f"{shop.url}/pages/webmcp.html?2")
         await devtools.send("Target.activateTarget", targetId=target)
-        await second.lists(*OWN, where="active tab")
+        await second.lists(*WEBMCP, where="active tab")
         assert (await where()).endswith("?2")
         await second.close()
         await second.lists()
@@ -263,6 +94,23 @@ async def test_tabs_of_one_site_are_told_apart_by_name_and_without_a_tab_the_bes
         await first.close()
         await first.lists()
         assert said(await other.call("where")).endswith("?3")
+
+
+@pytest.mark.req("S000-overview-03", "S000-spec-routing-11")
+async def test_a_tool_is_there_for_whom_the_page_offers_it_and_runs_with_their_login(
+    live_hub: LiveHub, shop: PageSite
+) -> None:
+    async with live_hub.mcp("legacy") as client:
+        page = await PageTab.open(client, f"{shop.url}/member")
+        assert await page.run("await asked; return document.title") == "Nobody"
+        await page.lists()
+        await data(client, "browser_navigate_tab", tabId=page.tab_id, url=f"{shop.url}/login")
+        await data(client, "browser_navigate_tab", tabId=page.tab_id, url=f"{shop.url}/member")
+        await page.lists("me")
+        assert await page.run("return document.cookie") == ""
+        assert said(await page.call("me")) == "member=anna"
+        await data(client, "browser_navigate_tab", tabId=page.tab_id, url=f"{shop.url}/logout")
+        await page.lists()
 
 
 Ending = Callable[[PageTab, DevTools, str], Awaitable[Any]]

@@ -18,9 +18,11 @@ from tabhub.errors import CommandFailed
 from tabhub.hub.tools import ToolResult
 
 _NAME = "tabhub-script.js"
+# A name of its own, for the agent's code sees it: `run` and the like belong to the page.
 _OPENING = "(async () => {const tabhubScript = async (args) => {\n"
 _PLAIN = "(e) => { throw Object(e) === e && !(e instanceof Error) ? String(JSON.stringify(e)) : e; }"
-_CLOSING = f"\n}};\nreturn (\n{pagecode.source('value')}\n)(await tabhubScript(%s).catch({_PLAIN}));}})()\n//# sourceURL={_NAME}"
+_CALL = f"(await tabhubScript(%s).catch({_PLAIN}))"
+_CLOSING = f"\n}};\nreturn (\n{pagecode.source('value')}\n){_CALL};}})()\n//# sourceURL={_NAME}"
 _NO_ARGS = _CLOSING.replace("%s", "{}")
 _ENCODED_OPENING = orjson.dumps(_OPENING)[:-1]
 _ENCODED_NO_ARGS = orjson.dumps(_NO_ARGS)[1:]

@@ -91,6 +91,7 @@ async def test_a_hub_that_refuses_is_told_apart_from_none(hub: FakeHub, chromium
     await hub.connection(seen + 1, within=40)
 
 
+@pytest.mark.req("S002-reload-04")
 async def test_the_hub_can_have_the_extension_loaded_anew(hub: FakeHub, wire: Wire) -> None:
     seen = len(hub.wires)
     await wire.notify("extension.reload")

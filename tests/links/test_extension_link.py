@@ -152,6 +152,7 @@ async def test_a_request_of_the_extension_is_answered_with_its_own_id() -> None:
     assert browser.link.counts.refused == 2
 
 
+@pytest.mark.req("S002-ws-server-10", "S002-ws-extension-20")
 async def test_a_ping_is_answered_with_a_pong_and_a_pong_with_nothing() -> None:
     browser = FakeBrowser()
     browser.tell("ping")

@@ -83,7 +83,7 @@ def head(hub: RunningHub, address: tuple[str, str], headers: list[Header]) -> by
     return request(method, path, [*filled, *more])
 
 
-@pytest.mark.req("B7")
+@pytest.mark.req("B7", "S002-cors-01", "S002-cors-04")
 @pytest.mark.parametrize("address", ADDRESSES, ids=" ".join)
 async def test_every_origin_but_our_extensions_is_403_before_anything_else(
     hub: RunningHub, address: tuple[str, str]
@@ -106,6 +106,7 @@ async def test_every_host_that_does_not_name_this_hub_is_refused(hub: RunningHub
         assert b"health" not in answer.body
 
 
+@pytest.mark.req("S002-cors-03", "S002-cors-05")
 async def test_the_extensions_own_origin_and_every_name_of_this_machine_pass(hub: RunningHub) -> None:
     for host in (f"127.0.0.1:{hub.port}", f"localhost:{hub.port}", f"[::1]:{hub.port}", f"LOCALHOST:{hub.port}"):
         for origin in ([], [("Origin", OURS)]):

@@ -23,6 +23,7 @@ async def test_an_answer_is_a_stream_only_when_there_is_something_to_stream(hub:
 
 
 @pytest.mark.parametrize("token", ["tok", 7, 0])
+@pytest.mark.req("S002-capabilities-05")
 async def test_progress_comes_in_order_under_its_token_before_the_answer(hub: RunningHub, token: str | int) -> None:
     Probe(hub)
     async with Agent(hub) as agent:
@@ -122,6 +123,7 @@ async def test_a_second_reader_takes_the_sessions_stream_over(hub: RunningHub) -
             assert (await second.message())["method"] == "notifications/tools/list_changed"
 
 
+@pytest.mark.req("S002-capabilities-04")
 async def test_a_log_level_holds_back_what_is_below_it(hub: RunningHub) -> None:
     Probe(hub)
     async with Agent(hub) as agent:

@@ -84,7 +84,7 @@ async def test_a_binary_message_is_a_protocol_error(hub: RunningHub) -> None:
         assert closed.value.rcvd.code == 4002
 
 
-@pytest.mark.req("S002-ws-extension-01")
+@pytest.mark.req("S002-ws-extension-01", "S002-ws-06")
 async def test_browsers_with_different_ids_live_side_by_side(hub: RunningHub) -> None:
     async with FakeExtension(hub, "one"), FakeExtension(hub, "two"), Agent(hub) as agent:
         tabs = (await agent.call("browser_list_tabs"))["result"]["structuredContent"]["tabs"]

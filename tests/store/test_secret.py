@@ -18,6 +18,7 @@ def home(tmp_path: Path) -> Home:
     return Home(tmp_path / "home")
 
 
+@pytest.mark.req("S002-mcp-03")
 def test_a_secret_is_made_once_and_kept_private(home: Home) -> None:
     made = secret.load_or_create(home)
     assert re.fullmatch("[0-9a-f]{64}", made)

@@ -90,9 +90,19 @@ class Call:
         self.ctx.touch(ref.tab.tab_id, ref.tab.origin)
         return ref
 
+    def known_page(self) -> Page | None:
+        """The way to that tab if the session has one already; otherwise `page` opens it."""
+        ref = self.box.choice.known(self.ctx.session, self.args.get("tabId"))
+        if ref is None:
+            return None
+        self.ctx.touch(ref.tab.tab_id, ref.tab.origin)
+        return self._page(ref)
+
     async def page(self) -> Page:
         """The way to that tab; the first command of a tool that changes things is noted as sent."""
-        ref = await self.tab()
+        return self._page(await self.tab())
+
+    def _page(self, ref: TabRef) -> Page:
         return Page(self.box.browsers, self.box.watch, ref, None if self.read_only else self.ctx.sent)
 
 

@@ -7,7 +7,7 @@ browser's own tab ids.
 from __future__ import annotations
 
 from asyncio import Future
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -84,14 +84,12 @@ class Page:
                 ) from None
             raise
 
-    async def cdp_encoded(self, params: bytes) -> bytes:
+    def cdp_encoded(self, params: bytes) -> Awaitable[bytes]:
         """Send one CDP command whose name and parameters are encoded already (`"method":…,"params":…`); its result too
         is given as bytes."""
-        self._watch.ready(self.link, self.tab.chrome_id, self.tab_id)
-        answer: bytes = await self.command(
-            "forwardCDPCommand", encoded=b'{"tabId":%d,%b}' % (self.tab.chrome_id, params), raw=True
-        )
-        return answer
+        chrome_id = self.tab.chrome_id
+        self._watch.ready(self.link, chrome_id, self.tab_id)
+        return self.command("forwardCDPCommand", encoded=b'{"tabId":%d,%b}' % (chrome_id, params), raw=True)
 
     async def cdp(
         self, method: str, params: dict[str, Any] | None = None, session_id: str | None = None, *, raw: bool = False

@@ -39,7 +39,7 @@ BROWSER = Source("browser", "browser")
 HUB = Source("hub", "hub")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ToolResult:
     """A tool's answer, already encoded as an MCP CallToolResult object (`{"content":[…],…}`)."""
 

@@ -78,6 +78,15 @@ class Exchange:
         for tell in self._when_left:
             tell()
 
+    def finished(self, data: bytes, status: int = 200) -> bool:
+        """Send the answer if that takes no waiting, as nearly always; otherwise `finish` has to be awaited."""
+        if self.stream is not None or self.left or self._watcher is not None:
+            return False
+        if answered(self._send, status, data, [JSON, *self._headers]):
+            self._when_left.clear()
+            return True
+        return False
+
     async def finish(self, data: bytes, status: int = 200) -> None:
         """Send the answer."""
         try:
@@ -88,9 +97,7 @@ class Exchange:
                 if not self._writer.cancelled():
                     self._writer.result()
             elif not self.left:
-                headers = [JSON, *self._headers]
-                if not answered(self._send, status, data, headers):
-                    await respond(self._send, status, data, headers)
+                await respond(self._send, status, data, [JSON, *self._headers])
         finally:
             self._when_left.clear()  # what is told knows this exchange: a circle the collector would have to find
             if self._watcher is not None:

@@ -38,7 +38,7 @@ class McpEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one HTTP request."""
-        ident: Any = None
+        value: Any = None
         try:
             headers: Headers = scope["tabhub.headers"]
             if len(headers) != len(scope["headers"]):
@@ -49,7 +49,6 @@ class McpEndpoint:
             if method == "POST":
                 self._expect_json(headers)
                 value = strict.decode(await read_body(receive, self._limits), self._limits)
-                ident = id_of(value)
                 if stateless:
                     await self.stateless.post(parse(value), version, headers, scope, receive, send)
                 elif type(value) is list:
@@ -72,7 +71,7 @@ class McpEndpoint:
             if retry_after is not None:
                 extra.append((b"retry-after", b"%d" % retry_after))
             status = 400 if isinstance(error, HeaderMismatch) else error.status
-            await respond(send, status, encode_failure(ident, error), extra)
+            await respond(send, status, encode_failure(id_of(value), error), extra)
 
     @staticmethod
     def _expect_json(headers: Headers) -> None:

@@ -90,7 +90,9 @@ class HandshakeEdge:
         try:
             if isinstance(message, Request):
                 exchange = self._exchange(mcp, receive, send)
-                await exchange.finish(await self._answer(mcp, message, exchange))
+                answer = await self._answer(mcp, message, exchange)
+                if not exchange.finished(answer):
+                    await exchange.finish(answer)
             else:
                 self._take(mcp, message)
                 await respond(send, 202)

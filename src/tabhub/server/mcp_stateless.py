@@ -204,7 +204,8 @@ class StatelessEdge:
             if session.tab is not None and not handed and "tabId" not in arguments:
                 result = _with_handle(result, session)
             body = encode_result(request.id, stateless_payload(result.payload))
-            await exchange.finish(body)
+            if not exchange.finished(body):
+                await exchange.finish(body)
         except InputRequired as asked:
             payload = self._input_required(asked.questions, answers, name)
             await exchange.finish(encode_result(request.id, payload))

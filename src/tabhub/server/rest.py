@@ -84,7 +84,9 @@ class Rest:
         session.busy += 1
         try:
             result = await self._engine.call(caller, name, arguments)
-            await exchange.finish(result.payload, 422 if result.is_error else 200)
+            status = 422 if result.is_error else 200
+            if not exchange.finished(result.payload, status):
+                await exchange.finish(result.payload, status)
         except TabhubError as error:
             extra = [JSON_HEADER]
             if (retry_after := getattr(error, "retry_after", None)) is not None:

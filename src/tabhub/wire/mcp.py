@@ -72,7 +72,7 @@ class UnsupportedVersion(BadInput):
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Envelope:
     """What a stateless request says of itself."""
 

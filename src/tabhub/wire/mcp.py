@@ -105,12 +105,13 @@ def read_envelope(request: Request, version: str, headers: Mapping[bytes, bytes]
     meta = request.params.get("_meta")
     if not isinstance(meta, dict):
         raise InvalidParams(f"params._meta must be an object with {META_VERSION} and {META_CAPABILITIES}.")
-    missing = [key for key in (META_VERSION, META_CAPABILITIES) if key not in meta]
-    if missing:
+    if META_VERSION not in meta or META_CAPABILITIES not in meta:
+        missing = [key for key in (META_VERSION, META_CAPABILITIES) if key not in meta]
         raise InvalidParams(f"params._meta lacks {', '.join(missing)}.")
     if meta[META_VERSION] != version:
         raise HeaderMismatch("The MCP-Protocol-Version header and params._meta name different versions.")
-    if headers.get(b"mcp-method", b"").decode("latin-1").strip(" \t") != request.method:
+    method = headers.get(b"mcp-method", b"").decode("latin-1")
+    if method != request.method and method.strip(" \t") != request.method:
         raise HeaderMismatch("The Mcp-Method header is missing or is not the method of the body.")
     named = NAMED.get(request.method)
     if named is not None:
@@ -135,7 +136,10 @@ def header_value(raw: bytes | None) -> str | None:
     """A header's text, with the base64 form for what does not fit a header undone."""
     if raw is None:
         return None
-    text = raw.decode("latin-1").strip(" \t")
+    text = raw.decode("latin-1")
+    if text[:1].isalnum() and text[-1:].isalnum():
+        return text
+    text = text.strip(" \t")
     if not (text.startswith(_B64_OPEN) and text.endswith(_B64_CLOSE)):
         return text
     payload = text[len(_B64_OPEN) : -len(_B64_CLOSE)]

@@ -65,6 +65,7 @@ def run(url: str, revision: str, folder: Path) -> tuple[dict[str, bool], str]:
     return passed, done.stdout + done.stderr
 
 
+@pytest.mark.req("S000-overview-01")
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(("revision", "scored"), [("2025-11-25", 30), ("2026-07-28", 37)])
 def test_every_scored_server_scenario_passes(hub: str, revision: str, scored: int, tmp_path: Path) -> None:

@@ -142,6 +142,7 @@ async def shows(client: Client, shop: PageSite, kind: Kind, via: str) -> None:
     "S000-flows-01",
     "S000-flows-02",
     "S000-flows-03",
+    "S000-spec-testing-03",
 )
 @pytest.mark.parametrize("mode", ERAS)
 @pytest.mark.parametrize("kind", KINDS)

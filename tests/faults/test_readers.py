@@ -15,7 +15,7 @@ from tests.harness.probe import Probe
 from tests.harness.raw import request, wire
 
 
-@pytest.mark.req("F4")
+@pytest.mark.req("F4", "S000-spec-architecture-10")
 async def test_an_extension_that_stops_reading_is_cut_and_others_are_unaffected(tmp_path: Path) -> None:
     async with (
         running_hub(tmp_path, limits={"send_queue": 1_000_000}) as hub,

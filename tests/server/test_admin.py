@@ -197,6 +197,7 @@ async def test_every_connected_extension_is_told_to_reload(hub: RunningHub) -> N
     assert answer.json() == {"ok": True, "extensions": 2}
 
 
+@pytest.mark.req("S002-endpoints-12")
 @pytest.mark.parametrize(
     ("body", "status", "named"),
     [

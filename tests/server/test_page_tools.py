@@ -84,6 +84,16 @@ async def test_a_page_tool_is_listed_called_and_its_answer_marked_as_the_pages(h
         assert wrong["result"]["isError"]
 
 
+@pytest.mark.req("S000-spec-architecture-09")
+async def test_a_call_carries_nothing_of_the_one_before(hub: RunningHub) -> None:
+    async with Browser(hub) as browser, Agent(hub) as agent:
+        await browser.offer(7, tool("add"))
+        for arguments in ({"id": "x"}, {}, {"id": "y"}):
+            await agent.call(ADD, arguments)
+            sent = (await browser.asked("browser/executeTool"))["params"]
+            assert sent == {"tabId": 7, "frameId": 0, "documentId": "doc-7-0", "toolName": "add", "args": arguments}
+
+
 @pytest.mark.req("S000-flows-02", "S000-page-server-02", "S000-hub-04", "S000-spec-cleanup-02", "S000-spec-cleanup-01")
 async def test_updates_and_the_end_of_a_page_are_followed(hub: RunningHub) -> None:
     async with Browser(hub) as browser, Agent(hub) as agent:

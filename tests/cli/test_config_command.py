@@ -67,6 +67,8 @@ def test_a_running_hub_is_told_and_its_answer_shown(hub: FakeHub, tabhub: Run) -
     hub.answer("POST /reload", {"ok": True})
     assert "has taken it over" in tabhub("config", "set", "auditArguments", "true").stdout
     assert "next start" in tabhub("config", "set", "port", "9600").stdout
+    hub.answer("POST /reload", {"ok": True, "needsRestart": ["limits"]})
+    assert "next start (changed since this one: limits)" in tabhub("config", "set", "limits.call_timeout", "45").stdout
     hub.answer("POST /reload", {}, 429, Retry_After="9")
     assert "in 9 s" in tabhub("config", "reset").stderr
     hub.answer("POST /reload", {"ok": False, "error": "it is broken"})

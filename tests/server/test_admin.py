@@ -129,6 +129,14 @@ async def test_reload_takes_a_changed_configuration_over(hub: RunningHub) -> Non
     assert stranger.status_code == 401
 
 
+async def test_what_a_running_hub_cannot_change_is_named(hub: RunningHub) -> None:
+    hub.home.config.write_text(json.dumps({"auditArguments": True, "limits": {"call_timeout": 45}}))
+    async with client(hub) as http:
+        assert (await http.post("/reload")).json()["needsRestart"] == ["limits"]
+        hub.home.config.write_text(json.dumps({"auditArguments": True}))
+        assert "needsRestart" not in (await http.post("/reload")).json()
+
+
 async def test_agents_that_listen_are_told_of_a_reload(hub: RunningHub) -> None:
     async with Agent(hub) as agent, client(hub) as http, agent.listening() as events:
         await events.next()

@@ -138,6 +138,8 @@ def _tell(hub: Hub, *, restart: bool) -> None:
         problem = said.get("error") if isinstance(said, dict) else None
         if problem:
             show_warning(f"The running hub keeps its last good settings: {problem}")
+        elif waiting := said.get("needsRestart") if isinstance(said, dict) else None:
+            print(f"The running hub takes it over at its next start (changed since this one: {', '.join(waiting)}).")
         else:
             print("The running hub has taken it over.")
     elif answer.status == 429:

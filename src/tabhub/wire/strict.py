@@ -22,6 +22,7 @@ from tabhub.limits import DEFAULTS, Limits
 # each quote in it, which would take quadratic time. The parser refuses it afterwards. Neighbours go in one match.
 _STRINGS = re.compile(rb'(?:"(?:[^"\\]+|\\.)*+"?[,\s]*+)++', re.DOTALL)
 _ALIKE = bytes.maketrans(b"{}", b"[]")
+_MANY = 10_000
 _REST = bytes(set(range(256)) - set(b"[]{}"))
 
 
@@ -31,17 +32,20 @@ def decode(data: bytes | bytearray | memoryview | str, limits: Limits = DEFAULTS
     nests = raw.count(b"{") + raw.count(b"[")
     colons = raw.count(b":")
     skeleton: bytes | None = None
-    if (
+    suspect = (
         nests > limits.max_depth
         or colons > limits.max_keys
         or (len(raw) >= limits.max_digits and _long_number(raw, limits))
-    ):
-        skeleton = _STRINGS.sub(b"", raw)
-        _check_skeleton(skeleton, limits)
+    )
+    # What could become very many objects is looked at before it is parsed; else the parser is the quicker judge.
+    if suspect and nests + colons > _MANY:
+        skeleton = _checked_skeleton(raw, limits)
     try:
         value = orjson.loads(raw)
     except orjson.JSONDecodeError as error:
         raise ParseError(f"Not valid JSON: {error.msg} at character {error.pos}.") from None
+    if suspect and skeleton is None:
+        skeleton = _checked_skeleton(raw, limits)
     # Quick and certain: written anew, the value has every colon of the text again, unless a key was dropped. Only an
     # escape could hide a colon, so texts with escapes are counted in full.
     if not colons or (b"\\u" not in raw and orjson.dumps(value).count(b":") == colons):
@@ -53,17 +57,21 @@ def decode(data: bytes | bytearray | memoryview | str, limits: Limits = DEFAULTS
 
 
 def _long_number(raw: bytes, limits: Limits) -> bool:
+    if len(raw) - len(raw.translate(None, b"0123456789")) < limits.max_digits:
+        return False  # far quicker than looking for the digits one by one
     return re.search(rb"[0-9]{%d}" % limits.max_digits, raw) is not None
 
 
-def _check_skeleton(skeleton: bytes, limits: Limits) -> None:
-    """The bounds, on the text with its strings taken out."""
+def _checked_skeleton(raw: bytes, limits: Limits) -> bytes:
+    """The text with its strings taken out, if that is within the bounds."""
+    skeleton = _STRINGS.sub(b"", raw)
     if skeleton.count(b":") > limits.max_keys:
         raise ParseError(f"Not accepted: more than {limits.max_keys} keys.")
     if _deeper(skeleton.translate(_ALIKE, _REST), limits.max_depth):
         raise ParseError(f"Not accepted: nested deeper than {limits.max_depth}.")
     if _long_number(skeleton, limits):  # last, for it takes the longest
         raise ParseError(f"Not accepted: a number has {limits.max_digits} digits or more.")
+    return skeleton
 
 
 def _deeper(brackets: bytes, depth: int) -> bool:

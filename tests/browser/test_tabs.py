@@ -171,7 +171,6 @@ async def test_a_browser_killed_under_a_call_fails_it_with_an_open_outcome(bench
     assert bench.context.sends == 1
 
 
-@pytest.mark.req("F16")
 async def test_a_cancelled_call_cancels_its_command_in_the_browser(bench: Bench) -> None:
     task = asyncio.ensure_future(bench.call("browser_navigate_tab", tabId=1, url="https://new.example/"))
     await settle()

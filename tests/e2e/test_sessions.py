@@ -86,7 +86,6 @@ async def test_the_stateless_era_carries_its_tab_in_a_handle(live_hub: LiveHub, 
         await call("browser_close_tab", session=handle)
 
 
-@pytest.mark.req("F16")
 async def test_a_call_that_is_cancelled_ends_in_the_browser(live_hub: LiveHub, agent: Caller, site: Site) -> None:
     await agent.open(f"{site.url}/")
     tab_id = agent.opened[0]
@@ -103,7 +102,6 @@ async def test_a_call_that_is_cancelled_ends_in_the_browser(live_hub: LiveHub, a
             assert site.count(f"/hit/{name}") == 1
 
 
-@pytest.mark.req("F16")
 async def test_a_call_whose_agent_disappears_ends_in_the_browser(live_hub: LiveHub, agent: Caller, site: Site) -> None:
     await agent.open(f"{site.url}/")
     body = {"arguments": {"tabId": agent.opened[0], "url": f"{site.url}/held"}}

@@ -94,7 +94,6 @@ async def test_a_command_that_runs_keeps_the_debugger(wire: Wire, tab: int) -> N
     assert answer["result"]["value"] == 1
 
 
-@pytest.mark.req("F16")
 async def test_cancelling_ends_a_script_that_runs_forever(wire: Wire, tab: int) -> None:
     forever = {"expression": "debugger; for(;;);"}
     number, loop = await wire.start(
@@ -106,7 +105,6 @@ async def test_cancelling_ends_a_script_that_runs_forever(wire: Wire, tab: int) 
     assert sum(m.get("id") == number and "method" not in m for m in wire.seen) == 1
 
 
-@pytest.mark.req("F16")
 async def test_a_script_that_runs_forever_ends_by_its_time_limit(wire: Wire, tab: int) -> None:
     with pytest.raises(Refused, match="terminated"):
         await wire.cdp(tab, "Runtime.evaluate", expression="for(;;);", timeout=300)
@@ -118,7 +116,6 @@ async def test_a_script_that_runs_forever_ends_by_its_time_limit(wire: Wire, tab
     assert await asyncio.wait_for(value(wire, tab, "3"), 3) == 3
 
 
-@pytest.mark.req("F16")
 async def test_cancelling_a_script_that_waits_leaves_the_page_alone(wire: Wire, tab: int) -> None:
     waiting = {"expression": "new Promise(() => setTimeout(() => window.lived = 1, 300))", "awaitPromise": True}
     number, reply = await wire.start("forwardCDPCommand", tabId=tab, method="Runtime.evaluate", params=waiting)

@@ -211,7 +211,6 @@ async def test_closing_a_tab_ends_its_navigation_at_once(wire: Wire, tab: int, s
     assert (await asyncio.wait_for(moving, 1))["error"]["code"] == -32001
 
 
-@pytest.mark.req("F16")
 async def test_a_cancelled_navigation_stops_waiting(wire: Wire, tab: int, site: Site) -> None:
     site.asked_never.clear()
     number, moving = await wire.start("browser_navigate", tabId=tab, url=f"{site.url}/never")

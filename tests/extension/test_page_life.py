@@ -136,9 +136,7 @@ FORGED: list[str] = [
 ]
 
 
-@pytest.mark.req(
-    "B19", "S000-spec-transport-03", "S000-spec-transport-08", "S000-principles-03", "S000-spec-security-03"
-)
+@pytest.mark.req("B19", "S000-spec-transport-03", "S000-spec-transport-08")
 async def test_what_a_page_forges_reaches_nothing(wire: Wire, visit: Opener, shop: Site) -> None:
     page = await visit("webmcp.html")
     await page.told(*OWN)
@@ -229,7 +227,7 @@ async def test_500_updates_a_second_are_told_at_most_twice_a_second_and_the_last
     assert await page.text("t999") == "999"
 
 
-@pytest.mark.req("F2", "S000-proxy-03", "S000-spec-transport-02")
+@pytest.mark.req("F2")
 async def test_a_worker_that_was_stopped_hears_of_every_page_again_and_once(
     hub: FakeHub, chromium: Chromium, wire: Wire, shop: Site
 ) -> None:

@@ -147,7 +147,6 @@ SHOP = ("price", "count", "waits", "order")
     "S000-page-server-04",
     "S000-spec-registration-01",
     "S000-spec-registration-04",
-    "S000-messages-07",
 )
 async def test_a_server_of_the_official_sdk_over_mcp_b_is_listed_called_updated_and_ends(visit: Opener) -> None:
     page = await visit("transports.html")
@@ -302,7 +301,7 @@ async def test_two_tabs_of_one_page_are_told_apart(visit: Opener) -> None:
     assert (await second.text("where")).endswith("?2")
 
 
-@pytest.mark.req("B19", "S000-proxy-04")
+@pytest.mark.req("B19")
 async def test_a_frame_of_another_origin_offers_its_own_tools(visit: Opener, shop: PageSite) -> None:
     page = await visit("framed.html")
     told = await page.told(*OWN, frame=None)

@@ -17,7 +17,7 @@ from tests.harness.agent import Agent
 from tests.harness.fake_extension import FakeExtension
 from tests.harness.process import HubProcess, hub_process, tabhub
 
-ROUNDS = 3
+ROUNDS = 20
 AGENTS = 6
 
 

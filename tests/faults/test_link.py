@@ -281,7 +281,6 @@ async def test_a_session_whose_tab_was_closed_is_told_once_and_then_gets_a_new_o
         assert session.tab not in (None, lost)
 
 
-@pytest.mark.req("F16")
 async def test_an_agent_that_disappears_while_its_tab_is_being_opened_leaves_nothing_behind(hub: RunningHub) -> None:
     async with Agent(hub) as agent, FakeExtension(hub) as browser:
         opened: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()

@@ -152,7 +152,7 @@ async def test_a_request_of_the_extension_is_answered_with_its_own_id() -> None:
     assert browser.link.counts.refused == 2
 
 
-@pytest.mark.req("S002-ws-server-10", "S002-ws-extension-20")
+@pytest.mark.req("S002-ws-server-10")
 async def test_a_ping_is_answered_with_a_pong_and_a_pong_with_nothing() -> None:
     browser = FakeBrowser()
     browser.tell("ping")
@@ -160,7 +160,6 @@ async def test_a_ping_is_answered_with_a_pong_and_a_pong_with_nothing() -> None:
     assert browser.sent == [{"jsonrpc": "2.0", "method": "pong", "params": {}}]
 
 
-@pytest.mark.req("F16")
 async def test_cancelling_a_command_tells_the_browser_and_forgets_it() -> None:
     browser = FakeBrowser()
     task = asyncio.ensure_future(_wait(browser.link.request("getTabs", {})))

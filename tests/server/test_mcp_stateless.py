@@ -224,7 +224,6 @@ async def test_a_listener_is_told_of_changes_under_its_own_id_and_of_the_end(tmp
             assert refused.status_code == 400
 
 
-@pytest.mark.req("F16")
 @pytest.mark.parametrize("path", ["/mcp", "/mcp/gateway"])
 async def test_closing_the_request_cancels_the_call_in_the_browser(hub: RunningHub, path: str) -> None:
     async with FakeExtension(hub) as browser, client(hub) as http:

@@ -138,7 +138,6 @@ async def test_a_log_level_holds_back_what_is_below_it(hub: RunningHub) -> None:
         assert silent.headers["content-type"] == "application/json"
 
 
-@pytest.mark.req("F16")
 @pytest.mark.parametrize("stop", ["cancelled", "left", "deleted"])
 async def test_a_call_the_agent_gives_up_is_cancelled_in_the_browser(hub: RunningHub, stop: str) -> None:
     async with FakeExtension(hub) as browser, Agent(hub) as agent:

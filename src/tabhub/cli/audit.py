@@ -34,8 +34,9 @@ def audit(args: Namespace) -> int:
         return 0
     for entry in entries:
         print(_row(entry))
-    failed = sum(1 for entry in entries if entry.get("success") is not True)
-    print(paint(f"\n{count(len(entries), 'call')}, {failed} failed", "dim"))
+    calls = [entry for entry in entries if entry.get("event") is not True]
+    failed = sum(1 for entry in calls if entry.get("success") is not True)
+    print(paint(f"\n{count(len(calls), 'call')}, {failed} failed", "dim"))
     return 0
 
 
@@ -94,6 +95,8 @@ def _time(entry: dict[str, Any]) -> datetime:
 def _row(entry: dict[str, Any]) -> str:
     moment = _time(entry)
     when = moment.astimezone().strftime("%Y-%m-%d %H:%M:%S") if moment.year > 1 else "?".ljust(19)
+    if entry.get("event") is True:
+        return cut(safe(f"{when}  {_event(entry)}"), width())
     good = entry.get("success") is True
     took = _milliseconds(entry.get("durationMs")).rjust(9)
     who = str(entry.get("session") or entry.get("client") or "")
@@ -103,6 +106,16 @@ def _row(entry: dict[str, Any]) -> str:
     text += f"  [{who}]" if who else ""
     text = cut(safe(f"{text}  {line(what)}".rstrip()), width())
     return text if good else paint(text, "red")
+
+
+def _event(entry: dict[str, Any]) -> str:
+    """What happened that was not a call: a page changed what it offers."""
+    said = [
+        f"{words} {', '.join(map(str, names))}"
+        for words, names in (("offers", entry.get("added")), ("no longer offers", entry.get("removed")))
+        if isinstance(names, list) and names
+    ]
+    return f"{'page'.ljust(17)}  {entry.get('origin', '?')} (tab {entry.get('tabId', '?')}) {'; '.join(said)}"
 
 
 def _milliseconds(value: object) -> str:

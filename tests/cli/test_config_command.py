@@ -121,17 +121,11 @@ def test_audit_in_a_strange_form_is_refused(hub: FakeHub, tabhub: Run) -> None:
 
 
 def test_audit_tells_what_pages_offer_apart_from_calls(home: Path, tabhub: Run) -> None:
-    event = {"timestamp": "2026-02-21T10:30:00.000Z", "tool": "page.tools", "plugin": "https://shop.example"}
-    event |= {"event": True, "success": True, "tabId": 7, "origin": "https://shop.example"}
-    call = {
-        "timestamp": "2026-02-21T10:31:00.000Z",
-        "tool": "shop_find",
-        "plugin": "x",
-        "success": True,
-        "durationMs": 2,
-    }
-    lines = [{**event, "added": ["find", "buy"], "removed": ["old"]}, call]
-    (home / "audit.log").write_text("".join(json.dumps(each) + "\n" for each in lines))
+    when = "2026-02-21T10:30:00.000Z"
+    event: dict[str, Any] = {"timestamp": when, "tool": "page.tools", "event": True, "success": True, "tabId": 7}
+    event.update(origin="https://shop.example", added=["find", "buy"], removed=["old"])
+    call: dict[str, Any] = {"timestamp": when, "tool": "shop_find", "success": True, "durationMs": 2}
+    (home / "audit.log").write_text("".join(json.dumps(each) + "\n" for each in (event, call)))
     shown = tabhub("audit", "--file").stdout
     assert "https://shop.example (tab 7) offers find, buy; no longer offers old" in shown
     assert "1 call, 0 failed" in shown

@@ -28,7 +28,7 @@ async def test_tabs_are_listed_from_the_picture_without_a_round_trip(bench: Benc
 
 async def test_listing_without_a_browser_says_what_to_do(bench: Bench) -> None:
     bench.browsers.detach(bench.browser.link)
-    with pytest.raises(NotConnected, match="No browser is connected"):
+    with pytest.raises(NotConnected, match="Browser extension not connected"):
         await bench.call("browser_list_tabs")
 
 

@@ -96,7 +96,7 @@ async def test_tabs_of_one_site_are_told_apart_by_name_and_without_a_tab_the_bes
         assert said(await other.call("where")).endswith("?3")
 
 
-@pytest.mark.req("S000-overview-03", "S000-spec-routing-11")
+@pytest.mark.req("S000-overview-03", "S000-spec-routing-11", "S000-security-02")
 async def test_a_tool_is_there_for_whom_the_page_offers_it_and_runs_with_their_login(
     live_hub: LiveHub, shop: PageSite
 ) -> None:

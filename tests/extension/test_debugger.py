@@ -19,6 +19,7 @@ async def value(wire: Wire, tab: int, expression: str, session: str | None = Non
     return answer["result"].get("value")
 
 
+@pytest.mark.req("S004-architecture-06")
 async def test_a_script_runs_also_where_the_page_forbids_scripts(wire: Wire, tab: int, site: Site) -> None:
     await wire.ask("browser_navigate", tabId=tab, url=f"{site.url}/strict")
     assert await value(wire, tab, "document.title + 1") == "Strict1"

@@ -44,6 +44,21 @@ async def test_a_stopped_worker_comes_back_by_its_alarm_alone(hub: FakeHub, chro
     await hub.connection(seen + 1, within=45)
 
 
+@pytest.mark.req("S002-ws-extension-20")
+async def test_pings_alone_keep_the_worker_and_its_connection_alive_beyond_the_browsers_limit(
+    hub: FakeHub, wire: Wire
+) -> None:
+    """A worker that hears and says nothing is ended after 30 s: two pings are 40 s apart from the last word."""
+    state = await wire.ask("getState")
+    connections, since = len(hub.wires), len(wire.seen)
+    for _ in range(2):
+        ping = await wire.next(lambda message: message.get("method") == "ping", after=since, within=30)
+        since = wire.seen.index(ping, since) + 1
+    assert (await wire.ask("getState"))["startedAt"] == state["startedAt"]
+    assert len(hub.wires) == connections
+    assert not wire.closed.is_set()
+
+
 async def test_what_a_stopped_worker_debugged_is_let_go_of_and_can_be_debugged_again(
     hub: FakeHub, chromium: Chromium, wire: Wire
 ) -> None:

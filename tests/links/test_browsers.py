@@ -143,7 +143,7 @@ async def test_a_link_that_answers_pings_is_kept() -> None:
 
 async def test_the_browser_focused_last_is_the_default() -> None:
     browsers = Browsers()
-    with pytest.raises(NotConnected, match="No browser is connected") as caught:
+    with pytest.raises(NotConnected, match="Browser extension not connected") as caught:
         browsers.default_link()
     assert "tabhub start --launch" in (caught.value.hint or "")
     one, other = FakeBrowser("one").join(browsers, tab(1)), FakeBrowser("other").join(browsers, tab(2))

@@ -1,23 +1,30 @@
-"""What the hub watches in a tab it debugs: dialogs that block the page.
+"""What the hub watches in a tab it debugs: dialogs that block the page, child sessions, and what the tools follow.
 
-Owns which CDP events a tab in use sends, and the picture of open dialogs. Watching starts with the first command to a
-tab, sent ahead of it without waiting, so it costs no round trip; it ends when the tab is not used, because a browser
-that is asked for events never lets go of the tab.
+Owns which CDP events a tab in use sends, the picture of open dialogs and of the sessions of frames in other processes.
+Watching starts with the first command to a tab, sent ahead of it without waiting, so it costs no round trip; it ends
+when the tab is not used, because a browser that is asked for events never lets go of the tab. Whoever needs events of
+its own (console, network) says so once, by `follow`, before any tab is in use.
 """
 
 from __future__ import annotations
 
 from asyncio import Future
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from tabhub.errors import CommandFailed, Outcome
 from tabhub.links.browsers import Browsers, Change
 from tabhub.links.extension import ExtensionLink
 
-EVENTS = ("Page.javascriptDialogOpening", "Page.javascriptDialogClosed")
+EVENTS = (
+    "Page.javascriptDialogOpening",
+    "Page.javascriptDialogClosed",
+    "Target.attachedToTarget",
+    "Target.detachedFromTarget",
+)
 _Key = tuple[ExtensionLink, int]
+_MOST_CHILDREN = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +33,36 @@ class Dialog:
 
     kind: str
     message: str
+    default: str = ""
+    """What a prompt has in its field."""
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """A frame in another process, or a worker, with a session of its own."""
+
+    session_id: str
+    target_id: str
+    kind: str
+    """iframe, worker, service_worker and the like."""
+    url: str
+    parent: str | None
+    """The session it belongs to; None is the tab itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interest:
+    """Events somebody follows in every tab in use, and the commands that make a target send them."""
+
+    events: tuple[str, ...]
+    """Names, or `Domain.` for all of a domain."""
+    enable: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+    frames: bool = False
+    """Whether frames in other processes are asked as well."""
+
+
+Heard = Callable[[ExtensionLink, int, str, dict[str, Any], str | None], None]
+"""Takes the link, the browser's own tab id, the event, its params and the child session it comes from."""
 
 
 class DialogOpen(CommandFailed):
@@ -36,80 +73,161 @@ class DialogOpen(CommandFailed):
     def __init__(self, tab_id: int, dialog: Dialog, *, sent: bool) -> None:
         super().__init__(
             f"Tab {tab_id} is blocked by a dialog ({dialog.kind}: {dialog.message!r}).",
-            hint="The page waits until it is answered: answer it in the browser window, or close the tab.",
+            hint="The page waits until it is answered: browser_handle_dialog answers it, or close the tab.",
             data={"dialog": {"type": dialog.kind, "message": dialog.message}},
         )
         self.outcome = "unknown" if sent else "not_sent"
 
 
+@dataclass(slots=True)
+class _Watched:
+    """A tab in use."""
+
+    used: float
+    children: dict[str, Child] = field(default_factory=dict)
+
+
 class Watch:
-    """Dialogs of all tabs in use."""
+    """All tabs in use."""
 
     def __init__(self, browsers: Browsers) -> None:
         self._browsers = browsers
-        self._watched: dict[_Key, float] = {}
+        self._watched: dict[_Key, _Watched] = {}
         self._dialogs: dict[_Key, Dialog] = {}
+        self._held: dict[_Key, set[str]] = {}
+        self._followed: list[tuple[Interest, Heard]] = []
         browsers.on_event(self._event)
         browsers.on_change(self._change)
+
+    def follow(self, interest: Interest, heard: Heard) -> None:
+        """From now on, tell `heard` of these events of every tab in use (and of `detached`, the end of watching)."""
+        self._followed.append((interest, heard))
 
     def dialog(self, link: ExtensionLink, chrome_id: int) -> Dialog | None:
         """The dialog that is open in a tab."""
         return self._dialogs.get((link, chrome_id))
+
+    def children(self, link: ExtensionLink, chrome_id: int) -> Mapping[str, Child]:
+        """The child sessions of a tab, by session id, in the order they came."""
+        watched = self._watched.get((link, chrome_id))
+        return watched.children if watched is not None else {}
+
+    def hold(self, link: ExtensionLink, chrome_id: int, why: str) -> None:
+        """Keep watching a tab though nobody uses it, until `let_go` with the same word."""
+        self._held.setdefault((link, chrome_id), set()).add(why)
+
+    def let_go(self, link: ExtensionLink, chrome_id: int, why: str) -> None:
+        """End what `hold` began."""
+        reasons = self._held.get((link, chrome_id))
+        if reasons is not None:
+            reasons.discard(why)
+            if not reasons:
+                del self._held[link, chrome_id]
 
     def ready(self, link: ExtensionLink, chrome_id: int, tab_id: int) -> None:
         """Watch a tab from now on; a dialog that is open already is an error at once."""
         key = (link, chrome_id)
         if self._dialogs and key in self._dialogs:
             raise DialogOpen(tab_id, self._dialogs[key], sent=False)
-        known = key in self._watched
-        self._watched[key] = link.loop.time()
-        if known:
+        watched = self._watched.get(key)
+        if watched is not None:
+            watched.used = link.loop.time()
             return
-        self._send(key, "subscribeCDPEvents", {"events": list(EVENTS)})
+        self._watched[key] = _Watched(link.loop.time())
+        wanted = dict.fromkeys((*EVENTS, *(name for interest, _ in self._followed for name in interest.events)))
+        self._send(key, "subscribeCDPEvents", {"events": list(wanted)})
         self._send(key, "forwardCDPCommand", {"method": "Page.enable"})
+        self._enable(key, None)
         self._look_again(key, self._idle)
 
     @property
     def _idle(self) -> float:
         return self._browsers.limits.debugger_idle / 2
 
-    def _send(self, key: _Key, method: str, params: dict[str, Any]) -> None:
+    def _enable(self, key: _Key, child: str | None) -> None:
+        """Make a target send what is followed."""
+        sent: set[str] = set()
+        for interest, _ in self._followed:
+            for method, params in interest.enable if child is None or interest.frames else ():
+                if method not in sent:
+                    sent.add(method)
+                    there = {} if child is None else {"sessionId": child}
+                    self._send(key, "forwardCDPCommand", {"method": method, "params": dict(params), **there}, child)
+
+    def _send(self, key: _Key, method: str, params: dict[str, Any], child: str | None = None) -> None:
         def done(future: Future[Any]) -> None:
-            # A tab that cannot be watched fails the command that follows for the same reason, and says so there.
-            if not future.cancelled() and future.exception() is not None:
+            # A tab that cannot be watched fails the command that follows for the same reason, and says so there; a
+            # child may be gone again, or know no such domain.
+            if not future.cancelled() and future.exception() is not None and child is None:
                 self._watched.pop(key, None)
 
         link, chrome_id = key
-        link.request(method, {"tabId": chrome_id, **params}).add_done_callback(done)
+        if link.closed is None:
+            link.request(method, {"tabId": chrome_id, **params}).add_done_callback(done)
 
     def _look_again(self, key: _Key, after: float) -> None:
         key[0].loop.call_later(after, self._end_if_idle, key)
 
     def _end_if_idle(self, key: _Key) -> None:
         link, chrome_id = key
-        used = self._watched.get(key)
-        if used is None or link.closed is not None:
+        watched = self._watched.get(key)
+        if watched is None or link.closed is not None:
             return
-        left = used + self._idle - link.loop.time()
-        if left > 0 or key in self._dialogs or link.busy(chrome_id):
+        left = watched.used + self._idle - link.loop.time()
+        if left > 0 or key in self._dialogs or key in self._held or link.busy(chrome_id):
             self._look_again(key, max(left, 1.0))
             return
         del self._watched[key]
+        self._tell(key, "detached", {"reason": "idle"}, None)
         self._send(key, "subscribeCDPEvents", {"events": []})
 
-    def _event(self, link: ExtensionLink, chrome_id: int, method: str, params: dict[str, Any]) -> None:
+    def _event(
+        self, link: ExtensionLink, chrome_id: int, method: str, params: dict[str, Any], child: str | None
+    ) -> None:
         key = (link, chrome_id)
         if method == "Page.javascriptDialogOpening":
-            dialog = Dialog(str(params.get("type"))[:20], str(params.get("message", ""))[:500])
-            tab = self._browsers.book.find(link.browser_id, chrome_id)
-            tab_id = tab.tab_id if tab else chrome_id
-            self._dialogs[key] = dialog
-            link.fail_tab(chrome_id, lambda: DialogOpen(tab_id, dialog, sent=True), spare="closeTab")
+            self._dialog_opened(key, params)
         elif method == "Page.javascriptDialogClosed":
             self._dialogs.pop(key, None)
+        elif method == "Target.attachedToTarget":
+            self._attached(key, params, child)
+        elif method == "Target.detachedFromTarget":
+            watched = self._watched.get(key)
+            if watched is not None:
+                watched.children.pop(str(params.get("sessionId")), None)
         elif method == "detached":
             self._dialogs.pop(key, None)
             self._watched.pop(key, None)
+        self._tell(key, method, params, child)
+
+    def _tell(self, key: _Key, method: str, params: dict[str, Any], child: str | None) -> None:
+        domain = method.partition(".")[0] + "."
+        for interest, heard in self._followed:
+            if method in interest.events or domain in interest.events or method == "detached":
+                heard(key[0], key[1], method, params, child)
+
+    def _dialog_opened(self, key: _Key, params: dict[str, Any]) -> None:
+        link, chrome_id = key
+        dialog = Dialog(
+            str(params.get("type"))[:20],
+            str(params.get("message", ""))[:500],
+            str(params.get("defaultPrompt", ""))[:500],
+        )
+        tab = self._browsers.book.find(link.browser_id, chrome_id)
+        tab_id = tab.tab_id if tab else chrome_id
+        self._dialogs[key] = dialog
+        link.fail_tab(chrome_id, lambda: DialogOpen(tab_id, dialog, sent=True), spare="closeTab")
+
+    def _attached(self, key: _Key, params: dict[str, Any], parent: str | None) -> None:
+        watched, session_id, info = self._watched.get(key), params.get("sessionId"), params.get("targetInfo")
+        if watched is None or type(session_id) is not str or not isinstance(info, dict):
+            return
+        if session_id in watched.children or len(watched.children) >= _MOST_CHILDREN:
+            return
+        target, kind, url = (str(info.get(name, ""))[:2000] for name in ("targetId", "type", "url"))
+        watched.children[session_id] = Child(session_id, target, kind, url, parent)
+        if kind == "iframe":
+            self._enable(key, session_id)
 
     def _change(self, change: Change) -> None:
         if change.kind != "tabs":
@@ -119,6 +237,7 @@ class Watch:
             self._forget(lambda key, here=here: (key[0].browser_id, key[1]) == here)  # type: ignore[misc]
 
     def _forget(self, which: Callable[[_Key], bool]) -> None:
-        for key in [key for key in (*self._watched, *self._dialogs) if which(key)]:
+        for key in [key for key in (*self._watched, *self._dialogs, *self._held) if which(key)]:
             self._watched.pop(key, None)
             self._dialogs.pop(key, None)
+            self._held.pop(key, None)

@@ -84,8 +84,8 @@ class _Seat:
 ChangeListener = Callable[[Change], None]
 PageListener = Callable[[ExtensionLink, str, dict[str, Any]], Any]
 """Takes the link, a method of PAGE_METHODS and its params; gives what the method is answered with."""
-EventListener = Callable[[ExtensionLink, int, str, dict[str, Any]], None]
-"""Takes the link, the browser's own tab id, the CDP method and its params."""
+EventListener = Callable[[ExtensionLink, int, str, dict[str, Any], str | None], None]
+"""Takes the link, the browser's own tab id, the CDP method, its params, and the child session it comes from, if any."""
 
 
 class Browsers:
@@ -166,7 +166,7 @@ class Browsers:
     def default_link(self) -> ExtensionLink:
         """The browser that was focused, or connected, last."""
         if not self._recent:
-            raise self._not_connected("No browser is connected.")
+            raise self._not_connected("Browser extension not connected: no browser is connected to the hub.")
         return self._seats[next(reversed(self._recent))].link
 
     def debugged(self, link: ExtensionLink, chrome_id: int) -> bool:
@@ -312,12 +312,14 @@ class Browsers:
 
     def _cdp_event(self, link: ExtensionLink, params: dict[str, Any]) -> None:
         chrome_id, method, details = params.get("tabId"), params.get("method"), params.get("params", {})
+        session_id = params.get("sessionId")
         if type(chrome_id) is not int or type(method) is not str or type(details) is not dict:
             log.warning("browser %s sent a CDP event without tab or method", link.browser_id)
             return
-        if method == "Inspector.targetCrashed":
+        child = session_id if type(session_id) is str else None
+        if method == "Inspector.targetCrashed" and child is None:
             self._fail_tab(link, chrome_id, "its page crashed", only="forwardCDPCommand")
-        self._event(link, chrome_id, method, details)
+        self._event(link, chrome_id, method, details, child)
 
     def _cdp_detached(self, link: ExtensionLink, params: dict[str, Any]) -> None:
         chrome_id, reason = params.get("tabId"), params.get("reason")
@@ -369,9 +371,11 @@ class Browsers:
         self._recent.pop(browser_id, None)
         self._recent[browser_id] = None
 
-    def _event(self, link: ExtensionLink, chrome_id: int, method: str, params: dict[str, Any]) -> None:
+    def _event(
+        self, link: ExtensionLink, chrome_id: int, method: str, params: dict[str, Any], child: str | None = None
+    ) -> None:
         for listener in self._on_event:
-            listener(link, chrome_id, method, params)
+            listener(link, chrome_id, method, params, child)
 
     def _tell(self, change: Change) -> None:
         for listener in self._on_change:

@@ -10,11 +10,13 @@ import base64
 import binascii
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import orjson
 
 from tabhub.errors import InvalidParams
+from tabhub.hub.profiles import EVERYTHING, Selection
 from tabhub.hub.registry import Registry, sort_key
 from tabhub.hub.search import ToolIndex
 from tabhub.hub.tools import Tool
@@ -22,6 +24,8 @@ from tabhub.limits import Limits
 
 LIST_TTL_MS = 1000
 """How long a stateless client may keep a listing: a page's tools must be seen within a second."""
+
+_SELECTIONS_KEPT = 50
 
 SESSION_PROPERTY: dict[str, Any] = {
     "type": "string",
@@ -45,8 +49,16 @@ def with_session(listing: dict[str, Any]) -> dict[str, Any]:
 class Catalogue:
     """The listing of one registry."""
 
-    def __init__(self, registry: Registry, limits: Limits, hidden: Callable[[Tool], bool], mark: bool) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        limits: Limits,
+        hidden: Callable[[Tool], bool],
+        mark: bool,
+        selection: Selection = EVERYTHING,
+    ) -> None:
         self._registry = registry
+        self._selection = selection
         self._size = max(limits.list_page, 1)
         self._hidden = hidden
         self._mark = mark
@@ -95,6 +107,8 @@ class Catalogue:
         if self._version == self._registry.revision:
             return
         tools = self._registry.tools()
+        if not self._selection.everything:
+            tools = tuple(tool for tool in tools if self._selection.shows(tool))
         self._tools = tools if self._mark else tuple(t for t in tools if not self._hidden(t))
         self._keys = [sort_key(tool) for tool in self._tools]
         self._pages.clear()
@@ -137,6 +151,32 @@ class Catalogue:
             if not marked:
                 self._wires[key] = wire
         return wire
+
+
+class Catalogues:
+    """The listings of one registry, one for each selection in use; that of everything is always there."""
+
+    def __init__(self, registry: Registry, limits: Limits, hidden: Callable[[Tool], bool], mark: bool) -> None:
+        self._make = partial(Catalogue, registry, limits, hidden)
+        self._mark = mark
+        self.everything = self._make(mark)
+        self._others: dict[Selection, Catalogue] = {}
+
+    def of(self, selection: Selection) -> Catalogue:
+        """The listing of a selection."""
+        if selection.everything:
+            return self.everything
+        found = self._others.pop(selection, None) or self._make(self._mark, selection)
+        self._others[selection] = found  # the one used last comes last
+        if len(self._others) > _SELECTIONS_KEPT:
+            del self._others[next(iter(self._others))]
+        return found
+
+    def show(self, *, marked: bool) -> None:
+        """Permissions or settings changed."""
+        self._mark = marked
+        for catalogue in (self.everything, *self._others.values()):
+            catalogue.show(marked=marked)
 
 
 def _cursor(tool: Tool) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from bench import calls, generator, hotspots, pages, start
+from bench import browser, calls, generator, hotspots, pages, rows, start
 
 
 def main() -> None:
@@ -29,6 +29,13 @@ def main() -> None:
     five.add_argument("--pages", type=int, default=20, help="pages of each kind (default 20)")
     five.add_argument("--rounds", type=int, default=5, help="runs of echoes and calls, interleaved (default 5)")
     five.add_argument("--seconds", type=float, default=1.0, help="length of one run of calls (default 1)")
+    six = parts.add_parser(
+        "browser", help="the built-in tools in a real Chromium against the bare echo of its extension"
+    )
+    six.add_argument("--rounds", type=int, default=3, help="runs of each tool, interleaved (default 3)")
+    six.add_argument("--seconds", type=float, default=1.5, help="length of one run (default 1.5)")
+    seven = parts.add_parser("rows", help="many agents, tabs and connections: nothing lost, crossed or kept")
+    seven.add_argument("rows", nargs="*", choices=[*rows.ROWS, []], metavar="ROW", help=f"{', '.join(rows.ROWS)}")
     options = vars(parser.parse_args())
     part = options.pop("part")
     if part == "calls":
@@ -39,6 +46,10 @@ def main() -> None:
         generator.main(**options)
     elif part == "pages":
         pages.main(**options)
+    elif part == "browser":
+        browser.main(**options)
+    elif part == "rows":
+        rows.main(**options)
     elif part == "profile":
         hotspots.main(**options)
     else:
@@ -46,6 +57,7 @@ def main() -> None:
         calls.main(seconds=3.0, rounds=3)
         start.main(rounds=15)
         pages.main(pages=20, rounds=5, seconds=1.0)
+        browser.main(rounds=3, seconds=1.5)
 
 
 if __name__ == "__main__":

@@ -144,7 +144,7 @@ def _site() -> Iterator[str]:
         server.server_close()
 
 
-async def _browser(running: RunningHub) -> tuple[ExtensionLink, str]:
+async def browser(running: RunningHub) -> tuple[ExtensionLink, str]:
     """Start the managed browser of a hub; it ends with the hub."""
     hub = running.hub
     managed = hub.managed = Managed(
@@ -195,7 +195,7 @@ def _said(answer: dict[str, Any]) -> dict[str, int]:
     return {_OWN_NAME.sub("", name): int(said[1]) for name, said in found if said is not None}
 
 
-async def _echoes(link: ExtensionLink) -> list[float]:
+async def echoes(link: ExtensionLink) -> list[float]:
     """Milliseconds of the cheapest command there is: a page tool's call, for a tab that the extension knows nothing of.
 
     Its service worker answers from what it holds, without a word to the browser.
@@ -230,7 +230,7 @@ async def _calls(
 
     await calls(_WARM_UP)
     for number in range(plan.rounds):
-        figures.echoes.append(await _echoes(link))
+        figures.echoes.append(await echoes(link))
         figures.calls.append(await calls(plan.seconds))
         echo, call = median(figures.echoes[-1]), figures.calls[-1]
         print(f"round {number + 1}: echo {echo:.2f} ms, page tool {call.p50_us / 1000:.2f} ms", flush=True)
@@ -245,7 +245,7 @@ async def measure(plan: Plan) -> Figures:
     """Start hub, browser and site, and measure everything."""
     with tempfile.TemporaryDirectory(prefix="tabhub-bench-") as where, _site() as origin:
         async with running_hub(Path(where)) as running, Agent(running) as agent:
-            link, name = await _browser(running)
+            link, name = await browser(running)
             figures, taken = Figures(name), Taken(running.hub)
             await _listing(agent, taken, link, f"{origin}/first")  # the browser starts its first page process
             for _ in range(plan.pages):

@@ -76,7 +76,7 @@ def _with_hub(where: Path, rounds: int) -> dict[str, float]:
     """Medians of everything that runs beside a hub, interleaved."""
     with servers.hub(where) as server:
         env = {**os.environ, "TABHUB_HOME": str(server.home)}
-        arguments = json.dumps({"tabId": TABS[2], "code": "return 1"})
+        arguments = json.dumps({"tabId": TABS[1], "code": "return 1"})
         tool_call = [*tabhub(), "tool", "call", servers.TOOL, arguments]
         steps: dict[str, Callable[[], float]] = {
             "pass": lambda: _run([sys.executable, "-c", "pass"], env),

@@ -3,6 +3,13 @@
  * browser can wake the worker for it.
  */
 
+import { bookmarkCommands } from "./browser/bookmarks.js";
+import { downloadCommands } from "./browser/downloads.js";
+import { historyCommands } from "./browser/history.js";
+import { ownCommands } from "./browser/itself.js";
+import { notifyCommands, watchNotifications } from "./browser/notify.js";
+import { siteDataCommands } from "./browser/sitedata.js";
+import { windowCommands } from "./browser/windows.js";
 import { log, lastErrorText, tellLogTo } from "./log.js";
 import { about, browserId } from "./link/identity.js";
 import { reviveBy } from "./link/keepalive.js";
@@ -10,13 +17,18 @@ import * as read from "./link/params.js";
 import { Rpc, textOf } from "./link/rpc.js";
 import { Link } from "./link/socket.js";
 import { showIcon } from "./panel/icon.js";
+import { approvalNotices } from "./panel/notify.js";
 import { servePanel } from "./panel/serve.js";
+import { Plugins } from "./plugins/plugins.js";
 import { tabCommands } from "./tabs/commands.js";
 import { Debugger } from "./tabs/debugger.js";
+import { groupCommands } from "./tabs/groups.js";
 import { PageScripts, readSettings } from "./tabs/inject.js";
+import { Marks } from "./tabs/marks.js";
 import { watchNavigation } from "./tabs/navigation.js";
 import { PageTools } from "./tabs/pagetools.js";
-import { tellTabsTo, watchTabs } from "./tabs/state.js";
+import { watchPopups } from "./tabs/popups.js";
+import { tellTab, tellTabsTo, watchTabs } from "./tabs/state.js";
 
 /** @typedef {import("./link/rpc.js").Handler} Handler */
 
@@ -38,6 +50,12 @@ const cdp = new Debugger({
 
 const scripts = new PageScripts((message) => log("error", "pages", message));
 const pages = new PageTools(scripts, (message) => log("warning", "pages", message));
+const marks = new Marks((message) => log("warning", "marks", message));
+const plugins = new Plugins(
+  (tabId, expression) =>
+    cdp.command(tabId, "Runtime.evaluate", { expression }, { id: "plugins", cancelled: false, onCancel: null }),
+  (message) => log("error", "plugins", message),
+);
 
 async function getState() {
   const [tabs, windows] = await Promise.all([chrome.tabs.query({}), chrome.windows.getAll()]);
@@ -53,9 +71,25 @@ async function getState() {
   };
 }
 
+/** What a panel shows. */
+async function panelState() {
+  const [tabs, { browserName }] = await Promise.all([chrome.tabs.query({}), facts]);
+  const [debugged, lastError] = [cdp.attached().length, lastErrorText()];
+  return { link: link.state, tabs: tabs.length, debugged, browserName, lastError };
+}
+
 /** Everything the hub may ask; what is not here is refused. @type {ReadonlyMap<string, Handler>} */
 const methods = new Map([
-  ...tabCommands(cdp),
+  ...tabCommands(cdp, (message) => log("warning", "tabs", message)),
+  ...groupCommands,
+  ...windowCommands,
+  ...historyCommands,
+  ...bookmarkCommands,
+  ...downloadCommands,
+  ...siteDataCommands,
+  ...notifyCommands,
+  ...ownCommands(panelState),
+  ...plugins.methods(),
   ["getState", getState],
   ["browser/executeTool", (params, call) => pages.execute(params, call)],
   [
@@ -63,10 +97,13 @@ const methods = new Map([
     (params, call) => {
       const method = read.requiredString(params, "method");
       const given = read.optionalObject(params, "params") ?? {};
-      return cdp.command(read.tabIdOf(params), method, given, call, {
+      const tabId = read.tabIdOf(params);
+      const how = {
         sessionId: read.optionalString(params, "sessionId"),
         interruptible: read.optionalBoolean(params, "interruptible"),
-      });
+      };
+      const run = () => cdp.command(tabId, method, given, call, how);
+      return method === "Page.captureScreenshot" ? marks.without(tabId, run) : run();
     },
   ],
   [
@@ -78,7 +115,18 @@ const methods = new Map([
   ],
 ]);
 
-/** @typedef {(params: Record<string, unknown>) => void} Notified */
+/** What the hub tells the panel through us. */
+const PANEL_EVENTS = [
+  "tool.invocationStart",
+  "tool.invocationEnd",
+  "confirmation.request",
+  "confirmation.done",
+  "panel.changed",
+  "plugins.changed",
+];
+
+/** @typedef {import("./link/rpc.js").Params} Params */
+/** @typedef {(params: Params) => void} Notified */
 const notifications = new Map(
   /** @type {[string, Notified][]} */ ([
     ["ping", () => void rpc?.notify("pong", {})],
@@ -86,8 +134,17 @@ const notifications = new Map(
     ["cancel", (params) => rpc?.cancel(params["id"])],
     ["extension.reload", () => chrome.runtime.reload()],
     ["pages.settings", (params) => void pages.change(readSettings(params))],
-    ["tool.invocationStart", () => {}],
-    ["tool.invocationEnd", () => {}],
+    ["agents.marks", (params) => marks.change(params)],
+    ...plugins.notifications(),
+    ...PANEL_EVENTS.map((method) => [method, (/** @type {Params} */ params) => void panel.event(method, params)]),
+    ["confirmation.request", (params) => panel.event("confirmation.request", params) || notices.asked(params)],
+    [
+      "confirmation.done",
+      (params) => {
+        panel.event("confirmation.done", params);
+        notices.done(params);
+      },
+    ],
   ]),
 );
 
@@ -108,6 +165,8 @@ const link = new Link({
         tellLogTo(null);
         void tellTabsTo(null);
         pages.tellTo(null);
+        plugins.tellTo(null);
+        marks.change({ tabs: [] });
         cdp.unsubscribeAll();
         opened.close();
       },
@@ -116,6 +175,8 @@ const link = new Link({
   changed: (state) => {
     showIcon(state);
     panel.refresh();
+    if (state.phase === "connected") log("info", "link", `Connected to the hub at ${state.address}.`);
+    else if (state.reason !== null && state.retryAt !== null) log("info", "link", state.reason);
   },
   note: (message) => log("warning", "link", message),
 });
@@ -133,26 +194,42 @@ async function introduce(opened, managed) {
   tellLogTo((entry) => opened.notify("log", entry));
   await tellTabsTo({
     change: (change) => opened.request("tab.stateChanged", change),
-    syncAll: (tabs) => opened.notify("tab.syncAll", { tabs, plugins: {}, debugger: { attached: cdp.attached() } }),
+    syncAll: (tabs) => {
+      const attached = cdp.attached();
+      opened.notify("tab.syncAll", { tabs, plugins: plugins.states(), debugger: { attached } });
+    },
   });
-  if (rpc === opened) pages.tellTo(opened);
+  if (rpc !== opened) return;
+  pages.tellTo(opened);
+  plugins.tellTo(opened);
+  panel.introduce();
 }
 
+const notices = approvalNotices({
+  answer: (params) => rpc?.notify("confirmation.response", params) === true,
+  note: (message) => log("warning", "notify", message),
+});
 const panel = servePanel({
-  state: async () => {
-    const [tabs, { browserName }] = await Promise.all([chrome.tabs.query({}), facts]);
-    const [debugged, lastError] = [cdp.attached().length, lastErrorText()];
-    return { link: link.state, tabs: tabs.length, debugged, browserName, lastError };
-  },
+  state: panelState,
+  hub: () => rpc,
   opened: () => link.wake(),
 });
 
 self.addEventListener("unhandledrejection", (event) => log("error", "worker", textOf(event.reason)));
 self.addEventListener("error", (event) => log("error", "worker", event.message));
+log("info", "worker", `The extension's worker started (version ${chrome.runtime.getManifest().version}).`);
 watchTabs();
+watchPopups({
+  used: (tabId) => cdp.attached().includes(tabId),
+  tell: tellTab,
+  note: (message) => log("warning", "tabs", message),
+});
 watchNavigation();
+watchNotifications((message) => log("warning", "notify", message));
 scripts.start();
 pages.start();
+plugins.start();
+marks.start();
 cdp.start();
 reviveBy(() => link.wake());
 void link.start();

@@ -1,13 +1,17 @@
 /**
- * What is worth remembering: warnings and errors, kept in a short list, shown on the console and told to the hub.
+ * What is worth remembering, kept in a list of the last 200: warnings and errors, which are also shown on the console
+ * and told to the hub, and what else helps to understand them.
  */
 
-/** @typedef {"warning" | "error"} Level */
+/** @typedef {"info" | "warning" | "error"} Level */
 /** @typedef {{ level: Level, source: string, message: string, time: number }} Entry */
 
-const KEPT = 50;
+const KEPT = 200;
+const KEPT_UNTOLD = 50;
 const LONGEST = 2000;
 
+/** @type {Entry[]} */
+let recent = [];
 /** @type {Entry[]} */
 let untold = [];
 /** @type {((entry: Entry) => void) | null} */
@@ -23,10 +27,17 @@ let lastError = null;
  */
 export function log(level, source, message) {
   const entry = { level, source, message: message.slice(0, LONGEST), time: Date.now() };
+  recent = [...recent.slice(1 - KEPT), entry];
+  if (level === "info") return;
   if (level === "error") lastError = entry.message;
   (level === "error" ? console.error : console.warn)(`${source}: ${entry.message}`);
   if (tell) tell(entry);
-  else untold = [...untold.slice(1 - KEPT), entry];
+  else untold = [...untold.slice(1 - KEPT_UNTOLD), entry];
+}
+
+/** What was remembered since the worker started, the oldest first. */
+export function recentLog() {
+  return recent;
 }
 
 /** The last error there was, or null. */

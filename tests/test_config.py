@@ -19,7 +19,7 @@ JSON = st.recursive(
 def test_an_empty_file_gives_the_defaults() -> None:
     config = Config.parse({})
     assert config == Config()
-    assert (config.port, config.launch, config.permissions.default) == (9515, "never", "auto")
+    assert (config.port, config.launch, config.permissions.default) == (9515, "never", None)
     assert not config.audit_arguments
     assert not config.skip_permissions
 

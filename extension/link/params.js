@@ -43,6 +43,14 @@ export function optionalInteger(params, name, least = 0) {
 }
 
 /**
+ * @param {Params} params
+ * @param {string} name
+ */
+export function requiredInteger(params, name) {
+  return optionalInteger(params, name) ?? wrong(name, "given as a whole number");
+}
+
+/**
  * The tab a command is for.
  * @param {Params} params
  */
@@ -90,6 +98,44 @@ export function optionalObject(params, name) {
 }
 
 /**
+ * A text of at most `most` characters, which may be empty; undefined when it is missing.
+ * @param {Params} params
+ * @param {string} name
+ * @param {number} most
+ */
+export function optionalText(params, name, most) {
+  const value = own(params, name);
+  if (value === undefined) return undefined;
+  return typeof value === "string" && value.length <= most ? value : wrong(name, `a text of at most ${most} characters`);
+}
+
+/**
+ * A number that is not negative, such as a moment in time; undefined when it is missing.
+ * @param {Params} params
+ * @param {string} name
+ */
+export function optionalMoment(params, name) {
+  const value = own(params, name);
+  if (value === undefined) return undefined;
+  return typeof value === "number" && value >= 0 && value < 2 ** 53 ? value : wrong(name, "a number from 0 on");
+}
+
+/**
+ * From one to `most` tabs.
+ * @param {Params} params
+ * @param {number} most
+ * @returns {[number, ...number[]]}
+ */
+export function requiredTabs(params, most) {
+  const value = own(params, "tabIds");
+  const fits = Array.isArray(value) && value.length > 0 && value.length <= most;
+  if (!fits || value.some((item) => !Number.isInteger(item) || item < 0 || item > MAX_INT)) {
+    return wrong("tabIds", `a list of 1 to ${most} tab numbers`);
+  }
+  return /** @type {[number, ...number[]]} */ (value);
+}
+
+/**
  * A list of at most `most` texts.
  * @param {Params} params
  * @param {string} name
@@ -116,4 +162,27 @@ export function oneOf(params, name, words) {
   const value = own(params, name);
   if (value === undefined) return words[0];
   return words.find((word) => word === value) ?? wrong(name, `one of ${words.join(", ")}`);
+}
+
+/**
+ * One of the given words, or undefined when it is missing.
+ * @template {string} Word
+ * @param {Params} params
+ * @param {string} name
+ * @param {readonly [Word, ...Word[]]} words
+ * @returns {Word | undefined}
+ */
+export function optionalWord(params, name, words) {
+  return own(params, name) === undefined ? undefined : oneOf(params, name, words);
+}
+
+/**
+ * An object without the members that are undefined: the browser takes those for wrong values.
+ * @template {object} Given
+ * @param {Given} given
+ * @returns {{ [Name in keyof Given]?: Exclude<Given[Name], undefined> }}
+ */
+export function given(given) {
+  const kept = Object.entries(given).filter(([, value]) => value !== undefined);
+  return /** @type {any} */ (Object.fromEntries(kept));
 }

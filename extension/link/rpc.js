@@ -221,7 +221,8 @@ export class Rpc {
     if (!failed) return waiter.resolve(message["result"]);
     const error = message["error"];
     if (Object.hasOwn(message, "result") || !isObject(error)) return waiter.reject(new Error("Invalid response."));
-    waiter.reject(new Error(String(error["message"])));
+    const { code, message: words, data } = error;
+    waiter.reject(new RpcError(typeof code === "number" ? code : FAILED, String(words), isObject(data) ? data : undefined));
   }
 
   /**

@@ -38,6 +38,7 @@ const MAX_UNSENT = 32 * 1024 * 1024;
 
 const REPLACED = 4000;
 const SHUTTING_DOWN = 4004;
+const CONNECT_ANEW = 4006;
 /** @type {ReadonlyMap<number, string>} */
 const CLOSE_REASONS = new Map([
   [REPLACED, "Another browser with the same id took this one's place. A copied profile does that."],
@@ -45,6 +46,7 @@ const CLOSE_REASONS = new Map([
   [4002, "The hub refused the connection's parameters. Hub and extension may be of different versions."],
   [4003, "The connection was too slow and was cut."],
   [SHUTTING_DOWN, "The hub is shutting down."],
+  [CONNECT_ANEW, "The hub asked for a new connection."],
   [1009, "A message was too big for the other side."],
 ]);
 
@@ -179,6 +181,7 @@ export class Link {
       return this.#replacedUntil(until);
     }
     if (event.code === SHUTTING_DOWN) this.#failures = 0;
+    if (event.code === CONNECT_ANEW) return this.#wait(0, CLOSE_REASONS.get(CONNECT_ANEW) ?? "", "waiting");
     this.#later(why ?? (opened ? `The connection to the hub ended (code ${event.code}).` : noAnswer(auth)));
     // A refused handshake looks like no hub at all; asking for its health tells them apart.
     if (!opened && (await answers(auth)) && !this.#socket && this.state.phase === "waiting") {

@@ -44,5 +44,25 @@ function connect() {
   port.onDisconnect.addListener(connect);
 }
 
+// Known before the click: a panel beside the page may only be opened while the click is handled.
+const here = chrome.windows.getCurrent();
+/** @type {number | undefined} */
+let windowId;
+void here.then(({ id }) => (windowId = id));
+
+element("side").addEventListener("click", () => {
+  if (windowId === undefined) return;
+  chrome.sidePanel.open({ windowId }).then(
+    () => window.close(),
+    () => openPage(),
+  );
+});
+element("page").addEventListener("click", openPage);
+
+/** The panel as a page of its own, also where a browser shows none beside a page. */
+function openPage() {
+  void chrome.tabs.create({ url: "panel/panel.html?full" }).then(() => window.close());
+}
+
 connect();
 setInterval(show, 1000);

@@ -1,33 +1,136 @@
 /**
- * The worker's side of the panel: an open panel is sent the state, and again whenever it changes.
+ * The worker's side of the panel. The popup is sent the state of the link. The panel, beside the page or in a tab, is
+ * sent events, and asks: what it may ask the hub is in one list, and each question has one answer.
+ *
+ *   worker to panel   { type: "event", method, params }, { type: "answer", id, result } or { type: "answer", id, error }
+ *   panel to worker   { type: "ask", id, method, params }
+ *
+ * `link.state` is an event and a question of its own: how the worker is connected, also when it is not.
  */
 
+import { RpcError, isObject, textOf } from "../link/rpc.js";
+
 /** @typedef {import("./words.js").PanelState} PanelState */
+/** @typedef {Record<string, unknown>} Params */
+/** @typedef {{ notify: (method: string, params: Params) => unknown, request: (method: string, params: Params) => Promise<unknown> }} Hub */
+
+/** What a panel may ask of the hub. @type {ReadonlySet<string>} */
+const REQUESTS = new Set([
+  ...["getState", "setToolPermission", "setPluginPermission", "setSkipPermissions", "setPluginSettings", "set"].map(
+    (name) => `config.${name}`,
+  ),
+  ...["search", "install", "updateFromRegistry", "remove", "checkUpdates", "removeBySpecifier"].map(
+    (name) => `plugin.${name}`,
+  ),
+  ...["add", "set", "refresh", "remove"].map((name) => `upstream.${name}`),
+  "folder.open",
+  "sessions.end",
+  "sessions.release",
+  "hub.pause",
+  "hub.resume",
+  "audit.list",
+]);
+/** What it may tell the hub. @type {ReadonlySet<string>} */
+const NOTIFICATIONS = new Set(["confirmation.response"]);
 
 /**
  * Answer panels; call this while the worker starts.
- * @param {{ state: () => Promise<PanelState>, opened: () => void }} wiring
+ * @param {{ state: () => Promise<PanelState>, hub: () => Hub | null, opened: () => void }} wiring
  */
-export function servePanel({ state, opened }) {
+export function servePanel({ state, hub, opened }) {
+  const home = chrome.runtime.getURL("panel/");
+  /** @type {Set<chrome.runtime.Port>} */
+  const popups = new Set();
   /** @type {Set<chrome.runtime.Port>} */
   const panels = new Set();
 
-  async function refresh() {
-    if (panels.size === 0) return;
+  /** @param {Set<chrome.runtime.Port>} [only] */
+  async function refresh(only) {
+    if (popups.size + panels.size === 0) return;
     const current = await state();
-    for (const port of panels) port.postMessage(current);
+    for (const port of only ?? popups) if (popups.has(port)) send(port, current);
+    for (const port of only ?? panels) {
+      if (panels.has(port)) send(port, { type: "event", method: "link.state", params: current });
+    }
+  }
+
+  /**
+   * Something a panel wants to know; gives whether one is open.
+   * @param {string} method
+   * @param {Params} params
+   */
+  function event(method, params) {
+    for (const port of panels) send(port, { type: "event", method, params });
+    return panels.size > 0;
+  }
+
+  /** Tell a hub that has just come whether anyone looks. */
+  function introduce() {
+    if (panels.size > 0) hub()?.notify("panel.watch", { open: true });
+  }
+
+  /**
+   * @param {string} method
+   * @param {Params} params
+   */
+  async function ask(method, params) {
+    if (method === "link.state") return state();
+    const connected = hub();
+    const [asked, told] = [REQUESTS.has(method), NOTIFICATIONS.has(method)];
+    if (!asked && !told) throw new Error(`A panel may not ask for ${method.slice(0, 100)}.`);
+    if (!connected) throw new Error("The hub is not connected. Start it with \"tabhub start\".");
+    if (asked) return connected.request(method, params);
+    connected.notify(method, params);
+    return {};
+  }
+
+  /**
+   * @param {chrome.runtime.Port} port
+   * @param {unknown} message
+   */
+  async function received(port, message) {
+    if (!isObject(message) || message["type"] !== "ask") return;
+    const { id, method, params } = message;
+    try {
+      if (typeof method !== "string") throw new Error("method must be a text");
+      const result = await ask(method, isObject(params) ? params : {});
+      send(port, { type: "answer", id, result: result ?? {} });
+    } catch (error) {
+      const known = error instanceof RpcError ? { code: error.code, ...(error.data ? { data: error.data } : {}) } : {};
+      send(port, { type: "answer", id, error: { message: textOf(error), ...known } });
+    }
   }
 
   chrome.runtime.onConnect.addListener((port) => {
     if (port.name !== "panel") return;
     // Only pages of ours: a frame of a web page has a port of its own kind.
-    if (!port.sender?.url?.startsWith(chrome.runtime.getURL("panel/"))) return port.disconnect();
-    panels.add(port);
-    port.onDisconnect.addListener(() => panels.delete(port));
+    const { url, origin, id } = port.sender ?? {};
+    const known = id === chrome.runtime.id && (!origin || home.startsWith(`${origin}/`));
+    if (!known || !url?.startsWith(home)) return port.disconnect();
+    const kind = url.startsWith(`${home}popup.html`) ? popups : panels;
+    kind.add(port);
+    if (kind === panels && panels.size === 1) introduce();
+    port.onMessage.addListener((message) => void received(port, message));
+    port.onDisconnect.addListener(() => {
+      kind.delete(port);
+      if (kind === panels && panels.size === 0) hub()?.notify("panel.watch", { open: false });
+    });
     // A person who looks is a reason to try again now.
     opened();
-    void refresh();
+    void refresh(new Set([port]));
   });
 
-  return { refresh: () => void refresh() };
+  return { refresh: () => void refresh(), event, introduce, open: () => panels.size > 0 };
+}
+
+/**
+ * @param {chrome.runtime.Port} port
+ * @param {unknown} message
+ */
+function send(port, message) {
+  try {
+    port.postMessage(message);
+  } catch {
+    // The page was closed: its port says so itself.
+  }
 }

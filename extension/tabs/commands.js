@@ -8,6 +8,7 @@ import * as read from "../link/params.js";
 import { FAILED, RpcError } from "../link/rpc.js";
 import { failure } from "./failures.js";
 import { allowedUrl, travel } from "./navigation.js";
+import { groupWish, ownGroup, putIntoGroup } from "./owngroups.js";
 import { allTabs, tabInfo } from "./state.js";
 
 /** @typedef {import("../link/rpc.js").Params} Params */
@@ -24,11 +25,16 @@ async function getTabs() {
   return { tabs: await allTabs() };
 }
 
-/** @param {Params} params */
-async function createTab(params) {
+/**
+ * @param {Params} params
+ * @param {(message: string) => void} note
+ */
+async function createTab(params, note) {
   const url = await allowedUrl(read.optionalString(params, "url") ?? "about:blank");
   const active = read.optionalBoolean(params, "active") ?? false;
-  const windowId = read.optionalInteger(params, "windowId");
+  const wish = groupWish(params);
+  // Where its group is: a tab that is grouped in another window would move there.
+  const windowId = read.optionalInteger(params, "windowId") ?? (wish && (await ownGroup(wish.key))?.windowId);
   const index = read.optionalInteger(params, "index");
   const openerTabId = read.optionalInteger(params, "openerTabId");
   const until = read.oneOf(params, "waitUntil", ["none", "load"]);
@@ -45,7 +51,10 @@ async function createTab(params) {
   } catch (error) {
     throw failure(error, openerTabId ?? chrome.tabs.TAB_ID_NONE);
   }
-  return tabInfo(until === "load" && tab.id !== undefined ? await loaded(tab.id) : tab);
+  if (tab.id === undefined) return tabInfo(tab);
+  if (wish) await putIntoGroup(wish, tab, note);
+  if (until === "load") return tabInfo(await loaded(tab.id));
+  return tabInfo(wish ? await existing(tab.id) : tab);
 }
 
 /**
@@ -147,9 +156,10 @@ async function existing(tabId) {
 /**
  * The commands, given the debugger that does what the browser's own functions for extensions do not.
  * @param {Debugger} cdp
+ * @param {(message: string) => void} note
  * @returns {ReadonlyMap<string, Handler>}
  */
-export function tabCommands(cdp) {
+export function tabCommands(cdp, note) {
   /**
    * @param {Params} params
    * @param {Call} call
@@ -167,55 +177,57 @@ export function tabCommands(cdp) {
   }
 
   /**
-   * Go along the tab's history. The browser's own function for it passes over every page the person has not touched,
-   * which is every page an agent was on; it is only used where no debugger may attach.
+   * How to go along the tab's history, if there is a page to go to. The browser's own function for it passes over every
+   * page the person has not touched, which is every page an agent was on; it is only used where no debugger may attach.
    * @param {number} tabId
    * @param {-1 | 1} step
    * @param {Call} call
+   * @returns {Promise<() => Promise<unknown>>}
    */
-  async function go(tabId, step, call) {
+  async function going(tabId, step, call) {
     let history;
     try {
       history = await cdp.command(tabId, "Page.getNavigationHistory", {}, call);
     } catch {
-      return step < 0 ? chrome.tabs.goBack(tabId) : chrome.tabs.goForward(tabId);
+      return () => (step < 0 ? chrome.tabs.goBack(tabId) : chrome.tabs.goForward(tabId));
     }
     const { currentIndex, entries } = /** @type {{ currentIndex: number, entries: { id: number }[] }} */ (history);
     const entry = entries[currentIndex + step];
     if (!entry) throw new RpcError(FAILED, `The tab's history has no page ${step < 0 ? "before" : "after"} this one.`);
-    return cdp.command(tabId, "Page.navigateToHistoryEntry", { entryId: entry.id }, call);
+    return () => cdp.command(tabId, "Page.navigateToHistoryEntry", { entryId: entry.id }, call);
   }
 
   /**
    * A move along the tab's history, or a reload.
-   * @param {(tabId: number, params: Params, call: Call) => Promise<unknown>} step
+   * @param {(tabId: number, params: Params, call: Call) => Promise<() => Promise<unknown>>} way
    * @returns {Handler}
    */
-  function moving(step) {
+  function moving(way) {
     return async (params, call) => {
       const tabId = read.tabIdOf(params);
       await existing(tabId);
-      const move = () => step(tabId, params, call);
+      const move = await way(tabId, params, call);
       const arrived = await travel(tabId, { move, url: undefined, until: "load", timeoutMs: undefined }, call);
-      return { tabId, url: arrived.url, title: arrived.title, status: arrived.status };
+      const short = { tabId, url: arrived.url, title: arrived.title, status: arrived.status };
+      return arrived.ok ? short : { ...short, ok: false, error: arrived.error };
     };
   }
 
   return new Map(
     /** @type {[string, Handler][]} */ ([
       ["getTabs", getTabs],
-      ["createTab", createTab],
+      ["createTab", (params) => createTab(params, note)],
       ["selectTab", selectTab],
       ["activateTab", activateTab],
       ["closeTab", closeTab],
       ["browser_navigate", navigate],
-      ["goBack", moving((tabId, _params, call) => go(tabId, -1, call))],
-      ["goForward", moving((tabId, _params, call) => go(tabId, 1, call))],
+      ["goBack", moving((tabId, _params, call) => going(tabId, -1, call))],
+      ["goForward", moving((tabId, _params, call) => going(tabId, 1, call))],
       [
         "reloadTab",
         moving(async (tabId, params) => {
           const bypassCache = read.optionalBoolean(params, "ignoreCache") ?? false;
-          await chrome.tabs.reload(tabId, { bypassCache });
+          return () => chrome.tabs.reload(tabId, { bypassCache });
         }),
       ],
     ]),

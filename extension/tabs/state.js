@@ -5,6 +5,8 @@
  * times a second: a tab is told at most once in 100 ms, and its last state always.
  */
 
+import { openerOf } from "./popups.js";
+
 /**
  * @typedef {object} TabInfo
  * @property {number} tabId
@@ -45,6 +47,7 @@ let syncTimer;
  * @returns {TabInfo}
  */
 export function tabInfo(tab) {
+  const openerTabId = openerOf(tab);
   return {
     tabId: tab.id ?? chrome.tabs.TAB_ID_NONE,
     url: tab.url || tab.pendingUrl || "",
@@ -57,7 +60,7 @@ export function tabInfo(tab) {
     pinned: tab.pinned,
     incognito: tab.incognito,
     groupId: tab.groupId,
-    ...(tab.openerTabId === undefined ? {} : { openerTabId: tab.openerTabId }),
+    ...(openerTabId === undefined ? {} : { openerTabId }),
     discarded: tab.discarded,
     audible: tab.audible ?? false,
     lastAccessed: tab.lastAccessed ?? 0,
@@ -137,6 +140,14 @@ function withTab(tabId, use) {
   chrome.tabs.get(tabId).then(use, () => {
     // A tab that is gone again: its removal is told by itself.
   });
+}
+
+/**
+ * Tell a tab's state now.
+ * @param {number} tabId
+ */
+export function tellTab(tabId) {
+  withTab(tabId, (tab) => tell({ tabId, change: "updated", tab: tabInfo(tab) }));
 }
 
 /** Listen to the browser; call this while the worker starts, so that an event can wake it. */

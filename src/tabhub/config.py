@@ -5,29 +5,27 @@ the text of `tabhub config set KEY VALUE` into a place and a value. A wrong valu
 key is reported with the nearest known one and kept, so that a typing error never silently changes what is allowed.
 
 A key is written with dots: `port`, `limits.call_timeout`, `permissions.default`, `permissions.<plugin>.permission`,
-`permissions.<plugin>.tools.<tool>`, `settings.<plugin>.<key>`, `pages.modelContext`. A plugin's name may itself hold
-dots (a domain does).
+`permissions.<plugin>.tools.<tool>`, `permissions.clients.<client>.…` (the same for one token's client),
+`settings.<plugin>.<key>`, `pages.modelContext`. A plugin's name may itself hold dots (a domain does).
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, cast
 
+from tabhub.agentsettings import AGENT, AgentSettings
 from tabhub.errors import SetupError
+from tabhub.kinds import READERS, Choice, Guarding, from_text, json_or_text, mapping, number, shown
 from tabhub.limits import DEFAULTS, Limits
 
 Permission = Literal["off", "ask", "auto"]
-Choice = Literal["auto", "never", "always"]
 
 PERMISSIONS: tuple[Permission, ...] = ("off", "ask", "auto")
-DEFAULT_PERMISSION: Permission = "auto"
-_CHOICES = ("auto", "never", "always")
-_WORDS = {"true": True, "on": True, "yes": True, "1": True, "false": False, "off": False, "no": False, "0": False}
-_LARGEST = 1e15
+CLIENTS = "clients"
+"""Below `permissions`, what holds for single clients; no plugin may have this name."""
 _LIMITS = {f.name: f for f in fields(Limits)}
 
 
@@ -47,8 +45,21 @@ class PluginPermission:
 class PermissionSettings:
     """The `permissions` of the config file."""
 
-    default: Permission = DEFAULT_PERMISSION
+    default: Permission | None = None
+    """Of tools without one of their own; None leaves it to what they do and where."""
     plugins: Mapping[str, PluginPermission] = field(default_factory=dict)
+    clients: Mapping[str, PermissionSettings] = field(default_factory=dict)
+    """By the name of a token, what holds for the client that has it."""
+
+    def values(self) -> dict[str, Any]:
+        """As the config file would write them."""
+        values: dict[str, Any] = {} if self.default is None else {"default": self.default}
+        for name, plugin in self.plugins.items():
+            entry: dict[str, Any] = {} if plugin.permission is None else {"permission": plugin.permission}
+            values[name] = entry | ({"tools": dict(plugin.tools)} if plugin.tools else {})
+        if self.clients:
+            values[CLIENTS] = {name: own.values() for name, own in self.clients.items()}
+        return values
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +68,20 @@ class PageSettings:
 
     allowed_origins: tuple[str, ...] = ("*",)
     model_context: bool = True
+    trust_read_only: bool = False
 
     def allow(self, origin: str) -> bool:
         """Whether pages of an origin may offer tools; `https://*.example.com` allows all below example.com."""
         wide = [allowed.partition("*.") for allowed in self.allowed_origins if "://*." in allowed]
         below = any(origin.startswith(scheme) and origin.endswith(f".{host}") for scheme, _, host in wide)
         return below or "*" in self.allowed_origins or origin in self.allowed_origins
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalSettings:
+    """The `approvals` of the config file: by which ways a person is asked."""
+
+    elicitation: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +102,15 @@ class Config:
     files_dir: str | None = field(
         default=None, metadata=_is("path", "folder that tools write files to; unset is `files` in the home")
     )
+    files_anywhere: bool = field(
+        default=False, metadata=_is("bool", "let tools write and upload files of this machine outside that folder")
+    )
     file_urls: bool = field(
         default=False, metadata=_is("bool", "let agents open file: addresses, and so read files of this machine")
+    )
+    tools: str = field(
+        default="all",
+        metadata=_is("words", "tools listed to agents that do not say: core, all, or families such as core,network"),
     )
     audit_arguments: bool = field(
         default=False, metadata=_is("bool", "keep the arguments of calls in the audit log, not only their digest")
@@ -95,13 +121,38 @@ class Config:
     skip_permissions: bool = field(
         default=False, metadata=_is("bool", "treat every `ask` as `auto`: nobody is asked any more")
     )
+    approval_timeout: float = field(
+        default=120.0, metadata=_is("seconds", "how long a call waits for a person to allow it; then it is refused")
+    )
+    dataflow: Guarding = field(
+        default="ask",
+        metadata=_is("guard", "an agent that read one site and acts on another: off, warn (log it), or ask"),
+    )
+    require_tokens: bool = field(
+        default=False,
+        metadata=_is("bool", "agents need a token of their own (`tabhub token`): the secret is not enough"),
+    )
+    keep_tabs: bool = field(
+        default=False, metadata=_is("bool", "leave the tabs of a session open when it ends, instead of closing them")
+    )
+    read_leased_tabs: bool = field(
+        default=True, metadata=_is("bool", "let agents read tabs that another session holds; never act in them")
+    )
     local_plugins: tuple[str, ...] = field(default=(), metadata=_is("paths", "folders that each hold one plugin"))
     local_plugin_dirs: tuple[str, ...] = field(
         default=(), metadata=_is("paths", "folders whose sub-folders hold plugins")
     )
+    plugin_registry: str | None = field(
+        default=None, metadata=_is("address", "npm registry that plugins come from; unset takes npm's own setting")
+    )
+    upstream_hosts: tuple[str, ...] = field(
+        default=(), metadata=_is("hosts", "private hosts and networks that external MCP servers may be on")
+    )
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     permissions: PermissionSettings = PermissionSettings()
     pages: PageSettings = PageSettings()
+    approvals: ApprovalSettings = ApprovalSettings()
+    agent: AgentSettings = field(default_factory=AgentSettings)
     limits: Limits = DEFAULTS
     extra: Mapping[str, Any] = field(default_factory=dict)
     """What the file says under keys nobody knows, by dotted key."""
@@ -116,9 +167,9 @@ class Config:
         for key, value in values.items():
             if key in _SIMPLE:
                 name, kind = _SIMPLE[key]
-                read[name] = _READERS[kind](key, value)
+                read[name] = READERS[kind](key, value)
             elif key in _SECTIONS:
-                read[key] = _SECTIONS[key](_mapping(key, value), unknown)
+                read[key] = _SECTIONS[key](mapping(key, value), unknown)
             else:
                 unknown.add("", key, value, [*_SIMPLE, *_SECTIONS])
         return cls(**read, extra=unknown.kept, problems=tuple(unknown.problems))
@@ -127,11 +178,17 @@ class Config:
     def known_keys(cls) -> dict[str, str]:
         """Every key `config set` takes, with what it means; `<…>` stands for a name."""
         known = {_camel(f.name): str(f.metadata["doc"]) for f in fields(cls) if f.metadata}
-        known["permissions.default"] = "permission of tools without one of their own: off, ask or auto"
+        known["permissions.default"] = (
+            "permission of tools without one of their own: off, ask or auto; unset asks for what acts in your browser"
+        )
         known["permissions.<plugin>.permission"] = "permission of all tools of a plugin: off, ask or auto"
         known["permissions.<plugin>.tools.<tool>"] = "permission of one tool: off, ask or auto"
+        known["permissions.clients.<client>.default"] = (
+            "the same for the client whose token has that name; `<plugin>` and `<tool>` can be set so, too"
+        )
         known["settings.<plugin>.<key>"] = "a plugin's own setting"
-        known.update({f"pages.{key}": doc for key, (_, _, doc) in _PAGES.items()})
+        for section, table in _TABLES.items():
+            known.update({f"{section}.{key}": doc for key, (_, _, doc) in table.items()})
         known.update({f"limits.{name}": str(spec.metadata["doc"]) for name, spec in _LIMITS.items()})
         return known
 
@@ -140,41 +197,40 @@ class Config:
         config = self
         for name in ("PORT", "TABHUB_PORT"):
             if env.get(name):
-                config = replace(config, port=_from_text("port", name, env[name]))
+                config = replace(config, port=from_text("port", name, env[name]))
         if env.get("TABHUB_LAUNCH"):
-            config = replace(config, launch=_from_text("choice", "TABHUB_LAUNCH", env["TABHUB_LAUNCH"]))
+            config = replace(config, launch=from_text("choice", "TABHUB_LAUNCH", env["TABHUB_LAUNCH"]))
         skip = "TABHUB_DANGEROUSLY_SKIP_PERMISSIONS"
         if env.get(skip):
-            config = replace(config, skip_permissions=_from_text("bool", skip, env[skip]) or self.skip_permissions)
+            config = replace(config, skip_permissions=from_text("bool", skip, env[skip]) or self.skip_permissions)
         return config
 
     def values(self) -> dict[str, Any]:
         """The settings in force, defaults included, as the config file would write them."""
-        shown: dict[str, Any] = {key: _plain(getattr(self, name)) for key, (name, _) in _SIMPLE.items()}
-        shown["settings"] = {name: dict(values) for name, values in self.settings.items()}
-        shown["permissions"] = {"default": self.permissions.default}
-        for name, plugin in self.permissions.plugins.items():
-            entry: dict[str, Any] = {} if plugin.permission is None else {"permission": plugin.permission}
-            shown["permissions"][name] = entry | ({"tools": dict(plugin.tools)} if plugin.tools else {})
-        shown["pages"] = {key: _plain(getattr(self.pages, name)) for key, (name, _, _) in _PAGES.items()}
-        shown["limits"] = {name: getattr(self.limits, name) for name in _LIMITS}
-        return shown
+        values: dict[str, Any] = {key: _plain(getattr(self, name)) for key, (name, _) in _SIMPLE.items()}
+        values["settings"] = {name: dict(own) for name, own in self.settings.items()}
+        values["permissions"] = self.permissions.values()
+        for section, table in _TABLES.items():
+            own = getattr(self, section)
+            values[section] = {key: _plain(getattr(own, name)) for key, (name, _, _) in table.items()}
+        values["limits"] = {name: getattr(self.limits, name) for name in _LIMITS}
+        return values
 
 
 def convert(key: str, text: str) -> tuple[tuple[str, ...], Any]:
     """Where `config set KEY TEXT` writes in the file, and the value it writes."""
     path = locate(key)
     if path[0] in _SIMPLE:
-        return path, _plain(_from_text(_SIMPLE[path[0]][1], key, text))
+        return path, _plain(from_text(_SIMPLE[path[0]][1], key, text))
     if path[0] == "limits":
-        value = _from_text("number", key, text)
+        value = from_text("number", key, text)
         Limits.parse({path[1]: value})
         return path, value
-    if path[0] == "pages":
-        return path, _plain(_from_text(_PAGES[path[1]][1], key, text))
+    if path[0] in _TABLES:
+        return path, _plain(from_text(_TABLES[path[0]][path[1]][1], key, text))
     if path[0] == "permissions":
         return path, _permission(key, text.strip())
-    return path, _json_or_text(text)
+    return path, json_or_text(text)
 
 
 def locate(key: str) -> tuple[str, ...]:
@@ -184,22 +240,33 @@ def locate(key: str) -> tuple[str, ...]:
         return (head,)
     if head == "limits" and _snake(rest) in _LIMITS:
         return (head, _snake(rest))
-    if head == "pages" and rest in _PAGES:
+    if rest in _TABLES.get(head, ()):
         return (head, rest)
-    if head == "permissions":
-        plugin, _, tool = rest.rpartition(".tools.")
-        if rest == "default":
-            return (head, rest)
-        if plugin and tool and "." not in tool:
-            return (head, plugin, "tools", tool)
-        if rest.removesuffix(".permission") not in ("", "default", rest):
-            return (head, rest.removesuffix(".permission"), "permission")
+    if head == "permissions" and (found := _locate_permission(rest)):
+        return (head, *found)
     if head == "settings" and len(steps := rest.split(".")) > 1 and all(steps):
         return (head, *steps)
     raise SetupError(
         f"{key!r} is not a setting.{_nearest(key, Config.known_keys())}",
         hint="`tabhub config set --help` lists the settings.",
     )
+
+
+def _locate_permission(rest: str) -> tuple[str, ...] | None:
+    """The place of a key below `permissions`."""
+    first, _, own = rest.partition(".")
+    if first == CLIENTS:
+        client, _, own = own.partition(".")
+        found = _locate_permission(own) if client and own.partition(".")[0] != CLIENTS else None
+        return (CLIENTS, client, *found) if found else None
+    plugin, _, tool = rest.rpartition(".tools.")
+    if rest == "default":
+        return (rest,)
+    if plugin and tool and "." not in tool:
+        return (plugin, "tools", tool)
+    if rest.removesuffix(".permission") not in ("", "default", rest):
+        return (rest.removesuffix(".permission"), "permission")
+    return None
 
 
 class _Unknown:
@@ -235,156 +302,91 @@ def _read_limits(values: Mapping[str, Any], unknown: _Unknown) -> Limits:
         elif name in kept:
             raise SetupError(f"limits.{name} is written twice, as {name!r} and {key!r}.", hint="Remove one of them.")
         else:
-            kept[name] = _number(f"limits.{name}", value)
+            kept[name] = number(f"limits.{name}", value)
     return Limits.parse(kept)
 
 
-def _read_permissions(values: Mapping[str, Any], unknown: _Unknown) -> PermissionSettings:
-    default = DEFAULT_PERMISSION
+def _read_permissions(values: Mapping[str, Any], unknown: _Unknown, above: str = "permissions") -> PermissionSettings:
+    default: Permission | None = None
     plugins: dict[str, PluginPermission] = {}
+    clients: dict[str, PermissionSettings] = {}
     for name, value in values.items():
-        path = f"permissions.{name}"
+        path = f"{above}.{name}"
         if name == "default":
             default = _permission(path, value)
-            continue
-        whole: Permission | None = None
-        tools: dict[str, Permission] = {}
-        for key, inner in _mapping(path, value).items():
-            if key == "permission":
-                whole = _permission(f"{path}.permission", inner)
-            elif key == "tools":
-                entries = _mapping(f"{path}.tools", inner).items()
-                tools = {tool: _permission(f"{path}.tools.{tool}", level) for tool, level in entries}
-            else:
-                unknown.add(path, key, inner, ("permission", "tools"))
-        plugins[name] = PluginPermission(whole, tools)
-    return PermissionSettings(default, plugins)
+        elif name != CLIENTS:
+            plugins[name] = _read_plugin(path, mapping(path, value), unknown)
+        elif above != "permissions":
+            raise SetupError(f"{path} cannot be: a client has no clients.")
+        else:
+            for client, own in mapping(path, value).items():
+                clients[client] = _read_permissions(mapping(f"{path}.{client}", own), unknown, f"{path}.{client}")
+    return PermissionSettings(default, plugins, clients)
+
+
+def _read_plugin(path: str, values: Mapping[str, Any], unknown: _Unknown) -> PluginPermission:
+    whole: Permission | None = None
+    tools: dict[str, Permission] = {}
+    for key, inner in values.items():
+        if key == "permission":
+            whole = _permission(f"{path}.permission", inner)
+        elif key == "tools":
+            entries = mapping(f"{path}.tools", inner).items()
+            tools = {tool: _permission(f"{path}.tools.{tool}", level) for tool, level in entries}
+        else:
+            unknown.add(path, key, inner, ("permission", "tools"))
+    return PluginPermission(whole, tools)
 
 
 def _read_settings(values: Mapping[str, Any], _unknown: _Unknown) -> dict[str, Mapping[str, Any]]:
-    return {plugin: dict(_mapping(f"settings.{plugin}", value)) for plugin, value in values.items()}
+    return {plugin: dict(mapping(f"settings.{plugin}", value)) for plugin, value in values.items()}
 
 
-def _read_pages(values: Mapping[str, Any], unknown: _Unknown) -> PageSettings:
-    for key in values.keys() - _PAGES.keys():
-        unknown.add("pages", key, values[key], _PAGES)
-    known = {
-        name: _READERS[kind](f"pages.{key}", values[key]) for key, (name, kind, _) in _PAGES.items() if key in values
+def _reader(section: str, settings: type[Any]) -> Callable[[Mapping[str, Any], _Unknown], Any]:
+    return lambda values, unknown: settings(**_read_table(section, values, unknown))
+
+
+def _read_table(section: str, values: Mapping[str, Any], unknown: _Unknown) -> dict[str, Any]:
+    table = _TABLES[section]
+    for key in values.keys() - table.keys():
+        unknown.add(section, key, values[key], table)
+    return {
+        name: READERS[kind](f"{section}.{key}", values[key]) for key, (name, kind, _) in table.items() if key in values
     }
-    return PageSettings(**known)
-
-
-def _mapping(path: str, value: Any) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise SetupError(f"{path} must be an object, not {_shown(value)}.", hint='Write it as {"…": …}.')
-    return value
 
 
 def _permission(path: str, value: Any) -> Permission:
     if value not in PERMISSIONS:
-        raise SetupError(f"{path} must be off, ask or auto, not {_shown(value)}.")
+        raise SetupError(f"{path} must be off, ask or auto, not {shown(value)}.")
     return cast("Permission", value)
 
 
-def _number(path: str, value: Any) -> int | float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise SetupError(f"{path} must be a number, not {_shown(value)}.")
-    if not abs(value) <= _LARGEST:  # so that not-a-number fails too
-        raise SetupError(f"{path} must be a number below {_LARGEST:g}, not {_shown(value)}.")
-    return value
-
-
-def _port(path: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 65535:
-        raise SetupError(f"{path} must be a whole number from 1 to 65535, not {_shown(value)}.")
-    return value
-
-
-def _bool(path: str, value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise SetupError(f"{path} must be true or false, not {_shown(value)}.")
-    return value
-
-
-def _choice(path: str, value: Any) -> str:
-    if value not in _CHOICES:
-        raise SetupError(f"{path} must be one of {', '.join(_CHOICES)}, not {_shown(value)}.")
-    return str(value)
-
-
-def _path(path: str, value: Any) -> str | None:
-    if value is None:
-        return None
-    if not isinstance(value, str) or not value or "\0" in value:
-        raise SetupError(f"{path} must be a path, not {_shown(value)}.")
-    return value
-
-
-def _paths(path: str, value: Any) -> tuple[str, ...]:
-    if not isinstance(value, (list, tuple)) or not all(isinstance(item, str) and item for item in value):
-        raise SetupError(f"{path} must be a list of paths, not {_shown(value)}.", hint='Write it as ["…", "…"].')
-    return tuple(value)
-
-
-def _origins(path: str, value: Any) -> tuple[str, ...]:
-    if not isinstance(value, (list, tuple)) or not all(isinstance(o, str) and _ORIGIN.fullmatch(o) for o in value):
-        hint = 'Write it as ["https://shop.example", "http://localhost:8080"], or ["*"] for all.'
-        raise SetupError(f"{path} must be a list of origins, not {_shown(value)}.", hint=hint)
-    return tuple(item.lower() for item in value)
-
-
-_ORIGIN = re.compile(r"\*|file://|https?://[^\s/?#@]+")
 _PAGES: Mapping[str, tuple[str, str, str]] = {
     "allowedOrigins": ("allowed_origins", "origins", 'origins whose pages may offer tools, or `["*"]` for all'),
     "modelContext": ("model_context", "bool", "give pages a `document.modelContext` where the browser has none"),
+    "trustReadOnly": (
+        "trust_read_only",
+        "bool",
+        "believe pages which of their tools only read, and do not ask for those",
+    ),
 }
-_READERS: Mapping[str, Callable[[str, Any], Any]] = {
-    "port": _port,
-    "number": _number,
-    "bool": _bool,
-    "choice": _choice,
-    "path": _path,
-    "paths": _paths,
-    "origins": _origins,
+_APPROVALS: Mapping[str, tuple[str, str, str]] = {
+    "elicitation": ("elicitation", "bool", "ask through the agent's own MCP client too, where it can ask its person"),
 }
+_TABLES: Mapping[str, Mapping[str, tuple[str, str, str]]] = {"pages": _PAGES, "approvals": _APPROVALS, "agent": AGENT}
+"""Sections of a few keys each: by key, the field, its kind and what it means."""
 _SECTIONS: Mapping[str, Callable[[Mapping[str, Any], _Unknown], Any]] = {
     "settings": _read_settings,
     "permissions": _read_permissions,
-    "pages": _read_pages,
+    "pages": _reader("pages", PageSettings),
+    "approvals": _reader("approvals", ApprovalSettings),
+    "agent": _reader("agent", AgentSettings),
     "limits": _read_limits,
 }
 
 
-def _from_text(kind: str, key: str, text: str) -> Any:
-    """What a person typed, as a value of that kind."""
-    typed = text.strip()
-    value: Any = typed
-    if kind == "bool":
-        value = _WORDS.get(typed.lower(), typed)
-    elif kind in ("port", "number"):
-        value = _json_or_text(typed)
-    elif kind == "path":
-        value = typed or None
-    elif kind in ("paths", "origins"):
-        value = _json_or_text(typed) if typed.startswith("[") else [typed]
-    return _READERS[kind](key, value)
-
-
-def _json_or_text(text: str) -> Any:
-    """JSON where it is JSON, else the text itself: `5`, `true` and `{"a": 1}` mean what they look like."""
-    try:
-        return json.loads(text, parse_constant=str)
-    except ValueError:
-        return text
-
-
 def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _camel(name: str) -> str:

@@ -27,6 +27,7 @@ This module owns how a failure is described (message, hint, code, outcome); it k
     ├── Busy                     -32011  the source's queue is full
     ├── SessionNotFound          -32012  the session ended or never was
     ├── ResultNotFound           -32013  the result handle expired or never was
+    ├── Paused                   -32015  a person has the wheel
     └── SetupError               -32014  this machine, its files or its configuration
 """
 
@@ -261,6 +262,16 @@ class ResultNotFound(TabhubError):
     status = 404
     category = "not_found"
     outcome: Outcome | None = "failed"
+
+
+class Paused(TabhubError):
+    """A person has paused the agents and has the wheel."""
+
+    code = -32015
+    status = 423
+    category = "paused"
+    outcome: Outcome | None = "not_sent"
+    retryable = True
 
 
 class SetupError(TabhubError):

@@ -47,6 +47,7 @@ class Limits:
     result_ttl: float = _limit(3600.0, "how long a result handle can be read")
     result_store: int = _limit(256 * MB, "most bytes kept for result handles")
     result_memory: int = _limit(32 * MB, "most bytes of them kept in memory while the disk cannot be written")
+    file_bytes: int = _limit(256 * MB, "largest file (PDF, trace) a tool writes")
     read_chars: int = _limit(20_000, "characters tabhub_read_result gives when not told how many")
     list_page: int = _limit(1000, "tools in one page of tools/list")
     gateway_page: int = _limit(50, "tools in one page of tabhub_list_tools")
@@ -58,9 +59,21 @@ class Limits:
     auth_failure_rate: int = _limit(60, "failed authentications a minute before all are slowed")
     list_changed_rate: int = _limit(2, "tools/list_changed notifications a second and agent")
 
+    # approvals
+    approvals: int = _limit(100, "calls that may wait for a person's word at once")
+    approval_params: int = _limit(20_000, "characters of a call's parameters shown to the person who is asked")
+
     # sessions and streams
     session_idle: float = _limit(1800.0, "a session without request or open stream ends")
     sessions: int = _limit(2000, "sessions at once")
+    lease_idle: float = _limit(600.0, "a tab whose holder makes no call for that long may be taken by another session")
+    lease_orphan: float = _limit(
+        60.0, "the same if the holder's client has gone: its stream, or the request of its last call, was cut"
+    )
+    tab_request: float = _limit(120.0, "time for a person to answer when an agent asks for another's tab")
+    daemon_line: int = _limit(4 * MB, "longest line a client of the daemon's socket may send")
+    daemon_requests: int = _limit(1000, "requests of one daemon session at once")
+    daemon_grace: float = _limit(30.0, "time for a daemon client whose connection broke to come back to its session")
     stream_events: int = _limit(1000, "events kept to resume one stream")
     stream_bytes: int = _limit(4 * MB, "bytes kept to resume one stream")
     stream_keepalive: float = _limit(15.0, "time between keep-alive comments on a quiet stream")
@@ -70,7 +83,22 @@ class Limits:
     ping_timeout: float = _limit(20.0, "a link that is silent that long after a ping is dead")
     send_queue: int = _limit(32 * MB, "bytes waiting for a reader before it is cut")
     debugger_idle: float = _limit(60.0, "the debugger lets go of a tab not used that long")
+    browser_answer: float = _limit(5.0, "time for one browser to answer when all are asked")
+    extension_back: float = _limit(10.0, "time for an extension that reloads or connects anew to be back")
     tabs_per_browser: int = _limit(5000, "tabs of one browser the hub keeps in mind")
+
+    # the relay
+    relay_auth: float = _limit(10.0, "time for a client of a relay to authenticate")
+    relay_clients: int = _limit(50_000, "connections of one relay node")
+    relay_user_clients: int = _limit(1000, "connections of one user to one relay node")
+    relay_client_rate: int = _limit(12_000, "messages a minute and connection a relay takes (0: no limit)")
+    relay_user_rate: int = _limit(60_000, "messages a minute and user a relay takes, on all nodes (0: no limit)")
+    relay_calls: int = _limit(1000, "forwarded requests of one agent without an answer yet")
+    relay_queue: int = _limit(16 * MB, "bytes waiting for a reader at a relay before it is cut")
+    relay_token: int = _limit(8192, "longest token a relay looks at")
+    relay_refresh: float = _limit(60.0, "time before the end of its token at which a browser is asked for a new one")
+    relay_open: float = _limit(5.0, "time for another relay node to answer")
+    relay_bus_queue: int = _limit(64 * MB, "bytes waiting for a relay's bus before more are refused")
 
     # what pages offer
     page_tools: int = _limit(500, "tools of one frame of a page; the rest is not taken")
@@ -79,6 +107,44 @@ class Limits:
     page_cache_age: float = _limit(3600.0, "kept tools not seen for that long are forgotten when the hub starts")
     page_update_rate: int = _limit(10, "lists of tools taken a second and origin; of more, the last one counts")
     page_appear: float = _limit(8.0, "time for a tool to appear in a tab that was opened for it")
+
+    # external MCP servers
+    upstream_connect: float = _limit(30.0, "time for an external server to connect and to list what it has")
+    upstream_check: float = _limit(60.0, "time between looks at an external server that no call is at work on")
+    upstream_backoff: float = _limit(1.0, "first pause before an external server that failed is tried again")
+    upstream_backoff_max: float = _limit(60.0, "longest such pause")
+    upstream_login: float = _limit(300.0, "time for a person to log in at an external server")
+    upstream_tools: int = _limit(1000, "tools of one external server; the rest is not taken")
+    upstream_answer: int = _limit(32 * MB, "largest message of an external server")
+
+    # the agent
+    agent_prompt: int = _limit(12_000, "tokens of tool definitions told to a model ahead; the rest it has to find")
+    agent_silence: float = _limit(120.0, "a model that says nothing for that long has failed")
+    agent_answer: int = _limit(8 * MB, "largest answer of a model")
+    agent_tries: int = _limit(3, "times a model that is busy or cannot be reached is asked")
+    agent_conversations: int = _limit(200, "conversations of the agent that are kept")
+
+    # what plugins say
+    plugin_logs: int = _limit(1000, "log entries kept of one plugin")
+
+    # acting on pages
+    element_appear: float = _limit(3.0, "time for an element that an action names to appear")
+    element_ready: float = _limit(5.0, "time for it to become visible, enabled, still and uncovered")
+    action_settle: float = _limit(2.0, "longest an action waits for the page or tab that it opened")
+    wait_default: float = _limit(10.0, "how long the waiting tools wait when not told")
+    network_quiet: float = _limit(0.5, "a network that is silent for so long is idle")
+
+    # what is recorded of tabs in use
+    record_requests: int = _limit(500, "requests kept of a tab")
+    record_console: int = _limit(1000, "console messages kept of a tab")
+    record_frames: int = _limit(500, "WebSocket frames kept of a tab")
+    record_text: int = _limit(4000, "characters kept of one console message or WebSocket frame")
+    record_bytes: int = _limit(8 * MB, "most bytes of each of them kept of a tab")
+    record_all: int = _limit(
+        128 * MB, "most bytes kept of all tabs; of more, the tab not heard of longest is forgotten"
+    )
+    captured_body: int = _limit(256 * 1024, "largest answer whose body is kept ahead while capture is on")
+    intercept_wait: float = _limit(30.0, "an intercepted request nobody decides on goes on by itself after that")
 
     # the managed browser
     browser_start: float = _limit(30.0, "time for a managed browser to start and load the extension")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,13 @@ import orjson
 import pytest
 
 from tabhub.browser import browser_tools, open_tab
+from tabhub.errors import TabLeased
+from tabhub.hub.leases import Lease
 from tabhub.hub.tools import Runner, Tool, ToolResult, compile_schema
 from tabhub.links.browsers import Browsers, TabRef
 from tests.browser.fake_browser import FakeBrowser, tab
+
+GROUP = {"key": "k", "title": "Agent"}
 
 
 @dataclass
@@ -32,6 +37,12 @@ class Context:
     def touch(self, tab_id: int | None, origin: str | None) -> None:
         self.touched.append((tab_id, origin))
 
+    def can(self, capability: str) -> bool:
+        return False
+
+    async def ask(self, questions: dict[str, tuple[str, dict[str, Any]]]) -> dict[str, dict[str, Any]]:
+        raise AssertionError("there is nobody to ask")
+
 
 @dataclass
 class Bench:
@@ -42,6 +53,12 @@ class Bench:
     tools: dict[str, tuple[Tool, Runner]]
     files: Path
     context: Context = field(default_factory=Context)
+    listeners: list[Callable[[Any], None]] = field(default_factory=list)
+
+    def end(self, session: Any) -> None:
+        """End a session."""
+        for listener in self.listeners:
+            listener(session)
 
     async def result(self, name: str, **args: Any) -> ToolResult:
         """Call a tool as the hub would: arguments checked first, the answer held against its schema."""
@@ -69,8 +86,9 @@ class Choice:
 
     def __init__(self, browsers: Browsers) -> None:
         self._browsers = browsers
+        self.listeners: list[Callable[[Any], None]] = []
 
-    def known(self, session: Any, tab_id: int | None) -> TabRef | None:
+    def known(self, session: Any, tab_id: int | None, reads: bool = False) -> TabRef | None:
         return None if tab_id is None else self._browsers.tab(tab_id)
 
     async def opened(self, session: Any) -> TabRef:
@@ -79,11 +97,40 @@ class Choice:
     def adopt(self, session: Any, tab_id: int) -> None:
         """Nothing is remembered."""
 
+    def group(self, session: Any) -> dict[str, str]:
+        return GROUP
+
+    def holder(self, session: Any, tab_id: int) -> Lease | None:
+        return None
+
+    def refusal(self, lease: Lease) -> TabLeased:
+        raise AssertionError("nobody holds a tab here")
+
+    def may_act(self, session: Any, tab_id: int) -> None:
+        """Everybody may."""
+
+    def take(self, session: Any, tab_id: int) -> None:
+        """Nothing is remembered."""
+
+    def release(self, session: Any, tab_id: int) -> bool:
+        return False
+
+    def standing(self, session: Any) -> dict[str, Any] | None:
+        return None
+
+    def handed(self, handle: str) -> Any:
+        raise AssertionError("nobody has a handle here")
+
+    def on_end(self, listener: Callable[[Any], None]) -> None:
+        self.listeners.append(listener)
+
 
 @pytest.fixture
 async def bench(tmp_path: Path) -> Bench:
     browsers = Browsers()
     browser = FakeBrowser().join(browsers, tab(1, active=True, windowFocused=True), tab(2))
 
-    made = browser_tools(browsers, Choice(browsers), tmp_path / "files", hub_facts=lambda: {"version": "0.1.0"})
-    return Bench(browsers, browser, {tool.name: (tool, run) for tool, run in made}, tmp_path / "files")
+    choice = Choice(browsers)
+    made = browser_tools(browsers, choice, tmp_path / "files", hub_facts=lambda: {"version": "0.1.0"})
+    tools = {tool.name: (tool, run) for tool, run in made}
+    return Bench(browsers, browser, tools, tmp_path / "files", listeners=choice.listeners)

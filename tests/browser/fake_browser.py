@@ -13,6 +13,8 @@ from tabhub.links.browsers import Browsers
 from tabhub.links.extension import ExtensionLink
 
 Answer = Callable[[dict[str, Any]], Any]
+WATCHING = ("subscribeCDPEvents", "Page.enable", "Runtime.enable", "Log.enable", "Network.enable")
+"""What every tab in use is asked ahead."""
 
 
 class Failure(Exception):
@@ -29,7 +31,7 @@ class FakeBrowser:
     def __init__(self, browser_id: str = "b1", limits: Limits = DEFAULTS) -> None:
         self.sent: list[dict[str, Any]] = []
         self.closed: list[tuple[int, str]] = []
-        self.answers: dict[str, Answer] = {"subscribeCDPEvents": lambda _: {}, "Page.enable": lambda _: {}}
+        self.answers: dict[str, Answer] = {name: lambda _: {} for name in WATCHING}
         self.link = ExtensionLink(
             browser_id,
             self._receive,

@@ -9,7 +9,7 @@ import pytest
 
 from tabhub.errors import CommandFailed, InvalidArguments, LinkLost, NotConnected, TabNotFound
 from tabhub.links.browsers import TabFailed
-from tests.browser.conftest import Bench
+from tests.browser.conftest import GROUP, Bench
 from tests.browser.fake_browser import Failure, FakeBrowser, settle, tab
 
 
@@ -51,7 +51,7 @@ async def test_opening_makes_a_background_tab_and_waits_for_the_page(bench: Benc
     bench.browser.answers["browser_navigate"] = lambda _: arrival(tabId=3)
     opened = await bench.call("browser_open_tab", url="https://new.example/")
     assert opened == {"tabId": 3, "url": "https://new.example/", "title": "New", "status": "complete", "ok": True}
-    assert bench.browser.commands("createTab")[0]["params"] == {"active": False}
+    assert bench.browser.commands("createTab")[0]["params"] == {"active": False, "group": GROUP}
     assert bench.context.sends == 1
     assert bench.context.touched[-1] == (3, "https://new.example")
     assert bench.browsers.tab(3).tab.title == "New"
@@ -74,7 +74,7 @@ async def test_opening_in_a_named_browser(bench: Bench) -> None:
     other.answers["createTab"] = lambda _: tab(1, url="about:blank")
     opened = await bench.call("browser_open_tab", url="about:blank", browserId="b2", active=True)
     assert opened["tabId"] > 2**31
-    assert other.commands("createTab")[0]["params"] == {"active": True}
+    assert other.commands("createTab")[0]["params"] == {"active": True, "group": GROUP}
     with pytest.raises(NotConnected, match="Browser b9 is not connected"):
         await bench.call("browser_open_tab", url="about:blank", browserId="b9")
     assert not bench.browser.sent
@@ -84,7 +84,8 @@ async def test_navigating_tells_where_it_led_and_updates_the_picture(bench: Benc
     bench.browser.answers["browser_navigate"] = lambda _: arrival(httpStatus=404)
     went = await bench.call("browser_navigate_tab", tabId=1, url="https://new.example/x", waitUntil="commit")
     assert (went["ok"], went["httpStatus"]) == (False, 404)
-    assert bench.browser.sent[0]["params"] == {"tabId": 1, "url": "https://new.example/x", "waitUntil": "commit"}
+    (asked,) = bench.browser.commands("browser_navigate")
+    assert asked["params"] == {"tabId": 1, "url": "https://new.example/x", "waitUntil": "commit"}
     assert bench.browsers.tab(1).tab.url == "https://new.example/"
 
 
@@ -177,7 +178,7 @@ async def test_a_cancelled_call_cancels_its_command_in_the_browser(bench: Bench)
     task.cancel()
     await settle()
     assert bench.browser.sent[-1]["method"] == "cancel"
-    assert bench.browser.sent[-1]["params"] == {"id": bench.browser.sent[0]["id"]}
+    assert bench.browser.sent[-1]["params"] == {"id": bench.browser.commands("browser_navigate")[0]["id"]}
     assert bench.browser.link.pending == 0
 
 

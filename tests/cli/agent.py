@@ -1,89 +1,106 @@
-"""An MCP client at the other end of the bridge's pipes, and a hub of the 2025 eras for it to talk to."""
+"""An MCP client at the other end of the stdio server's pipes."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
-import subprocess
+import os
+import signal
 import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
-from tests.cli.fakehub import Asked, FakeHub, Reply
+from tests.harness.process import environment
 
-VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
-HEALTH = {"status": "ok", "version": "0.1.0"}
+ENVELOPE = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": {"name": "raw", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+WORDS = [sys.executable, "-m", "tabhub", "start", "--stdio"]
 
 
 class Agent:
     """An MCP client at the other end of the pipes."""
 
-    def __init__(self, env: dict[str, str], *words: str) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "tabhub", "start", "--stdio", *words],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=env,
-        )
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.process = process
+
+    @property
+    def stdin(self) -> asyncio.StreamWriter:
+        assert self.process.stdin is not None
+        return self.process.stdin
 
     def raw(self, data: bytes) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write(data)
-        self.process.stdin.flush()
+        self.stdin.write(data)
+
+    def say(self, value: Any) -> None:
+        self.raw(json.dumps(value).encode() + b"\n")
 
     def send(self, method: str, ident: Any = None, **params: Any) -> None:
         message = {"jsonrpc": "2.0", "method": method, "params": params}
-        self.raw(json.dumps(message if ident is None else {**message, "id": ident}).encode() + b"\n")
+        self.say(message if ident is None else {**message, "id": ident})
 
     def modern(self, method: str, ident: Any, **params: Any) -> None:
-        self.send(method, ident, _meta={VERSION_KEY: "2026-07-28"}, **params)
+        self.send(method, ident, _meta={**ENVELOPE, **params.pop("_meta", {})}, **params)
 
-    def read(self) -> Any:
+    async def read(self, seconds: float = 20.0) -> Any:
         assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        assert line, "the bridge has ended"
+        async with asyncio.timeout(seconds):
+            line = await self.process.stdout.readline()
+        assert line, "the stdio server has ended"
         return json.loads(line)
 
-    def leave(self) -> int:
+    async def request(self, method: str, ident: Any, **params: Any) -> Any:
+        """Send a request and give its answer, which must be the next line."""
+        self.send(method, ident, **params)
+        answer = await self.read()
+        assert answer.get("id") == ident, answer
+        return answer
+
+    async def greet(self, version: str = "2025-11-25", **capabilities: Any) -> Any:
+        info = {"name": "raw", "version": "1"}
+        answer = await self.request(
+            "initialize", 0, protocolVersion=version, capabilities=capabilities, clientInfo=info
+        )
+        self.send("notifications/initialized")
+        return answer["result"]
+
+    async def leave(self) -> int:
         """Close stdin, as a client does, and see that nothing more was said."""
-        rest, _ = self.process.communicate(timeout=20)
+        self.stdin.close()
+        async with asyncio.timeout(20):
+            rest, _ = await self.process.communicate()
         assert rest == b""
+        assert self.process.returncode is not None
         return self.process.returncode
 
 
-def result(asked: Asked, **value: Any) -> dict[str, Any]:
-    return {"jsonrpc": "2.0", "id": asked.json["id"], "result": value}
+@contextlib.asynccontextmanager
+async def stdio_agent(home: Path, *words: str, **env: str) -> AsyncIterator[Agent]:
+    """Start the stdio server of a home, and kill it in the end if it still runs."""
+    process = await asyncio.create_subprocess_exec(
+        *WORDS,
+        *words,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        env={**environment(home), **env},
+        limit=2**24,
+    )
+    try:
+        yield Agent(process)
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()
 
 
-def sessions(hub: FakeHub, session: str = "s1", notices: list[dict[str, Any]] | None = None) -> None:
-    """Make the fake hub one of the 2025 eras: it knows one session and answers every request with its params."""
-
-    def post(asked: Asked, reply: Reply) -> None:
-        message = asked.json
-        if message["method"] == "initialize":
-            reply.json(result(asked, protocolVersion="2025-11-25"), Mcp_Session_Id=session)
-        elif asked.headers.get("mcp-session-id") != session:
-            reply.json({"jsonrpc": "2.0", "id": None, "error": {"code": -32012, "message": "no session"}}, 404)
-        elif "id" in message and "method" in message:
-            reply.json(result(asked, echo=message.get("params")))
-        else:
-            reply.send(202, b"")
-
-    def get(asked: Asked, reply: Reply) -> None:
-        if asked.headers.get("mcp-session-id") != session:
-            reply.json({"error": {"message": "no session"}}, 404)
-            return
-        reply.events()
-        for number, notice in enumerate(notices or [], 1):
-            reply.event(notice, str(number))
-        reply.wait_closed()
-
-    hub.answer("GET /health", HEALTH)
-    hub.on("POST /mcp", post)
-    hub.on("GET /mcp", get)
-    hub.on("DELETE /mcp", lambda _asked, reply: reply.send(204, b""))
-
-
-def greet(agent: Agent) -> None:
-    agent.send("initialize", 0, protocolVersion="2025-11-25")
-    assert agent.read()["result"]["protocolVersion"] == "2025-11-25"
-    agent.send("notifications/initialized")
+def stopped(home: Path) -> None:
+    """End the hub a stdio server has started."""
+    record = home / "hub.json"
+    if record.exists():
+        with contextlib.suppress(ProcessLookupError):  # it was killed, and left its record
+            os.kill(json.loads(record.read_text())["pid"], signal.SIGKILL)

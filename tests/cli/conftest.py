@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.agent import Agent
 from tests.cli.fakehub import SECRET, FakeHub, running
 
 Done = subprocess.CompletedProcess[str]
@@ -73,12 +72,3 @@ def tabhub(env: dict[str, str], tmp_path: Path) -> Run:
         )
 
     return run
-
-
-@pytest.fixture
-def agent(hub: FakeHub, env: dict[str, str]) -> Iterator[Agent]:
-    made = Agent(env)
-    yield made
-    if made.process.poll() is None:
-        made.process.kill()
-    made.process.communicate()

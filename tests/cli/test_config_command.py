@@ -125,8 +125,10 @@ def test_audit_tells_what_pages_offer_apart_from_calls(home: Path, tabhub: Run) 
     event: dict[str, Any] = {"timestamp": when, "tool": "page.tools", "event": True, "success": True, "tabId": 7}
     event.update(origin="https://shop.example", added=["find", "buy"], removed=["old"])
     call: dict[str, Any] = {"timestamp": when, "tool": "shop_find", "success": True, "durationMs": 2}
+    call.update(session="a1b2", via="gateway")
     (home / "audit.log").write_text("".join(json.dumps(each) + "\n" for each in (event, call)))
     shown = tabhub("audit", "--file").stdout
     assert "https://shop.example (tab 7) offers find, buy; no longer offers old" in shown
+    assert "shop_find  [gateway a1b2]\n" in shown
     assert "1 call, 0 failed" in shown
     assert "? ms" not in shown

@@ -46,6 +46,39 @@ def test_the_gateway_has_its_own_address(tabhub: Run) -> None:
     assert shown["mcpServers"]["tabhub"] == {"type": "http", "url": f"{URL}/gateway", "headers": HEADERS}
 
 
+def test_a_selection_of_tools_is_part_of_the_address_or_of_the_command(tabhub: Run) -> None:
+    done = tabhub("setup", "claude-code", "--tools", "Core, network")
+    assert json.loads(done.stdout)["mcpServers"]["tabhub"]["url"] == f"{URL}?tools=core,network"
+    assert f"http tabhub '{URL}?tools=core,network' --header" in done.stderr
+    assert "tabhub setup claude-code --tools core,network --write" in done.stderr
+    entry = json.loads(tabhub("setup", "claude-desktop", "--tools", "core").stdout)["mcpServers"]["tabhub"]
+    assert entry["args"][-4:] == ["start", "--stdio", "--tools", "core"]
+
+
+def test_writing_a_selection_replaces_the_address_and_its_lack_takes_it_out_again(tabhub: Run, tmp_path: Path) -> None:
+    def url(*words: str) -> str:
+        assert tabhub("setup", "cursor", "--write", "--file", "mcp.json", *words).returncode == 0
+        written: str = json.loads((tmp_path / "mcp.json").read_text())["mcpServers"]["tabhub"]["url"]
+        return written
+
+    assert [url("--tools", "core"), url()] == [f"{URL}?tools=core", URL]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--tools", "cores"], "Did you mean core"),
+        (["--tools", " , "], "at least one word"),
+        (["--tools", "core", "--gateway"], "exclude each other"),
+    ],
+)
+def test_a_selection_that_cannot_be_is_refused(tabhub: Run, words: list[str], said: str) -> None:
+    done = tabhub("setup", "cursor", *words)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert not done.stdout
+
+
 @pytest.mark.parametrize("client", ["claude-desktop", "claude-code", "opencode", "codex"])
 def test_the_command_is_a_full_path_and_holds_no_secret(tabhub: Run, home: Path, client: str) -> None:
     done = tabhub("setup", client, "--stdio", "--gateway")

@@ -1,201 +1,376 @@
-"""`tabhub start --stdio`: an MCP client's messages to the hub and back, in both eras."""
+"""`tabhub start --stdio`: each client's own MCP server, over the daemon's socket of a real hub, in both eras."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
-import subprocess
 import sys
-import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any, Literal
 
 import pytest
+from mcp.client import Client, ClientRequestContext
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.types import ElicitRequestParams, ElicitResult
 
-from tests.cli.agent import VERSION_KEY, Agent, greet, result, sessions
-from tests.cli.fakehub import SECRET, Asked, FakeHub, Reply
+from tests.cli.agent import ENVELOPE, WORDS, Agent, stdio_agent, stopped
+from tests.harness.agent import client as http_client
+from tests.harness.fake_extension import FakeExtension, Silent, tab
+from tests.harness.hub import Address, RunningHub, running_hub, until
+from tests.harness.probe import Probe
+from tests.harness.process import HubProcess, ask_nobody, environment, hub_process
 
-
-@pytest.mark.req("S002-modes-04", "S002-stdio-02")
-def test_a_session_of_2025_carries_its_headers_and_ends_with_stdin(hub: FakeHub, agent: Agent) -> None:
-    sessions(hub)
-    greet(agent)
-    agent.send("tools/list", "a", cursor="x")
-    assert agent.read() == {"jsonrpc": "2.0", "id": "a", "result": {"echo": {"cursor": "x"}}}
-    hub.wait_asked("GET", "/mcp")
-    assert agent.leave() == 0
-    first, *_, call = [asked for asked in hub.asked if asked.method == "POST"]
-    assert "mcp-session-id" not in first.headers
-    assert "mcp-protocol-version" not in first.headers
-    assert call.headers["mcp-session-id"] == "s1"
-    assert call.headers["mcp-protocol-version"] == "2025-11-25"
-    assert call.headers["authorization"] == f"Bearer {SECRET}"
-    assert hub.asked[-1].method == "DELETE"
-    assert hub.asked[-1].headers["mcp-session-id"] == "s1"
+Mode = Literal["legacy", "auto"]
+MODES: list[Mode] = ["legacy", "auto"]
+SPOKEN = {"legacy": "2025-11-25", "auto": "2026-07-28"}
 
 
-def test_a_message_of_2026_stands_for_itself(hub: FakeHub, agent: Agent) -> None:
-    hub.on("POST /mcp", lambda asked, reply: reply.json(result(asked, ok=True)))
-    agent.modern("tools/call", 1, name="browser_open_tab", arguments={})
-    assert agent.read()["result"] == {"ok": True}
-    headers = hub.asked[-1].headers
-    assert headers["mcp-protocol-version"] == "2026-07-28"
-    assert headers["mcp-method"] == "tools/call"
-    assert headers["mcp-name"] == "browser_open_tab"
-    assert "mcp-session-id" not in headers
-    agent.modern("resources/read", 2, uri="file:///ü\r\nEvil: 1")
-    agent.read()
-    assert hub.asked[-1].headers["mcp-name"].startswith("=?base64?")
-    assert "evil" not in hub.asked[-1].headers
-    agent.modern("tools/list", 3)
-    agent.read()
-    assert "mcp-name" not in hub.asked[-1].headers
-    assert agent.leave() == 0
-    assert hub.asked[-1].method == "POST"  # there is no session to end
+def official(home: Path, mode: Mode, *words: str, **more: Any) -> Client:
+    """The official SDK's client, which starts the stdio server itself."""
+    server = StdioServerParameters(command=WORDS[0], args=[*WORDS[1:], *words], env=environment(home))
+    return Client(stdio_client(server), mode=mode, **more)
 
 
-def test_the_gateway_is_another_path(hub: FakeHub, env: dict[str, str]) -> None:
-    hub.on("POST /mcp/gateway", lambda asked, reply: reply.json(result(asked)))
-    agent = Agent(env, "--gateway")
-    agent.modern("tools/list", 1)
-    assert agent.read()["id"] == 1
-    assert agent.leave() == 0
+@pytest.fixture
+async def hub(tmp_path: Path) -> AsyncIterator[RunningHub]:
+    """A real one, in this process."""
+    async with running_hub(tmp_path) as running:
+        yield running
 
 
-def test_requests_run_beside_each_other(hub: FakeHub, agent: Agent) -> None:
-    go = threading.Event()
-
-    def post(asked: Asked, reply: Reply) -> None:
-        if asked.json["id"] == 1:
-            go.wait(10)
-        reply.json(result(asked))
-
-    hub.on("POST /mcp", post)
-    agent.modern("tools/call", 1, name="slow")
-    agent.modern("tools/call", "1", name="fast")
-    assert agent.read()["id"] == "1"
-    go.set()
-    assert agent.read()["id"] == 1
+@pytest.fixture
+async def agent(hub: RunningHub) -> AsyncIterator[Agent]:
+    async with stdio_agent(hub.home.root) as made:
+        yield made
 
 
-def test_a_stream_is_relayed_line_by_line(hub: FakeHub, agent: Agent) -> None:
-    progress = {"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progress": 1}}
-    seen = threading.Event()
-
-    def post(asked: Asked, reply: Reply) -> None:
-        reply.events()
-        reply.raw(b": keep-alive\n\nid: 1\ndata:\n\n")
-        reply.event(progress)
-        seen.wait(10)
-        text = json.dumps(result(asked, text="line\nbreak"), indent=1)
-        reply.raw("".join(f"data: {row}\r\n" for row in text.split("\n")).encode() + b"\r\n")
-
-    hub.on("POST /mcp", post)
-    agent.modern("tools/call", 1, name="x")
-    assert agent.read() == progress
-    seen.set()
-    assert agent.read()["result"] == {"text": "line\nbreak"}
+# with the official client
 
 
-def test_a_pretty_answer_becomes_one_line(hub: FakeHub, agent: Agent) -> None:
-    hub.on("POST /mcp", lambda asked, reply: reply.send(200, json.dumps(result(asked, a=[1]), indent=2).encode()))
-    agent.modern("tools/list", 1)
-    assert agent.read()["result"] == {"a": [1]}
+@pytest.mark.req("S004-architecture-01", "S004-flow-03", "S002-modes-04")
+@pytest.mark.parametrize("mode", MODES)
+async def test_each_client_has_a_server_of_its_own_and_all_one_hub(hub: RunningHub, mode: Mode) -> None:
+    Probe(hub)
+    async with (
+        FakeExtension(hub, tabs=[tab(7), tab(8)]),
+        official(hub.home.root, mode) as one,
+        official(hub.home.root, mode) as two,
+    ):
+        for client, own in ((one, 7), (two, 8)):
+            assert client.protocol_version == SPOKEN[mode]
+            names = [tool.name for tool in (await client.list_tools()).tools]
+            assert names == [tool.name for tool in hub.hub.registry.tools()]
+            result = await client.call_tool("browser_execute_script", {"tabId": own, "code": "return 1"})
+            assert result.structured_content == {"value": "fake"}
+        assert [session.kind for session in hub.hub.sessions.all()] == ["daemon", "daemon"]
+        assert (await one.call_tool("probe_echo", {"value": 7})).is_error
+    await until(lambda: len(hub.hub.sessions) == 0)
 
 
-def test_a_cancel_of_2026_closes_the_request(hub: FakeHub, agent: Agent) -> None:
-    closed = threading.Event()
+@pytest.mark.req("S004-status-03", "S004-status-04")
+@pytest.mark.parametrize("mode", MODES)
+async def test_the_connection_status_is_the_extensions_as_the_daemon_knows_it(hub: RunningHub, mode: Mode) -> None:
+    async with official(hub.home.root, mode) as client:
 
-    def post(asked: Asked, reply: Reply) -> None:
-        if asked.json["id"] == 2:
-            reply.json(result(asked))
-            return
-        reply.events()
-        reply.wait_closed()
-        closed.set()
+        async def is_connected() -> Any:
+            result = await client.call_tool("browser_get_connection_status", {})
+            assert result.structured_content is not None
+            return result.structured_content["connected"]
 
-    hub.on("POST /mcp", post)
-    agent.modern("tools/call", 1, name="x")
-    hub.wait_asked("POST", "/mcp")
-    agent.send("notifications/cancelled", requestId=1)
-    assert closed.wait(10)
+        assert await is_connected() is False
+        async with FakeExtension(hub):
+            assert await is_connected() is True
+        await until(lambda: not hub.hub.browsers.links())
+        assert await is_connected() is False
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_progress_cancel_and_questions_pass_through(hub: RunningHub, mode: Mode) -> None:
+    probe = Probe(hub)
+    heard: list[tuple[float, float | None, str | None]] = []
+
+    async def report(progress: float, total: float | None, message: str | None) -> None:
+        heard.append((progress, total, message))
+
+    async def answer(_: ClientRequestContext, asked: ElicitRequestParams) -> ElicitResult:
+        return ElicitResult(action="accept", content={"colour": "green"})
+
+    async with official(hub.home.root, mode, elicitation_callback=answer) as client:
+        await client.call_tool("probe_report", {}, progress_callback=report)
+        assert heard == [(1, 3, "step 1"), (2, 3, "step 2"), (3, 3, "step 3")]
+        asked = await client.call_tool("probe_ask", {})
+        assert asked.structured_content is not None
+        assert asked.structured_content["answer"]["content"] == {"colour": "green"}
+        waiting = asyncio.ensure_future(client.call_tool("probe_wait", {"who": "me"}))
+        await probe.begun()
+        waiting.cancel()
+        assert await probe.cancelled() == {"who": "me"}
+        echoed = await client.call_tool("probe_echo", {"value": "still here"})
+        assert echoed.structured_content == {"value": "still here"}
+
+
+async def test_the_gateway_is_offered_where_that_was_asked_for(hub: RunningHub) -> None:
+    async with official(hub.home.root, "auto", "--gateway") as client:
+        assert [tool.name for tool in (await client.list_tools()).tools] == ["tabhub_list_tools", "tabhub_call"]
+
+
+# the pipe itself
+
+
+async def test_a_change_of_the_tools_is_told(hub: RunningHub, agent: Agent) -> None:
+    probe = Probe(hub)
+    await agent.greet()
+    await agent.request("ping", 1)
+    probe.change()
+    assert (await agent.read())["method"] == "notifications/tools/list_changed"
+
+
+async def test_a_large_result_comes_whole_and_on_one_line(hub: RunningHub, agent: Agent) -> None:
+    Probe(hub)
+    value = 'ä\n"\\' + "plain words " * 3000
+    agent.modern("tools/call", 1, name="probe_echo", arguments={"value": value})
+    assert (await agent.read())["result"]["structuredContent"] == {"value": value}
+
+
+@pytest.mark.req("B5", "B6")
+@pytest.mark.parametrize(
+    "params",
+    [b'{"a":1,"a":2}', b'{"a":"\\ud800"}', b'{"a":' + b"[" * 80 + b"]" * 80 + b"}", b'{"a":' + b"9" * 500 + b"}"],
+)
+async def test_what_the_hub_does_not_read_fails_under_its_id(agent: Agent, params: bytes) -> None:
+    agent.raw(b'{"jsonrpc":"2.0","id":"mine","method":"tools/list","params":%b}\n' % params)
+    answer = await agent.read()
+    assert (answer["id"], answer["error"]["code"]) == ("mine", -32700)
     agent.modern("tools/list", 2)
-    assert agent.read()["id"] == 2  # and nothing for the first
-    assert agent.leave() == 0
+    assert (await agent.read())["id"] == 2
 
 
-def test_a_cancel_of_2025_is_passed_on(hub: FakeHub, agent: Agent) -> None:
-    sessions(hub)
-    greet(agent)
-    agent.send("notifications/cancelled", requestId=99)
-    hub.wait_for(lambda: any(a.method == "POST" and a.json["method"] == "notifications/cancelled" for a in hub.asked))
+async def test_a_line_without_end_is_dropped_and_a_long_one_refused(agent: Agent) -> None:
+    agent.raw(b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":"' + b"x" * 5_000_000 + b'"}}\n')
+    answer = await agent.read()
+    assert (answer["id"], answer["error"]["code"]) == (1, -32600)
+    for _ in range(20):
+        agent.raw(b"x" * 1024 * 1024)
+        await agent.stdin.drain()
+    agent.raw(b"\n")
+    answer = await agent.read()
+    assert (answer["id"], answer["error"]["code"]) == (None, -32600)
+    agent.modern("tools/list", 2)
+    assert (await agent.read())["id"] == 2
 
 
-def test_notifications_of_the_hub_reach_the_client(hub: FakeHub, agent: Agent) -> None:
-    notice = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
-    sessions(hub, notices=[notice])
-    greet(agent)
-    assert agent.read() == notice
-
-
-def test_an_answer_of_the_client_is_passed_on_without_one_back(hub: FakeHub, agent: Agent) -> None:
-    sessions(hub)
-    hub.on("POST /mcp", lambda _asked, reply: reply.send(202, b""))
-    agent.raw(b'{"jsonrpc": "2.0", "id": 5, "result": {}}\n')
-    hub.wait_asked("POST", "/mcp")
-    assert agent.leave() == 0
-
-
-def test_what_was_asked_before_stdin_closed_is_still_answered(hub: FakeHub, agent: Agent) -> None:
-    hub.on("POST /mcp", lambda asked, reply: reply.json(result(asked)))
-    data = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "x", "params": {"_meta": {VERSION_KEY: "2026-07-28"}}})
-    answer, _ = agent.process.communicate(data.encode(), timeout=20)  # not even a line break at the end
-    assert json.loads(answer)["id"] == 1
+async def test_what_was_asked_before_stdin_closed_is_still_answered(agent: Agent) -> None:
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": ENVELOPE}}
+    async with asyncio.timeout(20):  # not even a line break at the end
+        said, _ = await agent.process.communicate(json.dumps(message).encode())
+    assert json.loads(said)["id"] == 1
     assert agent.process.returncode == 0
 
 
-def test_a_listening_client_that_leaves_is_not_waited_for(hub: FakeHub, agent: Agent) -> None:
-    def post(_asked: Asked, reply: Reply) -> None:
-        reply.events()
-        reply.event({"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged"})
-        reply.wait_closed()
-
-    hub.on("POST /mcp", post)
-    agent.modern("subscriptions/listen", 1)
-    assert "acknowledged" in agent.read()["method"]
-    assert agent.leave() == 0
+async def test_a_client_that_leaves_ends_its_session_and_is_not_waited_for(hub: RunningHub, agent: Agent) -> None:
+    agent.modern("subscriptions/listen", 1, notifications={"toolsListChanged": True})
+    assert "acknowledged" in (await agent.read())["method"]
+    assert len(hub.hub.sessions) == 1
+    assert await agent.leave() == 0
+    await until(lambda: len(hub.hub.sessions) == 0)
 
 
-def test_sigterm_ends_the_session_and_the_bridge(hub: FakeHub, agent: Agent) -> None:
-    sessions(hub)
-    greet(agent)
-    hub.wait_asked("GET", "/mcp")
+async def test_sigterm_ends_the_session_and_the_server(hub: RunningHub, agent: Agent) -> None:
+    probe = Probe(hub)
+    await agent.greet()
+    agent.send("tools/call", 1, name="probe_wait", arguments={})
+    await probe.begun()
     agent.process.send_signal(signal.SIGTERM)
-    assert agent.process.wait(10) == 0
-    assert hub.asked[-1].method == "DELETE"
+    assert await agent.process.wait() == 0
+    await probe.cancelled()
+    await until(lambda: len(hub.hub.sessions) == 0)
 
 
-def test_stdin_may_be_a_file(hub: FakeHub, env: dict[str, str], tmp_path: Path) -> None:
-    hub.on("POST /mcp", lambda asked, reply: reply.json(result(asked)))
-    message = {"jsonrpc": "2.0", "id": 1, "method": "x", "params": {"_meta": {VERSION_KEY: "2026-07-28"}}}
+async def test_a_server_that_is_killed_leaves_no_call_behind(hub: RunningHub, agent: Agent) -> None:
+    probe = Probe(hub)
+    agent.modern("tools/call", 1, name="probe_wait", arguments={})
+    await probe.begun()
+    agent.process.kill()
+    await probe.cancelled()
+    await until(lambda: len(hub.hub.engine.calls) == 0)
+
+
+async def test_stdin_may_be_a_file(hub: RunningHub, tmp_path: Path) -> None:
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": ENVELOPE}}
     (tmp_path / "in").write_text(json.dumps(message) + "\n")
     with (tmp_path / "in").open() as file:
-        done = subprocess.run(
-            [sys.executable, "-m", "tabhub", "start", "--stdio"], stdin=file, capture_output=True, env=env, check=True
+        process = await asyncio.create_subprocess_exec(
+            *WORDS, stdin=file, stdout=asyncio.subprocess.PIPE, env=environment(hub.home.root)
         )
-    assert json.loads(done.stdout)["id"] == 1
+    said, _ = await process.communicate()
+    assert json.loads(said)["id"] == 1
 
 
-def test_a_client_that_stops_listening_ends_the_bridge(hub: FakeHub, env: dict[str, str]) -> None:
-    hub.on("POST /mcp", lambda asked, reply: reply.json(result(asked)))
+async def test_a_client_that_stops_listening_ends_the_server(hub: RunningHub) -> None:
     ours, theirs = os.pipe()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tabhub", "start", "--stdio"], stdin=subprocess.PIPE, stdout=theirs, env=env
+    process = await asyncio.create_subprocess_exec(
+        *WORDS, stdin=asyncio.subprocess.PIPE, stdout=theirs, env=environment(hub.home.root)
     )
     os.close(theirs)
     os.close(ours)
     assert process.stdin is not None
     process.stdin.write(b"broken\n")
-    process.stdin.flush()
-    assert process.wait(10) == 0
-    process.stdin.close()
+    async with asyncio.timeout(10):
+        assert await process.wait() == 0
+
+
+async def test_a_client_that_does_not_read_does_not_keep_its_cancel_from_the_hub(hub: RunningHub, agent: Agent) -> None:
+    probe = Probe(hub)
+    await agent.greet()
+    params = {"name": "probe_flood", "arguments": {"times": 200}, "_meta": {"progressToken": 1}}
+    for ident in range(1, 6):
+        agent.send("tools/call", ident, **params)
+    agent.send("tools/call", 9, name="probe_wait", arguments={"who": "me"})
+    while (await probe.begun()).get("who") != "me":
+        continue
+    agent.send("notifications/cancelled", requestId=9)
+    assert await probe.cancelled() == {"who": "me"}
+
+
+async def test_a_loopback_port_does_where_there_are_no_unix_sockets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TABHUB_SOCKET", "tcp")
+    async with running_hub(tmp_path) as hub, stdio_agent(hub.home.root, TABHUB_SOCKET="tcp") as agent:
+        assert (await agent.greet())["serverInfo"]["name"] == "tabhub"
+        assert await agent.leave() == 0
+
+
+# starting a hub
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Iterator[Path]:
+    home = tmp_path / "fresh"
+    yield home
+    stopped(home)
+
+
+@pytest.mark.req("S002-stdio-04")
+async def test_five_at_once_start_one_hub_and_all_are_served(fresh: Path) -> None:
+    async with AsyncExitStack() as stack:
+        agents = [await stack.enter_async_context(stdio_agent(fresh, "--no-launch", "--port", "0")) for _ in range(5)]
+
+        async def served(agent: Agent) -> int:
+            assert (await agent.greet())["protocolVersion"] == "2025-11-25"
+            assert "result" in await agent.request("ping", 1)
+            return await agent.leave()
+
+        assert await asyncio.gather(*map(served, agents)) == [0] * 5
+    log = (fresh / "logs" / "hub.log").read_text()
+    assert "Traceback" not in log
+    assert "already" not in log
+
+
+@pytest.mark.req("S002-stdio-02")
+async def test_the_hub_it_serves_is_the_one_on_the_configured_port(fresh: Path, free_tcp_port: int) -> None:
+    async with stdio_agent(fresh, "--no-launch", "--port", str(free_tcp_port)) as agent:
+        await agent.greet()
+        secret = json.loads((fresh / "extension" / "auth.json").read_text())["secret"]
+        async with http_client(Address(port=free_tcp_port, secret=secret)) as http:
+            health = (await http.get("/health")).json()
+        assert health["mcpClients"] == 1
+        assert await agent.leave() == 0
+
+
+async def test_a_socket_that_cannot_be_is_named_at_once(tmp_path: Path) -> None:
+    process = await asyncio.create_subprocess_exec(
+        *WORDS,
+        "--no-launch",
+        "--port",
+        "0",
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env={**environment(tmp_path / "home"), "TABHUB_SOCKET": f"/{'x' * 200}"},
+    )
+    said, problems = await process.communicate()
+    assert (process.returncode, said) == (1, b"")
+    assert b"201 bytes" in problems
+    assert b"TABHUB_SOCKET" in problems
+
+
+# a hub that goes and comes back
+
+
+async def kill(hub: HubProcess) -> None:
+    hub.process.send_signal(signal.SIGKILL)
+    await hub.process.wait()
+
+
+@pytest.mark.parametrize("modern", [False, True])
+async def test_a_hub_that_is_killed_fails_the_call_at_once_and_the_next_hub_goes_on(
+    tmp_path: Path, modern: bool
+) -> None:
+    home = tmp_path / "home"
+    async with hub_process(home) as first, stdio_agent(home) as agent:
+        if not modern:
+            await agent.greet()
+        async with FakeExtension(first) as browser:
+            browser.handlers["forwardCDPCommand"] = lambda _params: Silent
+            params: dict[str, Any] = {"name": "browser_execute_script", "arguments": {"tabId": 7, "code": "1"}}
+            if modern:
+                params["_meta"] = ENVELOPE
+            agent.send("tools/call", 1, **params)
+            await browser.asked("forwardCDPCommand")
+            await kill(first)
+            said = await agent.read(2.0)
+            assert (said["id"], said["error"]["data"]) == (1, {"outcome": "unknown"})
+        agent.send("tools/call", 2, **{**params, "name": "browser_get_connection_status", "arguments": {}})
+        async with hub_process(home):
+            heard = [await agent.read()]
+            if not modern:
+                assert heard[0]["method"] == "notifications/tools/list_changed"
+                heard = [await agent.read()]
+            assert (heard[0]["id"], heard[0]["result"]["structuredContent"]["connected"]) == (2, False)
+            assert await agent.leave() == 0
+
+
+async def test_a_session_survives_a_restart_of_the_hub_with_its_tab(fresh: Path) -> None:
+    home = fresh
+    ask_nobody(home)
+    async with stdio_agent(home, "--no-launch", "--port", "0") as agent:
+        await agent.greet()
+        secret = json.loads((home / "extension" / "auth.json").read_text())["secret"]
+
+        async def bound(ident: int) -> Any:
+            port = json.loads((home / "hub.json").read_text())["port"]
+            async with FakeExtension(Address(port=port, secret=secret), tabs=[tab(7), tab(8)]) as browser:
+                arguments = {"code": "1"} if ident > 1 else {"code": "1", "tabId": 8}
+                agent.send("tools/call", ident, name="browser_execute_script", arguments=arguments)
+                sent = await browser.asked("forwardCDPCommand")
+                while (answer := await agent.read()).get("id") != ident:
+                    continue
+                assert "error" not in answer
+                return sent["params"]["tabId"]
+
+        first = await bound(1)
+        stop = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "tabhub", "stop", env=environment(home), stdout=asyncio.subprocess.DEVNULL
+        )
+        assert await stop.wait() == 0
+        async with hub_process(home):
+            while (await agent.read()).get("method") != "notifications/tools/list_changed":
+                continue
+            assert await bound(2) == first
+        assert await agent.leave() == 0
+
+
+async def test_without_a_hub_a_call_says_after_a_while_that_it_was_not_sent(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    async with hub_process(home) as hub, stdio_agent(home) as agent:
+        await agent.greet()
+        await kill(hub)
+        agent.send("tools/call", 1, name="x", arguments={})
+        said = await agent.read(8.0)
+        assert (said["id"], said["error"]["data"]) == (1, {"outcome": "not_sent"})
+        assert "tabhub start" in said["error"]["message"]

@@ -10,6 +10,7 @@ from tests.e2e import live
 from tests.e2e.live import Caller, DevTools, LiveHub
 from tests.e2e.pagesite import PageSite
 from tests.e2e.site import Site
+from tests.e2e.zoo import Zoo
 
 
 @pytest.fixture(scope="session")
@@ -17,6 +18,14 @@ def site() -> Iterator[Site]:
     site = Site()
     yield site
     site.stop()
+
+
+@pytest.fixture(scope="session")
+def zoo() -> Iterator[Zoo]:
+    """The pages of `pages/`."""
+    zoo = Zoo()
+    yield zoo
+    zoo.stop()
 
 
 @pytest.fixture(scope="session")
@@ -51,6 +60,8 @@ async def shop(live_hub: LiveHub, page_site: PageSite) -> AsyncIterator[PageSite
     """A site whose pages offer tools; none of its tabs outlives a test."""
     yield page_site
     async with live.caller(live_hub) as agent:
+        for session in (await agent.http.get("/sessions")).json()["sessions"]:
+            await agent.http.post(f"/sessions/{session['id']}/end")
         for tab in (await agent.get("browser_list_tabs"))["tabs"]:
             if tab["url"].startswith((page_site.url, page_site.elsewhere)):
-                await agent.get("browser_close_tab", tabId=tab["tabId"])
+                await agent.call("browser_close_tab", tabId=tab["tabId"])  # unless its session just did

@@ -91,19 +91,19 @@ class Caller:
     http: httpx2.AsyncClient
     opened: list[int] = field(default_factory=list)
 
-    async def call(self, name: str, **arguments: Any) -> dict[str, Any]:
+    async def call(self, name: str, /, **arguments: Any) -> dict[str, Any]:
         """Call a tool, and give the whole answer."""
         reply = await self.http.post(f"/tools/{name}/call", json={"arguments": arguments})
         answer: dict[str, Any] = reply.json()
         return answer
 
-    async def get(self, name: str, **arguments: Any) -> Any:
+    async def get(self, name: str, /, **arguments: Any) -> Any:
         """Call a tool that must succeed, and give its structured answer."""
         answer = await self.call(name, **arguments)
         assert not answer.get("isError"), answer
         return answer["structuredContent"]
 
-    async def fail(self, name: str, **arguments: Any) -> dict[str, Any]:
+    async def fail(self, name: str, /, **arguments: Any) -> dict[str, Any]:
         """Call a tool that must fail, and give the error with its `text`."""
         answer = await self.call(name, **arguments)
         assert answer.get("isError"), answer
@@ -123,14 +123,16 @@ class Caller:
 
 @contextlib.asynccontextmanager
 async def caller(hub: LiveHub) -> AsyncIterator[Caller]:
-    """A new agent; the tabs it says it opened are closed at the end."""
-    async with http_client(hub, **{"Tabhub-Session": f"agent-{next(_names)}"}) as http:
+    """A new agent; at the end the tabs it says it opened are closed, and its session is ended."""
+    name = f"agent-{next(_names)}"
+    async with http_client(hub, **{"Tabhub-Session": name}) as http:
         agent = Caller(hub, http)
         yield agent
         if hub.connected:
             there = {tab["tabId"] for tab in (await agent.get("browser_list_tabs"))["tabs"]}
             for tab_id in there & set(agent.opened):
                 await agent.call("browser_close_tab", tabId=tab_id)
+            await http.post(f"/sessions/rest:{name}/end")
 
 
 class Wire:

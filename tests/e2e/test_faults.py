@@ -128,10 +128,9 @@ async def test_a_second_connection_of_the_same_browser_takes_the_place_of_the_fi
 
 
 @pytest.mark.req("F9")
-async def test_a_tab_closed_under_a_call_fails_it(live_hub: LiveHub, agent: Caller, site: Site) -> None:
+async def test_a_tab_closed_under_a_call_fails_it(agent: Caller, site: Site) -> None:
     tab_id = await agent.open(f"{site.url}/")
-    async with live.caller(live_hub) as other:
-        error = await fails_under(agent, site, "closed", lambda: other.get("browser_close_tab", tabId=tab_id))
+    error = await fails_under(agent, site, "closed", lambda: agent.get("browser_close_tab", tabId=tab_id))
     assert error["outcome"] == "unknown"
     assert f"Tab {tab_id}" in error["text"]
 
@@ -153,16 +152,15 @@ async def test_a_tab_that_crashes_under_a_call_fails_it_and_can_be_used_again(
 
 @pytest.mark.req("F9")
 @pytest.mark.parametrize("who", ["another", "itself"])
-async def test_a_tab_that_is_left_under_a_call_fails_it(live_hub: LiveHub, agent: Caller, site: Site, who: str) -> None:
+async def test_a_tab_that_is_left_under_a_call_fails_it(agent: Caller, site: Site, who: str) -> None:
     tab_id = await agent.open(f"{site.url}/")
-    async with live.caller(live_hub) as other:
 
-        async def leave() -> None:
-            if who == "another":
-                await other.get("browser_navigate_tab", tabId=tab_id, url=f"{site.url}/other")
+    async def leave() -> None:
+        if who == "another":
+            await agent.get("browser_navigate_tab", tabId=tab_id, url=f"{site.url}/other")
 
-        code = WAIT if who == "another" else "await fetch('/hit/%s'); location = '/other'; await new Promise(() => {})"
-        error = await fails_under(agent, site, f"left-by-{who}", leave, code)
+    code = WAIT if who == "another" else "await fetch('/hit/%s'); location = '/other'; await new Promise(() => {})"
+    error = await fails_under(agent, site, f"left-by-{who}", leave, code)
     assert error["outcome"] == "unknown"
     assert "went to another page" in error["text"]
     assert await agent.run("return location.pathname") == "/other"

@@ -87,8 +87,8 @@ async def test_the_stateless_era_carries_its_tab_in_a_handle(live_hub: LiveHub, 
 
 
 async def test_a_call_that_is_cancelled_ends_in_the_browser(live_hub: LiveHub, agent: Caller, site: Site) -> None:
-    await agent.open(f"{site.url}/")
-    tab_id = agent.opened[0]
+    tab_id = await agent.open(f"{site.url}/")
+    await agent.get("browser_release_tab")
     for mode in ("legacy", "2026-07-28"):
         name = f"cancelled-{mode}"
         async with live_hub.mcp(mode) as client:
@@ -124,6 +124,7 @@ async def test_a_session_of_the_handshake_era_can_be_cancelled_by_its_number(
     live_hub: LiveHub, agent: Caller, site: Site
 ) -> None:
     await agent.open(f"{site.url}/")
+    await agent.get("browser_release_tab")
     async with Agent(live_hub) as raw:
         code = "await fetch('/hit/by-number'); await new Promise(() => {})"
         arguments = {"tabId": agent.opened[0], "code": code}

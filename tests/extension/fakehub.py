@@ -23,7 +23,7 @@ class Refused(Exception):
         super().__init__(f"{error['code']}: {error['message']}")
         self.code = error["code"]
         self.message = error["message"]
-        self.data = error.get("data")
+        self.data: Any = error.get("data")
 
 
 class Wire:

@@ -29,6 +29,7 @@ def test_it_asks_for_no_more_than_it_uses(manifest: dict[str, Any]) -> None:
     assert manifest["manifest_version"] == 3
     assert manifest["permissions"] == [
         "tabs", "debugger", "alarms", "storage", "scripting", "tabGroups", "webNavigation",
+        "history", "bookmarks", "sessions", "downloads", "cookies", "browsingData", "notifications", "sidePanel",
     ]  # fmt: skip
     assert manifest["host_permissions"] == ["<all_urls>"]
     for way_in in ("externally_connectable", "web_accessible_resources", "content_scripts"):
@@ -40,7 +41,8 @@ def test_its_pages_reach_nothing_but_this_computer(manifest: dict[str, Any]) -> 
     rules = {rule.split()[0]: rule.split()[1:] for rule in policy.split("; ")}
     assert rules["default-src"] == ["'none'"]
     assert rules["script-src"] == ["'self'"]
-    assert rules["connect-src"] == ["'self'", "ws://127.0.0.1:*", "ws://localhost:*", "http://127.0.0.1:*"]
+    # data: is what an address carries itself; pictures for notifications are read from there.
+    assert rules["connect-src"] == ["'self'", "data:", "ws://127.0.0.1:*", "ws://localhost:*", "http://127.0.0.1:*"]
     assert not any("unsafe" in value for values in rules.values() for value in values)
 
 

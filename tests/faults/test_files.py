@@ -114,7 +114,7 @@ async def test_a_broken_configuration_leaves_the_last_good_one_in_force(hub: Run
         told = await health(http)
         assert told["status"] == "degraded"
         assert "config" in told["problems"][0]
-        hub.home.config.write_text("{}")
+        hub.home.config.write_text(json.dumps({"permissions": {"default": "auto"}}))
         assert (await http.post("/reload")).json()["ok"] is True
         assert await allowed()
         assert (await health(http))["problems"] == []

@@ -8,7 +8,7 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import httpx2
 
@@ -110,7 +110,7 @@ class Agent:
         self.capabilities = capabilities or {}
         self.headers: dict[str, str] = dict(ACCEPT)
 
-    async def __aenter__(self) -> Agent:
+    async def __aenter__(self) -> Self:
         params = {
             "protocolVersion": self.version,
             "capabilities": self.capabilities,

@@ -22,6 +22,14 @@ class Silent:
     """What a handler returns to leave a request without an answer."""
 
 
+class Refuses(Exception):
+    """What a handler raises to answer with an error."""
+
+    def __init__(self, code: int, message: str, data: dict[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.error = {"code": code, "message": message, **({"data": data} if data is not None else {})}
+
+
 def tab(tab_id: int, url: str = "https://example.com/", **more: Any) -> dict[str, Any]:
     """A tab as an extension describes it."""
     return {
@@ -58,6 +66,7 @@ class FakeExtension:
             "createTab": self._create,
             "forwardCDPCommand": lambda params: {"result": {"type": "string", "value": "fake"}},
             "subscribeCDPEvents": lambda params: {},
+            "plugin.uninstall": lambda params: {},
         }
         self.seen: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self.notices: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
@@ -165,9 +174,13 @@ class FakeExtension:
             error = {"code": -32601, "message": f"Method not found: {message['method']}"}
             await self.send({"jsonrpc": "2.0", "id": message["id"], "error": error})
             return
-        result = handler(message.get("params", {}))
-        if inspect.isawaitable(result):
-            result = await result
+        try:
+            result = handler(message.get("params", {}))
+            if inspect.isawaitable(result):
+                result = await result
+        except Refuses as refusal:
+            await self.send({"jsonrpc": "2.0", "id": message["id"], "error": refusal.error})
+            return
         if result is Silent:
             return
         with contextlib.suppress(ConnectionClosed):  # nobody is left to answer

@@ -49,11 +49,13 @@ class RunningHub(Address):
 
 @asynccontextmanager
 async def running_hub(folder: Path, **settings: Any) -> AsyncIterator[RunningHub]:
-    """Start a hub with these settings of config.json, and end it in order."""
+    """Start a hub with these settings of config.json, and end it in order.
+
+    Its fake browsers are a person's own, so that it would ask for every act: unless a test says otherwise, it does not.
+    """
     home = Home(folder / "home")
     home.ensure()
-    if settings:
-        home.config.write_text(json.dumps(settings))
+    home.config.write_text(json.dumps(unasked(settings)))
     sockets = listen(0)
     port: int = sockets[0].getsockname()[1]
     secret = secrets_store.load_or_create(home)
@@ -68,6 +70,17 @@ async def running_hub(folder: Path, **settings: Any) -> AsyncIterator[RunningHub
         await _end(server, hub)
         for sock in sockets:
             sock.close()
+
+
+def unasked(settings: dict[str, Any]) -> dict[str, Any]:
+    """These settings, with nobody asked where they say nothing of it; `permissions=None` leaves that to the hub."""
+    permissions = settings.get("permissions", {})
+    filled: dict[str, Any] = {"dataflow": "off", **settings}
+    if permissions is None:
+        del filled["permissions"]
+    else:
+        filled["permissions"] = {"default": "auto", **permissions}
+    return filled
 
 
 async def _end(server: uvicorn.Server, hub: Hub) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import sys
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from tabhub.store import secret as secrets_store
 from tabhub.store.home import Home
-from tests.harness.hub import Address
+from tests.harness.hub import Address, unasked
 
 _RUNNING = re.compile(rb"is running on http://127\.0\.0\.1:(\d+)")
 
@@ -51,6 +52,7 @@ async def tabhub(home: Path, *words: str) -> asyncio.subprocess.Process:
 @asynccontextmanager
 async def hub_process(home: Path, port: int = 0) -> AsyncIterator[HubProcess]:
     """Start a hub on a port (0: any), wait until it serves, and kill it in the end."""
+    ask_nobody(home)
     loop = asyncio.get_running_loop()
     began = loop.time()
     process = await tabhub(home, "start", "--port", str(port), "--no-launch")
@@ -68,6 +70,13 @@ async def hub_process(home: Path, port: int = 0) -> AsyncIterator[HubProcess]:
         if process.returncode is None:
             process.kill()
         await process.communicate()
+
+
+def ask_nobody(home: Path) -> None:
+    """Its fake browsers are a person's own; a home without settings gets some that ask nobody for every act."""
+    if not (home / "config.json").exists():
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (home / "config.json").write_text(json.dumps(unasked({})))
 
 
 async def _errors(process: asyncio.subprocess.Process) -> str:

@@ -42,21 +42,23 @@ async def call(agent: Agent, tab_id: int, text: str) -> str:
 
 
 async def test_many_agents_on_many_tabs_lose_and_cross_no_answer(tmp_path: Path) -> None:
-    tabs = 10
+    each = 5
+    tabs = [tab(n) for n in range(20 * each)]
     async with running_hub(tmp_path, limits=UNLIMITED) as hub:
-        async with FakeExtension(hub, tabs=[tab(n) for n in range(1, tabs + 1)]) as browser, agents(hub, 20) as all_of:
+        async with FakeExtension(hub, tabs=tabs) as browser, agents(hub, 20) as all_of:
             browser.handlers["forwardCDPCommand"] = echo
 
             async def work(number: int, agent: Agent) -> int:
                 right = 0
                 for n in range(20):
-                    tab_id = (number + n) % tabs + 1
+                    tab_id = number * each + n % each
                     right += await call(agent, tab_id, f"{number}-{n}") == f"{tab_id}:{number}-{n}"
                 return right
 
             done = await asyncio.gather(*(work(number, agent) for number, agent in enumerate(all_of)))
         assert done == [20] * 20
         assert len(hub.hub.engine.calls) == 0
+        assert len(hub.hub.leases) == len(tabs)
         lines = hub.home.audit.read_bytes().splitlines()
         assert len(lines) == 400
         assert all(orjson.loads(line)["success"] for line in lines)
@@ -72,14 +74,19 @@ async def test_ten_agents_that_start_together_all_get_a_session_of_their_own(hub
 
 
 async def test_idle_agents_cost_little_and_do_not_slow_busy_ones(tmp_path: Path) -> None:
-    async with running_hub(tmp_path, limits=UNLIMITED) as hub, FakeExtension(hub) as browser, agents(hub, 3) as busy:
+    tabs = [tab(n) for n in range(3)]
+    async with (
+        running_hub(tmp_path, limits=UNLIMITED) as hub,
+        FakeExtension(hub, tabs=tabs) as browser,
+        agents(hub, 3) as busy,
+    ):
         browser.handlers["forwardCDPCommand"] = echo
 
         async def measure() -> float:
             took = []
             for n in range(60):
                 began = time.perf_counter()
-                await call(busy[n % 3], 7, str(n))
+                await call(busy[n % 3], n % 3, str(n))
                 took.append(time.perf_counter() - began)
             return statistics.median(took)
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.harness.agent import Agent, client
+from tests.harness.agent import Agent, client, stateless
+from tests.harness.daemon import greeted
 from tests.harness.fake_extension import FakeExtension
 from tests.harness.hub import RunningHub, running_hub
 from tests.harness.probe import Probe
@@ -65,6 +66,23 @@ async def test_the_audit_shows_calls_newest_first_with_their_errors(hub: Running
     assert all(set(line["error"]) >= {"code", "message"} for line in failed)
     async with client(hub) as http:
         assert (await http.get("/audit", headers={"Authorization": ""})).status_code == 401
+
+
+async def test_the_audit_says_by_which_way_a_call_came(hub: RunningHub) -> None:
+    Probe(hub)
+    within: dict[str, Any] = {"name": "probe_echo", "arguments": {"value": "x"}}
+    async with Agent(hub) as agent, client(hub) as http, greeted(hub) as daemon:
+        await agent.call(**within)
+        for path, params in (("/mcp", within), ("/mcp/gateway", {"name": "tabhub_call", "arguments": within})):
+            body, headers = stateless("tools/call", params)
+            assert (await http.post(path, json=body, headers=headers)).status_code == 200
+        await daemon.call("probe_echo", {"value": "x"})
+        for value in ("x", 5):  # a call that fails says it too
+            for who in ({}, {"Tabhub-Client": "cli"}):
+                await http.post("/tools/probe_echo/call", json={"value": value}, headers=who)
+    lines = await audit(hub)
+    assert [line["via"] for line in reversed(lines)] == ["mcp", "mcp", "gateway", "daemon", *["rest", "cli"] * 2]
+    assert [line["success"] for line in lines[:4]] == [False, False, True, True]
 
 
 @pytest.mark.req("S002-audit-07", "S002-audit-08", "S002-audit-09")

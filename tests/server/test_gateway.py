@@ -122,8 +122,10 @@ async def test_a_page_of_schemas_never_floods_the_agent(tmp_path: Path) -> None:
 @pytest.mark.req("S002-gateway-03")
 async def test_any_tool_is_called_by_name_with_arguments(hub: RunningHub) -> None:
     async with FakeExtension(hub), gateway(hub) as agent, Agent(hub) as direct:
-        script = {"tabId": 7, "code": "return 1"}
-        through = await agent.call("tabhub_call", {"name": "browser_execute_script", "arguments": script})
+        script = {"code": "return 1"}
+        through = await agent.call(
+            "tabhub_call", {"name": "browser_execute_script", "arguments": {**script, "tabId": 7}}
+        )
         plain = await direct.call("browser_execute_script", script)
         bare = await agent.call("tabhub_call", {"name": "browser_list_tabs"})
     assert through["result"] == plain["result"]

@@ -480,13 +480,22 @@ async def test_a_page_that_asks_to_confirm_reaches_the_agents_own_person(hub: Ru
         assert (await asking)["confirmed"] is (action == "accept")
 
 
-async def test_without_anyone_to_ask_a_page_is_told_no_and_why(hub: RunningHub) -> None:
+@pytest.mark.parametrize("decision", ["allow_once", "deny"])
+async def test_what_a_page_wants_confirmed_is_asked_in_the_panel_too(hub: RunningHub, decision: str) -> None:
     async with Browser(hub) as browser, Agent(hub) as agent:
         await browser.offer(7, tool("add"))
         browser.handlers["browser/executeTool"] = lambda params: Silent
         asking = asyncio.create_task(confirming(browser))
-        assert said(await agent.call(ADD)) == "paid: False"
-        assert "cannot ask its person" in (await asking)["reason"]
+        calling = asyncio.create_task(agent.call(ADD))
+        request = (await browser.told("confirmation.request"))["params"]
+        assert (request["reason"], request["choices"]) == ("page", ["allow_once", "deny"])
+        assert request["message"] == f"{SHOP} asks you to confirm, for its tool 'add': Pay 20 EUR?"
+        answer = {"id": request["id"], "decision": decision, "reason": "too dear"}
+        await browser.notify("confirmation.response", answer)
+        assert said(await calling) == f"paid: {decision == 'allow_once'}"
+        verdict = await asking
+        assert verdict["confirmed"] is (decision == "allow_once")
+        assert verdict.get("reason") == (None if verdict["confirmed"] else "The person did not confirm. too dear")
 
 
 async def test_a_stateless_agent_confirms_by_calling_again(hub: RunningHub) -> None:

@@ -9,9 +9,13 @@ from typing import Any, cast
 import pytest
 
 from tabhub.config import PageSettings
-from tabhub.errors import LinkLost, NotConnected, TabhubError, TabNotFound
+from tabhub.errors import LinkLost, NotConnected, TabhubError, TabLeased, TabNotFound
+from tabhub.hub.leases import Leases
 from tabhub.hub.registry import Registry
+from tabhub.hub.sessions import Session, Sessions
 from tabhub.limits import Limits
+from tabhub.links.browsers import Browsers
+from tabhub.server.binding import Binding
 from tabhub.server.engine import Context
 from tabhub.server.pagecalls import NotOffered
 from tabhub.server.pagetools import PageTools
@@ -28,6 +32,7 @@ class Caller:
     """What a running call sees of its agent."""
 
     def __init__(self) -> None:
+        self.session = Session("caller", "mcp", "caller", 0, 0)
         self.extra: dict[str, Any] = {}
         self.tabs: list[int | None] = []
         self.steps: list[float] = []
@@ -53,6 +58,9 @@ class Shop:
         self.registry = Registry()
         bounds = Limits(**{"retry_delay": 0.01, "page_appear": 0.05, **limits})
         self.audit = AuditLog(folder / "audit.log")
+        self.sessions = Sessions(bounds)
+        self.leases = Leases(self.sessions, bounds)
+        self.binding = Binding(self.sessions, self.leases, Browsers(), clock=lambda: 0.0, runs_calls=lambda _: False)
         self.pages = PageTools(
             self.tabs,
             self.registry,
@@ -64,6 +72,7 @@ class Shop:
             audit=self.audit,
             clock=lambda: 0.0,
             wall=lambda: 1000.0,
+            leases=self.binding,
         )
 
     def offer(self, tab_id: int, *names: str, document: str = "d", **more: Any) -> None:
@@ -210,7 +219,7 @@ async def test_a_question_that_belongs_to_no_call_is_answered_no(shop: Shop) -> 
 
     shop.tabs.answer[1] = asking
     result = await shop.registry.get("website_tool_shop_example_tab1_add").run(cast("Context", Caller()), {})  # type: ignore[union-attr]
-    assert b"cannot ask its person" in result.payload
+    assert b"nobody could confirm" in result.payload
 
 
 @pytest.mark.req("S000-spec-registration-08")
@@ -222,3 +231,41 @@ async def test_what_is_kept_is_written_down_when_it_changed(tmp_path: Path) -> N
     await shop.pages.keep()
     assert b'"look"' in (tmp_path / "tools.json").read_bytes()
     assert list(Shop(tmp_path).registry.names()) == ["website_tool_shop_example_look"]
+
+
+async def run(shop: Shop, name: str, session: Session) -> int | None:
+    """The tab a session's call went to."""
+    caller = Caller()
+    caller.session = session
+    entry = shop.registry.get(name)
+    assert entry is not None
+    await entry.run(cast("Context", caller), {})
+    return caller.tabs[-1]
+
+
+async def test_a_tab_that_another_session_holds_is_read_but_not_acted_in(shop: Shop) -> None:
+    shop.offer(1, "add")
+    shop.offer(1, "add", "look", annotations={"readOnlyHint": False})
+    shop.offer(2, "see", annotations={"readOnlyHint": True})
+    holder, other = (shop.sessions.open(name, "mcp", f"client {name}", 0) for name in ("one", "two"))
+    shop.leases.bind(holder, 1, 0, acting=True)
+    shop.leases.bind(holder, 2, 0, acting=True)
+    for name in ("website_tool_shop_example_tab1_add", "website_tool_shop_example_add"):
+        with pytest.raises(TabLeased, match="held by another session: client one"):
+            await run(shop, name, other)
+        assert await run(shop, name, holder) == 1
+    assert await run(shop, "website_tool_shop_example_tab2_see", other) == 2
+    shop.binding.reading = False
+    with pytest.raises(TabLeased):
+        await run(shop, "website_tool_shop_example_tab2_see", other)
+    assert shop.tabs.opened == []
+
+
+async def test_a_name_without_a_tab_goes_to_ones_own_tab_then_to_a_free_one(shop: Shop) -> None:
+    for tab_id in (1, 2, 3):
+        shop.offer(tab_id, "add")
+    one, two, three = (shop.sessions.open(name, "mcp", name, 0) for name in ("one", "two", "three"))
+    shop.leases.bind(one, 1, 0, acting=True)
+    shop.leases.bind(two, 2, 0, acting=True)
+    name = "website_tool_shop_example_add"
+    assert [await run(shop, name, who) for who in (one, two, three)] == [1, 2, 3]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ def made(number: int = 0, *, success: bool = True, now: float = NOON, **more: An
         "duration_ms": 10.0,
         "session": "s1",
         "client": "agent 1.0",
+        "via": "mcp",
         "arguments": {"tabId": number},
     }
     return entry(now=now, success=success, **{**facts, **more})
@@ -50,6 +52,7 @@ def test_an_entry_says_who_did_what_where_and_how_it_ended() -> None:
         duration_ms=245.12345,
         session="s1",
         client="agent 1.0",
+        via="gateway",
         arguments={"b": 1, "a": "x"},
         tab_id=7,
         origin="https://app.slack.com",
@@ -63,6 +66,7 @@ def test_an_entry_says_who_did_what_where_and_how_it_ended() -> None:
         "durationMs": 245.123,
         "session": "s1",
         "client": "agent 1.0",
+        "via": "gateway",
         "argsDigest": digest({"a": "x", "b": 1}),
         "tabId": 7,
         "origin": "https://app.slack.com",
@@ -299,3 +303,45 @@ def test_what_is_no_call_is_on_disk_and_counts_as_none(tmp_path: Path) -> None:
     for each in (log, open_log(tmp_path)):
         assert each.recent() == []
         assert each.summary(NOON)["totalInvocations"] == 0
+
+
+def tools_on_disk(tmp_path: Path) -> list[str]:
+    return [orjson.loads(line)["tool"] for line in (tmp_path / "audit.log").read_bytes().splitlines()]
+
+
+def succeed(log: AuditLog, tool: str, *, may_wait: bool) -> None:
+    log.succeeded(
+        now=NOON, tool=tool, source=Source("plugin", "shop"), duration_ms=1.0, session="s", client="c", via="mcp",
+        arguments={}, tab_id=None, origin=None, may_wait=may_wait,
+    )  # fmt: skip
+
+
+def test_lines_that_may_wait_are_written_when_they_are_released_and_others_never_before_them(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    succeed(log, "before", may_wait=True)
+    assert tools_on_disk(tmp_path) == ["before"]
+    log.hold()
+    succeed(log, "one", may_wait=True)
+    assert tools_on_disk(tmp_path) == ["before"]
+    assert [entry["tool"] for entry in log.recent()] == ["one", "before"]
+    succeed(log, "two", may_wait=False)
+    assert tools_on_disk(tmp_path) == ["before", "one", "two"]
+    succeed(log, "three", may_wait=True)
+    log.write(made(tool="four"))
+    assert tools_on_disk(tmp_path)[3:] == ["three", "four"]
+    succeed(log, "five", may_wait=True)
+    log.release()
+    assert tools_on_disk(tmp_path)[5:] == ["five"]
+    succeed(log, "six", may_wait=True)
+    assert tools_on_disk(tmp_path)[6:] == ["six"]
+
+
+@pytest.mark.parametrize("end", [AuditLog.flush, AuditLog.close])
+def test_what_is_held_is_written_when_the_log_is_flushed_or_closed(
+    tmp_path: Path, end: Callable[[AuditLog], object]
+) -> None:
+    log = open_log(tmp_path)
+    log.hold()
+    succeed(log, "held", may_wait=True)
+    end(log)
+    assert tools_on_disk(tmp_path) == ["held"]

@@ -132,7 +132,7 @@ def test_a_file_that_vanishes_while_running_does_not_lift_what_it_forbade(home: 
     assert "is gone" in str(error)
     reset(home)
     config, error = file.reload()
-    assert (config.permissions.default, error) == ("auto", None)
+    assert (config.permissions.default, error) == (None, None)
 
 
 def test_a_file_that_never_was_may_stay_away_and_appear_later(home: Home) -> None:

@@ -310,3 +310,39 @@ def test_lines_read_backward_are_the_lines_reversed(tmp_path: Path, lines: list[
     whole = b"\n".join(lines)
     path.write_bytes(whole)
     assert list(lines_backward(path)) == [part for part in whole.split(b"\n") if part][::-1]
+
+
+def test_lines_written_together_are_all_there_over_a_rotation(tmp_path: Path) -> None:
+    log = journal(tmp_path, rotate_at=1000)
+    number = 0
+    for _ in range(40):
+        log.append_all([line(number + n) for n in range(7)])
+        number += 7
+        kept = numbers(tmp_path / "audit.log")
+        assert kept == list(range(kept[0], number))
+    assert all(p.stat().st_size <= 1000 for p in tmp_path.iterdir())
+    assert (log.degraded, log.lost) == (None, 0)
+
+
+@pytest.mark.parametrize("takes", [None, 1, 60])
+def test_lines_written_together_wait_one_by_one_when_the_disk_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, takes: int | None
+) -> None:
+    log = journal(tmp_path, waiting=5)
+    log.append(line(0))
+    disk = Disk(monkeypatch, tmp_path / "audit.log")
+    disk.error, disk.takes = 28, takes
+    log.append_all([line(n) for n in range(1, 8)])
+    assert log.degraded is not None
+    assert log.lost == 2
+    disk.error = None
+    assert log.flush()
+    assert numbers(tmp_path / "audit.log") == [0, 3, 4, 5, 6, 7]
+
+
+def test_lines_written_together_to_a_file_that_was_removed_are_in_the_new_one(tmp_path: Path) -> None:
+    log = journal(tmp_path)
+    log.append(line(0))
+    (tmp_path / "audit.log").unlink()
+    log.append_all([line(1), line(2)])
+    assert numbers(tmp_path / "audit.log") == [1, 2]

@@ -1,60 +1,127 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tabhub.config import Config
-from tabhub.trust.permissions import Permission, Permissions
+from tabhub.trust.permissions import Permission, Permissions, Stated, unstated
 
-SETTINGS = {
+SETTINGS: dict[str, Any] = {
     "permissions": {
         "default": "ask",
         "browser": {"tools": {"browser_execute_script": "off"}},
         "slack": {"permission": "auto", "tools": {"send_message": "ask", "slack_delete": "off"}},
         "quiet": {"permission": "off", "tools": {"one": "auto"}},
+        "https://shop.example": {"permission": "auto", "tools": {"buy": "ask"}},
+        "clients": {
+            "ci": {"default": "auto", "slack": {"permission": "off"}, "browser": {"tools": {"browser_click": "auto"}}}
+        },
     }
 }
+LEVELS: tuple[Permission, ...] = ("off", "ask", "auto")
+
+
+def level(source: str, tool: str, client: str | None = None) -> Permission:
+    stated = Permissions.parse(Config.parse(SETTINGS)).stated(source, (tool,), client)
+    assert stated is not None
+    return stated.level
 
 
 @pytest.mark.parametrize(
-    ("plugin", "tool", "decision", "skipping"),
+    ("source", "tool", "decision"),
     [
-        ("other", "anything", "ask", "auto"),
-        ("browser", "browser_list_tabs", "ask", "auto"),
-        ("browser", "browser_execute_script", "off", "off"),
-        ("slack", "slack_list", "auto", "auto"),
-        ("slack", "slack_send_message", "ask", "auto"),
-        ("slack", "send_message", "ask", "auto"),
-        ("slack", "delete", "off", "off"),
-        ("slack", "slack_delete", "off", "off"),
-        ("other", "slack_delete", "ask", "auto"),
-        ("quiet", "quiet_two", "off", "off"),
-        ("quiet", "quiet_one", "auto", "auto"),
+        ("other", "anything", "ask"),
+        ("browser", "browser_list_tabs", "ask"),
+        ("browser", "browser_execute_script", "off"),
+        ("slack", "slack_list", "auto"),
+        ("slack", "slack_send_message", "ask"),
+        ("slack", "send_message", "ask"),
+        ("slack", "delete", "off"),
+        ("slack", "slack_delete", "off"),
+        ("other", "slack_delete", "ask"),
+        ("quiet", "quiet_two", "off"),
+        ("quiet", "quiet_one", "auto"),
+        ("https://shop.example", "look", "auto"),
+        ("https://shop.example", "buy", "ask"),
     ],
 )
-def test_the_most_specific_setting_wins_and_skipping_only_turns_ask_into_auto(
-    plugin: str, tool: str, decision: Permission, skipping: Permission
+def test_the_most_specific_setting_wins(source: str, tool: str, decision: Permission) -> None:
+    assert level(source, tool) == decision
+
+
+@pytest.mark.parametrize(
+    ("source", "tool", "decision"),
+    [
+        ("browser", "browser_click", "auto"),  # the client's own word for the tool
+        ("browser", "browser_execute_script", "off"),  # everyone's word for the tool is closer than its default
+        ("slack", "slack_send_message", "ask"),  # and closer than the client's word for the whole plugin
+        ("slack", "slack_list", "off"),  # the client's word for the plugin goes before everyone's
+        ("other", "anything", "auto"),  # and so does its default
+    ],
+)
+def test_a_clients_own_setting_goes_before_everyones_at_the_same_step(
+    source: str, tool: str, decision: Permission
 ) -> None:
-    permissions = Permissions.parse(Config.parse(SETTINGS))
-    assert not permissions.skipped
-    assert permissions.decide(plugin, tool) == decision
-    skipped = Permissions.parse(Config.parse({**SETTINGS, "skipPermissions": True}))
-    assert skipped.skipped
-    assert skipped.decide(plugin, tool) == skipping
+    assert level(source, tool, "ci") == decision
+    assert level("browser", "browser_click", "another") == "ask"
 
 
-def test_without_settings_everything_is_auto() -> None:
-    assert Permissions.parse(Config()).decide("any", "tool") == "auto"
+_level = st.none() | st.sampled_from(LEVELS)
+
+
+@given(st.lists(_level, min_size=6, max_size=6))
+def test_of_all_steps_the_first_that_is_set_counts(steps: list[Permission | None]) -> None:
+    """The steps: tool, source and default, each for the client and then for everyone."""
+
+    def table(tool: Permission | None, source: Permission | None, default: Permission | None) -> dict[str, Any]:
+        own: dict[str, Any] = {"tools": {"p_t": tool}} if tool else {}
+        own |= {"permission": source} if source else {}
+        return ({"p": own} if own else {}) | ({"default": default} if default else {})
+
+    settings = table(*steps[1::2]) | {"clients": {"me": table(*steps[0::2])}}
+    permissions = Permissions.parse(Config.parse({"permissions": settings}))
+    first = next(((step, place) for place, step in enumerate(steps) if step), None)
+    found = permissions.stated("p", ("p_t", "t"), "me")
+    if first is None:
+        assert found is None
+    else:
+        assert found == Stated(first[0], ("tool", "source", "default")[first[1] // 2])
+
+
+@pytest.mark.parametrize(
+    ("kind", "reads", "trusting", "holds"),
+    [
+        ("hub", False, False, "auto"),
+        ("browser", True, False, "auto"),
+        ("browser", False, False, None),
+        ("plugin", True, False, "auto"),
+        ("plugin", False, False, None),
+        ("page", True, False, None),
+        ("page", True, True, "auto"),
+        ("page", False, True, None),
+        ("upstream", True, False, "auto"),
+        ("upstream", False, False, "ask"),
+    ],
+)
+def test_where_nothing_is_set_what_a_tool_does_decides(
+    kind: str, reads: bool, trusting: bool, holds: Permission | None
+) -> None:
+    assert Permissions.parse(Config()).stated("any", ("tool",)) is None
+    assert unstated(kind, reads=reads, trust_pages=trusting) == holds
 
 
 def test_a_name_as_written_wins_over_the_other_way_to_write_it() -> None:
     both = {"permissions": {"p": {"tools": {"p_a": "off", "a": "auto"}}}}
     permissions = Permissions.parse(Config.parse(both))
-    assert permissions.decide("p", "p_a") == "off"
-    assert permissions.decide("p", "a") == "auto"
+    assert permissions.stated("p", ("p_a",)) == Stated("off", "tool")
+    assert permissions.stated("p", ("a",)) == Stated("auto", "tool")
 
 
 @pytest.mark.parametrize("name", ["__proto__", "constructor", "__class__", ""])
 def test_odd_names_are_only_names(name: str) -> None:
     permissions = Permissions.parse(Config.parse({"permissions": {name: {"permission": "off"}}}))
-    assert permissions.decide(name, name) == "off"
-    assert permissions.decide("other", name) == "auto"
+    assert permissions.stated(name, (name,)) == Stated("off", "source")
+    assert permissions.stated("other", (name,)) is None

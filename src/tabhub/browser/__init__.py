@@ -5,21 +5,109 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tabhub.browser import script, see, status, tabs
+from tabhub.browser import (
+    act,
+    analyze,
+    bookmarks,
+    click,
+    console,
+    content,
+    cookies,
+    css,
+    dialogs,
+    downloads,
+    drag,
+    elements,
+    emulation,
+    extension,
+    find,
+    forms,
+    groups,
+    har,
+    history,
+    intercept,
+    keyboard,
+    mouse,
+    network,
+    notify,
+    pdf,
+    performance,
+    picture,
+    plugins,
+    resources,
+    script,
+    scroll,
+    sessions,
+    snapshot,
+    status,
+    storage,
+    tabs,
+    throttle,
+    upload,
+    wait,
+    windows,
+)
+from tabhub.browser.activity import Activity
 from tabhub.browser.files import Folder
-from tabhub.browser.spec import Spec, TabChoice, Toolbox
+from tabhub.browser.held import Held
+from tabhub.browser.paused import Interceptions
+from tabhub.browser.record import Recorder
+from tabhub.browser.sheets import Sheets
+from tabhub.browser.spec import PluginSite, Spec, TabChoice, Toolbox, no_plugins
 from tabhub.browser.tab import Page, open_tab
+from tabhub.browser.tracing import Traces
 from tabhub.browser.watch import Watch
 from tabhub.hub.tools import Runner, Tool
 from tabhub.links.browsers import Browsers
 
 __all__ = ["Page", "browser_tools", "open_tab"]
 
-SPECS: tuple[Spec, ...] = (*tabs.TOOLS, *see.TOOLS, *script.TOOLS, *status.TOOLS)
+SPECS: tuple[Spec, ...] = (
+    *tabs.TOOLS,
+    *groups.TOOLS,
+    *windows.TOOLS,
+    *snapshot.TOOLS,
+    *find.TOOLS,
+    *content.TOOLS,
+    *elements.TOOLS,
+    *picture.TOOLS,
+    *pdf.TOOLS,
+    *click.TOOLS,
+    *keyboard.TOOLS,
+    *forms.TOOLS,
+    *scroll.TOOLS,
+    *drag.TOOLS,
+    *upload.TOOLS,
+    *dialogs.TOOLS,
+    *mouse.TOOLS,
+    *act.TOOLS,
+    *wait.TOOLS,
+    *script.TOOLS,
+    *console.TOOLS,
+    *resources.TOOLS,
+    *network.TOOLS,
+    *har.TOOLS,
+    *intercept.TOOLS,
+    *throttle.TOOLS,
+    *storage.TOOLS,
+    *cookies.TOOLS,
+    *history.TOOLS,
+    *bookmarks.TOOLS,
+    *downloads.TOOLS,
+    *emulation.TOOLS,
+    *css.TOOLS,
+    *performance.TOOLS,
+    *status.TOOLS,
+    *sessions.TOOLS,
+    *notify.TOOLS,
+    *extension.TOOLS,
+    *plugins.TOOLS,
+    *analyze.TOOLS,
+)
 
 
 def browser_tools(
@@ -30,7 +118,27 @@ def browser_tools(
     files_anywhere: bool = False,
     hub_facts: Callable[[], dict[str, Any]] = dict,
     file_urls: bool = False,
+    plugins: Callable[[], Sequence[PluginSite]] = no_plugins,
 ) -> list[tuple[Tool, Runner]]:
     """All built-in tools. `choice` knows which tab a session works on."""
-    box = Toolbox(browsers, Watch(browsers), choice, Folder(files_dir, files_anywhere), hub_facts, file_urls)
+    watch = Watch(browsers)
+    lasting = Held(browsers, watch, "network")
+    box = Toolbox(
+        browsers,
+        watch,
+        choice,
+        Folder(files_dir, files_anywhere),
+        activity=Activity(browsers, watch),
+        record=Recorder(browsers, watch),
+        lasting=lasting,
+        paused=Interceptions(browsers, watch, lasting),
+        held=Held(browsers, watch, "emulation"),
+        sheets=Sheets(browsers, watch),
+        traces=Traces(browsers, watch),
+        hub_facts=hub_facts,
+        file_urls=file_urls,
+        plugins=plugins,
+    )
+    for over in (box.lasting.end, box.paused.end, box.record.end, box.held.end, box.sheets.end, box.traces.end):
+        choice.on_end(over)
     return [spec.bind(box) for spec in SPECS]

@@ -5,7 +5,9 @@ Owns the check of a path an agent gives and the writing itself. It knows nothing
 
 from __future__ import annotations
 
+import itertools
 import os
+import re
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +43,32 @@ class Folder:
         if not self.anywhere and not place.is_relative_to(root):
             raise InvalidArguments(f"filePath {given!r} leads out of the folder for files through a link.")
         return place
+
+    def existing(self, given: str) -> Path:
+        """The file an agent wants to be read, or an error that says why it may not be."""
+        if not given or len(given) > _LONGEST or any(ord(letter) < 32 for letter in given):
+            raise InvalidArguments("A path must be plain and of at most 1000 characters.")
+        root = self.root.resolve()
+        place = (root / Path(given).expanduser()).resolve() if self.anywhere else (root / given).resolve()
+        if not self.anywhere and not place.is_relative_to(root):
+            raise InvalidArguments(
+                f"{given!r} is outside the folder for files ({root}).",
+                hint="Put the file there, or let the person allow more: tabhub config set filesAnywhere true",
+            )
+        if not place.is_file():
+            there = sorted(entry.name for entry in place.parent.iterdir())[:10] if place.parent.is_dir() else []
+            raise InvalidArguments(
+                f"There is no file {given!r} in {root}." if not self.anywhere else f"There is no file {place}.",
+                hint=f"In that folder: {', '.join(there)}." if there else "The folder is empty or not there.",
+            )
+        return place
+
+    def unused(self, name: str, suffix: str) -> Path:
+        """A file that is not there yet, named after something."""
+        stem = re.sub(r"[^A-Za-z0-9.-]+", "-", name).strip("-.")[:60] or "file"
+        root = self.root.resolve()
+        names = (f"{stem}{f'-{number}' if number > 1 else ''}{suffix}" for number in itertools.count(1))
+        return next(place for name in names if not os.path.lexists(place := root / name))
 
     def write(self, place: Path, data: bytes, *, overwrite: bool) -> None:
         """Write the whole file or nothing of it."""

@@ -13,7 +13,9 @@ import msgspec
 import orjson
 
 from tabhub.browser import pagecode
+from tabhub.browser.inframe import FRAME, place
 from tabhub.browser.spec import Call, hints, tool
+from tabhub.browser.tab import Page
 from tabhub.errors import CommandFailed
 from tabhub.hub.tools import ToolResult
 
@@ -63,16 +65,15 @@ _DESCRIBED = msgspec.json.Decoder(_Described)
 @tool(
     "browser_execute_script",
     "Run JavaScript",
-    "Runs JavaScript in the page of a tab and gives what it returns. `code` is the body of an async function: use "
-    "`return` and `await`; `args` is there as `args`. It can do whatever the page itself can.",
+    "Runs JavaScript in the page and gives what it returns; it can do whatever the page itself can.",
     takes={
-        "code": {"type": "string", "minLength": 1, "maxLength": 1_000_000, "description": "e.g. return document.title"},
-        "args": {"type": "object", "description": "Values the code finds in `args`."},
+        "code": {"type": "string", "minLength": 1, "maxLength": 1_000_000, "description": "Body of an async function."},
+        "args": {"type": "object", "description": "Is there as `args`."},
+        "frame": FRAME,
     },
     required=("code",),
     gives={
-        "value": {"description": "What the code returned, as JSON."},
-        "note": {"type": "string", "description": "What could not be given as it is."},
+        "value": {},
     },
     always=("value",),
     annotations=hints(destructive=True),
@@ -84,7 +85,10 @@ async def execute_script(call: Call) -> ToolResult:
     # A loop that never gives way is stopped by the browser itself, shortly before the call's own deadline.
     most = round(call.box.browsers.limits.call_timeout * 900)
     try:
-        answer = await page.cdp_encoded(_EVALUATE % (expression(code, call.args.get("args")), most))
+        if "frame" in call.args:
+            answer = await _in_frame(page, call.args["frame"], expression(code, call.args.get("args")), most)
+        else:
+            answer = await page.cdp_encoded(_EVALUATE % (expression(code, call.args.get("args")), most))
     except CommandFailed as error:
         if "Execution was terminated" not in error.message:
             raise
@@ -102,6 +106,22 @@ async def execute_script(call: Call) -> ToolResult:
     # Both forms of the same answer; the text is the JSON once more, as a string.
     text = orjson.dumps(body.decode())
     return ToolResult(b'{"content":[{"type":"text","text":' + text + b'}],"structuredContent":' + body + b"}")
+
+
+async def _in_frame(page: Page, wanted: int | str, encoded: bytes, most: int) -> bytes:
+    """The same in a frame: in its session, or as a call on an object of its world."""
+    where = await place(page, wanted)
+    text: str = orjson.loads(encoded)
+    answer: bytes
+    if where.object_id is None:
+        params: dict[str, Any] = {"expression": text, "awaitPromise": True, "returnByValue": True, "timeout": most}
+        answer = await page.cdp("Runtime.evaluate", params, where.session_id, raw=True)
+        return answer
+    # Nothing before the code but what is on its first line, so that its line numbers stay.
+    params = {"functionDeclaration": f"function () {{ return {text}\n}}", "objectId": where.object_id}
+    params |= {"awaitPromise": True, "returnByValue": True}
+    answer = await page.cdp("Runtime.callFunctionOn", params, where.session_id, raw=True)
+    return answer
 
 
 def _body(value: bytes) -> bytes:

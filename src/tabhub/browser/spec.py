@@ -5,13 +5,22 @@ Owns the decorator `tool` and what a running tool is given. It knows no tool.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from tabhub.browser.activity import Activity
 from tabhub.browser.files import Folder
+from tabhub.browser.held import Held
+from tabhub.browser.paused import Interceptions
+from tabhub.browser.record import Recorder
+from tabhub.browser.sheets import Sheets
 from tabhub.browser.tab import Page
+from tabhub.browser.tracing import Traces
 from tabhub.browser.watch import Watch
+from tabhub.errors import TabLeased
+from tabhub.hub.leases import Lease
+from tabhub.hub.tabs import Tab
 from tabhub.hub.tools import BROWSER, CallContext, Runner, Tool, ToolResult
 from tabhub.links.browsers import Browsers, TabRef
 
@@ -45,10 +54,13 @@ def hints(
 
 
 class TabChoice(Protocol):
-    """Which tab a call works on when the session has a say in it."""
+    """Which tab a call works on when the session has a say in it, and what the session holds."""
 
-    def known(self, session: Any, tab_id: int | None) -> TabRef | None:
-        """The tab that is named, or the session's own; None if it has none yet."""
+    def known(self, session: Any, tab_id: int | None, reads: bool = False) -> TabRef | None:
+        """The tab that is named, or the session's own; None if it has none yet.
+
+        TabLeased if another session holds the tab, unless the call only `reads` and reading is allowed.
+        """
         ...
 
     async def opened(self, session: Any) -> TabRef:
@@ -59,6 +71,57 @@ class TabChoice(Protocol):
         """The session opened this tab and goes on in it."""
         ...
 
+    def group(self, session: Any) -> dict[str, str]:
+        """The tab group the session's tabs belong in, for `open_tab`."""
+        ...
+
+    def holder(self, session: Any, tab_id: int) -> Lease | None:
+        """The lease of another session that keeps this one from the tab."""
+        ...
+
+    def refusal(self, lease: Lease) -> TabLeased:
+        """The error for a call on a tab that another session holds."""
+        ...
+
+    def may_act(self, session: Any, tab_id: int) -> None:
+        """TabLeased if the tab is another session's; for tools that touch tabs beside their own."""
+        ...
+
+    def take(self, session: Any, tab_id: int) -> None:
+        """Give the session the tab, whoever held it."""
+        ...
+
+    def release(self, session: Any, tab_id: int) -> bool:
+        """Let go of a tab the session holds."""
+        ...
+
+    def standing(self, session: Any) -> dict[str, Any] | None:
+        """What the session is and has: its id, tab, own tabs, leases. None for one that is not kept."""
+        ...
+
+    def handed(self, handle: str) -> Any:
+        """The session a stateless client's handle names."""
+        ...
+
+    def on_end(self, listener: Callable[[Any], None]) -> None:
+        """Tell a listener of every session that is over."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PluginSite:
+    """A site plugin as the tools know it: its name, and the addresses it works on (`https://*.example.com/*`)."""
+
+    name: str
+    patterns: tuple[str, ...]
+    about: Callable[[Tab], dict[str, Any] | None] | None = None
+    """What is known of a tab (ready, instance), or None if it is not the plugin's; unset, the patterns decide."""
+
+
+def no_plugins() -> Sequence[PluginSite]:
+    """What there is before plugins are installed."""
+    return ()
+
 
 @dataclass(frozen=True, slots=True)
 class Toolbox:
@@ -68,8 +131,18 @@ class Toolbox:
     watch: Watch
     choice: TabChoice
     folder: Folder
+    activity: Activity
+    record: Recorder
+    lasting: Held
+    """What is changed in the network of tabs."""
+    paused: Interceptions
+    held: Held
+    """What is emulated in tabs, and which states are forced."""
+    sheets: Sheets
+    traces: Traces
     hub_facts: Callable[[], dict[str, Any]]
     file_urls: bool = False
+    plugins: Callable[[], Sequence[PluginSite]] = no_plugins
 
 
 @dataclass(slots=True)
@@ -84,7 +157,7 @@ class Call:
     async def tab(self) -> TabRef:
         """The tab that is meant: the one named, or the session's."""
         choice, session = self.box.choice, self.ctx.session
-        ref = choice.known(session, self.args.get("tabId"))
+        ref = choice.known(session, self.args.get("tabId"), self.read_only)
         if ref is None:
             ref = await choice.opened(session)
         self.ctx.touch(ref.tab.tab_id, ref.tab.origin)
@@ -92,7 +165,7 @@ class Call:
 
     def known_page(self) -> Page | None:
         """The way to that tab if the session has one already; otherwise `page` opens it."""
-        ref = self.box.choice.known(self.ctx.session, self.args.get("tabId"))
+        ref = self.box.choice.known(self.ctx.session, self.args.get("tabId"), self.read_only)
         if ref is None:
             return None
         self.ctx.touch(ref.tab.tab_id, ref.tab.origin)

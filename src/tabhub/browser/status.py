@@ -16,11 +16,12 @@ _PROBE = 2.0
 @tool(
     "browser_get_connection_status",
     "Connection status",
-    "Tells the state of every leg: the hub, each browser's socket, its extension (asked now), tabs and debugger.",
+    "Tells the state of every leg: hub, socket, extension (asked now), tabs, debugger.",
     gives={
         "connected": {"type": "boolean", "description": "Whether any browser is connected and answers."},
         "hub": {"type": "object"},
         "browsers": {"type": "array", "items": {"type": "object"}},
+        "session": {"type": "object", "description": "Your own: its tab and the tabs it holds."},
         "hint": {"type": "string"},
     },
     always=("connected", "hub", "browsers"),
@@ -38,6 +39,8 @@ async def get_connection_status(call: Call) -> ToolResult:
             facts["extension"] = {**facts["extension"], **answers.get(facts["browserId"], {"answers": False})}
     connected = any(answer["answers"] for answer in answers.values())
     status: dict[str, Any] = {"connected": connected, "hub": call.box.hub_facts(), "browsers": listed}
+    if (own := call.box.choice.standing(call.ctx.session)) is not None:
+        status["session"] = own
     if not links:
         try:
             browsers.default_link()

@@ -18,7 +18,8 @@ from tabhub.hub.tabs import Tab
 from tabhub.links.browsers import Browsers, TabFailed, TabRef
 
 _SCHEMES = ("http", "https", "data", "file")
-_LEFT = ("Inspected target navigated or closed", "Execution context was destroyed", "Cannot find context")
+_LEFT = ("Inspected target navigated or closed", "Execution context was destroyed")
+_NO_CONTEXT = "Cannot find context"
 _KEPT = (
     "Cannot access a chrome:// URL",
     "Cannot access a chrome-extension:// URL",
@@ -30,6 +31,14 @@ _CRASHED_UNDER, _CRASHED = "The tab crashed under the command", "The tab crashed
 _TAKEN = "Another debugger is already attached"
 
 
+class PageLeft(TabFailed):
+    """The tab went to another page under the command."""
+
+
+class ContextGone(PageLeft):
+    """The document a script was meant for is gone; nothing of the script ran."""
+
+
 class Page:
     """One tab, for the time of one call."""
 
@@ -37,7 +46,7 @@ class Page:
         self.link = ref.link
         self.tab = ref.tab
         self._browsers = browsers
-        self._watch = watch
+        self.watch = watch
         self._leaving = leaving
 
     @property
@@ -61,8 +70,8 @@ class Page:
             there = self._browsers.missing(self.tab_id)
             raise TabFailed(f"Tab {self.tab_id} is gone: {error.message}", hint=there.hint) from None
         except CommandFailed as error:
-            if any(text in error.message for text in _LEFT):
-                raise TabFailed(
+            if _NO_CONTEXT in error.message or any(text in error.message for text in _LEFT):
+                raise (ContextGone if _NO_CONTEXT in error.message else PageLeft)(
                     f"Tab {self.tab_id} went to another page while the command ran.",
                     hint="Look at the tab (browser_get_tab_info) before repeating it.",
                 ) from None
@@ -88,14 +97,14 @@ class Page:
         """Send one CDP command whose name and parameters are encoded already (`"method":…,"params":…`); its result too
         is given as bytes."""
         chrome_id = self.tab.chrome_id
-        self._watch.ready(self.link, chrome_id, self.tab_id)
+        self.watch.ready(self.link, chrome_id, self.tab_id)
         return self.command("forwardCDPCommand", encoded=b'{"tabId":%d,%b}' % (chrome_id, params), raw=True)
 
     async def cdp(
         self, method: str, params: dict[str, Any] | None = None, session_id: str | None = None, *, raw: bool = False
     ) -> Any:
         """Send one CDP command to this tab, and give its result."""
-        self._watch.ready(self.link, self.tab.chrome_id, self.tab_id)
+        self.watch.ready(self.link, self.tab.chrome_id, self.tab_id)
         command: dict[str, Any] = {"method": method}
         if params:
             command["params"] = params
@@ -103,10 +112,12 @@ class Page:
             command["sessionId"] = session_id
         return await self.command("forwardCDPCommand", command, raw=raw)
 
-    def ahead(self, method: str, params: dict[str, Any] | None = None) -> None:
+    def ahead(self, method: str, params: dict[str, Any] | None = None, session_id: str | None = None) -> None:
         """Send a CDP command without waiting for it, for what only helps the next one along."""
         if self.link.closed is None:
-            command = {"tabId": self.tab.chrome_id, "method": method, "params": params or {}}
+            command: dict[str, Any] = {"tabId": self.tab.chrome_id, "method": method, "params": params or {}}
+            if session_id is not None:
+                command["sessionId"] = session_id
             self.link.request("forwardCDPCommand", command).add_done_callback(_overlook)
 
     async def run(self, name: str, argument: dict[str, Any], library: str = "") -> Any:
@@ -125,19 +136,6 @@ class Page:
             )
         return value
 
-    def absent(self, selector: str, missing: dict[str, Any]) -> CommandFailed:
-        """The error for a selector that finds nothing, with what comes nearest."""
-        if missing.get("why") == "invalid":
-            return CommandFailed(f"The selector {selector!r} is not valid CSS: {missing.get('message')}")
-        nearest = [str(name) for name in missing.get("nearest") or []]
-        return CommandFailed(
-            f"No element matches {selector!r} in tab {self.tab_id} ({str(missing.get('url', ''))[:200]}).",
-            hint=f"Nearest there: {', '.join(nearest)}."
-            if nearest
-            else "Nothing on the page has a similar id or class.",
-            data={"nearest": nearest},
-        )
-
 
 def _overlook(future: Future[Any]) -> None:
     """If it failed, so does the command it was to help, which says why."""
@@ -146,11 +144,21 @@ def _overlook(future: Future[Any]) -> None:
 
 
 async def open_tab(
-    browsers: Browsers, *, browser_id: str | None = None, active: bool = False, url: str | None = None
+    browsers: Browsers,
+    *,
+    browser_id: str | None = None,
+    active: bool = False,
+    url: str | None = None,
+    group: dict[str, str] | None = None,
 ) -> Tab:
-    """Open a tab in the background unless asked otherwise: empty, or with an address that is loaded then."""
+    """Open a tab in the background unless asked otherwise: empty, or with an address that is loaded then.
+
+    `group` is the tab group it goes into: {key, title}.
+    """
     link = browsers.link(browser_id) if browser_id is not None else browsers.default_link()
     wish: dict[str, Any] = {"active": active}
+    if group is not None:
+        wish["group"] = group
     if url is not None:
         wish.update(url=url, waitUntil="load")
     return browsers.described(link, await link.request("createTab", wish), "created")

@@ -1,4 +1,7 @@
-"""The tab tools: list, open, close, navigate, describe. Lists and descriptions come from the hub's picture of tabs."""
+"""The tab tools: list, describe, open, close, focus, and every way of moving a tab to another page.
+
+Lists and descriptions come from the hub's picture of tabs. `arrive` is how a tab just opened gets to its address.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,12 @@ from tabhub.browser.spec import TAB, Call, hints, tool
 from tabhub.browser.tab import Page, checked_url, open_tab
 from tabhub.browser.watch import DialogOpen
 from tabhub.errors import CommandFailed, NotConnected
+from tabhub.hub.tabs import Tab
 from tabhub.hub.tools import ToolResult
 from tabhub.links.browsers import TabFailed
 
-_URL = {"type": "string", "minLength": 1, "maxLength": 100_000, "description": "A full address: https://…"}
-_ARRIVAL = {
+_URL = {"type": "string", "minLength": 1, "maxLength": 100_000, "description": "https://…"}
+ARRIVAL = {
     "tabId": {"type": "integer"},
     "url": {"type": "string", "description": "Where the tab is now, after redirects."},
     "title": {"type": "string"},
@@ -76,11 +80,11 @@ async def get_tab_info(call: Call) -> ToolResult:
     "Opens a new tab, in the background unless `active`, and waits until the page has loaded.",
     takes={
         "url": _URL,
-        "browserId": {"type": "string", "description": "Which browser; without it, the one used last."},
-        "active": {"type": "boolean", "description": "Bring the tab to the front (default false)."},
+        "browserId": {"type": "string", "description": "Default: the one used last."},
+        "active": {"type": "boolean"},
     },
     required=("url",),
-    gives=_ARRIVAL,
+    gives=ARRIVAL,
     always=("tabId", "url", "ok"),
     annotations=hints(),
     on_tab=False,
@@ -97,17 +101,33 @@ async def open_new_tab(call: Call) -> ToolResult:
     elif not box.browsers.links():
         box.browsers.default_link()
     call.ctx.sent()
-    at_once = url if url[:5].lower() == "data:" else None
-    tab = await open_tab(box.browsers, browser_id=browser_id, active=call.args.get("active", False), url=at_once)
-    call.ctx.touch(tab.tab_id, None)
+    at_once = url if comes_with_the_tab(url) else None
+    tab = await open_tab(
+        box.browsers,
+        browser_id=browser_id,
+        active=call.args.get("active", False),
+        url=at_once,
+        group=box.choice.group(call.ctx.session),
+    )
     box.choice.adopt(call.ctx.session, tab.tab_id)
-    if at_once or url == "about:blank":
-        status = tab.status if at_once else "complete"  # there is nothing to load
-        facts = {"tabId": tab.tab_id, "url": tab.url or url, "title": tab.title, "status": status, "ok": True}
-        return ToolResult.data(facts)
+    return ToolResult.data(await arrive(call, tab, url))
+
+
+def comes_with_the_tab(url: str) -> bool:
+    """Whether a tab has to be opened with this address, since it could not be sent there."""
+    return url[:5].lower() == "data:"
+
+
+async def arrive(call: Call, tab: Tab, url: str) -> dict[str, Any]:
+    """Send a tab just opened to its address, unless it came with it, and tell where it is."""
+    box = call.box
+    call.ctx.touch(tab.tab_id, None)
+    if comes_with_the_tab(url) or url == "about:blank":
+        status = "complete" if url == "about:blank" else tab.status  # there is nothing to load
+        return {"tabId": tab.tab_id, "url": tab.url or url, "title": tab.title, "status": status, "ok": True}
     page = Page(box.browsers, box.watch, box.browsers.tab(tab.tab_id), None)
     try:
-        return ToolResult.data(await _go(call, page, url, "load"))
+        return await _go(call, page, url, "load")
     except TabFailed:
         raise
     except CommandFailed as error:
@@ -122,10 +142,10 @@ async def open_new_tab(call: Call) -> ToolResult:
     "Sends a tab to an address and waits until it has loaded (`load`), has begun to show it (`commit`), or not at all.",
     takes={
         "url": _URL,
-        "waitUntil": {"enum": ["load", "commit", "none"], "description": "What to wait for (default load)."},
+        "waitUntil": {"enum": ["load", "commit", "none"]},
     },
     required=("url",),
-    gives=_ARRIVAL,
+    gives=ARRIVAL,
     always=("tabId", "url", "ok"),
     annotations=hints(again=True),
 )
@@ -133,6 +153,75 @@ async def navigate_tab(call: Call) -> ToolResult:
     """Go there and tell where it led."""
     url = checked_url(call.args["url"], files=call.box.file_urls)
     return ToolResult.data(await _go(call, await call.page(), url, call.args.get("waitUntil", "load")))
+
+
+async def _step(call: Call, command: str, words: str, params: dict[str, Any] | None = None) -> ToolResult:
+    """Move a tab along its history, or load its page again, and tell where it is then."""
+    page = await call.page()
+    try:
+        answer = await page.command(command, params)
+    except (TabFailed, DialogOpen):
+        raise
+    except CommandFailed as error:
+        raise CommandFailed(
+            f"Tab {page.tab_id} could not {words}: {error.message}", hint=_advice(error.message)
+        ) from None
+    return ToolResult.data(_where(call, page, answer))
+
+
+@tool(
+    "browser_go_back",
+    "Go back",
+    "Goes back one page and waits until it has loaded.",
+    gives=ARRIVAL,
+    always=("tabId", "url", "ok"),
+    annotations=hints(),
+)
+async def go_back(call: Call) -> ToolResult:
+    """One page back."""
+    return await _step(call, "goBack", "go back")
+
+
+@tool(
+    "browser_go_forward",
+    "Go forward",
+    "Goes forward one page and waits until it has loaded.",
+    gives=ARRIVAL,
+    always=("tabId", "url", "ok"),
+    annotations=hints(),
+)
+async def go_forward(call: Call) -> ToolResult:
+    """One page forward."""
+    return await _step(call, "goForward", "go forward")
+
+
+@tool(
+    "browser_reload_tab",
+    "Reload a page",
+    "Loads the page again and waits for it. What was typed is lost.",
+    takes={"ignoreCache": {"type": "boolean"}},
+    gives=ARRIVAL,
+    always=("tabId", "url", "ok"),
+    annotations=hints(again=True),
+)
+async def reload_tab(call: Call) -> ToolResult:
+    """The same page once more."""
+    return await _step(call, "reloadTab", "be reloaded", {"ignoreCache": call.args.get("ignoreCache", False)})
+
+
+@tool(
+    "browser_focus_tab",
+    "Bring a tab to the front",
+    "Shows the tab to the person: makes it active and brings its window to the front. No other tool needs this.",
+    gives=TAB["properties"],
+    always=TAB["required"],
+    annotations=hints(again=True, open_world=False),
+)
+async def focus_tab(call: Call) -> ToolResult:
+    """The only tool that takes the focus."""
+    page = await call.page()
+    answer = await page.command("activateTab", {"focusWindow": True})
+    return ToolResult.data(call.box.browsers.described(page.link, answer).facts())
 
 
 @tool(
@@ -169,6 +258,8 @@ async def _answer_dialog(page: Page, *, accept: bool) -> None:
 
 
 async def _go(call: Call, page: Page, url: str, wait_until: str) -> dict[str, Any]:
+    # So that what the page says and asks for from its first moment on is recorded.
+    await call.box.watch.begun(page.link, page.tab.chrome_id)
     try:
         answer = await page.command("browser_navigate", {"url": url, "waitUntil": wait_until})
     except (TabFailed, DialogOpen):
@@ -178,6 +269,18 @@ async def _go(call: Call, page: Page, url: str, wait_until: str) -> dict[str, An
         raise CommandFailed(
             f"Tab {page.tab_id} could not be sent to {shown}: {error.message}", hint=_advice(error.message)
         ) from None
+    facts = _where(call, page, answer)
+    status = answer.get("httpStatus")
+    if type(status) is not int and wait_until == "load" and facts["ok"]:
+        status = await _http_status(call, page)
+    if type(status) is int and status > 0:
+        facts["httpStatus"] = status
+        facts["ok"] = facts["ok"] and status < 400
+    return facts
+
+
+def _where(call: Call, page: Page, answer: Any) -> dict[str, Any]:
+    """Where a tab arrived, as its browser tells it; the hub's picture has it from here on."""
     if not isinstance(answer, dict) or not isinstance(answer.get("url"), str):
         raise CommandFailed("invalid response: the browser did not say where the tab is.")
     facts: dict[str, Any] = {
@@ -187,17 +290,11 @@ async def _go(call: Call, page: Page, url: str, wait_until: str) -> dict[str, An
         "status": str(answer.get("status") or "complete"),
         "ok": answer.get("ok") is not False,
     }
+    if answer.get("error"):
+        facts["note"] = str(answer["error"])[:500]
     call.box.browsers.moved(
         page.link, page.tab.chrome_id, url=facts["url"], title=facts["title"], status=facts["status"]
     )
-    if answer.get("error"):
-        facts["note"] = str(answer["error"])[:500]
-    status = answer.get("httpStatus")
-    if type(status) is not int and wait_until == "load" and facts["ok"]:
-        status = await _http_status(call, page)
-    if type(status) is int and status > 0:
-        facts["httpStatus"] = status
-        facts["ok"] = facts["ok"] and status < 400
     now = call.box.browsers.book.get(page.tab_id)
     call.ctx.touch(page.tab_id, now.origin if now else None)
     return facts
@@ -223,6 +320,7 @@ _ADVICE = (
     ("does not let it go", "A person can answer in the browser window; browser_close_tab closes the tab all the same."),
     ("only in a new tab", "browser_open_tab opens it."),
     ("ERR_INTERNET_DISCONNECTED", "This computer is offline."),
+    ("history has no page", "browser_navigate_tab goes to any address."),
     ("ERR_ABORTED", "The load was stopped: a download, a page without content, or another navigation."),
 )
 
@@ -231,4 +329,14 @@ def _advice(message: str) -> str | None:
     return next((advice for text, advice in _ADVICE if text in message), None)
 
 
-TOOLS = (list_tabs, open_new_tab, close_tab, navigate_tab, get_tab_info)
+TOOLS = (
+    list_tabs,
+    open_new_tab,
+    close_tab,
+    navigate_tab,
+    go_back,
+    go_forward,
+    reload_tab,
+    focus_tab,
+    get_tab_info,
+)

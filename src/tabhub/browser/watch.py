@@ -8,7 +8,7 @@ its own (console, network) says so once, by `follow`, before any tab is in use.
 
 from __future__ import annotations
 
-from asyncio import Future
+from asyncio import Future, wait
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,6 +25,10 @@ EVENTS = (
 )
 _Key = tuple[ExtensionLink, int]
 _MOST_CHILDREN = 500
+_ASKED = ("iframe", "worker")
+"""Children that are asked for events; a worker that is shared is not the tab's."""
+_BEGIN = 1.0
+"""Seconds a tab may take to be watched before nobody waits for it any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,9 @@ class Interest:
     """Names, or `Domain.` for all of a domain."""
     enable: tuple[tuple[str, Mapping[str, Any]], ...] = ()
     frames: bool = False
-    """Whether frames in other processes are asked as well."""
+    """Whether frames in other processes, and the page's workers, are asked as well."""
+    disable: tuple[str, ...] = ()
+    """Commands sent when the watching ends, so that the next `enable` tells what was missed."""
 
 
 Heard = Callable[[ExtensionLink, int, str, dict[str, Any], str | None], None]
@@ -84,6 +90,8 @@ class _Watched:
     """A tab in use."""
 
     used: float
+    begun: Future[Any] | None = None
+    """Done when the browser sends events."""
     children: dict[str, Child] = field(default_factory=dict)
 
 
@@ -106,6 +114,11 @@ class Watch:
     def dialog(self, link: ExtensionLink, chrome_id: int) -> Dialog | None:
         """The dialog that is open in a tab."""
         return self._dialogs.get((link, chrome_id))
+
+    def answered(self, link: ExtensionLink, chrome_id: int, dialog: Dialog | None) -> None:
+        """A dialog was answered; the browser says so too, but maybe after the answer's own reply."""
+        if dialog is not None and self._dialogs.get((link, chrome_id)) is dialog:
+            del self._dialogs[link, chrome_id]
 
     def children(self, link: ExtensionLink, chrome_id: int) -> Mapping[str, Child]:
         """The child sessions of a tab, by session id, in the order they came."""
@@ -133,12 +146,23 @@ class Watch:
         if watched is not None:
             watched.used = link.loop.time()
             return
-        self._watched[key] = _Watched(link.loop.time())
+        self._begin(key)
+
+    async def begun(self, link: ExtensionLink, chrome_id: int) -> None:
+        """Watch a tab from now on, and wait until the browser sends events; one that cannot be watched is no error."""
+        watched = self._watched.get((link, chrome_id)) or self._begin((link, chrome_id))
+        watched.used = link.loop.time()
+        if watched.begun is not None and not watched.begun.done():
+            await wait((watched.begun,), timeout=_BEGIN)
+
+    def _begin(self, key: _Key) -> _Watched:
+        watched = self._watched[key] = _Watched(key[0].loop.time())
         wanted = dict.fromkeys((*EVENTS, *(name for interest, _ in self._followed for name in interest.events)))
-        self._send(key, "subscribeCDPEvents", {"events": list(wanted)})
+        watched.begun = self._send(key, "subscribeCDPEvents", {"events": list(wanted)})
         self._send(key, "forwardCDPCommand", {"method": "Page.enable"})
         self._enable(key, None)
         self._look_again(key, self._idle)
+        return watched
 
     @property
     def _idle(self) -> float:
@@ -154,7 +178,14 @@ class Watch:
                     there = {} if child is None else {"sessionId": child}
                     self._send(key, "forwardCDPCommand", {"method": method, "params": dict(params), **there}, child)
 
-    def _send(self, key: _Key, method: str, params: dict[str, Any], child: str | None = None) -> None:
+    def _disable(self, key: _Key, children: Mapping[str, Child]) -> None:
+        for interest, _ in self._followed:
+            for method in interest.disable:
+                self._send(key, "forwardCDPCommand", {"method": method})
+                for child in children if interest.frames else ():
+                    self._send(key, "forwardCDPCommand", {"method": method, "sessionId": child}, child)
+
+    def _send(self, key: _Key, method: str, params: dict[str, Any], child: str | None = None) -> Future[Any] | None:
         def done(future: Future[Any]) -> None:
             # A tab that cannot be watched fails the command that follows for the same reason, and says so there; a
             # child may be gone again, or know no such domain.
@@ -162,8 +193,11 @@ class Watch:
                 self._watched.pop(key, None)
 
         link, chrome_id = key
-        if link.closed is None:
-            link.request(method, {"tabId": chrome_id, **params}).add_done_callback(done)
+        if link.closed is not None:
+            return None
+        sent = link.request(method, {"tabId": chrome_id, **params})
+        sent.add_done_callback(done)
+        return sent
 
     def _look_again(self, key: _Key, after: float) -> None:
         key[0].loop.call_later(after, self._end_if_idle, key)
@@ -179,6 +213,7 @@ class Watch:
             return
         del self._watched[key]
         self._tell(key, "detached", {"reason": "idle"}, None)
+        self._disable(key, watched.children)
         self._send(key, "subscribeCDPEvents", {"events": []})
 
     def _event(
@@ -226,7 +261,7 @@ class Watch:
             return
         target, kind, url = (str(info.get(name, ""))[:2000] for name in ("targetId", "type", "url"))
         watched.children[session_id] = Child(session_id, target, kind, url, parent)
-        if kind == "iframe":
+        if kind in _ASKED:
             self._enable(key, session_id)
 
     def _change(self, change: Change) -> None:

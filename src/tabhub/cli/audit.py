@@ -100,10 +100,11 @@ def _row(entry: dict[str, Any]) -> str:
     good = entry.get("success") is True
     took = _milliseconds(entry.get("durationMs")).rjust(9)
     who = str(entry.get("session") or entry.get("client") or "")
+    way = f"{entry['via']} " if isinstance(entry.get("via"), str) else ""
     error = entry.get("error")
     what = str(error.get("message", "")) if isinstance(error, dict) else ""
     text = f"{when}  {'ok    ' if good else 'failed'}  {took}  {entry.get('tool', '?')}"
-    text += f"  [{who}]" if who else ""
+    text += f"  [{way}{who}]" if who else ""
     text = cut(safe(f"{text}  {line(what)}".rstrip()), width())
     return text if good else paint(text, "red")
 

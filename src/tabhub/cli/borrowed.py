@@ -26,7 +26,7 @@ _GONE = 3.0
 _SILENT = 10.0
 """A browser that does not run is waited for that long, with and without word of why: the hub may start it anew."""
 _POLL = 0.05
-_PLACE = ("TABHUB_HOME", "TABHUB_PORT", "PORT")
+_PLACE = ("TABHUB_HOME", "TABHUB_PORT", "PORT", "TABHUB_SOCKET")
 """The parts of the environment that say where a hub is."""
 
 

@@ -1,388 +1,379 @@
-"""The bridge: an MCP client's stdio messages relayed to the hub's HTTP endpoint and back, in both eras.
+"""The stdio server's mind: an MCP client's messages wrapped for the daemon, what comes back unwrapped, in both eras.
 
-Owns the session with the hub (id, negotiated version, notification stream), which request runs where, and what
-happens when the hub goes away and comes back. It is handed lines and a way to write lines; it opens no stdio.
+Owns the session with the hub, which request runs under which id, and what becomes of all that when the hub goes away
+and comes back. It is handed lines and ways to write lines, and told the time; it opens nothing and waits for nothing.
 """
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import json
+import os
+import re
 import sys
-from collections.abc import Callable
-from typing import Any
 
-from tabhub.cli.client import HOST, find_hub
 from tabhub.cli.messages import (
     HUB_GONE,
-    INTERNAL_ERROR,
     INVALID_REQUEST,
     PARSE_ERROR,
+    Answer,
+    Invalid,
     Message,
+    Notification,
     NotJson,
-    answers,
-    failure,
-    one_line,
-    read_message,
-    refused,
+    Request,
+    answer,
+    error_body,
+    read,
 )
-from tabhub.cli.stream import Broken, Exchange
-from tabhub.cli.terminal import CliError
 
-_GRACE = 1.0
-_BACKOFF = (0.2, 0.5, 1.0, 2.0)
-_NOTICE_TIMEOUT = 30.0
-_LIST_CHANGED = b'{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+PATIENCE = 5.0
+"""Seconds a call waits for a hub that is down."""
+_BATCHES = "2025-03-26"
+"""The one revision that has batches."""
+_LISTEN = "subscriptions/listen"
+_SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
+_SESSION_NOT_FOUND = -32012
 _DOWN = "The hub is not running. Start it with: tabhub start --background"
+_LOST = "The connection to the hub ended before it had answered. What was asked may have happened."
+_LIST_CHANGED = b'{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'
+# As the hub writes a good answer: its result is passed on without being read.
+_RESPONSE = re.compile(rb'\{"type":"RESPONSE","id":"([0-9a-f]+:[0-9]+)","success":true,"data":')
+
+
+class Broken(Exception):
+    """What came from the socket is not what a hub says."""
+
+
+class _Batch:
+    """Answers that leave together."""
+
+    __slots__ = ("answers", "owed")
+
+    def __init__(self) -> None:
+        self.answers: list[bytes] = []
+        self.owed = 0
+
+
+class _Pending:
+    """A request that has no answer yet; `request` is None for one of our own, whose answer nobody gets."""
+
+    __slots__ = ("batch", "heard", "method", "params", "request", "until")
+
+    def __init__(self, request: Request | None, method: str, params: bytes, batch: _Batch | None = None) -> None:
+        self.request = request
+        self.method = method
+        self.params = params
+        self.batch = batch
+        self.until: float | None = None
+        self.heard = False
+        """Whether a subscription has been acknowledged."""
 
 
 class Bridge:
-    """One client's connection to the hub."""
+    """One client's way to the hub."""
 
-    def __init__(self, write: Callable[[bytes], None], *, path: str = "/mcp") -> None:
-        self._write = write
-        self._path = path
-        self._hub = find_hub()
+    def __init__(self, say: Callable[[bytes], None], *, surface: str = "all", tools: str | None = None) -> None:
+        self._say = say
+        self._wanted = {"surface": surface} if tools is None else {"surface": surface, "tools": tools}
+        self._send: Callable[[bytes], None] | None = None
+        self._up = False
+        self._refusal: str | None = None
+        self._patience = PATIENCE
         self._session: str | None = None
+        self._count = 0
+        self._running: dict[str, _Pending] = {}
+        self._waiting: list[_Pending | Notification] = []
+        self._ids: dict[str | int, _Pending] = {}
+        self._asked: set[str | int] = set()
+        self._hello: bytes | None = None
+        """The params of the client's initialize, to introduce it again to a hub that has forgotten it."""
+        self._ready = False
         self._version: str | None = None
-        self._hello: Message | None = None
-        """The client's initialize, kept to introduce it again to a hub that has forgotten it."""
-        self._greeting = asyncio.Lock()
-        self._notices: asyncio.Task[None] | None = None
-        self._running: dict[str, tuple[asyncio.Task[None], Message]] = {}
+        self._level: bytes | None = None
 
-    # what the client sends
+    # the connection
 
-    async def line(self, line: bytes) -> None:
-        """Take one line from the client. Requests run beside each other; everything else keeps its order."""
+    def connected(self, send: Callable[[bytes], None], token: str | None) -> None:
+        """There is a connection: register, or come back to the session there was."""
+        self._send = send
+        self._refusal = None
+        hello: dict[str, Any] = {"type": "REGISTER", **self._wanted}
+        if self._session is not None:
+            hello["sessionId"] = self._session
+        if token is not None:
+            hello["token"] = token
+        if agent := os.environ.get("TABHUB_TOKEN", "").strip():
+            hello["agentToken"] = agent
+        send(json.dumps(hello).encode() + b"\n")
+
+    def lost(self, now: float) -> None:
+        """The connection is gone. Calls under way may have happened; what changes nothing is asked again later."""
+        self._send, self._up = None, False
+        self._asked.clear()
+        running, self._running = self._running, {}
+        again: list[_Pending | Notification] = []
+        for pending in running.values():
+            if pending.method == "tools/call":
+                self._finish(pending, error_body(HUB_GONE, _LOST, outcome="unknown"))
+            elif pending.request is not None:
+                again.append(self._patient(pending, now))
+        self._waiting = again + self._waiting
+
+    def goodbye(self) -> None:
+        """The client is done."""
+        if self._send is not None:
+            self._send(b'{"type":"DISCONNECT"}\n')
+
+    @property
+    def idle(self) -> bool:
+        """Whether nobody waits for an answer; who listens is not waited for."""
+        return all(pending.method == _LISTEN for pending in self._ids.values())
+
+    def deadline(self) -> float | None:
+        """When `tick` has something to do."""
+        return min((p.until for p in self._waiting if isinstance(p, _Pending) and p.until is not None), default=None)
+
+    def tick(self, now: float) -> None:
+        """Give up on what has waited long enough."""
+        late = [p for p in self._waiting if isinstance(p, _Pending) and p.until is not None and p.until <= now]
+        for pending in late:
+            self._waiting.remove(pending)
+            self._finish(pending, error_body(HUB_GONE, self._refusal or _DOWN, outcome="not_sent"))
+
+    # what the client says
+
+    def client_line(self, line: bytes, now: float) -> None:
+        """Take one line from the client."""
         if not line.strip():
             return
         try:
-            message = read_message(line)
+            found = read(line)
         except NotJson:
-            self._write(failure(None, PARSE_ERROR, "Not valid JSON."))
+            self._say(answer(b"null", error_body(PARSE_ERROR, "Not valid JSON.")))
             return
-        if message.method == "notifications/cancelled" and self._cancelled(message):
-            return
-        if message.ids:
-            key = json.dumps(message.ids)
-            task = asyncio.get_running_loop().create_task(self._request(message))
-            self._running[key] = (task, message)
-            task.add_done_callback(lambda done: self._ended(key, done, message))
-            if message.method == "initialize":
-                await asyncio.sleep(0)  # it takes the greeting's lock before any later message asks for it
-            return
-        await self._notify(message)
+        if not isinstance(found, list):
+            self._take(found, None, now)
+        elif problem := self._batch_problem(found):
+            owed = [message.ident for message in found if isinstance(message, Request)] or [b"null"]
+            for ident in owed:
+                self._say(answer(ident, error_body(INVALID_REQUEST, problem)))
+        else:
+            batch = _Batch()
+            batch.owed = 1  # until all of it has been taken
+            for message in found:
+                self._take(message, batch, now)
+            self._settle(batch)
 
     def too_long(self, size: int) -> None:
         """A line was longer than any message may be, and was dropped."""
-        self._write(failure(None, INVALID_REQUEST, f"The message is longer than {size} bytes and was not read."))
+        text = f"The message is longer than {size} bytes and was not read."
+        self._say(answer(b"null", error_body(INVALID_REQUEST, text)))
 
-    def _ended(self, key: str, task: asyncio.Task[None], message: Message) -> None:
-        if self._running.get(key, (None,))[0] is task:
-            del self._running[key]
-        if not task.cancelled() and (error := task.exception()) is not None:  # a fault of the bridge: still an answer
-            print(f"tabhub: {message.method} failed in the bridge: {error!r}", file=sys.stderr)
-            for ident in message.ids:
-                self._write(failure(ident, INTERNAL_ERROR, f"The stdio bridge failed: {error!r}", outcome="unknown"))
-
-    def _cancelled(self, message: Message) -> bool:
-        """Take back a request: closing its connection is the cancel of 2026-07-28; older hubs want the message."""
-        entry = self._running.get(json.dumps((message.params.get("requestId"),)))
-        if entry is None:
-            return self._session is None
-        task, request = entry
-        if request.modern:
-            task.cancel()
-        return request.modern
-
-    async def finish(self) -> None:
-        """The client has gone: let what is nearly done be done, end the rest and the session."""
-        tasks = [task for task, message in self._running.values() if message.method != "subscriptions/listen"]
-        if tasks:
-            await asyncio.wait(tasks, timeout=_GRACE)
-        await self.stop()
-
-    async def stop(self) -> None:
-        """End everything now."""
-        tasks = [task for task, _ in self._running.values()]
-        if self._notices is not None:
-            tasks.append(self._notices)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        await self._end_session()
-
-    async def _end_session(self) -> None:
-        """Tell the hub that the session is over, if it can still be told."""
-        if self._session is None:
-            return
-        headers = self._headers(None)
-        self._session = None
-        with contextlib.suppress(ConnectionError, TimeoutError):
-            exchange = await self._open("DELETE", headers, None)
-            try:
-                await asyncio.wait_for(exchange.head(), 2.0)
-            finally:
-                exchange.close()
-
-    # requests
-
-    async def _request(self, message: Message) -> None:
-        """Run one request (or batch) and see that each of its ids gets exactly one answer."""
-        if message.method == "initialize":
-            async with self._greeting:
-                await self._end_session()
-                self._hello, self._version = message, None
-                await self._post(message, retry=True)
-            return
-        if not message.modern:
-            async with self._greeting:
-                pass  # an initialize under way comes first
-        await self._post(message, retry=True)
-
-    async def _post(self, message: Message, *, retry: bool) -> None:
-        session = self._session
-        try:
-            exchange = await self._open("POST", self._headers(message), message.raw)
-        except ConnectionRefusedError:
-            self._fail(message, _DOWN, "not_sent")
-            return
-        try:
-            await exchange.head()
-            if retry and await self._mended(message, exchange, session):
-                exchange.close()
-                await self._post(message, retry=False)
-            elif exchange.streaming:
-                await self._relay_events(message, exchange)
-            else:
-                await self._relay_body(message, exchange)
-        except Broken:
-            self._fail(message, "The connection to the hub ended before it had answered.", "unknown")
-        finally:
-            exchange.close()
-
-    async def _mended(self, message: Message, exchange: Exchange, session: str | None) -> bool:
-        """Whether a refusal came from something that could be put right, so that the same message may go again."""
-        if exchange.status == 401:
-            before = self._hub.secret
-            self._look()
-            return self._hub.secret != before
-        if exchange.status == 404 and session is not None and not message.modern:
-            return await self._greet_again(session)
-        return False
-
-    async def _relay_body(self, message: Message, exchange: Exchange) -> None:
-        body = await exchange.body()
-        if not 200 <= exchange.status < 300:
-            for ident in message.ids:
-                self._write(refused(body, ident, exchange.status))
-            return
-        if message.method == "initialize":
-            self._greeted(exchange, body)
-        line = one_line(body)
-        if line[:1] == b"[" or answers(line, message.ids):
-            self._write(line)
-        else:
-            self._fail(message, "The hub's answer is not an answer to this request.", "unknown")
-
-    async def _relay_events(self, message: Message, exchange: Exchange) -> None:
-        """Relay a stream until every id has its answer; a stream that breaks is taken up where it broke."""
-        owed = list(message.ids)
-        last: str | None = None
-        while True:
-            with contextlib.suppress(Broken):
-                async for event in exchange.events():
-                    last = event.id or last
-                    if not event.data:
-                        continue
-                    if message.method == "initialize":
-                        self._greeted(exchange, event.data)
-                    self._write(one_line(event.data))
-                    owed = [ident for ident in owed if not answers(event.data, (ident,))]
-                    if not owed:
-                        return
-            if last is None or message.modern or self._session is None:
-                break
-            exchange.close()
-            resumed = await self._resume(last)
-            if resumed is None:
-                break
-            exchange = resumed
-        for ident in owed:
-            self._write(_gone(ident, "The hub's stream ended before it had answered.", "unknown"))
-
-    async def _resume(self, last: str) -> Exchange | None:
-        """The rest of a stream, where the hub still has it."""
-        try:
-            exchange = await self._open("GET", {**self._headers(None), "Last-Event-ID": last}, None)
-            await exchange.head()
-        except ConnectionError:
-            return None
-        if exchange.status == 200 and exchange.streaming:
-            return exchange
-        exchange.close()
+    def _batch_problem(self, batch: list[Message]) -> str | None:
+        if self._version != _BATCHES:
+            return f"Batches are not part of MCP {self._version or 'without a handshake'}. Send one message at a time."
+        if not batch:
+            return "A batch must not be empty."
+        if any(isinstance(message, Request) and message.method == "initialize" for message in batch):
+            return "`initialize` must not be part of a batch."
         return None
 
-    def _fail(self, message: Message, why: str, outcome: str) -> None:
-        for ident in message.ids:
-            self._write(_gone(ident, why, outcome))
+    def _take(self, message: Message, batch: _Batch | None, now: float) -> None:
+        if isinstance(message, Request):
+            self._request(message, batch, now)
+        elif isinstance(message, Invalid):
+            if batch is not None:
+                batch.owed += 1
+            self._reply(message.ident, error_body(INVALID_REQUEST, message.why), batch)
+        elif isinstance(message, Answer):
+            if message.key in self._asked:
+                self._asked.discard(message.key)
+                self._event(b'"answer"', message.body)
+        elif message.method == "notifications/cancelled":
+            self._cancelled(message.value.get("requestId"))
+        else:
+            self._ready = self._ready or message.method == "notifications/initialized"
+            self._pass_on(message)
 
-    # notifications, both ways
-
-    async def _notify(self, message: Message) -> None:
-        """Pass on a notification, or the client's answer to the hub; there is nobody to tell if that fails."""
-        async with self._greeting:
-            pass
-        try:
-            async with asyncio.timeout(_NOTICE_TIMEOUT):
-                exchange = await self._open("POST", self._headers(message), message.raw)
-                try:
-                    await exchange.head()
-                finally:
-                    exchange.close()
-        except (ConnectionError, TimeoutError) as error:
-            print(f"tabhub: {message.method or 'an answer'} did not reach the hub: {error}", file=sys.stderr)
+    def _request(self, request: Request, batch: _Batch | None, now: float) -> None:
+        if batch is not None:
+            batch.owed += 1
+        if request.key in self._ids:
+            text = f"A request with id {request.ident.decode()} is still in flight."
+            self._reply(request.ident, error_body(INVALID_REQUEST, text), batch)
             return
-        if message.method == "notifications/initialized" and self._session is not None:
-            self._listen()
+        pending = self._ids[request.key] = _Pending(request, request.method, request.params, batch)
+        if request.method == "initialize":
+            self._hello, self._ready, self._version, self._level = request.params, False, None, None
+        if self._up:
+            self._forward(pending)
+        else:
+            self._waiting.append(self._patient(pending, now))
 
-    def _listen(self) -> None:
-        """Open the stream of notifications, anew if there is one."""
-        if self._notices is not None:
-            self._notices.cancel()
-        self._notices = asyncio.get_running_loop().create_task(self._follow_notices())
+    def _pass_on(self, message: Notification) -> None:
+        if self._up:
+            self._event(json.dumps(message.method).encode(), message.params)
+        elif message.method == "notifications/initialized":
+            self._waiting.append(message)  # all else is news that will be old
 
-    async def _follow_notices(self) -> None:
-        """Relay what the hub says unasked, through any number of lost connections and restarts of the hub."""
-        last: str | None = None
-        listened: str | None = None
-        tries = 0
-        while (session := self._session) is not None:
-            last = last if session == listened else None  # events are counted by session
-            listened = session
-            headers = {**self._headers(None), **({"Last-Event-ID": last} if last else {})}
-            exchange = None
-            try:
-                exchange = await self._open("GET", headers, None)
-                await exchange.head()
-                if exchange.status == 405:
-                    return
-                if exchange.status == 404:
-                    if await self._greet_again(session):
-                        tries = 0
-                        continue
-                elif exchange.status == 200 and exchange.streaming:
-                    async for event in exchange.events():
-                        tries = 0
-                        last = event.id or last
-                        if event.data:
-                            self._write(one_line(event.data))
-                else:
-                    last = None
-                    self._look()  # the secret may be new
-            except ConnectionError:
-                self._look()  # a hub that comes back may have another port
-            finally:
-                if exchange is not None:
-                    exchange.close()
-            await asyncio.sleep(_BACKOFF[min(tries, len(_BACKOFF) - 1)])
-            tries += 1
+    def _cancelled(self, key: Any) -> None:
+        """Take back a request. As MCP has it, a request that was taken back is not answered."""
+        pending = self._ids.pop(key, None) if isinstance(key, str | int) else None
+        if pending is None:
+            return
+        if pending in self._waiting:
+            self._waiting.remove(pending)
+        for rid in [rid for rid, running in self._running.items() if running is pending]:
+            del self._running[rid]
+            if self._send is not None:
+                self._send(b'{"type":"CANCEL","id":"%b"}\n' % rid.encode())
+        if pending.batch is not None:
+            self._settle(pending.batch)
 
-    # the session
+    # to the hub
 
-    def _greeted(self, exchange: Exchange, body: bytes) -> bool:
-        """Note the session the hub has opened."""
+    def _patient(self, pending: _Pending, now: float) -> _Pending:
+        pending.until = None if pending.method == _LISTEN else now + self._patience
+        return pending
+
+    def _forward(self, pending: _Pending) -> None:
+        assert self._send is not None  # noqa: S101 - the callers look
+        self._count += 1
+        rid = f"{self._session}:{self._count}"
+        self._running[rid] = pending
+        action = json.dumps(pending.method).encode()
+        ids = b'"id":"%b","sessionId":"%b"' % (rid.encode(), str(self._session).encode())
+        self._send(b'{"type":"REQUEST",%b,"action":%b,"params":%b}\n' % (ids, action, pending.params))
+
+    def _event(self, name: bytes, params: bytes) -> None:
+        if self._send is not None and self._up:
+            session = str(self._session).encode()
+            self._send(b'{"type":"EVENT","sessionId":"%b","event":%b,"params":%b}\n' % (session, name, params))
+
+    # what the hub says
+
+    def hub_line(self, line: bytes, now: float) -> None:
+        """Take one line from the hub; Broken if it is none of a hub's."""
+        good = _RESPONSE.match(line)
+        if good is not None:
+            self._response(good[1].decode(), b'"result":' + line[good.end() : -1])
+            return
         try:
-            value = json.loads(body)
-        except ValueError:
-            return False
-        result = value.get("result") if isinstance(value, dict) else None
-        if not isinstance(result, dict):
-            return False
-        self._session = exchange.headers.get("mcp-session-id")
-        version = result.get("protocolVersion")
+            value = json.loads(line)
+            kind = value["type"]
+            if kind == "EVENT":
+                self._heard(value)
+            elif kind == "RESPONSE":
+                name = "result" if value["success"] else "error"
+                content = value["data"] if value["success"] else value["error"]
+                self._response(value["id"], f'"{name}":{json.dumps(content)}'.encode())
+            elif kind == "ERROR":
+                self._refused(value.get("id"), value["error"], now)
+            elif kind == "REGISTER_OK":
+                self._registered(value["sessionId"], initialized=value["initialized"] is True)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise Broken(f"{error!r} in {line[:200]!r}") from None
+
+    def _response(self, rid: str, body: bytes) -> None:
+        pending = self._running.pop(rid, None)
+        if pending is None:
+            return  # it was taken back
+        if pending.method == "initialize":
+            self._greeted(body)
+        elif pending.method == "logging/setLevel" and body.startswith(b'"result"'):
+            self._level = pending.params
+        self._finish(pending, body)
+
+    def _greeted(self, body: bytes) -> None:
+        result = json.loads(b"{%b}" % body).get("result")
+        version = result.get("protocolVersion") if isinstance(result, dict) else None
         self._version = version if isinstance(version, str) else None
-        return True
+        if self._version is None:
+            self._hello = None
 
-    async def _greet_again(self, stale: str) -> bool:
-        """Introduce the client to a hub that does not know its session any more; once, however many notice it."""
-        async with self._greeting:
-            if self._session != stale:
-                return self._session is not None
-            if self._hello is None:
-                return False
-            self._session = self._version = None
-            try:
-                if not await self._introduce(self._hello):
-                    self._session = stale
-                    return False
-            except ConnectionError:
-                self._session = stale
-                return False
-        self._write(_LIST_CHANGED)  # the hub that is back may have other tools
-        if self._notices is None or self._notices.done():
-            self._listen()
-        return True
+    def _heard(self, value: dict[str, Any]) -> None:
+        """Something the hub says unasked: a notification, or a question to the client."""
+        said: dict[str, Any] = {"jsonrpc": "2.0", "method": value["event"], "params": value["params"]}
+        if "ask" in value:
+            self._asked.add(value["ask"])
+            said["id"] = value["ask"]
+        elif "id" in value:
+            pending = self._running.get(value["id"])
+            if pending is None or pending.request is None:
+                return
+            if pending.method == _LISTEN:
+                said["params"] = {**value["params"], "_meta": {_SUBSCRIPTION: pending.request.key}}
+                if value["event"] == "notifications/subscriptions/acknowledged":
+                    if pending.heard:  # it was to an earlier hub; this one may have other tools
+                        said["method"], said["params"] = (
+                            "notifications/tools/list_changed",
+                            {"_meta": {_SUBSCRIPTION: pending.request.key}},
+                        )
+                    pending.heard = True
+        self._say(json.dumps(said).encode())
 
-    async def _introduce(self, hello: Message) -> bool:
-        """initialize and notifications/initialized, on the client's behalf."""
-        exchange = await self._open("POST", self._headers(hello), hello.raw)
-        try:
-            await exchange.head()
-            if exchange.streaming:
-                greeted = False
-                async for event in exchange.events():
-                    greeted = bool(event.data) and self._greeted(exchange, event.data)
-                    if greeted:
-                        break
+    def _refused(self, rid: str | None, error: dict[str, Any], now: float) -> None:
+        """A line of ours was not taken."""
+        pending = self._running.pop(rid, None) if rid is not None else None
+        if pending is not None and error["code"] == _SESSION_NOT_FOUND:
+            self._waiting.append(self._patient(pending, now))  # the hub closes now; there will be another session
+        elif pending is not None:
+            self._finish(pending, f'"error":{json.dumps(error)}'.encode())
+        elif not self._up:
+            self._refusal = str(error["message"])
+            if not error.get("data", {}).get("retryable"):
+                self._patience = 0.0  # waiting would not help
+                self._waiting = [self._patient(p, now) if isinstance(p, _Pending) else p for p in self._waiting]
+            print(f"tabhub: the hub refused the session: {self._refusal}", file=sys.stderr)
+
+    def _registered(self, session: str, *, initialized: bool) -> None:
+        self._session = session
+        self._up = True
+        self._patience = PATIENCE
+        if self._hello is not None and not initialized and not any(self._greetings()):
+            self._introduce()
+        waiting, self._waiting = self._waiting, []
+        for item in waiting:
+            if isinstance(item, _Pending):
+                self._forward(item)
             else:
-                greeted = self._greeted(exchange, await exchange.body())
-        finally:
-            exchange.close()
-        if not greeted:
-            return False
-        ready = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
-        exchange = await self._open("POST", self._headers(None), ready)
-        try:
-            await exchange.head()
-        finally:
-            exchange.close()
-        return True
+                self._pass_on(item)
 
-    # the way to the hub
+    def _greetings(self) -> Iterator[_Pending]:
+        return (p for p in self._waiting if isinstance(p, _Pending) and p.method == "initialize")
 
-    def _headers(self, message: Message | None) -> dict[str, str]:
-        headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
-        if message is not None and message.modern:
-            return {**headers, **message.headers()}
-        if self._session is not None:
-            headers["Mcp-Session-Id"] = self._session
-        if self._version is not None:
-            headers["MCP-Protocol-Version"] = self._version
-        return headers
+    def _introduce(self) -> None:
+        """Introduce the client to a hub that does not know it, on its behalf."""
+        assert self._hello is not None  # noqa: S101 - the caller looks
+        self._forward(_Pending(None, "initialize", self._hello))
+        if self._ready:
+            self._event(b'"notifications/initialized"', b"{}")
+            self._say(_LIST_CHANGED)  # another hub may have other tools
+        if self._level is not None:
+            self._forward(_Pending(None, "logging/setLevel", self._level))
 
-    async def _open(self, method: str, headers: dict[str, str], body: bytes | None) -> Exchange:
-        """Send a request; when nobody listens, look once whether the hub has moved."""
-        for attempt in (0, 1):
-            secret = {"Authorization": f"Bearer {self._hub.secret}"} if self._hub.secret else {}
-            try:
-                return await Exchange.open(
-                    HOST, self._hub.port, method=method, path=self._path, headers={**headers, **secret}, body=body
-                )
-            except ConnectionRefusedError:
-                before = self._hub.port
-                self._look()
-                if attempt or self._hub.port == before:
-                    raise
-        raise AssertionError("unreachable")
+    # to the client
 
-    def _look(self) -> None:
-        """Read anew where the hub is; while its files cannot be read, what was known stays."""
-        with contextlib.suppress(CliError, OSError):
-            self._hub = find_hub()
+    def _finish(self, pending: _Pending, body: bytes) -> None:
+        if pending.request is not None:
+            self._ids.pop(pending.request.key, None)
+            self._reply(pending.request.ident, body, pending.batch)
+        elif body.startswith(b'"error"'):
+            print(f"tabhub: {pending.method} was refused by the hub that came back: {body!r}", file=sys.stderr)
 
+    def _reply(self, ident: bytes, body: bytes, batch: _Batch | None) -> None:
+        if batch is None:
+            self._say(answer(ident, body))
+        else:
+            batch.answers.append(answer(ident, body))
+            self._settle(batch)
 
-def _gone(ident: Any, why: str, outcome: str) -> bytes:
-    return failure(ident, HUB_GONE, why, outcome=outcome)
+    def _settle(self, batch: _Batch) -> None:
+        batch.owed -= 1
+        if batch.owed == 0 and batch.answers:
+            self._say(b"[%b]" % b",".join(batch.answers))

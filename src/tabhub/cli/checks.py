@@ -19,7 +19,7 @@ from tabhub import __version__
 from tabhub.cli.client import Answer, Hub, HubDownError, find_hub, request
 from tabhub.cli.port import holder, taken
 from tabhub.cli.refusal import refusal
-from tabhub.cli.status import attached_tabs, browser_words, browsers
+from tabhub.cli.status import SKIPPED, attached_tabs, browser_words, browsers
 from tabhub.cli.terminal import CliError, count
 from tabhub.errors import SetupError, TabhubError
 
@@ -178,7 +178,11 @@ def _hub(hub: Hub) -> Iterator[Finding]:
         yield Finding("hub", "fail", f"What answers on {hub.address} does not know our secret.", remedy)
         return
     yield _state(hub, facts)
+    if facts.get("skipPermissions") is True:
+        remedy = "tabhub config set skipPermissions false, and start without TABHUB_DANGEROUSLY_SKIP_PERMISSIONS"
+        yield Finding("permissions", "warn", f"{SKIPPED[0].upper()}{SKIPPED[1:]}.", remedy)
     yield _clock(answer, asked)
+    yield _daemon(hub)
     yield from _browsers(facts)
 
 
@@ -205,6 +209,30 @@ def _clock(answer: Answer, asked: float) -> Finding:
     if abs(off) > _CLOCK_SLACK:
         return Finding("clock", "warn", f"The hub's clock is off by {off:.0f} s.", "Correct the clock of this machine.")
     return Finding("clock", "ok", time.strftime("%Y-%m-%d %H:%M:%S %z"))
+
+
+def _daemon(hub: Hub) -> Finding:
+    """The socket the stdio servers of MCP clients use."""
+    from tabhub.cli import daemon
+    from tabhub.store.place import TCP, tcp_record
+
+    restart = "Restart the hub: tabhub stop && tabhub start --background"
+    if not isinstance(hub.record.get("socket"), str):
+        message = "The running hub names no socket, so clients with a stdio server cannot reach it."
+        return Finding("socket", "warn", message, restart)
+    path = daemon.place(hub)
+    shown = Path(tcp_record(hub.home) if path == TCP else path)
+    try:
+        facts = shown.stat()
+        if facts.st_mode & 0o077:
+            message = f"Others may use {shown} (mode {stat.S_IMODE(facts.st_mode):04o})."
+            return Finding("socket", "fail", message, f"Run: chmod 600 {shown}")
+        status = daemon.status(hub)
+    except OSError as error:
+        return Finding("socket", "fail", f"{shown} does not answer: {error.strerror or error}.", restart)
+    except CliError as error:
+        return Finding("socket", "fail", error.message, error.hint)
+    return Finding("socket", "ok", f"{shown} answers, {count(status.get('activeSessions', 0), 'session')} open")
 
 
 def _browsers(facts: dict[str, Any]) -> Iterator[Finding]:

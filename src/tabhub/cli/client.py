@@ -138,6 +138,12 @@ def _port(*candidates: object) -> int:
     return DEFAULT_PORT
 
 
+def bearer(hub: Hub, path: str) -> str | None:
+    """What opens an address: the agent's own token (TABHUB_TOKEN) where agents go, else the hub's secret."""
+    token = os.environ.get("TABHUB_TOKEN", "").strip() if path.startswith(("/tools", "/mcp")) else ""
+    return token or hub.secret
+
+
 def request(
     hub: Hub,
     method: str,
@@ -150,8 +156,9 @@ def request(
 ) -> Answer:
     """Send one request and read its whole answer."""
     lines = [f"{method} {path} HTTP/1.1", f"Host: {hub.address}", "Connection: close", "Accept: application/json"]
-    if hub.secret and not anonymous:
-        lines.append(f"Authorization: Bearer {hub.secret}")
+    secret = bearer(hub, path)
+    if secret and not anonymous:
+        lines.append(f"Authorization: Bearer {secret}")
     if body is not None:
         lines += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
     for name, value in (headers or {}).items():

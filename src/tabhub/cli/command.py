@@ -39,15 +39,16 @@ class Command:
 
 
 class LazyCommand:
-    """A command or group whose module is imported when it is used; the module calls it COMMAND."""
+    """A command or group whose module is imported when it is used; the module calls it COMMAND, or `name`."""
 
-    def __init__(self, summary: str, module: str) -> None:
+    def __init__(self, summary: str, module: str, name: str = "COMMAND") -> None:
         self.summary = summary
         self.module = module
+        self.name = name
 
     def load(self) -> Command | Group:
         """Import it."""
-        command = importlib.import_module(self.module).COMMAND
+        command = getattr(importlib.import_module(self.module), self.name)
         assert isinstance(command, Command | Group)  # noqa: S101 - a slip of ours, not input
         return command
 

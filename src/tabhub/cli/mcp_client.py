@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tabhub import __version__
-from tabhub.cli.client import HOST, Answer, Hub, HubDownError, not_a_hub
+from tabhub.cli.client import HOST, Answer, Hub, HubDownError, bearer, not_a_hub
 from tabhub.cli.refusal import refusal
 from tabhub.cli.terminal import CliError
 
@@ -106,7 +106,7 @@ class McpClient:
     @contextlib.contextmanager
     def _exchange(self, method: str, message: dict[str, Any] | None) -> Iterator[http.client.HTTPResponse]:
         headers = {
-            "Authorization": f"Bearer {self._hub.secret}",
+            "Authorization": f"Bearer {bearer(self._hub, '/mcp')}",
             "Accept": "application/json, text/event-stream",
             "Content-Type": "application/json",
             "MCP-Protocol-Version": _VERSION,

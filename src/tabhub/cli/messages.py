@@ -1,126 +1,191 @@
-"""MCP messages as the bridge needs to see them: which era, which headers, whose answer.
+"""MCP messages as a client writes them on stdio: one line, one message or batch, read without losing a byte of it.
 
-Owns reading a line from the client and the shape of the errors the bridge answers itself. It does no I/O.
+Owns the shape rules of JSON-RPC and the errors the stdio server answers itself. The parts that travel on (ids, params,
+results) are kept as they were written; whether they hold what they should is for the hub to judge. It does no I/O.
 """
 
 from __future__ import annotations
 
-import base64
 import json
 import re
-from dataclasses import dataclass
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
-NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-_HEADER_SAFE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
 
 HUB_GONE = -32000
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
-INTERNAL_ERROR = -32603
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """One line from the client."""
-
-    raw: bytes
-    method: str | None
-    ids: tuple[Any, ...]
-    """The ids that are owed an answer: one for a request, any number for a batch."""
-    params: dict[str, Any]
-    version: str | None
-    """The protocol version the message itself names (2026-07-28 and later): then it stands for itself."""
-
-    @property
-    def modern(self) -> bool:
-        """Whether the message belongs to no session."""
-        return self.version is not None
-
-    def headers(self) -> dict[str, str]:
-        """The HTTP headers a message that stands for itself repeats its routing facts in."""
-        if self.version is None or self.method is None:
-            return {}
-        headers = {"MCP-Protocol-Version": header_value(self.version), "Mcp-Method": header_value(self.method)}
-        name = self.params.get(NAMED_BY.get(self.method, ""))
-        if isinstance(name, str):
-            headers["Mcp-Name"] = header_value(name)
-        return headers
 
 
 class NotJson(ValueError):
     """The line is not JSON."""
 
 
-def read_message(line: bytes) -> Message:
-    """Read one line; NotJson when it is none."""
+class Request:
+    """Wants an answer."""
+
+    __slots__ = ("ident", "key", "method", "params")
+
+    def __init__(self, ident: bytes, key: str | int, method: str, params: bytes) -> None:
+        self.ident = ident
+        """The id as it was written."""
+        self.key = key
+        self.method = method
+        self.params = params
+
+
+class Notification:
+    """Wants none."""
+
+    __slots__ = ("method", "params", "value")
+
+    def __init__(self, method: str, params: bytes, value: dict[str, Any]) -> None:
+        self.method = method
+        self.params = params
+        self.value = value
+
+
+class Answer:
+    """Answers a question of the hub."""
+
+    __slots__ = ("body", "key")
+
+    def __init__(self, key: str | int, body: bytes) -> None:
+        self.key = key
+        self.body = body
+        """The message without what makes it JSON-RPC: id, and result or error."""
+
+
+class Invalid:
+    """JSON, but no message."""
+
+    __slots__ = ("ident", "why")
+
+    def __init__(self, ident: bytes, why: str) -> None:
+        self.ident = ident
+        self.why = why
+
+
+Message = Request | Notification | Answer | Invalid
+_Members = dict[str, tuple["Any", str]]
+"""By name, what a member of an object is and how it was written."""
+
+
+def read(line: bytes) -> Message | list[Message]:
+    """One line as a message, or as the messages of a batch; NotJson when it is neither."""
     try:
-        value = json.loads(line)
-    except (ValueError, RecursionError) as error:
+        text = line.decode()
+        start = _skip(text, 0)
+        found: Message | list[Message]
+        if text[start : start + 1] == "[":
+            found, end = _batch(text, start)
+        else:
+            found, end = _one(text, start)
+        if _skip(text, end) != len(text):
+            raise NotJson("there is something after the end")
+    except (ValueError, IndexError, RecursionError) as error:
         raise NotJson(str(error)) from None
-    if isinstance(value, list):
-        owed = tuple(m["id"] for m in value if isinstance(m, dict) and "id" in m and "method" in m)
-        return Message(line, None, owed, {}, None)
-    if not isinstance(value, dict):
-        return Message(line, None, (None,), {}, None)
-    method = value.get("method")
-    params = value.get("params")
-    params = params if isinstance(params, dict) else {}
-    meta = params.get("_meta")
-    version = meta.get(VERSION_KEY) if isinstance(meta, dict) else None
-    known = isinstance(method, str)
-    ident = value.get("id")
-    ident = ident if isinstance(ident, str | int) and not isinstance(ident, bool) else None  # others are no ids
-    # An answer to the hub is owed none; what is neither request nor answer is for the hub to judge.
-    unanswered = "id" not in value if known else "result" in value or "error" in value
-    owed = () if unanswered else (ident,)
-    return Message(line, method if known else None, owed, params, version if isinstance(version, str) else None)
+    return found
 
 
-def header_value(text: str) -> str:
-    """A text as an HTTP header: as it is, or in base64 where it would not survive."""
-    if _HEADER_SAFE.fullmatch(text) and not (text.startswith("=?base64?") and text.endswith("?=")):
-        return text
-    return f"=?base64?{base64.b64encode(text.encode('utf-8', 'surrogatepass')).decode()}?="
+def _constant(name: str) -> None:
+    raise NotJson(f"{name} is no JSON")
 
 
-def answers(data: bytes, owed: tuple[Any, ...]) -> bool:
-    """Whether a message from the hub is the answer to one of these ids."""
-    try:
-        value = json.loads(data)
-    except ValueError:
-        return False
-    if not isinstance(value, dict) or "method" in value:
-        return False
-    return any(type(value.get("id")) is type(ident) and value.get("id") == ident for ident in owed)
+_SCAN = json.JSONDecoder(parse_constant=_constant).raw_decode
+_SPACE = re.compile(r"[ \t\n\r]*")
 
 
-def failure(ident: Any, code: int, message: str, **data: Any) -> bytes:
-    """A JSON-RPC error of the bridge's own."""
+def _batch(text: str, start: int) -> tuple[list[Message], int]:
+    found: list[Message] = []
+    at = _skip(text, start + 1)
+    if text[at] == "]":
+        return found, at + 1
+    while True:
+        message, at = _one(text, at)
+        found.append(message)
+        at = _skip(text, at)
+        if text[at] == "]":
+            return found, at + 1
+        at = _skip(text, _after(text, at, ","))
+
+
+def _one(text: str, start: int) -> tuple[Message, int]:
+    if text[start] != "{":
+        _, end = _SCAN(text, start)
+        return Invalid(b"null", "A JSON-RPC message must be an object."), end
+    members, end = _members(text, start)
+    return _message(members), end
+
+
+def _members(text: str, start: int) -> tuple[_Members, int]:
+    """The members of an object, each with its own text; the scanner of the standard library does the work."""
+    members: _Members = {}
+    at = _skip(text, start + 1)
+    if text[at] == "}":
+        return members, at + 1
+    while True:
+        name, at = _SCAN(text, _after(text, at, '"') - 1)
+        value_at = _skip(text, _after(text, _skip(text, at), ":"))
+        value, at = _SCAN(text, value_at)
+        if name in members:
+            raise NotJson("an object has the same key twice")
+        members[name] = (value, text[value_at:at])
+        at = _skip(text, at)
+        if text[at] == "}":
+            return members, at + 1
+        at = _skip(text, _after(text, at, ","))
+
+
+def _skip(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return found.end() if found is not None else at
+
+
+def _after(text: str, at: int, expected: str) -> int:
+    if text[at] != expected:
+        raise NotJson(f"{expected} expected at character {at}")
+    return at + 1
+
+
+def _message(members: _Members) -> Message:
+    key, raw = members.get("id", (None, "null"))
+    ident = raw.encode() if type(key) is str or type(key) is int else b"null"
+    if members.get("jsonrpc", (None,))[0] != "2.0":
+        return Invalid(ident, 'A JSON-RPC message must have "jsonrpc": "2.0".')
+    if "id" in members and ident == b"null":
+        return Invalid(ident, "`id` must be a string or a whole number.")
+    ends = [name for name in ("result", "error") if name in members]
+    method = members.get("method", (None,))[0]
+    if method is None:
+        if "id" not in members or len(ends) != 1:
+            return Invalid(ident, "A message must have a `method`, or an `id` with either `result` or `error`.")
+        return Answer(key, b'{"id":%b,"%b":%b}' % (ident, ends[0].encode(), members[ends[0]][1].encode()))
+    params, text = members.get("params", (None, "{}"))
+    if type(method) is not str or not method:
+        return Invalid(ident, "`method` must be a non-empty string.")
+    if ends:
+        return Invalid(ident, "A request must not have `result` or `error`.")
+    if params is None:
+        params, text = {}, "{}"
+    if type(params) is not dict:
+        return Invalid(ident, "`params` must be an object.")
+    if "id" not in members:
+        return Notification(method, text.encode(), params)
+    return Request(ident, key, method, text.encode())
+
+
+def error_body(code: int, message: str, **data: Any) -> bytes:
+    """The end of an answer that says no, in the stdio server's own words."""
     error: dict[str, Any] = {"code": code, "message": message}
     if data:
         error["data"] = data
-    return json.dumps({"jsonrpc": "2.0", "id": ident, "error": error}).encode()
+    return b'"error":' + json.dumps(error).encode()
 
 
-def refused(body: bytes, ident: Any, status: int) -> bytes:
-    """The hub's refusal of a request as that request's answer."""
-    try:
-        value = json.loads(body)
-    except ValueError:
-        value = None
-    error = value.get("error") if isinstance(value, dict) else None
-    if not isinstance(error, dict) or not isinstance(error.get("message"), str):
-        return failure(ident, HUB_GONE, f"The hub answered with HTTP status {status}.", outcome="unknown")
-    if isinstance(value, dict) and value.get("jsonrpc") == "2.0" and isinstance(error.get("code"), int):
-        # The hub may have refused before it read the id.
-        return json.dumps({"jsonrpc": "2.0", "id": ident, "error": error}).encode()
-    data = {key: item for key, item in error.items() if key not in ("message", "code")}
-    code = error.get("code")
-    return failure(ident, code if isinstance(code, int) else HUB_GONE, error["message"], **data)
-
-
-def one_line(body: bytes) -> bytes:
-    """A JSON text on one line: line breaks in JSON stand only between its parts."""
-    return body.replace(b"\r", b" ").replace(b"\n", b" ").strip()
+def answer(ident: bytes, body: bytes) -> bytes:
+    """An answer: the id as it was written, and the result or error."""
+    return b'{"jsonrpc":"2.0","id":%b,%b}' % (ident, body)

@@ -26,24 +26,44 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def _server(*, gateway: bool, secret: str | None = None) -> Server:
-    """The hub of this home, with its secret (made if there is none yet)."""
+def _server(*, gateway: bool, tools: str | None = None) -> Server:
+    """The hub of this home, with its secret (made if there is none yet); `tools` is the selection it is to list."""
     from tabhub.store.config import load
     from tabhub.store.home import Home
     from tabhub.store.secret import load_or_create
 
     home = Home.find()
-    known = secret or load_or_create(home)
+    secret = load_or_create(home)
     hub = find_hub()
     if hub.pid is None and not isinstance((read_json(str(home.auth)) or {}).get("port"), int):
         port = load(home, os.environ).port  # never started yet: where it will be
     else:
         port = hub.port
     words = [*_program(), "start", "--stdio"] + (["--gateway"] if gateway else [])
+    words += ["--tools", tools] if tools else []
     env = {"TABHUB_HOME": hub.home} if os.environ.get("TABHUB_HOME") else {}
     if os.environ.get("TABHUB_PORT"):
         env["TABHUB_PORT"] = str(port)
-    return Server(f"http://{HOST}:{port}/mcp{'/gateway' if gateway else ''}", known, tuple(words), env)
+    path = "/mcp/gateway" if gateway else f"/mcp?tools={tools}" if tools else "/mcp"
+    return Server(f"http://{HOST}:{port}{path}", secret, tuple(words), env)
+
+
+def _selection(text: str) -> str:
+    """A selection of tools that exists, as it stands in an address."""
+    from argparse import ArgumentTypeError
+
+    from tabhub.browser.families import CORE, FAMILIES
+    from tabhub.errors import InvalidParams
+    from tabhub.hub.profiles import Profiles
+
+    try:
+        Profiles(FAMILIES, CORE).select(text)
+    except InvalidParams as error:
+        raise ArgumentTypeError(error.text()) from None
+    words = ",".join(word.strip().lower() for word in text.split(",") if word.strip())
+    if not words:
+        raise ArgumentTypeError("a selection has at least one word, such as core")
+    return words
 
 
 def _program() -> list[str]:
@@ -80,7 +100,11 @@ def _setup(name: str) -> Callable[[Namespace], int]:
         client = clients()[name]
         if args.project and client.project is None:
             raise CliError(f"{client.title} has no settings for a single project.", "Leave out --project.", exit_code=2)
-        server = _server(gateway=args.gateway)
+        if args.gateway and args.tools:
+            raise CliError(
+                "--gateway and --tools exclude each other.", "The gateway always lists its two tools.", exit_code=2
+            )
+        server = _server(gateway=args.gateway, tools=args.tools)
         path = Path(args.file).expanduser().absolute() if args.file else client.path(project=args.project)
         stdio = args.stdio or client.http is None
         if args.write:
@@ -92,6 +116,7 @@ def _setup(name: str) -> Callable[[Namespace], int]:
         if name == "claude-code":
             _say(f"Or let Claude Code do it:\n  {_claude_command(server, stdio=stdio)}\n")
         options = "".join(f" --{o}" for o in ("gateway", "stdio", "project") if getattr(args, o))
+        options += f" --tools {args.tools}" if args.tools else ""
         _say(f"Or let Tabhub merge it in, with a backup:\n  tabhub setup {name}{options} --write")
         if not stdio:
             _say("")
@@ -110,7 +135,8 @@ def _claude_command(server: Server, *, stdio: bool) -> str:
     if stdio:
         env = "".join(f" --env {shlex.quote(f'{key}={value}')}" for key, value in server.env.items())
         return f"claude mcp add{env} {NAME} -- {shlex.join(server.command)}"
-    return f'claude mcp add --transport http {NAME} {server.url} --header "Authorization: Bearer {server.secret}"'
+    url = shlex.quote(server.url)  # a question mark means something to a shell
+    return f'claude mcp add --transport http {NAME} {url} --header "Authorization: Bearer {server.secret}"'
 
 
 def _write(client: Client, path: Path, entry: dict[str, Any], *, secret: bool) -> int:
@@ -135,6 +161,12 @@ def _arguments(parser: ArgumentParser) -> None:
         "--gateway", action="store_true", help="two tools that find and call all others, for small contexts"
     )
     parser.add_argument(
+        "--tools",
+        metavar="WORDS",
+        type=_selection,
+        help="list a selection of tools instead of all: core, or families such as core,network",
+    )
+    parser.add_argument(
         "--stdio", action="store_true", help="have the client start `tabhub start --stdio`; holds no secret"
     )
     parser.add_argument("--project", action="store_true", help="the settings of the project in this folder")
@@ -154,6 +186,7 @@ COMMAND = Group(
                 (f"tabhub setup {name}", "print it"),
                 (f"tabhub setup {name} --write", "merge it into the file"),
                 (f"tabhub setup {name} --gateway", "two tools instead of all"),
+                (f"tabhub setup {name} --tools core", "the tools most work needs"),
             ),
         )
         for name, client in clients().items()

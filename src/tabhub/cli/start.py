@@ -1,4 +1,4 @@
-"""`tabhub start`: the hub in the foreground or in the background, or the stdio bridge to it.
+"""`tabhub start`: the hub in the foreground or in the background, or the stdio server of one MCP client.
 
 Owns the command's options and what it prints. Serving is `tabhub.server.run`'s, spawning `tabhub.cli.background`'s.
 """
@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Any
 
 from tabhub.cli.client import find_hub
 from tabhub.cli.command import Command
 from tabhub.cli.terminal import CliError, paint
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
+    from typing import Any
 
 
 def _port(text: str) -> int:
@@ -26,18 +27,22 @@ def _port(text: str) -> int:
 
 
 def start(args: Namespace) -> int:
-    """Start the hub, or relay to it."""
+    """Start the hub, or serve a client on stdio."""
     if args.stdio:
         if args.background:
             raise CliError(
                 "--stdio and --background exclude each other.", "--stdio starts a hub if none runs.", exit_code=2
             )
-        from tabhub.cli.stdio import run_bridge
+        from tabhub.cli.stdio import run_stdio
 
-        return run_bridge(_words(args), gateway=args.gateway)
+        return run_stdio(_words(args), gateway=args.gateway, tools=args.tools)
     if args.gateway:
         raise CliError(
             "--gateway belongs to --stdio.", "Over HTTP the gateway is always there: /mcp/gateway", exit_code=2
+        )
+    if args.tools is not None:
+        raise CliError(
+            "--tools belongs to --stdio.", "Over HTTP it is part of the address: /mcp?tools=core", exit_code=2
         )
     if args.background:
         from tabhub.cli.background import start_in_background
@@ -50,6 +55,7 @@ def start(args: Namespace) -> int:
                 "port": hub.port,
                 "home": hub.home,
                 "connected": facts.get("extensionConnected"),
+                "skipPermissions": facts.get("skipPermissions"),
             },
             args,
             background=True,
@@ -120,6 +126,12 @@ def _greet(facts: dict[str, Any], args: Namespace, *, background: bool) -> None:
             print(f"  tabhub setup {client}")
         print("  tabhub tool list           (from the shell, without MCP)\n")
         print("Each prints what to add to the client's settings; with --write it is added for you.\n")
+    if facts.get("skipPermissions"):
+        from tabhub.cli.status import SKIPPED
+        from tabhub.cli.terminal import show_warning
+
+        sys.stdout.flush()
+        show_warning(f"{SKIPPED}.")
     browser = facts.get("browser")
     if browser:
         name = browser.get("name", "a browser of its own") if isinstance(browser, dict) else browser
@@ -155,10 +167,15 @@ def _arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--headless", action="store_true", default=None, help="that browser without a window")
     parser.add_argument(
-        "--stdio", action="store_true", help="speak MCP on stdin and stdout, relayed to the hub; start one if none runs"
+        "--stdio",
+        action="store_true",
+        help="be an MCP server on stdin and stdout, over the hub's socket; start a hub if none runs",
     )
     parser.add_argument(
         "--gateway", action="store_true", help="with --stdio: offer the two gateway tools instead of all"
+    )
+    parser.add_argument(
+        "--tools", metavar="WORDS", help="with --stdio: offer a selection of tools, such as core or core,network"
     )
     parser.add_argument("--show-config", action="store_true", help="print the settings for every MCP client")
     parser.add_argument("--show-secret", action="store_true", help="with --show-config: do not mask the secret")

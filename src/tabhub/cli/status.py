@@ -42,6 +42,8 @@ def status(args: Namespace) -> int:
         print(f"{paint(name.ljust(10), 'bold')} {safe(text)}")
     print(f"{paint('home'.ljust(10), 'bold')} {hub.home}")
     print(f"{paint('address'.ljust(10), 'bold')} {describe(hub, facts)}")
+    if isinstance(hub.record.get("socket"), str):
+        print(f"{paint('socket'.ljust(10), 'bold')} {safe(hub.record['socket'])}")
     return 0
 
 
@@ -49,6 +51,15 @@ def rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
     """The lines of the status, each a name and what to say."""
     shown = [("hub", "running" if facts.get("status") == "ok" else str(facts.get("status")))]
     shown += [("problem", str(problem)) for problem in facts.get("problems") or []]
+    if isinstance(facts.get("paused"), dict):
+        from tabhub.cli.sessions import paused_words
+
+        shown.append(("paused", paused_words(facts["paused"]).removeprefix("paused ")))
+    if facts.get("skipPermissions") is True:
+        shown.append(("warning", SKIPPED))
+    if facts.get("approvalsPending"):
+        waiting = f"{count(facts['approvalsPending'], 'call')} waiting for your word: the panel, or `tabhub approve`"
+        shown.append(("approvals", waiting))
     shown += [("browser", browser_words(browser)) for browser in browsers(facts)] or [("browser", missing(facts))]
     if isinstance(facts.get("toolCount"), int):
         shown.append(("tools", str(facts["toolCount"])))
@@ -75,6 +86,7 @@ def missing(facts: dict[str, Any]) -> str:
     return f"the hub's own, {managed.get('name')}, is starting"
 
 
+SKIPPED = "permissions are skipped: agents act without asking you, except for tools that are off"
 NO_BROWSER = "none connected. Load the extension (tabhub extension open), or start one: tabhub start --launch"
 
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 CALL_TIMEOUT = 450.0  # the longest call plus the time a person may take to confirm it
 
 
-def _session() -> dict[str, str]:
-    return {"Tabhub-Client": "cli", "Tabhub-Session": os.environ.get("TABHUB_SESSION") or "cli"}
+def _session(name: str | None = None) -> dict[str, str]:
+    return {"Tabhub-Client": "cli", "Tabhub-Session": name or os.environ.get("TABHUB_SESSION") or "cli"}
 
 
 def _quoted(text: str) -> str:
@@ -93,7 +93,7 @@ def call(args: Namespace) -> int:
     body = b'{"arguments":' + _arguments(args.arguments, args.tab_id) + b"}"
     plain = args.name.isascii() and args.name.replace("-", "_").isidentifier()  # then urllib need not be imported
     path = f"/tools/{args.name if plain else _quoted(args.name)}/call"
-    answer = request(hub, "POST", path, body=body, headers=_session(), timeout=args.timeout)
+    answer = request(hub, "POST", path, body=body, headers=_session(args.session), timeout=args.timeout)
     if answer.status not in (200, 422):
         if args.json and answer.headers.get("content-type", "").startswith("application/json"):
             print(answer.body.decode("utf-8", "replace"))
@@ -189,6 +189,7 @@ def _call_arguments(parser: ArgumentParser) -> None:
         help="the arguments as a JSON object; @FILE reads a file, - reads standard input",
     )
     parser.add_argument("--tab-id", metavar="N", type=int, help="the tab to use (puts tabId into the arguments)")
+    parser.add_argument("--session", metavar="NAME", help="whose tab to use (default: $TABHUB_SESSION, else cli)")
     parser.add_argument(
         "--timeout", metavar="SECONDS", type=float, default=CALL_TIMEOUT, help="how long to wait for the answer"
     )
@@ -220,7 +221,7 @@ COMMAND = Group(
             arguments=_call_arguments,
             details=(
                 "Text is printed as it is; an image is saved to a temporary file, whose path is printed.\n"
-                "Calls made with the same TABHUB_SESSION share one tab. The exit code is 1 when the call failed."
+                "Calls of the same session share one tab. The exit code is 1 when the call failed."
             ),
             examples=(
                 ("tabhub tool call browser_list_tabs", ""),

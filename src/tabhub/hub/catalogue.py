@@ -16,6 +16,7 @@ from typing import Any
 import orjson
 
 from tabhub.errors import InvalidParams
+from tabhub.hub.lean import lean
 from tabhub.hub.profiles import EVERYTHING, Selection
 from tabhub.hub.registry import Registry, sort_key
 from tabhub.hub.search import ToolIndex
@@ -137,7 +138,8 @@ class Catalogue:
     def _wire(self, tool: Tool, *, stateless: bool) -> bytes:
         marked = self._mark and self._hidden(tool)
         extended = stateless and takes_tab(tool)
-        if not marked and not extended:
+        short = not self._selection.everything and tool.source.kind in ("browser", "hub")
+        if not (marked or extended or short):
             return tool.wire
         key = (tool, stateless)
         wire = None if marked else self._wires.get(key)
@@ -147,6 +149,8 @@ class Catalogue:
                 listing["description"] = f"[Disabled] {listing['description']}"
             if extended:
                 listing = with_session(listing)
+            if short:
+                listing = lean(listing)
             wire = orjson.dumps(listing)
             if not marked:
                 self._wires[key] = wire

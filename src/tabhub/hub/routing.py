@@ -12,13 +12,20 @@ from tabhub.hub.tabs import Tab
 Again = Literal["no", "same", "other"]
 
 
-def best(frames: Iterable[Frame], tab: Callable[[int], Tab | None], without: Collection[int] = ()) -> Frame | None:
-    """The frame to call: in the active tab, the focused window's first, else the one updated last."""
+def best(
+    frames: Iterable[Frame],
+    tab: Callable[[int], Tab | None],
+    without: Collection[int] = (),
+    held: Callable[[int], bool] = lambda _: False,
+) -> Frame | None:
+    """The frame to call: in a tab the caller holds, else in the active tab, the focused window's first, else the one
+    updated last."""
 
-    def rank(frame: Frame) -> tuple[bool, bool, float, int]:
+    def rank(frame: Frame) -> tuple[bool, bool, bool, float, int]:
         there = tab(frame.tab_id)
         active = there is not None and there.active
-        return active and there is not None and there.window_focused, active, frame.updated, -frame.tab_id
+        focused = active and there is not None and there.window_focused
+        return held(frame.tab_id), focused, active, frame.updated, -frame.tab_id
 
     return max((frame for frame in frames if frame.tab_id not in without), key=rank, default=None)
 

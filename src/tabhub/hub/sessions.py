@@ -1,17 +1,24 @@
 """Sessions: one agent's isolation unit, its identity and its tab.
 
-Owns who is connected, which tab each session is bound to and which tabs it opened. Pure: ids and times are passed in.
+Owns who is connected, which tab each session is bound to and which tabs it opened. Who may use a tab that another
+session holds is leases.py's. Pure: ids and times are passed in.
 """
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Literal
+from types import EllipsisType
+from typing import Any, Literal
 
 from tabhub.errors import Busy, SessionNotFound
 from tabhub.limits import Limits
 
-SessionKind = Literal["mcp", "handle", "rest"]
+SessionKind = Literal["mcp", "handle", "rest", "daemon"]
+_SHORT = 8
+
+Asker = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
+"""Sends a request (method, params) to an agent's client outside of any call, and gives the client's result."""
 
 
 @dataclass(slots=True, eq=False)
@@ -25,15 +32,40 @@ class Session:
     seen: float
     tab: int | None = None
     lost_tab: int | None = None
-    """The bound tab that closed, until the agent has been told."""
+    """The bound tab that closed or was given to another, until the agent has been told."""
+    lost_to: str | None = None
+    """Who has that tab now, if it did not close."""
     own_tabs: set[int] = field(default_factory=set)
     busy: int = 0
     """Requests and streams open right now; such a session never expires."""
+    called: float = 0.0
+    """When its last call began."""
+    left: float = 0.0
+    """When its client was last seen to go; it is back if a call began since."""
+    acted: bool = False
+    """Whether it did more than read in its tab."""
+    ended: bool = False
+    asker: Asker | None = None
+    """How its client can be asked something now; set by the surface while there is a way."""
+    token: str | None = None
+    """The name of the token its client came with: who it is, where `client` is what it calls itself."""
 
     @property
     def owner(self) -> str:
         """Whose stored results these are; stateless calls share one owner, the handle itself is the key."""
         return "stateless" if self.kind == "handle" else self.id
+
+    @property
+    def short(self) -> str:
+        """The id as others may see it: enough to tell sessions apart, too little to use one."""
+        return self.id if self.kind == "rest" or len(self.id) <= _SHORT else f"{self.id[:_SHORT]}…"
+
+    @property
+    def name(self) -> str:
+        """The client's name, without its version."""
+        first, _, version = self.client.rpartition(" ")
+        name = first if first and version[:1].isdigit() else self.client
+        return name.strip() or "Tabhub"
 
 
 class Sessions:
@@ -42,6 +74,8 @@ class Sessions:
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._all: dict[str, Session] = {}
+        self.changes = 0
+        """Counts what a saved picture of the sessions would miss."""
 
     def __len__(self) -> int:
         return len(self._all)
@@ -50,21 +84,26 @@ class Sessions:
         """Every session."""
         return list(self._all.values())
 
-    def open(self, session_id: str, kind: SessionKind, client: str, now: float) -> Session:
+    def open(self, session_id: str, kind: SessionKind, client: str, now: float, token: str | None = None) -> Session:
         """Begin a session."""
+        return self.restore(Session(session_id, kind, client, now, now, called=now, token=token))
+
+    def restore(self, session: Session) -> Session:
+        """Take in a session, new or from before a restart; Busy if there are as many as there may be."""
         if len(self._all) >= self._limits.sessions:
             raise Busy(
                 f"{len(self._all)} sessions are open, which is the limit.",
                 hint="End sessions that are not needed, or raise limits.sessions.",
             )
-        session = Session(session_id, kind, client, now, now)
-        self._all[session_id] = session
+        self._all[session.id] = session
+        self.changes += 1
         return session
 
     def adopt(self, session: Session, session_id: str) -> None:
         """Keep a session that so far lived only for one request."""
         self._all[session_id] = session
         session.id = session_id
+        self.changes += 1
 
     def knows(self, session: Session) -> bool:
         """Whether the session is kept."""
@@ -74,16 +113,23 @@ class Sessions:
         """A session, if it is there."""
         return self._all.get(session_id)
 
-    def require(self, session_id: str, kind: SessionKind) -> Session:
-        """A session of that kind, or SessionNotFound: the id of another kind of session opens nothing here."""
+    def require(self, session_id: str, kind: SessionKind, token: str | EllipsisType | None = ...) -> Session:
+        """A session of that kind, and of that token's client if one is given, or SessionNotFound.
+
+        The id of another kind of session, or of another client's, opens nothing here.
+        """
         session = self._all.get(session_id)
-        if session is None or session.kind != kind:
+        if session is None or session.kind != kind or (token is not ... and session.token != token):
             raise SessionNotFound("This session has ended or never was.", hint="Start a new one.")
         return session
 
     def end(self, session_id: str) -> Session | None:
         """End a session; it is returned so that its calls and tabs can be seen to."""
-        return self._all.pop(session_id, None)
+        session = self._all.pop(session_id, None)
+        if session is not None:
+            session.ended = True
+            self.changes += 1
+        return session
 
     def expired(self, now: float) -> list[Session]:
         """Sessions idle for too long."""
@@ -93,14 +139,21 @@ class Sessions:
     def bind(self, session: Session, tab: int, *, opened: bool = False) -> None:
         """Make `tab` the one the session's calls go to."""
         session.tab = tab
-        session.lost_tab = None
+        session.lost_tab = session.lost_to = None
         if opened:
             session.own_tabs.add(tab)
+        self.changes += 1
+
+    def lose(self, session: Session, tab: int, to: str | None = None) -> None:
+        """Take a tab from a session: it closed, or another has it now. The agent is told with its next call."""
+        session.own_tabs.discard(tab)
+        if session.tab == tab:
+            session.tab = None
+            session.lost_tab, session.lost_to = tab, to
+        self.changes += 1
 
     def tab_closed(self, tab: int) -> None:
         """Let go of a tab that is gone."""
         for session in self._all.values():
-            session.own_tabs.discard(tab)
-            if session.tab == tab:
-                session.tab = None
-                session.lost_tab = tab
+            if session.tab == tab or tab in session.own_tabs:
+                self.lose(session, tab)

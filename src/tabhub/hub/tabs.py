@@ -120,9 +120,19 @@ class TabBook:
         """The tabs of one browser."""
         return [self._tabs[tab_id] for tab_id in self._by_browser.get(browser_id, {}).values()]
 
+    def away(self, tab_id: int) -> Tab | None:
+        """The tab as it last was, if its browser is not connected now."""
+        return next((tab for tabs in self._aside.values() for tab in tabs.values() if tab.tab_id == tab_id), None)
+
     def is_away(self, tab_id: int) -> bool:
         """Whether the tab belongs to a browser that is not connected now."""
-        return any(tab.tab_id == tab_id for tabs in self._aside.values() for tab in tabs.values())
+        return self.away(tab_id) is not None
+
+    def expect(self, tab_id: int, browser_id: str, chrome_id: int) -> None:
+        """Keep an id for a tab of a browser that is not connected yet, as it was handed out before a restart."""
+        self._aside.setdefault(browser_id, {})[chrome_id] = Tab(tab_id, browser_id, chrome_id)
+        self._owner[tab_id] = (browser_id, chrome_id)
+        self._fresh = max(self._fresh, tab_id + 1)
 
     def sync(self, browser_id: str, raw_tabs: Iterable[Any]) -> TabChanges:
         """Take a full list of a browser's tabs; what is not in it is closed."""

@@ -200,5 +200,13 @@ class CallContext(Protocol):
         """Note the tab and origin the call works on, for the audit log."""
         ...
 
+    def can(self, capability: str) -> bool:
+        """Whether the agent's client declared a capability (elicitation, sampling, roots)."""
+        ...
+
+    async def ask(self, questions: dict[str, tuple[str, dict[str, Any]]]) -> dict[str, dict[str, Any]]:
+        """Ask the agent's client, and through it its human: by key, a method and its params; the answers by key."""
+        ...
+
 
 Runner = Callable[[CallContext, dict[str, Any]], Awaitable[ToolResult]]

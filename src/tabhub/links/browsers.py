@@ -6,11 +6,10 @@ leg for health and status. It does not listen on anything and runs no tools.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -18,7 +17,8 @@ from typing import Any, Literal
 from tabhub.errors import CommandFailed, MethodNotFound, NotConnected, Outcome, TabNotFound
 from tabhub.hub.tabs import Tab, TabBook, TabChanges
 from tabhub.limits import DEFAULTS, Limits
-from tabhub.links.extension import REPLACED, SILENT, ExtensionLink
+from tabhub.links.extension import REPLACED, ExtensionLink, Handler
+from tabhub.links.heartbeat import heartbeat
 
 log = logging.getLogger("tabhub.browser")
 
@@ -68,6 +68,8 @@ class Change:
     browser_id: str
     tabs: TabChanges = NO_CHANGES
     reason: str = ""
+    synced: bool = False
+    """Whether the browser told all its tabs, and not only what changed."""
 
 
 @dataclass(slots=True)
@@ -101,7 +103,9 @@ class Browsers:
         self._on_change: list[ChangeListener] = []
         self._on_event: list[EventListener] = []
         self._on_page: PageListener | None = None
+        self._on_plugins: PageListener | None = None
         self._on_hello: list[Callable[[ExtensionLink], None]] = []
+        self._panel: Mapping[str, Handler] = {}
 
     def on_change(self, listener: ChangeListener) -> None:
         """Tell a listener of every change from now on."""
@@ -119,6 +123,14 @@ class Browsers:
         """Hand everything that concerns the tools of pages to a listener."""
         self._on_page = listener
 
+    def on_plugins(self, listener: PageListener) -> None:
+        """Hand everything that browsers tell of site plugins to a listener."""
+        self._on_plugins = listener
+
+    def on_panel(self, methods: Mapping[str, Handler]) -> None:
+        """What the person's own panel may ask; only extensions on this machine are given it."""
+        self._panel = methods
+
     # links
 
     def attach(self, link: ExtensionLink) -> None:
@@ -131,7 +143,9 @@ class Browsers:
             "cdp.event": self._cdp_event,
             "cdp.detached": self._cdp_detached,
             "log": self._log,
+            "plugin.log": partial(self._plugin_message, "plugin.log"),
             **{method: partial(self._page_message, method) for method in PAGE_METHODS},
+            **(self._panel if link.local else {}),
         }
         old = self._seats.get(link.browser_id)
         self._seats[link.browser_id] = _Seat(link, self._wall(), {})
@@ -169,6 +183,11 @@ class Browsers:
             raise self._not_connected("Browser extension not connected: no browser is connected to the hub.")
         return self._seats[next(reversed(self._recent))].link
 
+    def is_managed(self, browser_id: str) -> bool:
+        """Whether a browser is one the hub started itself, as its extension was installed to say."""
+        seat = self._seats.get(browser_id)
+        return seat is not None and seat.hello.get("managed") is True
+
     def debugged(self, link: ExtensionLink, chrome_id: int) -> bool:
         """Whether the debugger is attached to a tab, as far as the browser told."""
         seat = self._seats.get(link.browser_id)
@@ -186,7 +205,9 @@ class Browsers:
     def missing(self, tab_id: int) -> TabNotFound | NotConnected:
         """The error for a tab that is not there."""
         if not self._seats:
-            return self._not_connected(f"Tab {tab_id} cannot be reached: no browser is connected.")
+            return self._not_connected(
+                f"Browser extension not connected: no browser is connected, so tab {tab_id} cannot be reached."
+            )
         if self.book.is_away(tab_id):
             if not all(seat.synced for seat in self._seats.values()):
                 return NotConnected(
@@ -252,20 +273,7 @@ class Browsers:
 
     async def watch(self, link: ExtensionLink) -> None:
         """Ping a link until it ends; close it when it stays silent too long after a ping."""
-        asked: float | None = None
-        next_ping = link.loop.time() + self.limits.ping_interval
-        while link.closed is None:
-            due = next_ping if asked is None else min(next_ping, asked + self.limits.ping_timeout)
-            await asyncio.sleep(max(0.0, due - link.loop.time()))
-            now = link.loop.time()
-            if asked is not None and link.last_seen > asked:
-                asked = None
-            if asked is not None and now >= asked + self.limits.ping_timeout:
-                link.close(SILENT, f"no sign of life for {now - link.last_seen:.0f} s")
-                self.detach(link)
-            elif now >= next_ping:
-                link.notify("ping", {})
-                asked, next_ping = asked if asked is not None else now, now + self.limits.ping_interval
+        await heartbeat(link, self.limits, self.detach)
 
     # what an extension tells
 
@@ -295,10 +303,13 @@ class Browsers:
         seat.synced = True
         if isinstance(debugger := params.get("debugger"), dict):
             self._debugger_changed(link, debugger)
-        self._changed(link, self.book.sync(link.browser_id, tabs))
+        self._changed(link, self.book.sync(link.browser_id, tabs), synced=True)
+        self._plugin_message("tab.syncAll", link, params)
 
     def _state_changed(self, link: ExtensionLink, params: dict[str, Any]) -> None:
-        if self._seat_of(link) is not None:
+        if "plugin" in params:
+            self._plugin_message("tab.stateChanged", link, params)
+        elif self._seat_of(link) is not None:
             self._changed(link, self.book.changed(link.browser_id, params))
 
     def _debugger_changed(self, link: ExtensionLink, params: dict[str, Any]) -> None:
@@ -336,6 +347,10 @@ class Browsers:
             return self._on_page(link, method, params)
         raise MethodNotFound(f"Method not found: {method}")
 
+    def _plugin_message(self, method: str, link: ExtensionLink, params: dict[str, Any]) -> None:
+        if self._on_plugins is not None and self._seat_of(link) is not None:
+            self._on_plugins(link, method, params)
+
     def _log(self, link: ExtensionLink, params: dict[str, Any]) -> None:
         level = _LEVELS.get(str(params.get("level")), logging.ERROR)
         log.log(level, "browser %s: %.100r: %.2000r", link.browser_id, params.get("source"), params.get("message"))
@@ -346,7 +361,7 @@ class Browsers:
         seat = self._seats.get(link.browser_id)
         return seat if seat is not None and seat.link is link else None
 
-    def _changed(self, link: ExtensionLink, changes: TabChanges) -> None:
+    def _changed(self, link: ExtensionLink, changes: TabChanges, *, synced: bool = False) -> None:
         for problem in changes.problems[:5]:
             log.warning("browser %s: %s", link.browser_id, problem)
         for tab in changes.closed:
@@ -354,7 +369,7 @@ class Browsers:
         if any(tab.active and tab.window_focused for tab in (*changes.changed, *changes.opened)):
             self._focus(link.browser_id)
         if changes:
-            self._tell(Change("tabs", link.browser_id, changes))
+            self._tell(Change("tabs", link.browser_id, changes, synced=synced))
 
     def _fail_tab(self, link: ExtensionLink, chrome_id: int, why: str, **which: str) -> None:
         tab = self.book.find(link.browser_id, chrome_id)

@@ -111,6 +111,8 @@ class ExtensionLink:
     ) -> None:
         self.browser_id = browser_id
         self.name = "browser"
+        self.local = True
+        """Whether the browser is on this machine, and so the person's own panel."""
         self.loop = loop or asyncio.get_running_loop()
         self.limits = limits
         self.handlers: dict[str, Handler] = {}
@@ -128,6 +130,11 @@ class ExtensionLink:
     def dropped(self) -> int:
         """Replies that were late, doubled or nobody's."""
         return self.counts.total
+
+    @property
+    def upcoming(self) -> int:
+        """The number the next request will have."""
+        return self._last + 1
 
     @property
     def pending(self) -> int:

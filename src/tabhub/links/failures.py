@@ -7,6 +7,29 @@ from typing import Any
 from tabhub.errors import CallCancelled, CommandFailed, TabhubError, TabNotFound
 
 _LONGEST_MESSAGE = 2000
+_LONGEST_CODE = 100
+_LONGEST_WAIT = 86_400_000
+
+
+class DispatchFailed(CommandFailed):
+    """A plugin's tool failed, in its own words; `sent` tells whether its handler had begun."""
+
+    category = "internal"
+
+    def __init__(self, message: str, *, sent: bool, data: dict[str, Any], hint: str | None = None) -> None:
+        super().__init__(message, hint=hint, data=data)
+        # A page that went away under its tool does not say how far that came.
+        self.outcome = ("unknown" if self.category == "unavailable" else "failed") if sent else "not_sent"
+
+
+_CATEGORIES: dict[str, type[DispatchFailed]] = {
+    category: type("DispatchFailed", (DispatchFailed,), {"category": category})
+    for category in ("auth", "rate_limit", "not_found", "validation", "internal", "timeout", "unavailable")
+}
+_HINTS = {
+    "auth": "The person has to sign in on that page first.",
+    "unavailable": "The page is not ready for it: it may be loading, or want the person to sign in.",
+}
 
 
 def unusable(method: str, why: str) -> CommandFailed:
@@ -22,6 +45,8 @@ def failure(method: str, error: Any) -> TabhubError:
     if type(error) is not dict or type(error.get("code")) is not int or type(error.get("message")) is not str:
         return unusable(method, "its error has no whole number `code` and text `message`")
     code, message = error["code"], error["message"][:_LONGEST_MESSAGE]
+    if method == "tool.dispatch" and type(error.get("data")) is dict and "category" in error["data"]:
+        return _dispatch_failed(message, error["data"])
     if code == -32001:
         data = error.get("data")
         sent = data.get("sent") if type(data) is dict else None
@@ -34,3 +59,20 @@ def failure(method: str, error: Any) -> TabhubError:
             hint="Update the extension: `tabhub extension path` says where the current one is.",
         )
     return CommandFailed(message, data={"browserCode": code})
+
+
+def _dispatch_failed(message: str, data: dict[str, Any]) -> DispatchFailed:
+    """What a plugin's own error says, as far as it is of the agreed form."""
+    category = data["category"] if isinstance(data["category"], str) and data["category"] in _CATEGORIES else "internal"
+    facts: dict[str, Any] = {"retryable": data.get("retryable") is True}
+    if isinstance(code := data.get("code"), str) and code.isprintable():
+        facts["pluginCode"] = code[:_LONGEST_CODE]
+    wait = data.get("retryAfterMs")
+    hint = _HINTS.get(category)
+    if isinstance(wait, int | float) and not isinstance(wait, bool) and 0 <= wait <= _LONGEST_WAIT:
+        facts["retryAfterMs"] = round(wait)
+        hint = f"Call again in {max(round(wait / 1000, 1), 0.1):g} s."
+    elif facts["retryable"]:
+        hint = hint or "It may work when called again."
+    sent = data.get("sent") is not False
+    return _CATEGORIES[category](message, sent=sent, data={**facts, "sent": sent}, hint=hint)

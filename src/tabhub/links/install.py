@@ -18,6 +18,8 @@ from typing import Any
 from tabhub.errors import SetupError
 
 AUTH_FILE = "auth.json"
+ADAPTERS = "adapters"
+"""The folder for the scripts of plugins, which come and go while the extension stays."""
 _MANIFEST = "manifest.json"
 # Names that start so are for the browser itself, which refuses an extension that uses them otherwise.
 _RESERVED_ALLOWED = "_locales"
@@ -96,6 +98,8 @@ def _shipped(source: Path) -> dict[str, bytes]:
     files: dict[str, bytes] = {}
     for folder, folders, names in os.walk(source):
         folders[:] = [f for f in folders if not f.startswith(".") and (f[0] != "_" or f == _RESERVED_ALLOWED)]
+        if Path(folder) == source and ADAPTERS in folders:
+            folders.remove(ADAPTERS)
         for name in names:
             if name[0] not in "._" and name != AUTH_FILE and not name.endswith(".d.ts"):
                 path = Path(folder, name)
@@ -147,6 +151,8 @@ def _remove_stale(directory: Path, keep: set[str]) -> None:
     """Remove what no longer belongs, bottom up; a link is removed, never followed."""
     for folder, folders, names in os.walk(directory, topdown=False):
         here = Path(folder)
+        if keep and here == directory / ADAPTERS and not here.is_symlink():
+            continue
         for name in names:
             if (here / name).relative_to(directory).as_posix() not in keep:
                 (here / name).unlink()

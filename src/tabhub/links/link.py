@@ -23,9 +23,40 @@ COMMANDS = frozenset(
         "forwardCDPCommand",
         "subscribeCDPEvents",
         "browser/executeTool",
+        "tool.dispatch",
+        "plugin.uninstall",
+        "getGroups",
+        "createGroup",
+        "addToGroup",
+        "removeFromGroup",
+        "updateGroup",
+        "getWindows",
+        "createWindow",
+        "updateWindow",
+        "closeWindow",
+        "searchHistory",
+        "getVisits",
+        "getRecentlyClosed",
+        "restoreSession",
+        "searchBookmarks",
+        "createBookmark",
+        "getBookmarkTree",
+        "downloadFile",
+        "getDownloads",
+        "getDownload",
+        "getCookies",
+        "setCookie",
+        "deleteCookies",
+        "clearSiteData",
+        "showNotification",
+        "getLogs",
+        "getPanels",
+        "getAdapters",
     }
 )
 """What may be asked of a browser; everything else is refused on both sides."""
+CONNECT_ANEW = 4006
+"""The close code after which a browser connects again at once."""
 
 
 class Link(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
-from tabhub.errors import BadInput, InvalidParams, NotConnected, RateLimited, TabhubError
+from tabhub.errors import BadInput, InvalidParams, NotConnected, RateLimited
 from tabhub.server import health
 from tabhub.server.http import Receive, Scope, Send, read_body, respond, respond_json
 from tabhub.trust.rates import Rate
@@ -13,13 +13,6 @@ from tabhub.wire import strict
 
 if TYPE_CHECKING:
     from tabhub.server.hub import Hub
-
-
-class UnknownPlugin(TabhubError):
-    """No plugin of that name."""
-
-    status = 404
-    category = "not_found"
 
 
 class Admin:
@@ -96,7 +89,7 @@ class Admin:
             raise InvalidParams("`settings` must be an object.")
         if unknown := body.keys() - {"plugin", "settings"}:
             raise InvalidParams(f"Unknown field: {sorted(unknown)[0][:100]}.")
-        raise UnknownPlugin(f"There is no plugin named {plugin[:100]!r}.", hint="No plugins are installed.")
+        await respond_json(send, {"ok": True, "settings": self._hub.plugins.configure(plugin, body["settings"])})
 
 
 def _query(scope: Scope, known: set[str]) -> dict[str, str]:

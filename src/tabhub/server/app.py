@@ -1,6 +1,7 @@
 """The ASGI app: every request through the guard to its route.
 
-Owns the table of routes. Nothing behind it listens on anything.
+Owns the table of routes. Nothing behind it listens on anything. Requests whose head passed here before come straight to
+their route (arrival.py), after `admits` has looked at what may have changed.
 """
 
 from __future__ import annotations
@@ -11,8 +12,12 @@ from typing import TYPE_CHECKING
 
 from tabhub.errors import Forbidden, TabhubError
 from tabhub.server.admin import Admin
+from tabhub.server.approving import ApprovalRoutes
+from tabhub.server.heads import HEAD, TOKEN, Head, Post, with_query
 from tabhub.server.http import Disconnected, Receive, Scope, Send, respond_error
 from tabhub.server.rest import Rest
+from tabhub.server.sessions import SessionRoutes
+from tabhub.server.upstreamroutes import UpstreamWays
 from tabhub.server.ws import refuse
 
 if TYPE_CHECKING:
@@ -47,7 +52,13 @@ class App:
         self._meter = hub.engine.meter
         self._admin = Admin(hub)
         rest = Rest(hub.engine, hub.catalogue)
-        self._call_tool = rest.call_tool
+        self._rest = rest
+        self._posts: dict[str, Post] = {"/mcp": hub.mcp.post, "/mcp/gateway": hub.gateway.post}
+        """Where calls go that come straight."""
+        sessions = SessionRoutes(hub)
+        self._act_on_session = sessions.act
+        approvals = ApprovalRoutes(hub)
+        self._answer_approval = approvals.answer
         self._any: dict[str, Route] = {"/mcp": hub.mcp, "/mcp/gateway": hub.gateway}
         """Routes that look at the method themselves."""
         self._routes: dict[str, dict[str, Route]] = {
@@ -58,6 +69,11 @@ class App:
             "/reload": {"POST": self._admin.reload},
             "/extension/reload": {"POST": self._admin.reload_extension},
             "/plugin-settings": {"POST": self._admin.plugin_settings},
+            "/sessions": {"GET": sessions.all},
+            "/approvals": {"GET": approvals.all},
+            "/pause": {"POST": sessions.pause},
+            "/resume": {"POST": sessions.resume},
+            **UpstreamWays(hub, hub.upstream).routes(),
         }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -68,15 +84,20 @@ class App:
             return
         path: str = scope["path"]
         try:
-            headers = scope["tabhub.headers"] = self._guard.place(scope)
+            headers = self._guard.place(scope)
             authorization = headers.get(b"authorization")
             if path == "/health":
                 if scope["method"] != "GET":
                     raise WrongMethod("/health takes GET.")
                 await self._admin.health(self._guard.authenticated(authorization), send)
                 return
-            self._guard.require(authorization, self._clock())
+            name = self._guard.require(authorization, self._clock(), agents=_for_agents(path))
             route = self._any.get(path) or self._route(path, scope["method"])
+            if scope["query_string"]:
+                headers = with_query(headers, scope["query_string"])
+            if name is not None:
+                headers = {**headers, TOKEN: name.encode()}
+            scope[HEAD] = Head(path, scope["headers"], headers, self._post(path, scope["method"]))
             await route(scope, receive, send)
         except Disconnected:
             return
@@ -84,9 +105,23 @@ class App:
             self._meter.refuse(error.status)
             await respond_error(send, error)
 
+    def admits(self, head: Head, size: int) -> bool:
+        """Whether a request with a head that passed may come in now; if not, it is refused on the ordinary road."""
+        return self._guard.admits_again(head.headers, size)
+
+    def _post(self, path: str, method: str) -> Post | None:
+        """The route that takes a whole POST to this path, if it is one for calls."""
+        if method != "POST":
+            return None
+        return self._posts.get(path) or (self._rest.post if _calls_tool(path) else None)
+
     def _route(self, path: str, method: str) -> Route:
-        if path.startswith("/tools/") and path.endswith("/call"):
-            methods: dict[str, Route] = {"POST": self._call_tool}
+        if _calls_tool(path):
+            methods: dict[str, Route] = {"POST": self._rest.call_tool}
+        elif path.startswith("/sessions/") and path.endswith(("/end", "/release")):
+            methods = {"POST": self._act_on_session}
+        elif path.startswith("/approvals/"):
+            methods = {"POST": self._answer_approval}
         else:
             found = self._routes.get(path)
             if found is None:
@@ -119,3 +154,11 @@ class App:
                 await self._hub.stop()
                 await send({"type": "lifespan.shutdown.complete"})
                 return
+
+
+def _for_agents(path: str) -> bool:
+    return path in ("/mcp", "/mcp/gateway", "/tools") or path.startswith("/tools/")
+
+
+def _calls_tool(path: str) -> bool:
+    return path.startswith("/tools/") and path.endswith("/call")

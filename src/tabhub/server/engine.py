@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol
+from typing import Any
 
 from tabhub.errors import CallCancelled, PermissionDenied, RateLimited, TabhubError, UnknownTool
 from tabhub.hub.budget import fit
@@ -21,12 +21,17 @@ from tabhub.hub.search import nearest
 from tabhub.hub.sessions import Session, Sessions
 from tabhub.hub.tools import Source, Tool, ToolResult
 from tabhub.limits import Limits
+from tabhub.server.calling import Answers, Caller, InputRequired, Permit, Questions, Waits, Watcher
+from tabhub.server.grants import Grant
 from tabhub.server.meter import Meter
+from tabhub.server.pause import Wheel
 from tabhub.store.audit import AuditLog, entry
 from tabhub.store.results import ResultStore
 from tabhub.trust.permissions import Permissions
 from tabhub.trust.rates import Rate
 from tabhub.trust.redact import clean, redact
+
+__all__ = ["Answers", "Caller", "Context", "Engine", "InputRequired", "Questions"]
 
 log = logging.getLogger("tabhub.calls")
 
@@ -40,46 +45,6 @@ READ_RESULT = "tabhub_read_result"
 
 _BIG = 256 * 1024
 """Results above this are cut to budget in a thread."""
-
-
-Questions = dict[str, tuple[str, dict[str, Any]]]
-"""What to ask an agent's client: by key, the method and its params."""
-Answers = dict[str, dict[str, Any]]
-
-
-class InputRequired(Exception):
-    """The call cannot go on in this round: the agent's client must answer first, then call again."""
-
-    def __init__(self, questions: Questions) -> None:
-        super().__init__("input required")
-        self.questions = questions
-
-
-class Caller(Protocol):
-    """Who makes a call and how it can be reached while the call runs; each surface has its own."""
-
-    session: Session
-    via: str
-
-    def slow(self) -> None:
-        """The call is still running: begin to watch whether the agent is still there."""
-        ...
-
-    def progress(self, progress: float, total: float | None, message: str | None) -> None:
-        """Tell the agent how far the call is."""
-        ...
-
-    def log(self, level: str, logger: str, data: Any) -> None:
-        """Tell the agent a log message of the tool."""
-        ...
-
-    async def ask(self, tool: str, questions: Questions) -> Answers:
-        """Ask the agent's own client, and through it its human."""
-        ...
-
-    def can(self, capability: str) -> bool:
-        """Whether the agent's client declared a capability (elicitation, sampling, roots)."""
-        ...
 
 
 class Context:
@@ -167,6 +132,13 @@ class Engine:
         self.keep_arguments = keep_arguments
         self.calls = Calls(limits)
         self.meter = Meter()
+        self.wheel = Wheel(wall)
+        self.waits: list[Waits] = [self.wheel]
+        self.permit: Permit | None = None
+        """Unset, the permissions alone decide, and there is no one to ask."""
+        self.watcher: Watcher | None = None
+        self.when_ended: Callable[[Session], None] = lambda _: None
+        """Told of every session that has ended, to see to its tabs."""
         # One at a time: several threads at work on large texts would keep the loop from its turn, and be no quicker.
         self._cutter = ThreadPoolExecutor(1, "tabhub-cut")
         self._rate = Rate(limits.call_rate)
@@ -187,6 +159,7 @@ class Engine:
         began = self.clock()
         call: Call | None = None
         source = UNKNOWN
+        grant: Grant | None = None
         try:
             if self._rate.limit:
                 self._slow_down(caller.session, began)
@@ -194,17 +167,55 @@ class Engine:
             tool = found.tool
             source = tool.source
             tool.check(arguments)
-            self._permit(tool)
-            call = self.calls.open(caller.session.id, tool, began)
-            result = await self._run(Context(self, call, caller), found, arguments)
+            starts = caller.session.called = began
+            if self.permit is None:
+                self._permit(tool)
+            elif (asked := self.permit.permit(caller, tool, arguments)) is not None:
+                if not isinstance(asked, Grant):
+                    asked = await asked
+                    starts = self.clock()
+                grant = asked
+            if self.wheel.taken is not None and not tool.read_only:
+                await self.wheel.turn(caller, tool, self.calls.timeout_of(tool))
+                starts = self.clock()
+            call = self.calls.open(caller.session.id, tool, starts)
+            ctx = call.carrier = Context(self, call, caller)
+            if self.watcher is not None:
+                self.watcher.began(call, caller, arguments)
+            if self._ticker is None:
+                self._begin_ticking()
+            try:
+                if call.waiting:
+                    await self._turn(ctx)
+                result = await found.run(ctx, arguments)
+            except (TabhubError, InputRequired):
+                raise
+            except asyncio.CancelledError:
+                if call.failure is None or ctx.task is None:
+                    raise
+                ctx.task.uncancel()
+                raise call.failure from None
+            except Exception:
+                log.exception("tool %s failed inside", tool.name)
+                raise TabhubError(
+                    f"{tool.name} failed inside the hub.", hint="The hub's log has the details: tabhub logs"
+                ) from None
+            finally:
+                call.carrier = None  # a circle would have to wait for the collector
+                if started := self.calls.close(call, self.clock()):
+                    self._start(started)
+            if call.failure is not None:
+                raise call.failure
             if len(result.payload) > self.limits.result_tokens:
                 result = await self._within_budget(tool, result, caller.session)
         except TabhubError as error:
             # A name nobody registered is text from outside, and may be anything the agent knows.
             shown = clean(redact(name[:1000]), 200) if source is UNKNOWN else name
-            self._record(caller, shown, source, arguments, began, call, error)
+            self._record(caller, shown, source, arguments, began, call, error, grant)
             raise
-        self._record(caller, name, source, arguments, began, call, None, failed=result.is_error)
+        self._record(caller, name, source, arguments, began, call, None, grant, failed=result.is_error)
+        if call.origin is not None and self.permit is not None:
+            self.permit.after(caller.session, call)
         return result
 
     def _slow_down(self, session: Session, now: float) -> None:
@@ -218,54 +229,39 @@ class Engine:
             )
 
     def _permit(self, tool: Tool) -> None:
-        verdict = self.permissions.decide(tool.source.key, tool.name)
-        if verdict == "auto":
+        """What the settings say, where there is no one to ask."""
+        stated = self.permissions.stated(tool.source.key, (tool.name,))
+        if stated is None or stated.level == "auto" or (stated.level == "ask" and self.permissions.skipped):
             return
-        if verdict == "off":
-            raise PermissionDenied(
-                f"{tool.name} is switched off by the person who runs this hub.",
-                hint=f"They can allow it with: tabhub config set permissions.{tool.source.key}.tools.{tool.name} auto",
-            )
+        why = (
+            "is switched off by the person who runs this hub"
+            if stated.level == "off"
+            else "needs the person's approval, and there is no one to ask on this connection"
+        )
         raise PermissionDenied(
-            f"{tool.name} needs the person's approval, and there is no one to ask on this connection.",
+            f"{tool.name} {why}.",
             hint=f"They can allow it with: tabhub config set permissions.{tool.source.key}.tools.{tool.name} auto",
         )
 
-    async def _run(self, ctx: Context, entry: Entry, arguments: dict[str, Any]) -> ToolResult:
-        call = ctx.call
-        call.carrier = ctx
-        if self._ticker is None:
-            self.loop = asyncio.get_running_loop()
-            self._ticker = self.loop.call_later(_TICK, self._tick)
-        try:
-            if call.waiting:
-                ctx.turn = asyncio.get_running_loop().create_future()
-                await ctx.turn
-                ctx.turn = None
-                if call.failure is not None:
-                    raise call.failure
-            result = await entry.run(ctx, arguments)
-        except asyncio.CancelledError:
-            if call.failure is None or ctx.task is None:
-                raise
-            ctx.task.uncancel()
-            raise call.failure from None
-        except (TabhubError, InputRequired):
-            raise
-        except Exception:
-            log.exception("tool %s failed inside", entry.tool.name)
-            raise TabhubError(
-                f"{entry.tool.name} failed inside the hub.", hint="The hub's log has the details: tabhub logs"
-            ) from None
-        finally:
-            call.carrier = None  # a circle would have to wait for the collector
-            for started in self.calls.close(call, self.clock()) or ():
-                waiting: Context | None = started.carrier
-                if waiting is not None and waiting.turn is not None and not waiting.turn.done():
-                    waiting.turn.set_result(None)
-        if call.failure is not None:
-            raise call.failure
-        return result
+    async def _turn(self, ctx: Context) -> None:
+        """Wait until the source has room for the call, or its failure is decided."""
+        ctx.turn = asyncio.get_running_loop().create_future()
+        await ctx.turn
+        ctx.turn = None
+        if ctx.call.failure is not None:
+            raise ctx.call.failure
+
+    @staticmethod
+    def _start(calls: list[Call]) -> None:
+        """Let calls go that were waiting for their turn."""
+        for call in calls:
+            waiting: Context | None = call.carrier
+            if waiting is not None and waiting.turn is not None and not waiting.turn.done():
+                waiting.turn.set_result(None)
+
+    def _begin_ticking(self) -> None:
+        self.loop = asyncio.get_running_loop()
+        self._ticker = self.loop.call_later(_TICK, self._tick)
 
     def _tick(self) -> None:
         """Look at the calls that are taking a while."""
@@ -287,15 +283,27 @@ class Engine:
 
     def cancel_for(self, caller: Caller, reason: str) -> None:
         """Take back whatever this caller runs."""
+        for waits in self.waits:
+            waits.cancel_for(caller, reason)
         for call in self.calls:
             if call.carrier is not None and call.carrier.caller is caller:
                 self.cancel(call, reason)
 
+    def left(self, caller: Caller, reason: str) -> None:
+        """The client went away under its call: others need not wait long for its tabs unless it comes back."""
+        caller.session.left = self.clock()
+        self.cancel_for(caller, reason)
+
     def end_session(self, session_id: str, reason: str) -> Session | None:
         """End a session and the calls it has in flight."""
+        for waits in self.waits:
+            waits.cancel_session(session_id, reason)
         for call in self.calls.of_session(session_id):
             self.cancel(call, reason)
-        return self.sessions.end(session_id)
+        session = self.sessions.end(session_id)
+        if session is not None:
+            self.when_ended(session)
+        return session
 
     async def _within_budget(self, tool: Tool, result: ToolResult, session: Session) -> ToolResult:
         if tool.name == READ_RESULT:
@@ -321,16 +329,19 @@ class Engine:
         began: float,
         call: Call | None,
         error: TabhubError | None,
+        grant: Grant | None,
         *,
         failed: bool = False,
     ) -> None:
         """Put the call in the audit log; this happens before its answer leaves."""
         duration = self.clock() - began
         success = error is None and not failed
+        if self.watcher is not None and call is not None:
+            self.watcher.ended(call, duration, error, success=success)
         self.meter.call(source.key, duration, ok=success)
         session = caller.session
         tab, origin = (call.tab, call.origin) if call is not None else (None, None)
-        if success and not self.keep_arguments:
+        if success and not self.keep_arguments and grant is None:
             self.audit.succeeded(
                 now=self.wall(),
                 tool=name,
@@ -338,9 +349,12 @@ class Engine:
                 duration_ms=duration * 1000,
                 session=session.id,
                 client=session.client,
+                via=caller.via,
+                token=session.token,
                 arguments=arguments,
                 tab_id=tab,
                 origin=origin,
+                may_wait=at_once() if (at_once := getattr(caller, "at_once", None)) is not None else False,
             )
             return
         self.audit.write(
@@ -352,10 +366,13 @@ class Engine:
                 duration_ms=duration * 1000,
                 session=session.id,
                 client=session.client,
+                via=caller.via,
+                token=session.token,
                 arguments=arguments,
                 keep_arguments=self.keep_arguments,
                 tab_id=tab,
                 origin=origin,
                 error=error,
+                approval=grant.facts() if grant is not None else ((error and error.data) or {}).get("approval"),
             )
         )

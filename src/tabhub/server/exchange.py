@@ -8,12 +8,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from tabhub.server.http import JSON, Header, Receive, Send, answered, respond
+from tabhub.server.http import JSON, Header, Receive, Send, answered, at_once, respond
 from tabhub.server.streams import HEADERS, EventStream, gone
 
 
 class Exchange:
     """The answer to one request."""
+
+    via = "mcp"
+    """How the request came, for the audit log."""
 
     __slots__ = (
         "_headers",
@@ -78,11 +81,16 @@ class Exchange:
         for tell in self._when_left:
             tell()
 
+    def at_once(self) -> bool:
+        """Whether an answer given now leaves with those of this turn, for which lines of the audit log may wait."""
+        send = getattr(self, "_send", None)  # an exchange over something else than HTTP has none
+        return self.stream is None and not self.left and at_once(send) and self._watcher is None
+
     def finished(self, data: bytes, status: int = 200) -> bool:
         """Send the answer if that takes no waiting, as nearly always; otherwise `finish` has to be awaited."""
         if self.stream is not None or self.left or self._watcher is not None:
             return False
-        if answered(self._send, status, data, [JSON, *self._headers]):
+        if answered(self._send, status, data, (JSON, *self._headers)):
             self._when_left.clear()
             return True
         return False

@@ -66,7 +66,7 @@ class GatewaySurface:
         self._engine = engine
         self._catalogue = catalogue
 
-    def page(self, cursor: str | None, *, stateless: bool) -> bytes:
+    def page(self, cursor: str | None, *, stateless: bool, tools: str | None = None) -> bytes:
         """Both tools, always."""
         if cursor is not None:
             raise InvalidParams("The list has one page: there is no cursor to go on from.")
@@ -89,6 +89,8 @@ class GatewaySurface:
             )
         CALL.check(arguments)
         wanted, given = arguments["name"], arguments.get("arguments", {})
+        if caller.via == "mcp":
+            caller.via = "gateway"
         try:
             return await self._engine.call(caller, wanted, given)
         except InvalidArguments as error:

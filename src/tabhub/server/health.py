@@ -21,6 +21,16 @@ def problems(hub: Hub) -> list[str]:
         found.append(hub.engine.audit.unreadable)
     if hub.engine.results.degraded:
         found.append(f"Results cannot be kept on disk: {hub.engine.results.degraded}")
+    if hub.keeping.store.error:
+        found.append(f"Sessions cannot be kept over a restart: {hub.keeping.store.error}")
+    if hub.plugins.problem:
+        found.append(hub.plugins.problem)
+    if hub.trust.pins.error:
+        found.append(f"Approved definitions cannot be kept over a restart: {hub.trust.pins.error}")
+    if hub.trust.tokens.error:
+        found.append(f"The tokens of agents cannot be read, and none is let in: {hub.trust.tokens.error}")
+    if broken := hub.upstream.problem():
+        found.append(broken)
     if hub.config_error:
         found.append(f"The configuration cannot be read, the last good one is in force: {hub.config_error}")
     return found
@@ -47,25 +57,31 @@ def full(hub: Hub) -> dict[str, Any]:
         "mode": "production",
         "extensionConnected": bool(connected),
         "extensionConnections": len(connected),
-        "mcpClients": sum(1 for s in engine.sessions.all() if s.kind == "mcp"),
+        "mcpClients": sum(1 for s in engine.sessions.all() if s.kind in ("mcp", "daemon")),
         "sessions": len(engine.sessions),
         "callsInFlight": len(engine.calls),
-        "plugins": 0,
-        "pluginDetails": [],
-        "failedPlugins": [],
+        "leases": len(hub.leases),
+        "paused": engine.wheel.facts(),
+        "plugins": len(hub.plugins),
+        "pluginDetails": hub.plugins.details(),
+        "failedPlugins": hub.plugins.failures(),
+        "upstream": hub.upstream.brief(),
         "toolCount": len(tools),
         "browserToolCount": len(own),
         "pluginToolCount": sum(1 for t in tools if t.source.kind == "plugin"),
         "browserToolNames": [t.name for t in own],
         "disabledBrowserTools": [t.name for t in own if hub.catalogue.disabled(t)],
         "skipPermissions": hub.config.skip_permissions,
+        "tokensRequired": hub.config.require_tokens,
+        "approvalsPending": len(hub.trust.approvals.queue),
         "time": round(engine.wall() * 1000),
         "uptime": round(engine.clock() - hub.started),
         "reloadCount": hub.reloads.count,
         "lastReloadTimestamp": hub.reloads.at_ms,
         "lastReloadDurationMs": hub.reloads.took_ms,
         "stateSchemaVersion": STATE_SCHEMA,
-        "discoveryErrors": list(hub.config.problems),
+        "discoveryErrors": [*hub.config.problems, *hub.plugins.problems],
+        "fileWatcher": hub.plugins.watcher.facts(),
         "auditSummary": engine.audit.summary(engine.wall()),
         "legs": {
             "hub": {"ok": True, "port": hub.port, "pid": hub.pid, "home": str(hub.home.root)},

@@ -6,7 +6,7 @@ Owns the two things every route does. No routing, no rules.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import orjson
@@ -15,6 +15,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCy
 from tabhub.errors import TabhubError, TooLarge
 from tabhub.limits import Limits
 from tabhub.server.turn import Turn
+from tabhub.server.visit import Visit
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -77,28 +78,44 @@ def answered(send: Send, status: int, body: bytes, headers: Iterable[Header]) ->
     process.
     """
     cycle = getattr(send, "__self__", None)
-    if type(cycle) is not RequestResponseCycle or cycle.flow.write_paused:
+    if not isinstance(cycle, RequestResponseCycle):
+        return False
+    if type(cycle) is Visit:
+        protocol: Any = cycle.protocol
+        done = cycle.written
+    else:
+        after = cycle.on_response  # uvicorn forgets it when the application returns, which may be before the write
+        protocol = getattr(after, "__self__", None)
+        done = partial(_written, cycle, after)
+    turn: Turn | None = getattr(protocol, "turn", None)
+    if cycle.flow.write_paused:
+        if turn is not None:
+            turn.release()
         return False
     if cycle.disconnected:
         return True
-    lines = b"".join([b"%b: %b\r\n" % header for header in headers])
+    lines = _lines(status, tuple(headers))
     if not cycle.keep_alive:
         lines += b"connection: close\r\n"
-    head = b"%b%bcontent-length: %d\r\n\r\n" % (STATUS_LINE[status], lines, len(body))
-    if cycle.scope["method"] == "HEAD":
-        body = b""
+    shown = b"" if cycle.scope["method"] == "HEAD" else body
+    head = b"%bcontent-length: %d\r\n\r\n" % (lines, len(body))
     cycle.response_started = cycle.response_complete = True
     cycle.waiting_for_100_continue = False
-    after = cycle.on_response  # uvicorn forgets it when the application returns, which may be before the write
-    protocol: Any = getattr(after, "__self__", None)
-    turn: Turn | None = getattr(protocol, "turn", None)
-    if turn is None or len(body) > _LARGE:
-        cycle.transport.write(head)
-        cycle.transport.write(body)
-        _written(cycle, after)
-    else:
-        turn.write(protocol.loop, cycle.transport, head + body, partial(_written, cycle, after))
+    if turn is not None and len(body) <= _LARGE:
+        turn.write(protocol.loop, cycle.transport, head + shown, done)
+        return True
+    if turn is not None:
+        turn.release()
+    cycle.transport.write(head)
+    cycle.transport.write(shown)
+    done()
     return True
+
+
+@lru_cache(maxsize=512)
+def _lines(status: int, headers: tuple[Header, ...]) -> bytes:
+    """The beginning of an answer; nearly all have one of a few."""
+    return STATUS_LINE[status] + b"".join([b"%b: %b\r\n" % header for header in headers])
 
 
 def _written(cycle: RequestResponseCycle, after: Callable[[], None]) -> None:
@@ -109,10 +126,16 @@ def _written(cycle: RequestResponseCycle, after: Callable[[], None]) -> None:
     after()
 
 
+def at_once(send: Send | None) -> bool:
+    """Whether an answer given now leaves with the others of this turn, and not before the turn's lines of the log."""
+    cycle = getattr(send, "__self__", None)
+    return type(cycle) is Visit and cycle.protocol.turn.open and not cycle.flow.write_paused
+
+
 def cut(send: Send) -> None:
     """End the connection of a client that does not take what it is sent; nothing waits for it any more."""
     cycle = getattr(send, "__self__", None)
-    if type(cycle) is RequestResponseCycle:
+    if isinstance(cycle, RequestResponseCycle):
         cycle.transport.abort()
 
 

@@ -22,13 +22,16 @@ from tabhub.errors import (
     TabhubError,
     UnknownTool,
 )
+from tabhub.hub.sessions import Session
 from tabhub.server.engine import Engine
 from tabhub.server.exchange import Exchange
+from tabhub.server.heads import TOKEN, TOOLS
 from tabhub.server.http import JSON, Receive, Send, respond
 from tabhub.server.mcp_session import HandshakeCaller, McpSession
 from tabhub.server.notices import Notices
 from tabhub.server.streams import serve
 from tabhub.server.surface import Surface, failure_result
+from tabhub.store.sessions import SavedMcp
 from tabhub.trust.rates import Rate
 from tabhub.wire.jsonrpc import (
     Message,
@@ -49,6 +52,9 @@ from tabhub.wire.mcp import (
     progress_token,
 )
 
+_BEFORE = -1
+"""A version of the catalogue that is never the present one."""
+CAPABILITIES = ("elicitation", "sampling", "roots")
 _BATCHES = "2025-03-26"
 _TOOL_ERRORS_SINCE = "2025-11-25"
 """From this revision on arguments that do not fit are a tool error, before it a protocol error."""
@@ -79,22 +85,23 @@ class HandshakeEdge:
 
     # POST
 
-    async def post(self, message: Message, headers: dict[bytes, bytes], receive: Receive, send: Send) -> None:
+    def post(self, message: Message, headers: dict[bytes, bytes], receive: Receive, send: Send) -> Awaitable[None]:
         """Serve one message."""
         if isinstance(message, Request) and message.method == "initialize":
-            await self._initialize(message, headers, send)
-            return
-        mcp = self._require(headers)
+            return self._initialize(message, headers, send)
+        return self._post(self._require(headers), message, receive, send)
+
+    async def _post(self, mcp: McpSession, message: Message, receive: Receive, send: Send) -> None:
         session = mcp.session
         session.busy += 1
         try:
             if isinstance(message, Request):
                 exchange = self._exchange(mcp, receive, send)
-                answer = await self._answer(mcp, message, exchange)
+                answer = await self.answer(mcp, message, exchange)
                 if not exchange.finished(answer):
                     await exchange.finish(answer)
             else:
-                self._take(mcp, message)
+                self.take(mcp, message)
                 await respond(send, 202)
         finally:
             session.busy -= 1
@@ -127,9 +134,9 @@ class HandshakeEdge:
             if isinstance(message, InvalidRequest):
                 broken.append(encode_failure(None, message))
             elif isinstance(message, Request):
-                pending.append(self._answer(mcp, message, exchange))
+                pending.append(self.answer(mcp, message, exchange))
             else:
-                self._take(mcp, message)
+                self.take(mcp, message)
         answers = [*await asyncio.gather(*pending), *broken]
         if not answers:
             await respond(send, 202)
@@ -153,10 +160,7 @@ class HandshakeEdge:
         if b"mcp-session-id" in headers:
             raise InvalidRequest("This session is initialized already. Initialize without Mcp-Session-Id.")
         params = request.params
-        version = negotiate(params.get("protocolVersion"))
-        capabilities = params.get("capabilities", {})
-        if not isinstance(capabilities, dict):
-            raise InvalidParams("`capabilities` must be an object.")
+        version, capabilities = agree(params)
         now = self._engine.clock()
         retry_after = self._rate.hit("sessions", now)
         if retry_after is not None:
@@ -166,11 +170,15 @@ class HandshakeEdge:
                 hint="Wait, or raise limits.session_rate.",
             )
         ident = secrets.token_hex(16)
-        session = self._engine.sessions.open(ident, "mcp", client_name(params.get("clientInfo")), now)
-        mcp = McpSession(session, version, capabilities, lambda: secrets.token_hex(6))
+        client, token = client_name(params.get("clientInfo")), headers.get(TOKEN, b"").decode() or None
+        session = self._engine.sessions.open(ident, "mcp", client, now, token)
+        mcp = McpSession(session, version, capabilities, new_stream_id)
         self.sessions[ident] = mcp
-        payload = initialize_payload(version, self._server, self._capabilities(), self._instructions)
-        await respond(send, 200, encode_result(request.id, payload), [JSON, *mcp.headers])
+        await respond(send, 200, encode_result(request.id, self.greeting(version)), [JSON, *mcp.headers])
+
+    def greeting(self, version: str) -> bytes:
+        """The result of `initialize`."""
+        return initialize_payload(version, self._server, self._capabilities(), self._instructions)
 
     def _require(self, headers: dict[bytes, bytes]) -> McpSession:
         """The session a request names; its version header must be one we speak."""
@@ -178,14 +186,16 @@ class HandshakeEdge:
         if raw is None:
             raise InvalidRequest("The Mcp-Session-Id header is missing.", hint="Begin with `initialize`.")
         mcp = self.sessions.get(raw.decode("latin-1"))
-        if mcp is None:
+        if mcp is None or (mcp.session.token or "") != headers.get(TOKEN, b"").decode():
             raise SessionNotFound("This session has ended or never was.", hint="Begin again with `initialize`.")
+        if TOOLS in headers:
+            mcp.tools = headers[TOOLS].decode()
         version = headers.get(b"mcp-protocol-version")
         if version is not None and version.decode("latin-1") not in HANDSHAKE_VERSIONS:
             raise InvalidRequest("The MCP-Protocol-Version header names a version this session does not speak.")
         return mcp
 
-    def _take(self, mcp: McpSession, message: Notification | Response | InvalidRequest) -> None:
+    def take(self, mcp: McpSession, message: Notification | Response | InvalidRequest) -> None:
         """A message that wants no answer."""
         if isinstance(message, Response):
             mcp.answered(message)
@@ -195,7 +205,8 @@ class HandshakeEdge:
             if caller is not None:
                 self._engine.cancel_for(caller, "the agent asked for it")
 
-    def _answer(self, mcp: McpSession, request: Request, exchange: Exchange) -> Awaitable[bytes]:
+    def answer(self, mcp: McpSession, request: Request, exchange: Exchange) -> Awaitable[bytes]:
+        """The whole answer to a request of a session, encoded; it never fails."""
         return self._call(mcp, request, exchange) if request.method == "tools/call" else self._other(mcp, request)
 
     async def _other(self, mcp: McpSession, request: Request) -> bytes:
@@ -210,7 +221,7 @@ class HandshakeEdge:
             if cursor is not None and not isinstance(cursor, str):
                 raise InvalidParams("`cursor` must be a string.")
             mcp.listed = self._engine.registry.version
-            return self._surface.page(cursor, stateless=False)
+            return self._surface.page(cursor, stateless=False, tools=mcp.tools)
         if request.method == "ping":
             return b"{}"
         if request.method == "logging/setLevel":
@@ -218,6 +229,7 @@ class HandshakeEdge:
             if level not in LOG_LEVELS:
                 raise InvalidParams(f"`level` must be one of {', '.join(LOG_LEVELS)}.")
             mcp.log_level = LOG_LEVELS.index(level)
+            self._engine.sessions.changes += 1
             return b"{}"
         raise MethodNotFound(f"Method not found: {request.method[:100]}")
 
@@ -236,7 +248,7 @@ class HandshakeEdge:
         except TabhubError as error:
             return encode_failure(request.id, error)
         caller = HandshakeCaller(mcp, exchange, progress_token(params) if "_meta" in params else None, params)
-        exchange.when_left(lambda: self._left(caller, exchange))
+        exchange.when_left(lambda: self._left(mcp, caller, exchange))
         mcp.in_flight[request.id] = caller
         try:
             result = await self._surface.call(caller, name, arguments)
@@ -250,10 +262,12 @@ class HandshakeEdge:
         finally:
             del mcp.in_flight[request.id]
 
-    def _left(self, caller: HandshakeCaller, exchange: Exchange) -> None:
+    def _left(self, mcp: McpSession, caller: HandshakeCaller, exchange: Exchange) -> None:
         """A dropped stream can be resumed; without one the answer could never be read, so the call ends."""
         if exchange.stream is None:
-            self._engine.cancel_for(caller, "the agent disconnected")
+            listens = mcp.listening or exchange.via == "daemon"
+            gone = self._engine.cancel_for if listens else self._engine.left
+            gone(caller, "the agent disconnected")
 
     # GET and DELETE
 
@@ -295,8 +309,17 @@ class HandshakeEdge:
 
         if mcp.listed is not None and mcp.listed != self._engine.registry.version:
             tell()
-        with self._notices.subscribe(tell, stream.finish):
-            await serve(stream, receive, send, mcp.headers, after, prime=mcp.version >= "2025-11-25")
+        mcp.listening += 1
+        mcp.session.left = 0.0
+        mcp.session.asker = mcp.ask if isinstance(mcp.capabilities.get("elicitation"), dict) else None
+        try:
+            with self._notices.subscribe(tell, stream.finish):
+                await serve(stream, receive, send, mcp.headers, after, prime=mcp.version >= "2025-11-25")
+        finally:
+            mcp.listening -= 1
+            if not mcp.listening:
+                mcp.session.asker = None
+                mcp.session.left = self._engine.clock()
 
     async def delete(self, headers: dict[bytes, bytes], send: Send) -> None:
         """End a session."""
@@ -304,9 +327,43 @@ class HandshakeEdge:
         self.end(mcp.session.id, "the session was ended")
         await respond(send, 204)
 
+    # over a restart of the hub
+
+    def agreed(self, session_id: str) -> SavedMcp | None:
+        """What a client has agreed on."""
+        mcp = self.sessions.get(session_id)
+        if mcp is None:
+            return None
+        can = [name for name in CAPABILITIES if isinstance(mcp.capabilities.get(name), dict)]
+        return SavedMcp(self._surface.path, mcp.version, can, mcp.log_level)
+
+    def take_up(self, session: Session, agreed: SavedMcp) -> bool:
+        """Go on with a client from before a restart; one that listens is told to list the tools anew."""
+        if agreed.version not in HANDSHAKE_VERSIONS or not 0 <= agreed.log_level < len(LOG_LEVELS):
+            return False
+        mcp = McpSession(session, agreed.version, {name: {} for name in agreed.capabilities}, new_stream_id)
+        mcp.log_level = agreed.log_level
+        mcp.listed = _BEFORE
+        self.sessions[session.id] = mcp
+        return True
+
     def end(self, session_id: str, reason: str) -> None:
         """Let go of a session and all it has."""
         mcp = self.sessions.pop(session_id, None)
         if mcp is not None:
             mcp.close()
         self._engine.end_session(session_id, reason)
+
+
+def new_stream_id() -> str:
+    """An id for a stream, unlike any before."""
+    return secrets.token_hex(6)
+
+
+def agree(params: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """What `initialize` agrees on: the version, and what the client says it can do."""
+    version = negotiate(params.get("protocolVersion"))
+    capabilities = params.get("capabilities", {})
+    if not isinstance(capabilities, dict):
+        raise InvalidParams("`capabilities` must be an object.")
+    return version, capabilities

@@ -35,9 +35,13 @@ class McpSession:
         self.in_flight: dict[Id, HandshakeCaller] = {}
         self.asked: dict[Id, asyncio.Future[Response]] = {}
         self.streams: OrderedDict[str, EventStream] = OrderedDict()
+        self.tools: str | None = None
+        """The selection of tools the client asked for."""
         self.listed: int | None = None
         """The version of the catalogue the client last listed."""
         self.listener: EventStream | None = None
+        self.listening = 0
+        """How many connections read it."""
         self.headers: list[Header] = [(b"mcp-session-id", session.id.encode())]
         """What every answer carries."""
         self._new_id = new_id
@@ -59,11 +63,34 @@ class McpSession:
         if waiting is not None and not waiting.done():
             waiting.set_result(response)
 
+    def question(self, send: Callable[[bytes], None], method: str, params: dict[str, Any]) -> asyncio.Future[Response]:
+        """Send the client a request; the future gets its answer."""
+        ident = f"tabhub-{secrets.token_hex(8)}"
+        waiting = self.asked[ident] = asyncio.get_running_loop().create_future()
+
+        def over(done: asyncio.Future[Response]) -> None:
+            """A question that was answered elsewhere is taken back, so that the client can close it."""
+            if self.asked.pop(ident, None) is not None and done.cancelled():
+                reason = {"requestId": ident, "reason": "It was answered elsewhere, or is not needed any more."}
+                send(encode_notification("notifications/cancelled", reason))
+
+        waiting.add_done_callback(over)
+        send(encode_request(ident, method, params))
+        return waiting
+
+    async def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        """Ask the client something that belongs to no call, on the stream it listens to."""
+        stream = self.listener
+        if stream is None or stream.done:
+            raise TabhubError("The client listens to no stream just now, so it cannot be asked.")
+        return read_answer(method, await self.question(stream.append, method, params))
+
     def close(self) -> None:
         """End its streams and questions."""
         for stream in self.streams.values():
             stream.finish()
-        for waiting in self.asked.values():
+        asked, self.asked = self.asked, {}
+        for waiting in asked.values():
             waiting.cancel()
 
 
@@ -80,7 +107,11 @@ class HandshakeCaller:
         self._token = token
         self.params = params
         self.session = mcp.session
-        self.via = "mcp"
+        self.via = exchange.via
+
+    def at_once(self) -> bool:
+        """Whether the answer would leave with the others of this turn."""
+        return self._exchange.at_once()
 
     def slow(self) -> None:
         """Notice it when the client closes the request."""
@@ -114,15 +145,14 @@ class HandshakeCaller:
                 raise MissingCapability(tool, CAPABILITY_OF[method])
         waiting: dict[str, asyncio.Future[Response]] = {}
         for key, (method, params) in questions.items():
-            ident = f"tabhub-{secrets.token_hex(8)}"
-            waiting[key] = self._mcp.asked[ident] = asyncio.get_running_loop().create_future()
-            self._exchange.notify(encode_request(ident, method, params))
-        answers: Answers = {}
-        for key, future in waiting.items():
-            response = await future
-            if response.error is not None:
-                raise TabhubError(f"The client could not answer {questions[key][0]}: {response.error['message'][:300]}")
-            if not isinstance(response.result, dict):
-                raise TabhubError(f"The client's answer to {questions[key][0]} is not an object.")
-            answers[key] = response.result
-        return answers
+            waiting[key] = self._mcp.question(self._exchange.notify, method, params)
+        return {key: read_answer(questions[key][0], await future) for key, future in waiting.items()}
+
+
+def read_answer(method: str, response: Response) -> dict[str, Any]:
+    """What the client answered to a request of ours, or why it did not."""
+    if response.error is not None:
+        raise TabhubError(f"The client could not answer {method}: {response.error['message'][:300]}")
+    if not isinstance(response.result, dict):
+        raise TabhubError(f"The client's answer to {method} is not an object.")
+    return response.result

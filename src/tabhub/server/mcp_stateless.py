@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import orjson
@@ -19,7 +19,8 @@ from tabhub.hub.sessions import Session
 from tabhub.hub.tools import ToolResult
 from tabhub.server.engine import Answers, Engine, InputRequired, Questions
 from tabhub.server.exchange import Exchange
-from tabhub.server.http import JSON, Receive, Scope, Send, respond
+from tabhub.server.heads import TOKEN, TOOLS, Head
+from tabhub.server.http import JSON, Receive, Send, respond
 from tabhub.server.notices import Notices
 from tabhub.server.streams import EventStream, serve
 from tabhub.server.surface import Surface, failure_result, with_note
@@ -42,7 +43,6 @@ from tabhub.wire.mcp import (
     Envelope,
     MissingCapability,
     UnsupportedVersion,
-    error_status,
     read_envelope,
     stateless_payload,
 )
@@ -54,7 +54,7 @@ _DISCOVER_TTL_MS = 60_000
 class StatelessCaller:
     """One call of a stateless client."""
 
-    __slots__ = ("_answers", "_envelope", "_exchange", "params", "session", "via")
+    __slots__ = ("_envelope", "_exchange", "answers", "params", "session", "via")
 
     def __init__(
         self,
@@ -66,10 +66,14 @@ class StatelessCaller:
     ) -> None:
         self._exchange = exchange
         self._envelope = envelope
-        self._answers = answers
+        self.answers = answers
         self.params = params
         self.session = session
-        self.via = "mcp"
+        self.via = exchange.via
+
+    def at_once(self) -> bool:
+        """Whether the answer would leave with the others of this turn."""
+        return self._exchange.at_once()
 
     def slow(self) -> None:
         """Notice it when the client closes the request."""
@@ -102,13 +106,13 @@ class StatelessCaller:
         """Answers that came with the request; what is missing ends this round."""
         missing: Questions = {}
         for key, (method, params) in questions.items():
-            if key not in self._answers:
+            if key not in self.answers:
                 if not self.can(CAPABILITY_OF[method]):
                     raise MissingCapability(tool, CAPABILITY_OF[method])
                 missing[key] = (method, params)
         if missing:
             raise InputRequired(missing)
-        return {key: self._answers[key] for key in questions}
+        return {key: self.answers[key] for key in questions}
 
 
 class StatelessEdge:
@@ -138,23 +142,18 @@ class StatelessEdge:
             "_meta": {META_SERVER: server},
         }
 
-    async def post(
-        self, message: Message, version: str, headers: dict[bytes, bytes], scope: Scope, receive: Receive, send: Send
-    ) -> None:
+    def post(self, message: Message, version: str, head: Head, receive: Receive, send: Send) -> Awaitable[None]:
         """Serve one message."""
         if not isinstance(message, Request):
-            await self._no_request(message, version, send)
-            return
-        try:
-            envelope = read_envelope(message, version, headers)
-            if message.method == "tools/call":
-                await self._call(message, envelope, scope["headers"], receive, send)
-            elif message.method == "subscriptions/listen":
-                await self._listen(message, receive, send)
-            else:
-                await respond(send, 200, encode_result(message.id, self._simple(message)), [JSON])
-        except TabhubError as error:
-            await respond(send, error_status(error), encode_failure(message.id, error), [JSON])
+            return self._no_request(message, version, send)
+        envelope = read_envelope(message, version, head.headers)
+        if message.method == "tools/call":
+            token = head.headers.get(TOKEN)
+            exchange = Exchange(receive, send, new_stream=self._stream)
+            return self.call(message, envelope, exchange, head.raw, token=None if token is None else token.decode())
+        if message.method == "subscriptions/listen":
+            return self._listen(message, receive, send)
+        return respond(send, 200, encode_result(message.id, self.simple(message, head.headers.get(TOOLS))), [JSON])
 
     async def _no_request(self, message: Notification | Response, version: str, send: Send) -> None:
         """This revision has no notifications from client to server over HTTP: they are taken and dropped."""
@@ -164,24 +163,28 @@ class StatelessEdge:
             raise UnsupportedVersion(version)
         await respond(send, 202)
 
-    def _simple(self, request: Request) -> bytes:
+    def simple(self, request: Request, tools: bytes | None = None) -> bytes:
+        """The result of a method that only looks something up."""
         if request.method == "tools/list":
             cursor = request.params.get("cursor")
             if cursor is not None and not isinstance(cursor, str):
                 raise InvalidParams("`cursor` must be a string.")
-            return stateless_payload(self._surface.page(cursor, stateless=True))
+            wanted = None if tools is None else tools.decode()
+            return stateless_payload(self._surface.page(cursor, stateless=True, tools=wanted))
         if request.method == "server/discover":
             return orjson.dumps({**self._discovered, "capabilities": self._capabilities()})
         raise MethodNotFound(f"Method not found: {request.method[:100]}")
 
-    async def _call(
+    async def call(
         self,
         request: Request,
         envelope: Envelope,
-        raw_headers: list[tuple[bytes, bytes]],
-        receive: Receive,
-        send: Send,
+        exchange: Exchange,
+        raw_headers: list[tuple[bytes, bytes]] | None,
+        own: Session | None = None,
+        token: str | None = None,
     ) -> None:
+        """Serve `tools/call`; a carrier other than HTTP has no headers, and may have a session of its own."""
         params = request.params
         name, arguments = params.get("name"), params.get("arguments")
         if not isinstance(name, str):
@@ -191,17 +194,17 @@ class StatelessEdge:
         elif not isinstance(arguments, dict):
             raise InvalidParams("`arguments` must be an object.")
         engine = self._engine
-        if (entry := engine.registry.get(name)) is not None and entry.tool.param_headers:
+        if raw_headers is not None and (entry := engine.registry.get(name)) is not None and entry.tool.param_headers:
             check_params(entry.tool.param_headers, arguments, raw_headers)
-        session, handed = self._session(name, arguments, envelope)
+        session, handed = self._session(name, arguments, envelope, own, token)
         answers = self._answers(request, name) if "inputResponses" in params or "requestState" in params else {}
-        exchange = Exchange(receive, send, new_stream=self._stream)
         caller = StatelessCaller(exchange, envelope, session, answers, params)
-        exchange.when_left(lambda: engine.cancel_for(caller, "the client closed the request"))
+        gone = engine.left if own is None else engine.cancel_for  # a carrier knows better when its client is gone
+        exchange.when_left(lambda: gone(caller, "the client closed the request"))
         session.busy += 1
         try:
             result = await self._surface.call(caller, name, arguments)
-            if session.tab is not None and not handed and "tabId" not in arguments:
+            if session.tab is not None and not handed:
                 result = _with_handle(result, session)
             body = encode_result(request.id, stateless_payload(result.payload))
             if not exchange.finished(body):
@@ -218,15 +221,19 @@ class StatelessEdge:
             session.busy -= 1
             session.seen = engine.clock()
 
-    def _session(self, name: str, arguments: dict[str, Any], envelope: Envelope) -> tuple[Session, bool]:
-        """The session the handle names, or one that is not kept unless the call binds a tab to it."""
+    def _session(
+        self, name: str, arguments: dict[str, Any], envelope: Envelope, own: Session | None, token: str | None
+    ) -> tuple[Session, bool]:
+        """The session the handle names, the carrier's, or one that is not kept unless the call binds a tab to it."""
         if "session" in arguments and self._surface.takes_session(name):
             handle = arguments.pop("session")
             if not isinstance(handle, str):
                 raise InvalidParams("`session` must be a string: the handle from an earlier result.")
-            return self._engine.sessions.require(handle, "handle"), True
+            return self._engine.sessions.require(handle, "handle", token), True
+        if own is not None:
+            return own, True
         now = self._engine.clock()
-        return Session("stateless", "handle", envelope.client, now, now), False
+        return Session("stateless", "handle", envelope.client, now, now, token=token), False
 
     def _stream(self) -> EventStream:
         return EventStream("", self._engine.limits, resumable=False)

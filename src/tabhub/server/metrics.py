@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,7 @@ class _HubCollector:
             refused.add_metric([str(status)], count)
         yield refused
         yield GaugeMetricFamily("tabhub_calls_in_flight", "Calls without an answer yet", value=len(engine.calls))
+        yield GaugeMetricFamily("tabhub_tasks", "Tasks of the event loop", value=len(asyncio.all_tasks()))
         yield GaugeMetricFamily("tabhub_sessions", "Open sessions", value=len(engine.sessions))
         yield GaugeMetricFamily("tabhub_tools", "Tools in the catalogue", value=len(engine.registry.tools()))
         yield GaugeMetricFamily("tabhub_browsers", "Connected browsers", value=len(self._hub.browsers.links()))

@@ -8,21 +8,23 @@ and knows neither of them closer.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
-from tabhub.errors import CommandFailed, NotConnected, Outcome, TabhubError, TabNotFound
+from tabhub.errors import CommandFailed, NotConnected, Outcome, TabhubError, TabLeased, TabNotFound
 from tabhub.hub.describe import visible
+from tabhub.hub.leases import Lease
 from tabhub.hub.naming import PageKey
 from tabhub.hub.pages import Frame, Pages
 from tabhub.hub.routing import address, again, best, never_sent
+from tabhub.hub.sessions import Session
 from tabhub.hub.tabs import TabBook
 from tabhub.hub.tools import ToolResult
 from tabhub.limits import Limits
 from tabhub.links.browsers import TabFailed
 from tabhub.links.sites import Sites
 from tabhub.links.transport import TabHubTransport
+from tabhub.server.approvals import Approvals
 from tabhub.server.engine import Context, InputRequired
 from tabhub.server.pageanswer import passing, read_answer
 
@@ -30,6 +32,24 @@ _GRACE = 0.5
 """Seconds a call outlives its document: a page that answers by going elsewhere still says so."""
 _WAITING = 3.0
 _MESSAGE = 2_000
+
+
+class Held(Protocol):
+    """What sessions hold (server.binding.Binding)."""
+
+    reading: bool
+
+    def holder(self, session: Session, tab_id: int) -> Lease | None:
+        """The lease of another session that keeps this one from the tab."""
+        ...
+
+    def holds(self, session: Session, tab_id: int) -> bool:
+        """Whether the session itself holds the tab."""
+        ...
+
+    def refusal(self, lease: Lease) -> TabLeased:
+        """The error that names the holder."""
+        ...
 
 
 class NotOffered(CommandFailed):
@@ -41,8 +61,9 @@ class NotOffered(CommandFailed):
 class Running:
     """One call that a frame has (links.transport.Listener)."""
 
-    def __init__(self, ctx: Context, frame: Frame, tool: str) -> None:
+    def __init__(self, ctx: Context, frame: Frame, tool: str, approvals: Approvals | None = None) -> None:
         self.ctx = ctx
+        self._approvals = approvals
         self.frame = frame
         self.tool = tool
         self.scope = asyncio.timeout(None)
@@ -57,7 +78,7 @@ class Running:
             self.ctx.progress(done, whole, visible(message[:_MESSAGE])[0] if isinstance(message, str) else None)
 
     def asked(self, params: dict[str, Any]) -> asyncio.Future[dict[str, Any]]:
-        """The page wants the person to confirm: ask through the agent's own client."""
+        """The page wants the person to confirm: ask every way there is."""
         task = asyncio.ensure_future(self._confirm(params.get("message")))
         self._asking.add(task)
         task.add_done_callback(self._asking.discard)
@@ -66,15 +87,15 @@ class Running:
     async def _confirm(self, message: Any) -> dict[str, Any]:
         if not isinstance(message, str) or not message.strip():
             return _no("The request to confirm had no message.")
-        if not self.ctx.can("elicitation"):
-            return _no("The agent's client cannot ask its person, so nobody could confirm.")
+        approvals = self._approvals
+        if approvals is None:
+            return _no("There is nobody to ask, so nobody could confirm.")
         said = visible(message[:_MESSAGE])[0]
         text = f"{self.frame.origin} asks you to confirm, for its tool {self.tool!r}: {said}"
-        key = f"confirm-{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:12]}"
-        question = {"mode": "form", "message": text, "requestedSchema": {"type": "object", "properties": {}}}
+        ctx, frame = self.ctx, self.frame
         waiting = asyncio.ensure_future(self._keep_alive())
         try:
-            answers = await self.ctx.ask({key: ("elicitation/create", question)})
+            answer = await approvals.confirm(ctx.caller, ctx.call.tool, frame.origin, frame.tab_id, text)
         except InputRequired as need:
             # The client of a stateless agent answers by calling again; the page must not act before that.
             self.need = need
@@ -83,8 +104,7 @@ class Running:
             return _no(error.message)
         finally:
             waiting.cancel()
-        action = answers[key].get("action")
-        return {"confirmed": True} if action == "accept" else _no(f"The person's answer: {str(action)[:20]}.")
+        return {"confirmed": True} if answer.allowed else _no(f"The person did not confirm. {answer.reason}".strip())
 
     async def _keep_alive(self) -> None:
         """A person thinks longer than a page tool may run."""
@@ -120,6 +140,7 @@ class PageCalls:
         sites: Sites,
         limits: Limits,
         tab_of: Callable[[str, int], int | None],
+        leases: Held,
     ) -> None:
         self._transport = transport
         self._pages = pages
@@ -127,6 +148,9 @@ class PageCalls:
         self._sites = sites
         self._limits = limits
         self._tab_of = tab_of
+        self._leases = leases
+        self.approvals: Approvals | None = None
+        """Who asks the person when a page wants something confirmed."""
         self._running: dict[tuple[int, int], set[Running]] = {}
         self._waiting: dict[str, set[asyncio.Future[None]]] = {}
         self._opened: dict[str, int] = {}
@@ -136,9 +160,9 @@ class PageCalls:
         """One call, from its name to the page's answer."""
         exact, tries, lost = key.number is not None, 0, set[int]()
         while True:
-            frame = self._find(key, lost)
+            frame = self._find(key, lost, ctx)
             if frame is None:
-                frame = await (self._back(key) if exact else self._appear(key, ctx))
+                frame = await (self._back(key, ctx) if exact else self._appear(key, ctx))
             try:
                 return await self._send(frame, key, ctx, arguments)
             except TabhubError as error:
@@ -151,7 +175,7 @@ class PageCalls:
                 tries += 1
                 if not never_sent(error):
                     lost.add(frame.tab_id)
-                if self._find(key, lost) in (None, frame):
+                if self._find(key, lost, ctx) in (None, frame):
                     lost.clear()
                     await self._next(key.origin, self._limits.retry_delay)
 
@@ -176,16 +200,32 @@ class PageCalls:
 
     # inside
 
-    def _find(self, key: PageKey, lost: set[int]) -> Frame | None:
-        if key.number is None:
-            return best(self._pages.holders(key.origin, key.tool), self._tabs.get, lost)
-        tab_id = self._tab_of(key.origin, key.number)
-        if tab_id is None or tab_id in lost:
+    def _find(self, key: PageKey, lost: set[int], ctx: Context) -> Frame | None:
+        """The frame to call. TabLeased if only other sessions' tabs have the tool, or theirs is the one named."""
+        frames = self._pages.holders(key.origin, key.tool)
+        if key.number is not None:
+            frames = self._at(key, frames)
+        barred = {f.tab_id: lease for f in frames if (lease := self._keeps_out(f, key, ctx)) is not None}
+        mine = ctx.session
+        frame = best(frames, self._tabs.get, lost | barred.keys(), lambda tab: self._leases.holds(mine, tab))
+        if frame is None and barred and not lost:
+            raise self._leases.refusal(next(iter(barred.values())))
+        return frame
+
+    def _at(self, key: PageKey, frames: list[Frame]) -> list[Frame]:
+        """The frame of the very tab, and place in it, that is named."""
+        tab_id = self._tab_of(key.origin, key.number) if key.number is not None else None
+        if tab_id is None or key.frame is None:
+            return [frame for frame in frames if frame.tab_id == tab_id]
+        frame = self._pages.frame(tab_id, key.frame)
+        return [frame] if frame is not None and frame.origin == key.origin and key.tool in frame.tools else []
+
+    def _keeps_out(self, frame: Frame, key: PageKey, ctx: Context) -> Lease | None:
+        """The lease that keeps a call from a frame; one that only reads is kept out where reading is not allowed."""
+        lease = self._leases.holder(ctx.session, frame.tab_id)
+        if lease is None or (self._leases.reading and frame.tools[key.tool].annotations.get("readOnlyHint") is True):
             return None
-        if key.frame is not None:
-            frame = self._pages.frame(tab_id, key.frame)
-            return frame if frame is not None and frame.origin == key.origin and key.tool in frame.tools else None
-        return next((f for f in self._pages.holders(key.origin, key.tool) if f.tab_id == tab_id), None)
+        return lease
 
     async def _send(self, frame: Frame, key: PageKey, ctx: Context, arguments: dict[str, Any]) -> ToolResult:
         params: dict[str, Any] = {
@@ -201,7 +241,7 @@ class PageCalls:
         if meta := passing(extra.get("_meta")):
             params["_meta"] = meta
         ctx.touch(frame.tab_id, frame.origin)
-        running = Running(ctx, frame, key.tool)
+        running = Running(ctx, frame, key.tool, self.approvals)
         there = self._running.setdefault(frame.place, set())
         there.add(running)
         ctx.sent()
@@ -233,11 +273,11 @@ class PageCalls:
             hint="Whether the call took effect is not known; look before repeating it.",
         )
 
-    async def _back(self, key: PageKey) -> Frame:
+    async def _back(self, key: PageKey, ctx: Context) -> Frame:
         """The tool in the very tab that is named, which may be loading anew."""
         for _ in range(self._limits.retries):
             await self._next(key.origin, self._limits.retry_delay)
-            frame = self._find(key, set())
+            frame = self._find(key, set(), ctx)
             if frame is not None:
                 return frame
         raise NotOffered(
@@ -258,7 +298,7 @@ class PageCalls:
                 await self._next(origin, self._limits.retry_delay)
             ctx.progress(attempt, None, f"Opening {url}")
             try:
-                tab_id = await self._tab_for(origin, url)
+                tab_id = await self._tab_for(origin, url, ctx)
             except NotConnected:
                 raise
             except TabhubError as error:
@@ -267,7 +307,7 @@ class PageCalls:
             ctx.touch(tab_id, origin)
             try:
                 async with asyncio.timeout(self._limits.page_appear):
-                    while (frame := self._find(key, set())) is None:
+                    while (frame := self._find(key, set(), ctx)) is None:
                         await self._next(origin, None)
                     return frame
             except TimeoutError:
@@ -277,17 +317,18 @@ class PageCalls:
             hint="The site may want the person to sign in, or has no such tool any more: look at its tab.",
         )
 
-    async def _tab_for(self, origin: str, url: str) -> int:
+    async def _tab_for(self, origin: str, url: str, ctx: Context) -> int:
         """A tab with the site: several calls share one, and a later try loads it anew."""
         opening = self._opening.get(origin)
         if opening is None:
-            opening = self._opening[origin] = asyncio.ensure_future(self._open(origin, url))
+            opening = self._opening[origin] = asyncio.ensure_future(self._open(origin, url, ctx))
             opening.add_done_callback(lambda _: self._opening.pop(origin, None))
         return await asyncio.shield(opening)
 
-    async def _open(self, origin: str, url: str) -> int:
+    async def _open(self, origin: str, url: str, ctx: Context) -> int:
         tab = self._tabs.get(self._opened.get(origin, -1))
-        if tab is not None and not tab.active:  # one that the person looks at is the person's
+        # One that the person looks at is the person's, and one that a session holds is that session's.
+        if tab is not None and not tab.active and self._leases.holder(ctx.session, tab.tab_id) is None:
             await self._sites.revisit(tab.tab_id, url)
             return tab.tab_id
         tab_id = self._opened[origin] = await self._sites.open(url)

@@ -24,7 +24,7 @@ from tabhub.hub.tools import Source, Tool
 from tabhub.limits import Limits
 from tabhub.links.sites import Sites
 from tabhub.links.transport import TabHubTransport
-from tabhub.server.pagecalls import PageCalls
+from tabhub.server.pagecalls import Held, PageCalls
 from tabhub.store.audit import AuditLog
 from tabhub.store.pagetools import PageToolStore
 from tabhub.trust.rates import Rate
@@ -59,6 +59,7 @@ class PageTools:
         audit: AuditLog,
         clock: Callable[[], float],
         wall: Callable[[], float],
+        leases: Held,
     ) -> None:
         self.pages = Pages(limits)
         self.settings = settings
@@ -79,7 +80,7 @@ class PageTools:
         self._untold: set[str] = set()
         self._dirty = False
         self._seen = wall()
-        self.calls = PageCalls(transport, self.pages, tabs, sites, limits, self._numbers.tab)
+        self.calls = PageCalls(transport, self.pages, tabs, sites, limits, self._numbers.tab, leases)
         transport.on_message(self.take)
         transport.on_disconnect(None, self._tab_gone)
         self.pages.restore(store.load(wall()))
@@ -318,6 +319,11 @@ class PageTools:
             self._keys.pop(origin, None)
             self._built.pop(origin, None)
         return entries
+
+    def declared(self, tool: Tool) -> PageTool | None:
+        """A tool in its page's own words."""
+        known = self._built.get(tool.source.key, {}).get(tool.name)
+        return known[0] if known is not None else None
 
     # what outlives a page
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -12,14 +13,15 @@ from tabhub.hub.catalogue import Catalogue
 from tabhub.hub.sessions import Session
 from tabhub.server.engine import Answers, Engine, Questions
 from tabhub.server.exchange import Exchange
+from tabhub.server.heads import HEAD, TOKEN, Head
 from tabhub.server.http import JSON as JSON_HEADER
-from tabhub.server.http import Disconnected, Receive, Scope, Send, read_body, respond, respond_json
+from tabhub.server.http import Receive, Scope, Send, read_body, respond, respond_error, respond_json
 from tabhub.server.streams import EventStream
 from tabhub.server.surface import failure_result
 from tabhub.wire import strict
 from tabhub.wire.mcp import CAPABILITY_OF, MissingCapability
 
-_SESSION_NAME = 64
+_SESSION_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 class RestCaller:
@@ -27,10 +29,14 @@ class RestCaller:
 
     __slots__ = ("_exchange", "session", "via")
 
-    def __init__(self, session: Session, exchange: Exchange) -> None:
+    def __init__(self, session: Session, exchange: Exchange, via: str) -> None:
         self.session = session
-        self.via = "rest"
+        self.via = via
         self._exchange = exchange
+
+    def at_once(self) -> bool:
+        """Whether the answer would leave with the others of this turn."""
+        return self._exchange.at_once()
 
     def slow(self) -> None:
         """Notice it when the client closes the request."""
@@ -74,16 +80,24 @@ class Rest:
 
     async def call_tool(self, scope: Scope, receive: Receive, send: Send) -> None:
         """`POST /tools/<name>/call` with `{"arguments": {…}}`: the result as MCP has it."""
-        name: str = scope["path"][len("/tools/") : -len("/call")]
-        body = await read_body(receive, self._engine.limits)
-        arguments = _arguments(strict.decode(body, self._engine.limits) if body else {})
-        session = self._session(scope)
+        await self.post(scope[HEAD], await read_body(receive, self._engine.limits), receive, send)
+
+    async def post(self, head: Head, body: bytes, receive: Receive, send: Send) -> None:
+        """The same, once its body is there."""
+        engine = self._engine
+        try:
+            arguments = _arguments(strict.decode(body, engine.limits) if body else {})
+            session = self._session(head)
+        except TabhubError as error:
+            engine.meter.refuse(error.status)
+            await respond_error(send, error)
+            return
         exchange = Exchange(receive, send, new_stream=self._no_stream)
-        caller = RestCaller(session, exchange)
-        exchange.when_left(lambda: self._engine.cancel_for(caller, "the client closed the request"))
+        caller = RestCaller(session, exchange, head.facts[2])
+        exchange.when_left(lambda: engine.left(caller, "the client closed the request"))
         session.busy += 1
         try:
-            result = await self._engine.call(caller, name, arguments)
+            result = await engine.call(caller, head.path[len("/tools/") : -len("/call")], arguments)
             status = 422 if result.is_error else 200
             if not exchange.finished(result.payload, status):
                 await exchange.finish(result.payload, status)
@@ -92,31 +106,37 @@ class Rest:
             if (retry_after := getattr(error, "retry_after", None)) is not None:
                 extra.append((b"retry-after", b"%d" % retry_after))
             if exchange.left:
-                raise Disconnected from None
+                return
             payload = orjson.loads(failure_result(error).payload)
             payload["error"] = {"message": error.message, **error.facts()}
             await respond(send, error.status, orjson.dumps(payload), extra)
         finally:
             session.busy -= 1
-            session.seen = self._engine.clock()
+            session.seen = engine.clock()
 
     def _no_stream(self) -> EventStream:
         return EventStream("", self._engine.limits, resumable=False)
 
-    def _session(self, scope: Scope) -> Session:
-        """The session the caller names in `Tabhub-Session`; scripts that name none share one."""
-        name, client = "rest", "rest"
-        for key, value in scope["headers"]:
-            if key == b"tabhub-session":
-                name = value.decode("latin-1").strip()
-            elif key == b"tabhub-client":
-                client = value.decode("latin-1")[:100]
-        if not name or len(name) > _SESSION_NAME or not name.isprintable():
-            raise BadInput(f"Tabhub-Session must be 1 to {_SESSION_NAME} printable characters.")
+    def _session(self, head: Head) -> Session:
+        """The session the caller names in `Tabhub-Session`, kept across calls; scripts that name none share one."""
+        named: tuple[str, str, str] = head.facts or _named(head)
+        head.facts = named
+        key, client, _ = named
         sessions = self._engine.sessions
-        key_ = f"rest:{name}"
-        session = sessions.get(key_)
-        return session or sessions.open(key_, "rest", client, self._engine.clock())
+        token = head.headers.get(TOKEN, b"").decode() or None
+        return sessions.get(key) or sessions.open(key, "rest", client, self._engine.clock(), token)
+
+
+def _named(head: Head) -> tuple[str, str, str]:
+    """The session's id and the client's name that a request's headers give, and by which way it came."""
+    name = head.headers.get(b"tabhub-session", b"rest").decode("latin-1").strip()
+    if not _SESSION_NAME.fullmatch(name):
+        raise BadInput("Tabhub-Session must be 1 to 64 letters, digits, _ and -.")
+    client = head.headers.get(b"tabhub-client", b"rest").decode("latin-1")[:100]
+    token = head.headers.get(TOKEN, b"").decode()
+    # Names are each client's own: no token leads to a session of another's.
+    key = f"rest:{token}:{name}" if token else f"rest:{name}"
+    return key, client, "cli" if client == "cli" else "rest"
 
 
 def _arguments(body: Any) -> dict[str, Any]:

@@ -16,8 +16,8 @@ TOOL = Tool(
     source=HUB,
     title="Read a stored result",
     description=(
-        "Read more of a result that was cut: `offset`/`limit` in characters, `search` for text or /regex/, "
-        "`pick` a JSON path such as $.items[0:5].name."
+        "Reads on in a result that was cut: `offset`/`limit` in characters, `search` for text or /regex/, "
+        "`pick` a JSON path ($.items[0:5].name)."
     ),
     input_schema={
         "type": "object",
@@ -42,7 +42,7 @@ TOOL = Tool(
         },
         "required": ["text", "offset", "totalChars"],
     },
-    annotations={"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False},
+    annotations={"readOnlyHint": True, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False},
 )
 
 

@@ -105,6 +105,7 @@ def serve(options: StartOptions) -> int:
                 connected=lambda: bool(hub.browsers.links()),
                 only_if_needed=launch == "auto",
             )
+        hub.daemon.bind()
         facts = _announce(home, hub, port)
         # uvicorn raises the signal that ended it once more; without a handler of ours, clean-up would not be reached.
         for name in (signal.SIGINT, signal.SIGTERM):
@@ -135,10 +136,11 @@ def _choice(setting: str) -> bool | None:
 def uvicorn_config(hub: Hub) -> uvicorn.Config:
     """How the app is served."""
     limits = hub.engine.limits
+    app = App(hub)
     return uvicorn.Config(
-        App(hub),
+        app,
         loop="uvloop" if sys.platform != "win32" else "asyncio",
-        http=ArrivingHttp.within(limits),
+        http=ArrivingHttp.within(limits, app, hub.engine.audit),
         ws=LinkProtocol,
         ws_max_size=limits.max_frame,
         ws_ping_interval=None,
@@ -162,10 +164,14 @@ def _announce(home: Home, hub: Hub, port: int) -> dict[str, Any]:
         "startedAt": time.time(),
         "version": __version__,
         "url": f"http://127.0.0.1:{port}",
+        "socket": hub.daemon.place,
     }
     write_atomic(home.hub_json, json.dumps(facts))
     browser = hub.managed.name if hub.managed is not None else None
-    return {**facts, "home": str(home.root), "browser": browser}
+    if hub.config.skip_permissions:
+        log.warning("permissions are skipped: agents act without asking, except for tools that are off")
+    skipped = hub.config.skip_permissions
+    return {**facts, "home": str(home.root), "browser": browser, "skipPermissions": skipped}
 
 
 def listen(port: int) -> list[socket.socket]:

@@ -1,16 +1,18 @@
-"""A surface: which tools an endpoint shows and how it calls them. `/mcp` shows all, the gateway two.
+"""A surface: which tools an endpoint shows and how it calls them. `/mcp` shows all or a selection, the gateway two.
 
 Also owns how a failed call reads to an agent, the same on every surface.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import orjson
 
 from tabhub.errors import TabhubError
-from tabhub.hub.catalogue import Catalogue, takes_tab
+from tabhub.hub.catalogue import Catalogues, takes_tab
+from tabhub.hub.profiles import Profiles
 from tabhub.hub.tools import ToolResult
 from tabhub.server.engine import Caller, Engine
 
@@ -20,8 +22,8 @@ class Surface(Protocol):
 
     path: str
 
-    def page(self, cursor: str | None, *, stateless: bool) -> bytes:
-        """One page of tools/list, encoded."""
+    def page(self, cursor: str | None, *, stateless: bool, tools: str | None = None) -> bytes:
+        """One page of tools/list, encoded; `tools` is the selection the connection asked for."""
         ...
 
     def takes_session(self, name: str) -> bool:
@@ -34,15 +36,21 @@ class Surface(Protocol):
 
 
 class FullSurface:
-    """Every tool of the catalogue."""
+    """Every tool, or those of the selection a connection or the settings name."""
 
     path = "/mcp"
 
-    def __init__(self, engine: Engine, catalogue: Catalogue) -> None:
+    def __init__(self, engine: Engine, catalogues: Catalogues, profiles: Profiles, usual: Callable[[], str]) -> None:
         self._engine = engine
-        self._catalogue = catalogue
-        self.page = catalogue.page
+        self._catalogues = catalogues
+        self._profiles = profiles
+        self._usual = usual
         self.call = engine.call
+
+    def page(self, cursor: str | None, *, stateless: bool, tools: str | None = None) -> bytes:
+        """One page of the selection's listing."""
+        selection = self._profiles.select(self._usual() if tools is None else tools)
+        return self._catalogues.of(selection).page(cursor, stateless=stateless)
 
     def takes_session(self, name: str) -> bool:
         """Tools that work on a tab do."""

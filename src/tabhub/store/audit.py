@@ -40,14 +40,17 @@ def entry(
     duration_ms: float,
     session: str,
     client: str,
+    via: str,
     arguments: Mapping[str, Any],
     keep_arguments: bool = False,
     tab_id: int | None = None,
     origin: str | None = None,
     outcome: str | None = None,
     error: TabhubError | None = None,
+    token: str | None = None,
+    approval: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """What one call leaves behind; the arguments themselves only if the person set it so."""
+    """What one call leaves behind; the arguments themselves only if the person set it so. `via` is how it came in."""
     made: dict[str, Any] = {
         "timestamp": stamp(now),
         "tool": tool,
@@ -57,12 +60,16 @@ def entry(
         "durationMs": round(duration_ms, 3),
         "session": session,
         "client": client,
+        "via": via,
+        **({} if token is None else {"tokenName": token}),
         "argsDigest": digest(arguments),
     }
     if tab_id is not None:
         made["tabId"] = tab_id
     if origin is not None:
         made["origin"] = origin
+    if approval is not None:
+        made["approval"] = dict(approval)
     if keep_arguments:
         made["arguments"] = arguments
     if error is not None:
@@ -111,8 +118,10 @@ class AuditLog:
         self._clock = clock
         self._longest = limits.audit_line
         self._ring: deque[dict[str, Any] | bytes] = deque(maxlen=max(limits.audit_ring, 1))
-        self._parts: dict[tuple[Any, str], bytes] = {}
+        self._parts: dict[tuple[str, ...], bytes] = {}
         self._figures = _Figures()
+        self._holding = False
+        self._held: list[bytes] = []
         self.torn = 0
         self.unreadable: str | None = None
         self._journal = Journal(path, rotate_at=limits.audit_bytes, waiting=limits.audit_ring)
@@ -140,14 +149,14 @@ class AuditLog:
             line = orjson.dumps(entry, option=orjson.OPT_APPEND_NEWLINE)
         self._ring.append(entry)
         self._figures.add(entry.get("success") is True, entry.get("durationMs"), self._clock())
-        self._journal.append(line)
+        self._append(line)
 
     def event(self, what: str, source: Source, *, tab_id: int | None, **facts: Any) -> None:
         """Record something that is no call, as pages declaring tools: on disk only, and no part of the figures."""
         made = {"timestamp": stamp(self._clock()), "tool": what, "plugin": source.key, "source": str(source)}
         line = orjson.dumps({**made, "event": True, "success": True, "tabId": tab_id, **_writable(facts)})
         if len(line) < self._longest:
-            self._journal.append(line + b"\n")
+            self._append(line + b"\n")
 
     def succeeded(
         self,
@@ -158,17 +167,21 @@ class AuditLog:
         duration_ms: float,
         session: str,
         client: str,
+        via: str,
         arguments: Mapping[str, Any],
         tab_id: int | None,
         origin: str | None,
+        may_wait: bool = False,
+        token: str | None = None,
     ) -> None:
         """Record the usual case, a call that went well: the same line as `write` makes of `entry`, put together from
-        parts that are ready."""
-        what = self._parts.get((source, tool)) or self._part(
-            (source, tool), {"tool": tool, "plugin": source.key, "source": str(source)}
+        parts that are ready. A line that `may_wait` is written with others where the log is told to `hold` them."""
+        what = self._parts.get((source.kind, source.key, tool)) or self._part(
+            (source.kind, source.key, tool), {"tool": tool, "plugin": source.key, "source": str(source)}
         )
-        who = self._parts.get((session, client)) or self._part(
-            (session, client), {"session": session, "client": client}
+        names = (session, via, client, token or "")
+        who = self._parts.get(names) or self._part(
+            names, {"session": session, "client": client, "via": via} | ({"tokenName": token} if token else {})
         )
         tab = b"" if tab_id is None else b',"tabId":%d' % tab_id
         if origin is not None:
@@ -182,10 +195,35 @@ class AuditLog:
             tab,
         )
         self._ring.append(line)
-        self._figures.add(True, duration_ms, self._clock())
-        self._journal.append(line)
+        self._figures.add(True, duration_ms, now)
+        if may_wait and self._holding:
+            self._held.append(line)
+        else:
+            self._append(line)
 
-    def _part(self, key: tuple[Any, str], facts: dict[str, str]) -> bytes:
+    def _append(self, line: bytes) -> None:
+        """Write a line now, after those that are held, so that the log stays in order."""
+        if self._held:
+            held, self._held = self._held, []
+            self._journal.append_all([*held, line])
+        else:
+            self._journal.append(line)
+
+    def hold(self) -> None:
+        """From here until `release`, lines that may wait are kept back, to be written together.
+
+        Whoever says that a line may wait keeps its answer back as well, until the lines are released.
+        """
+        self._holding = True
+
+    def release(self) -> None:
+        """Write what was held."""
+        self._holding = False
+        if self._held:
+            held, self._held = self._held, []
+            self._journal.append_all(held)
+
+    def _part(self, key: tuple[str, ...], facts: dict[str, str]) -> bytes:
         if len(self._parts) >= _KNOWN:
             self._parts.clear()
         part = self._parts[key] = orjson.dumps(_writable(facts))[1:-1]
@@ -210,10 +248,12 @@ class AuditLog:
 
     def flush(self) -> bool:
         """Try to write what waits for the disk; True when nothing does."""
+        self.release()
         return self._journal.flush()
 
     def close(self) -> None:
         """Write what waits and close the file."""
+        self.release()
         self._journal.close()
 
     def _load(self, path: Path) -> None:

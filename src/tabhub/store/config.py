@@ -32,20 +32,42 @@ def show(home: Home, env: Mapping[str, str] | None = None) -> dict[str, Any]:
 
 def set_value(home: Home, key: str, text: str) -> Config:
     """Set one key from text; the file changes only if all of it is valid afterwards."""
-    path, value = convert(key, text)
+    return set_at(home, *convert(key, text))
+
+
+def set_at(home: Home, path: tuple[str, ...], value: Any) -> Config:
+    """Set what stands at a place, None to take it out; the file changes only if all of it is valid afterwards."""
     home.ensure()
     with _lock(home):
         values = _read(home) or {}
+        if value is None:
+            _remove(values, path)
+            return _write(home, values)
         place = values
         for step in path[:-1]:
             inner = place.setdefault(step, {})
             if not isinstance(inner, dict):
                 raise SetupError(
-                    f"{key} cannot be set: {step!r} is not an object in {home.config}.",
+                    f"{'.'.join(path)} cannot be set: {step!r} is not an object in {home.config}.",
                     hint=f"Remove it first: tabhub config reset {'.'.join(path[: path.index(step) + 1])}",
                 )
             place = inner
         place[path[-1]] = value
+        return _write(home, values)
+
+
+def set_plugin_settings(home: Home, plugin: str, settings: Mapping[str, Any]) -> Config:
+    """Set all settings of one plugin; the file changes only if all of it is valid afterwards."""
+    home.ensure()
+    with _lock(home):
+        values = _read(home) or {}
+        place = values.setdefault("settings", {})
+        if not isinstance(place, dict):
+            raise SetupError(f"`settings` is not an object in {home.config}.", hint=_MEND)
+        if settings:
+            place[plugin] = dict(settings)
+        else:
+            place.pop(plugin, None)
         return _write(home, values)
 
 
@@ -58,7 +80,7 @@ def reset(home: Home, key: str | None = None) -> Config:
                 write_atomic(home.config.with_name("config.json.bak"), home.config.read_bytes())
             return _write(home, {})
         values = _read(home) or {}
-        if key in values or key in ("settings", "permissions", "pages", "limits"):
+        if key in values or key in ("settings", "permissions", "pages", "approvals", "limits"):
             values.pop(key, None)
         else:
             _remove(values, _place(values, key))

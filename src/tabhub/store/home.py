@@ -32,6 +32,7 @@ class Home:
         self.hub_json = root / "hub.json"
         self.results_db = root / "results.db"
         self.files = root / "files"
+        self.plugins = root / "plugins"
         self.lock = root / "hub.lock"
 
     def __repr__(self) -> str:

@@ -49,23 +49,32 @@ class Journal:
 
     def append(self, line: bytes) -> None:
         """Write one line, newline included; it is on its way to the disk when this returns, or `degraded` is set."""
-        size = len(line)
-        if self._size + size > self._rotate_at or self.degraded is not None or self._broken_end:
+        if not self._took(line):
             self._append_slowly(line)
-            return
+
+    def append_all(self, lines: list[bytes]) -> None:
+        """Write several lines, with one `write(2)` where nothing stands in the way."""
+        if not self._took(b"".join(lines)):
+            for line in lines:  # each for itself, so that what waits or is lost is counted in lines
+                self.append(line)
+
+    def _took(self, text: bytes) -> bool:
+        """The ordinary case, one write; False when nothing of the text is in the file that has the name."""
+        size = len(text)
+        if self._size + size > self._rotate_at or self.degraded is not None or self._broken_end:
+            return False
         try:
-            written = os.write(self._fd, line)
+            written = os.write(self._fd, text)
             facts = os.fstat(self._fd)
         except OSError:
             self._drop()  # the descriptor may be the fault; if the disk is, the next attempt says so
-            self._append_slowly(line)
-            return
+            return False
         if written == size and facts.st_nlink:
             self._size = facts.st_size
-            return
+            return True
         if written != size:
             self._cut_back(written)
-        self._append_slowly(line)
+        return False
 
     def flush(self) -> bool:
         """Try to write the lines that wait; True when none waits any more."""

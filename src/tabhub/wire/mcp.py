@@ -84,7 +84,7 @@ class Envelope:
 
 def client_name(info: Any) -> str:
     """A client's name and version as one short line."""
-    if not isinstance(info, Mapping):
+    if not isinstance(info, dict):
         return "unknown"
     name, version = info.get("name"), info.get("version")
     if not isinstance(name, str) or not name.strip():
@@ -96,7 +96,7 @@ def client_name(info: Any) -> str:
 def progress_token(params: Mapping[str, Any]) -> str | int | None:
     """The token the agent wants progress under, if it does."""
     meta = params.get("_meta")
-    token = meta.get("progressToken") if isinstance(meta, Mapping) else None
+    token = meta.get("progressToken") if isinstance(meta, dict) else None
     return token if isinstance(token, str) or type(token) is int else None
 
 
@@ -105,10 +105,11 @@ def read_envelope(request: Request, version: str, headers: Mapping[bytes, bytes]
     meta = request.params.get("_meta")
     if not isinstance(meta, dict):
         raise InvalidParams(f"params._meta must be an object with {META_VERSION} and {META_CAPABILITIES}.")
-    if META_VERSION not in meta or META_CAPABILITIES not in meta:
+    named_version, capabilities = meta.get(META_VERSION), meta.get(META_CAPABILITIES)
+    if (named_version is None and META_VERSION not in meta) or (capabilities is None and META_CAPABILITIES not in meta):
         missing = [key for key in (META_VERSION, META_CAPABILITIES) if key not in meta]
         raise InvalidParams(f"params._meta lacks {', '.join(missing)}.")
-    if meta[META_VERSION] != version:
+    if named_version != version:
         raise HeaderMismatch("The MCP-Protocol-Version header and params._meta name different versions.")
     method = headers.get(b"mcp-method", b"").decode("latin-1")
     if method != request.method and method.strip(" \t") != request.method:
@@ -120,7 +121,6 @@ def read_envelope(request: Request, version: str, headers: Mapping[bytes, bytes]
             raise HeaderMismatch(f"The Mcp-Name header is missing or is not the `{named}` of the body.")
     if version != STATELESS:
         raise UnsupportedVersion(version)
-    capabilities = meta[META_CAPABILITIES]
     if not isinstance(capabilities, dict):
         raise InvalidParams(f"params._meta[{META_CAPABILITIES!r}] must be an object.")
     level = meta.get(META_LOG_LEVEL)
@@ -128,7 +128,7 @@ def read_envelope(request: Request, version: str, headers: Mapping[bytes, bytes]
         client_name(meta.get(META_CLIENT)),
         capabilities,
         level if isinstance(level, str) and level in LOG_LEVELS else None,
-        progress_token(request.params),
+        progress_token(request.params) if "progressToken" in meta else None,
     )
 
 

@@ -4,8 +4,9 @@ Owns the one way JSON from outside becomes a value. orjson does the parsing (it 
 lone surrogates, BOM and UTF-16); this module adds the bounds: nesting, number of keys, length of numbers, and no
 duplicate keys. The bounds are checked on the bytes, so hostile input costs a scan and never a deep object.
 
-How duplicates are found without a parser of our own: every key is followed by one colon outside strings. If the
-parsed value has fewer keys than the text has such colons, a key was written twice.
+How duplicates are found without a parser of our own: a value that is written anew as the very same text has lost
+nothing. Otherwise colons are counted: every key is followed by one colon outside strings, and if the parsed value has
+fewer keys than the text has such colons, a key was written twice.
 """
 
 from __future__ import annotations
@@ -23,12 +24,31 @@ from tabhub.limits import DEFAULTS, Limits
 _STRINGS = re.compile(rb'(?:"(?:[^"\\]+|\\.)*+"?[,\s]*+)++', re.DOTALL)
 _ALIKE = bytes.maketrans(b"{}", b"[]")
 _MANY = 10_000
+_DIGITS_WRITTEN = 32
+"""More than any number has when it is written anew."""
 _REST = bytes(set(range(256)) - set(b"[]{}"))
 
 
 def decode(data: bytes | bytearray | memoryview | str, limits: Limits = DEFAULTS) -> Any:
     """Parse one JSON text, or raise ParseError saying what is wrong with it."""
-    raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else bytes(data)
+    if type(data) is bytes:
+        raw = data
+    else:
+        raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else bytes(data)
+    # Most texts are too short for very many keys, and as programs write them: the same text when written anew, which
+    # has no long number either. Nothing else needs to be counted in them.
+    if (
+        len(raw) <= limits.max_keys
+        and limits.max_digits > _DIGITS_WRITTEN
+        and raw.count(b"{") + raw.count(b"[") <= limits.max_depth
+    ):
+        value = _parsed(raw)
+        if orjson.dumps(value) == raw:
+            return value
+    return _decode_in_full(raw, limits)
+
+
+def _decode_in_full(raw: bytes, limits: Limits) -> Any:
     nests = raw.count(b"{") + raw.count(b"[")
     colons = raw.count(b":")
     skeleton: bytes | None = None
@@ -40,10 +60,7 @@ def decode(data: bytes | bytearray | memoryview | str, limits: Limits = DEFAULTS
     # What could become very many objects is looked at before it is parsed; else the parser is the quicker judge.
     if suspect and nests + colons > _MANY:
         skeleton = _checked_skeleton(raw, limits)
-    try:
-        value = orjson.loads(raw)
-    except orjson.JSONDecodeError as error:
-        raise ParseError(f"Not valid JSON: {error.msg} at character {error.pos}.") from None
+    value = _parsed(raw)
     if suspect and skeleton is None:
         skeleton = _checked_skeleton(raw, limits)
     # Quick and certain: written anew, the value has every colon of the text again, unless a key was dropped. Only an
@@ -54,6 +71,13 @@ def decode(data: bytes | bytearray | memoryview | str, limits: Limits = DEFAULTS
     if keys != colons and keys != (skeleton if skeleton is not None else _STRINGS.sub(b"", raw)).count(b":"):
         raise ParseError("Not accepted: an object has the same key twice.")
     return value
+
+
+def _parsed(raw: bytes) -> Any:
+    try:
+        return orjson.loads(raw)
+    except orjson.JSONDecodeError as error:
+        raise ParseError(f"Not valid JSON: {error.msg} at character {error.pos}.") from None
 
 
 def _long_number(raw: bytes, limits: Limits) -> bool:

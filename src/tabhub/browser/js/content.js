@@ -1,11 +1,17 @@
 // The page as a person reads it: visible text, plain or as Markdown.
-({ selector, markdown, maxLength }) => {
+// A frame that cannot be read from here leaves its ref between two marks, for the hub to put its content there.
+// `framed`: only if the document around it cannot read it together with itself, and somebody can see it.
+function ({ markdown, maxLength, framed }) {
+  if (framed && (window.frameElement || innerWidth < 2 || innerHeight < 2)) return {};
   const LINE = "\u0001";
   const PARAGRAPH = "\u0002";
   const SKIP = new Set(["script", "style", "noscript", "template", "head", "svg", "canvas", "video", "audio", "object"]);
   const BLOCK = /^(block|flex|grid|table|list-item|flow-root|table-row|table-caption)/;
-  const found = selector ? find(selector) : { element: document.body || document.documentElement };
-  if (found.missing) return { missing: found.missing };
+  const FRAME = "\u0003";
+  // What nobody sees but a model reads: zero-width characters, direction overrides, tags.
+  const UNSEEN = /[\u0001-\u0003\u200b\u2060-\u2064\ufeff\u202a-\u202e\u2066-\u2069\u{e0000}-\u{e007f}]/gu;
+  const start = this instanceof Element ? this : document.body || document.documentElement;
+  let marks = 0;
 
   const settle = (text) =>
     text
@@ -18,8 +24,7 @@
 
   const children = (node, state) => {
     let text = "";
-    const inside = node.localName === "slot" && node.assignedNodes().length ? node.assignedNodes() : (node.shadowRoot || node).childNodes;
-    for (const child of inside) text += render(child, state);
+    for (const child of kit.children(node)) text += render(child, state);
     return text;
   };
   const list = (node, state) => {
@@ -48,7 +53,7 @@
     return paragraph(lines.join("\n"));
   };
   const fence = (node) => {
-    const body = node.innerText.replace(/\n$/, "");
+    const body = node.innerText.replace(UNSEEN, "").replace(/\n$/, "");
     const marks = body.includes("```") ? "~~~~" : "```";
     const named = /language-([\w+-]+)/.exec(`${node.className} ${node.firstElementChild?.className || ""}`);
     return paragraph(`${marks}${named ? named[1] : ""}\n${body}\n${marks}`);
@@ -91,7 +96,7 @@
   const render = (node, state) => {
     if (node.nodeType === Node.TEXT_NODE) {
       if (state.hidden) return "";
-      const data = node.data.replace(/[\u0001\u0002]/g, "");
+      const data = node.data.replace(UNSEEN, "");
       return state.pre ? data : data.replace(/[\s\u00a0]+/g, " ");
     }
     if (node.nodeType !== Node.ELEMENT_NODE || SKIP.has(node.localName)) return "";
@@ -100,8 +105,12 @@
     if (style.display === "none" || node.localName === "textarea" || node.localName === "select") return "";
     const now = { ...state, hidden: style.visibility !== "visible", pre: style.whiteSpace.startsWith("pre") };
     if (node.localName === "iframe" || node.localName === "frame") {
+      if (now.hidden || node.clientWidth < 2 || node.clientHeight < 2) return "";
       const inner = node.contentDocument?.body;
-      return inner ? paragraph(render(inner, now)) : "";
+      if (inner) return paragraph(render(inner, now));
+      const mark = FRAME + kit.ref(node) + FRAME;
+      marks += mark.length;
+      return paragraph(mark);
     }
     const shape = markdown && !now.hidden ? shapes[node.localName] : undefined;
     if (shape) return shape(node, now);
@@ -111,10 +120,11 @@
     return BLOCK.test(style.display) ? LINE + text + LINE : text;
   };
 
-  const whole = settle(render(found.element, { hidden: false, pre: false, item: false })).toWellFormed();
+  const whole = settle(render(start, { hidden: false, pre: false, item: false })).toWellFormed();
   return {
     content: whole.slice(0, maxLength).toWellFormed(),
     length: whole.length,
+    marks,
     url: location.href.slice(0, 8192),
     title: document.title.slice(0, 1000).toWellFormed(),
     ready: document.readyState,

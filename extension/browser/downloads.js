@@ -1,0 +1,128 @@
+/**
+ * The commands on downloads. Files land in the browser's own folder for them, and none is replaced.
+ */
+
+import * as read from "../link/params.js";
+import { FAILED, INVALID_PARAMS, RpcError, textOf } from "../link/rpc.js";
+import { allowedUrl } from "../tabs/navigation.js";
+import { short } from "./lists.js";
+
+/** @typedef {import("../link/rpc.js").Params} Params */
+/** @typedef {import("../link/rpc.js").Call} Call */
+/** @typedef {import("../link/rpc.js").Handler} Handler */
+
+/** A server that says nothing for that long makes the command fail; the browser goes on waiting for it. */
+const ANSWER_MS = 8_000;
+/** A small file is there by then, and the answer tells so. */
+const PATIENCE_MS = 3_000;
+const MOST = 500;
+const SOME = 50;
+/** @type {readonly [`${chrome.downloads.State}`, ...`${chrome.downloads.State}`[]]} */
+const STATES = ["in_progress", "interrupted", "complete"];
+const HARMLESS = ["safe", "accepted"];
+
+/** @param {chrome.downloads.DownloadItem} item */
+function told(item) {
+  const { id, url, finalUrl, filename, state, bytesReceived, totalBytes, mime, danger } = item;
+  return {
+    downloadId: id,
+    url: short(finalUrl || url),
+    filename: short(filename),
+    state,
+    bytesReceived,
+    totalBytes,
+    ...(mime ? { mime: short(mime) } : {}),
+    startTime: item.startTime,
+    ...read.given({ endTime: item.endTime, error: item.error }),
+    ...(HARMLESS.includes(danger) ? {} : { danger }),
+    ...(item.paused ? { paused: true } : {}),
+    ...(state === "complete" && !item.exists ? { deleted: true } : {}),
+  };
+}
+
+/** @param {number} id */
+async function existing(id) {
+  const [item] = await chrome.downloads.search({ id });
+  if (!item) throw new RpcError(FAILED, `There is no download ${id}.`);
+  return item;
+}
+
+/**
+ * @param {Params} params
+ * @param {Call} call
+ */
+async function downloadFile(params, call) {
+  const url = await allowedUrl(read.requiredString(params, "url"));
+  if (url === "about:blank") throw new RpcError(INVALID_PARAMS, "url must be the address of something to download");
+  const filename = read.optionalString(params, "filename");
+  const saveAs = read.optionalBoolean(params, "saveAs") ?? false;
+  const begun = chrome.downloads.download({ url, saveAs, conflictAction: "uniquify", ...read.given({ filename }) });
+  return told(await settled(await answered(begun), call));
+}
+
+/**
+ * The id of a download, which the browser gives when the server has begun to answer.
+ * @param {Promise<number>} begun
+ * @returns {Promise<number>}
+ */
+async function answered(begun) {
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+  const silence = new Promise((_, reject) => {
+    const late = `The server has not answered within ${ANSWER_MS / 1000} s. If it still does, the download begins.`;
+    timer = setTimeout(() => reject(new Error(late)), ANSWER_MS);
+  });
+  try {
+    return await Promise.race([begun, /** @type {Promise<never>} */ (silence)]);
+  } catch (error) {
+    throw new RpcError(FAILED, textOf(error));
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/**
+ * A download when it has ended, or after a while as it is.
+ * @param {number} id
+ * @param {Call} call
+ */
+async function settled(id, call) {
+  const { promise, resolve } = /** @type {PromiseWithResolvers<void>} */ (Promise.withResolvers());
+  const timer = setTimeout(resolve, PATIENCE_MS);
+  /** @param {chrome.downloads.DownloadDelta} delta */
+  const listener = (delta) => {
+    if (delta.id === id && delta.state?.current && delta.state.current !== "in_progress") resolve();
+  };
+  chrome.downloads.onChanged.addListener(listener);
+  call.onCancel = resolve;
+  try {
+    if ((await existing(id)).state === "in_progress") await promise;
+    return await existing(id);
+  } finally {
+    clearTimeout(timer);
+    chrome.downloads.onChanged.removeListener(listener);
+  }
+}
+
+/** @param {Params} params */
+async function getDownloads(params) {
+  const query = (read.optionalText(params, "query", 1_000) ?? "").split(/\s+/).filter((word) => word !== "");
+  const most = Math.min(read.optionalInteger(params, "limit", 1) ?? SOME, MOST);
+  const wanted = read.given({ state: read.optionalWord(params, "state", STATES) });
+  const found = await chrome.downloads.search({ query, ...wanted, orderBy: ["-startTime"], limit: most + 1 });
+  return { downloads: found.slice(0, most).map(told), ...(found.length > most ? { cut: true } : {}) };
+}
+
+/** @param {Params} params */
+async function getDownload(params) {
+  return told(await existing(read.requiredInteger(params, "downloadId")));
+}
+
+/** @type {ReadonlyMap<string, Handler>} */
+export const downloadCommands = new Map(
+  /** @type {[string, Handler][]} */ ([
+    ["downloadFile", downloadFile],
+    ["getDownloads", getDownloads],
+    ["getDownload", getDownload],
+  ]),
+);

@@ -1,0 +1,174 @@
+/**
+ * Elements made of plain values, and one tree brought to the look of another.
+ *
+ * A view is a function from state to elements. `morph` changes what is on the page as little as it can, so that focus,
+ * scrolling, open sections and half-written text stay. Nothing here reads markup: what is shown is always text.
+ */
+
+/** @typedef {Node | string | number | null | undefined | false | readonly Child[]} Child */
+/** @typedef {Record<string, unknown>} Props */
+
+const COLOUR = /^#[0-9a-f]{6}$/i;
+const SVG = "http://www.w3.org/2000/svg";
+/** Set as properties, and again on every morph: what the state says is what is shown. */
+const LIVE = new Set(["checked", "disabled", "hidden", "indeterminate"]);
+
+/** Neither attributes nor listeners. */
+const OWN = new Set(["value", "key", "paint"]);
+
+/** What an element was made with, beside its attributes. @type {WeakMap<Element, Props>} */
+const made = new WeakMap();
+
+/**
+ * An element. `on…` are listeners, `value` is what a field starts with, `key` names it among its siblings, `paint` is
+ * the colour behind it, everything else is an attribute; null, undefined and false leave one out.
+ * @param {string} tag
+ * @param {Props | null} [props]
+ * @param {...Child} children
+ * @returns {HTMLElement}
+ */
+export function h(tag, props, ...children) {
+  const element = document.createElement(tag);
+  fill(element, props ?? {}, children);
+  return element;
+}
+
+/**
+ * A part of a picture.
+ * @param {string} tag
+ * @param {Props} props
+ * @param {...Child} children
+ */
+export function svg(tag, props, ...children) {
+  const element = document.createElementNS(SVG, tag);
+  fill(element, props, children);
+  return element;
+}
+
+/**
+ * @param {HTMLElement | SVGElement} element
+ * @param {Props} props
+ * @param {readonly Child[]} children
+ */
+function fill(element, props, children) {
+  /** @type {Props} */
+  const kept = {};
+  for (const [name, value] of Object.entries(props)) {
+    if (name.startsWith("on") || LIVE.has(name) || OWN.has(name)) kept[name] = value;
+    else if (value !== null && value !== undefined && value !== false) {
+      element.setAttribute(name, value === true ? "" : String(value));
+    }
+  }
+  made.set(element, kept);
+  append(element, children);
+  apply(element, kept, {});
+}
+
+/**
+ * @param {Element} parent
+ * @param {readonly Child[]} children
+ */
+function append(parent, children) {
+  for (const child of children) {
+    if (child === null || child === undefined || child === false || child === "") continue;
+    if (Array.isArray(child)) append(parent, child);
+    else parent.append(child instanceof Node ? child : String(child));
+  }
+}
+
+/**
+ * @param {Element} element
+ * @param {Props} props
+ * @param {Props} before
+ */
+function apply(element, props, before) {
+  const target = /** @type {any} */ (element);
+  for (const name of new Set([...Object.keys(before), ...Object.keys(props)])) {
+    const value = props[name];
+    if (name.startsWith("on")) target[name] = value ?? null;
+    // Setting it moves nothing when it is so already, and a field the person writes in keeps what they wrote.
+    else if (LIVE.has(name)) {
+      if (target[name] !== Boolean(value)) target[name] = Boolean(value);
+    } else if (name === "paint") {
+      target.style.backgroundColor = COLOUR.test(String(value)) ? value : "";
+    } else if (name === "value" && value !== before["value"] && target.value !== String(value ?? "")) {
+      target.value = String(value ?? "");
+    }
+  }
+}
+
+/** @param {Node} node */
+function keyOf(node) {
+  return node instanceof Element ? made.get(node)?.["key"] : undefined;
+}
+
+/**
+ * Make the children of `parent` look like `wanted`.
+ * @param {Element} parent
+ * @param {...Child} wanted
+ */
+export function show(parent, ...wanted) {
+  const draft = /** @type {Element} */ (parent.cloneNode(false));
+  append(draft, wanted);
+  morphChildren(parent, draft);
+}
+
+/**
+ * @param {Element} old
+ * @param {Element} fresh
+ */
+function morph(old, fresh) {
+  for (const { name } of [...old.attributes]) {
+    // What a person opened stays open.
+    if (!fresh.hasAttribute(name) && !(name === "open" && old.localName === "details")) old.removeAttribute(name);
+  }
+  for (const { name, value } of fresh.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+  morphChildren(old, fresh);
+  const [before, now] = [made.get(old) ?? {}, made.get(fresh) ?? {}];
+  apply(old, now, before);
+  made.set(old, now);
+}
+
+/**
+ * @param {Element} parent
+ * @param {Element} draft
+ */
+function morphChildren(parent, draft) {
+  /** @type {Set<Node>} */
+  const left = new Set(parent.childNodes);
+  const pairs = [...draft.childNodes].map((fresh) => {
+    const found = first(left, fresh);
+    if (found) left.delete(found);
+    return { fresh, found };
+  });
+  // First what goes, so that what stays need not be moved: moving takes the focus away.
+  for (const old of left) parent.removeChild(old);
+  let place = parent.firstChild;
+  for (const { fresh, found } of pairs) {
+    if (!found) {
+      parent.insertBefore(fresh, place);
+      continue;
+    }
+    if (found === place) place = found.nextSibling;
+    else parent.insertBefore(found, place);
+    if (found instanceof Element && fresh instanceof Element) morph(found, fresh);
+    else if (found.nodeValue !== fresh.nodeValue) found.nodeValue = fresh.nodeValue;
+  }
+}
+
+/**
+ * @param {Set<Node>} nodes
+ * @param {Node} wanted
+ */
+function first(nodes, wanted) {
+  for (const node of nodes) if (alike(node, wanted)) return node;
+  return null;
+}
+
+/**
+ * @param {Node} one
+ * @param {Node} other
+ */
+function alike(one, other) {
+  return one.nodeType === other.nodeType && one.nodeName === other.nodeName && keyOf(one) === keyOf(other);
+}

@@ -1,0 +1,104 @@
+/**
+ * Values in words: durations, moments, addresses, and what a tool is called. Pure.
+ */
+
+/** @typedef {import("./shapes.js").HubState} HubState */
+/** @typedef {import("./shapes.js").ToolFacts} ToolFacts */
+
+/** How long a call that just ended stays lit. */
+export const FRESH_MS = 1_500;
+
+/** @param {number} ms */
+export function duration(ms) {
+  if (ms < 1) return "< 1 ms";
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`;
+  return span(ms / 1000);
+}
+
+/**
+ * A span of time, roughly.
+ * @param {number} seconds
+ */
+export function span(seconds) {
+  const whole = Math.max(0, Math.round(seconds));
+  if (whole < 60) return `${whole} s`;
+  if (whole < 3600) return `${Math.floor(whole / 60)} min`;
+  if (whole < 86_400) return `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`;
+  return `${Math.floor(whole / 86_400)} d`;
+}
+
+/**
+ * Time left, as a clock shows it.
+ * @param {number} ms
+ */
+export function clock(ms) {
+  const seconds = Math.max(0, Math.ceil(ms / 1000));
+  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
+}
+
+/**
+ * How long ago something was.
+ * @param {number} then
+ * @param {number} now
+ */
+export function ago(then, now) {
+  const seconds = (now - then) / 1000;
+  if (seconds < 5) return "now";
+  if (seconds < 86_400) return `${span(seconds).replace(/ \d+ min$/, "")} ago`;
+  return new Date(then).toLocaleDateString(undefined, { month: "short", day: "numeric" });
+}
+
+/** @param {string | undefined} url */
+export function host(url) {
+  const parsed = URL.parse(url ?? "");
+  return parsed?.host || (url ?? "");
+}
+
+/**
+ * A name such as `browser_click_element` as words.
+ * @param {string} name
+ * @param {string} [source] what its source is called, when that is said already
+ */
+export function words(name, source) {
+  const own = source && name.startsWith(`${source}_`) ? name.slice(source.length + 1) : name;
+  const plain = own.replace(/^(browser|extension|plugin)_|^mcp__[^_]+__|^website_tool_.*?_tab\d+_/, "");
+  const spaced = plain
+    .replace(/[_-]+/g, " ")
+    .replace(/([a-z])([A-Z])/g, "$1 $2")
+    .trim();
+  return spaced ? (spaced[0] ?? "").toUpperCase() + spaced.slice(1) : name;
+}
+
+/**
+ * Every tool the hub has, by the name agents use.
+ * @param {HubState} state
+ * @returns {Map<string, ToolFacts>}
+ */
+export function toolsByName(state) {
+  const all = [
+    ...(state.browserTools?.families ?? []).flatMap(({ tools }) => tools),
+    ...(state.pages ?? []).flatMap(({ tools }) => tools),
+    ...(state.plugins ?? []).flatMap(({ tools }) => tools),
+    ...(state.upstream ?? []).flatMap(({ tools }) => tools ?? []),
+  ];
+  return new Map(all.map((tool) => [tool.name, tool]));
+}
+
+/**
+ * What to call a tool in front of a person.
+ * @param {HubState | null} state
+ * @param {string} name
+ */
+export function toolTitle(state, name) {
+  return (state && toolsByName(state).get(name)?.title) || words(name);
+}
+
+/**
+ * @param {number} count
+ * @param {string} one
+ * @param {string} [many]
+ */
+export function counted(count, one, many) {
+  return `${count} ${count === 1 ? one : (many ?? `${one}s`)}`;
+}

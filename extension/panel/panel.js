@@ -1,0 +1,253 @@
+/**
+ * The panel, beside a page or as a page of its own (`?full`): the frame around the views, and which one is shown.
+ */
+
+import { h, show } from "./dom.js";
+import { ago, clock, counted, duration } from "./format.js";
+import { glyph } from "./glyphs.js";
+import { button, dot, iconButton } from "./parts.js";
+import { Store } from "./store.js";
+import { headline } from "./words.js";
+import { activity } from "./views/activity.js";
+import { agents } from "./views/agents.js";
+import { approvals } from "./views/approvals.js";
+import { assistant } from "./views/assistant.js";
+import { home } from "./views/home.js";
+import { plugins } from "./views/plugins.js";
+import { servers } from "./views/servers.js";
+import { settings } from "./views/settings.js";
+import { tools } from "./views/tools.js";
+
+/** @typedef {import("./shapes.js").View} View */
+
+const FULL = new URLSearchParams(location.search).has("full");
+/** @type {readonly View[]} */
+const VIEWS = [home, approvals, agents, activity, tools, plugins, servers, settings, assistant];
+/** Where tools come from: shown below Tools where there is little room. */
+const OF_TOOLS = ["tools", "plugins", "servers"];
+
+const store = new Store(draw);
+
+/** @param {string} id */
+function element(id) {
+  const found = document.getElementById(id);
+  if (!found) throw new Error(`The panel has no element ${id}.`);
+  return found;
+}
+
+const offered = () => VIEWS.filter(({ id }) => id !== "assistant" || store.state?.assistant !== undefined);
+
+function current() {
+  const wanted = location.hash.slice(1);
+  return offered().find(({ id }) => id === wanted) ?? home;
+}
+
+function bar() {
+  const { link, state } = store;
+  const phase = link?.link.phase;
+  const words = state?.paused ? "Paused" : link ? headline(link.link) : "Starting…";
+  const tone = state?.paused
+    ? "warn"
+    : phase === "connected"
+      ? "good"
+      : phase === "connecting" || !link
+        ? "quiet"
+        : "bad";
+  return [
+    h("img", {
+      src: `../icons/${phase === "connected" ? "connected" : "disconnected"}-48.png`,
+      width: 24,
+      height: 24,
+      alt: "",
+    }),
+    h("span", { class: "brand" }, "Tabhub"),
+    h("span", { class: `link-state ${tone}`, role: "status" }, dot(tone), words),
+    h("span", { class: "room" }),
+    state ? pauseButton() : null,
+    FULL
+      ? null
+      : iconButton(
+          "Open as a page",
+          "expand",
+          () => void chrome.tabs.create({ url: "panel/panel.html?full" + location.hash }),
+        ),
+  ];
+}
+
+function pauseButton() {
+  const paused = Boolean(store.state?.paused);
+  return button(paused ? "Resume" : "Pause", {
+    kind: paused ? "primary" : "plain",
+    small: true,
+    glyph: paused ? "play" : "pause",
+    name: paused ? "Resume the agents" : "Pause the agents",
+    key: "pause",
+    onclick: () => void store.act(paused ? "hub.resume" : "hub.pause", paused ? {} : { mode: "wait" }),
+  });
+}
+
+function nav() {
+  const shown = current().id;
+  const waiting = store.state?.approvals.length ?? 0;
+  /** @type {Record<string, number>} */
+  const counts = { approvals: waiting, plugins: store.state?.failedPlugins?.length ?? 0 };
+  const items = offered().flatMap((view) => {
+    const own = entry(view.id, view.title, view.glyph, view.id === shown, counts[view.id] ?? 0);
+    const top = !OF_TOOLS.includes(view.id);
+    if (view.id !== "tools") return [h("li", { key: view.id, class: top ? "top" : "sub" }, own)];
+    const inside = OF_TOOLS.includes(shown);
+    own.classList.toggle("inside", inside);
+    return [
+      h("li", { key: "tools", class: "top" }, own),
+      h(
+        "li",
+        { key: "permissions", class: "sub only-narrow" },
+        entry("tools", "Permissions", "tools", shown === "tools", 0),
+      ),
+    ];
+  });
+  return h("ul", { class: OF_TOOLS.includes(shown) ? "with-sub" : "" }, items);
+}
+
+/**
+ * @param {string} id
+ * @param {string} title
+ * @param {string} picture
+ * @param {boolean} active
+ * @param {number} count
+ */
+function entry(id, title, picture, active, count) {
+  return h(
+    "a",
+    { href: `#${id}`, "aria-current": active ? "page" : undefined, onkeydown: step },
+    glyph(picture),
+    h("span", { class: "label" }, title),
+    count > 0 ? h("span", { class: "count", "aria-label": `${count} waiting` }, count) : null,
+  );
+}
+
+/** Arrow keys go from view to view. @param {KeyboardEvent} event */
+function step(event) {
+  const forward = ["ArrowRight", "ArrowDown"].includes(event.key);
+  const edge = { Home: 0, End: -1 }[event.key];
+  if (!forward && !["ArrowLeft", "ArrowUp"].includes(event.key) && edge === undefined) return;
+  const links = [...element("nav").querySelectorAll("a")].filter((link) => link.checkVisibility());
+  const here = links.indexOf(/** @type {HTMLAnchorElement} */ (event.currentTarget));
+  const next = edge ?? (here + (forward ? 1 : -1)) % links.length;
+  links.at(next)?.focus();
+  event.preventDefault();
+}
+
+function banners() {
+  const { state } = store;
+  if (!state) return null;
+  const waiting = state.approvals.length;
+  const view = current().id;
+  return [
+    state.skipPermissions
+      ? banner(
+          "skip",
+          "bad",
+          "alert",
+          "Nobody is asked. Every tool that should ask runs at once.",
+          "Ask again",
+          () => void store.act("config.setSkipPermissions", { skip: false }),
+        )
+      : null,
+    state.paused
+      ? banner("paused", "warn", "pause", pausedWords(state.paused), "Resume", () => void store.act("hub.resume"))
+      : null,
+    waiting > 0 && view !== "approvals" && view !== "home"
+      ? banner("waiting", "accent", "approvals", `${counted(waiting, "approval")} waiting for you.`, "Review", () =>
+          store.go("approvals"),
+        )
+      : null,
+    (state.problems ?? []).map((problem) =>
+      h("div", { class: "banner bad", key: problem }, glyph("alert"), h("p", null, problem)),
+    ),
+  ];
+}
+
+/** @param {NonNullable<import("./shapes.js").HubState["paused"]>} paused */
+function pausedWords({ by, reason, callsWaiting }) {
+  const why = reason ? ` (${reason})` : "";
+  const held = callsWaiting ? ` ${counted(callsWaiting, "call waits", "calls wait")}.` : "";
+  return `Paused by ${by || "you"}${why}. Agents can look, but not act.${held}`;
+}
+
+/**
+ * @param {string} key
+ * @param {string} tone
+ * @param {string} picture
+ * @param {string} text
+ * @param {string} label
+ * @param {() => void} onclick
+ */
+function banner(key, tone, picture, text, label, onclick) {
+  return h(
+    "div",
+    { class: `banner ${tone}`, key },
+    glyph(picture),
+    h("p", null, text),
+    button(label, { onclick, small: true }),
+  );
+}
+
+function notice() {
+  const said = store.notice;
+  if (!said) return null;
+  return h(
+    "div",
+    { class: `notice ${said.tone}`, key: String(said.id) },
+    glyph(said.tone === "bad" ? "alert" : "check"),
+    h("p", null, said.text),
+    iconButton("Close", "close", () => store.hush(said.id)),
+  );
+}
+
+let drawn = "";
+
+function draw() {
+  const view = current();
+  document.body.dataset["view"] = view.id;
+  document.body.classList.toggle("full", FULL);
+  document.title = view.id === "home" ? "Tabhub" : `${view.title} · Tabhub`;
+  show(element("bar"), bar());
+  show(element("nav"), nav());
+  const body = store.state || view.id === "home" ? view.draw(store) : home.draw(store);
+  const main = element("main");
+  show(main, h("div", { class: "view", key: view.id }, banners(), h("h1", { key: "title" }, view.title), body));
+  show(element("notice"), notice());
+  const spoken = element("spoken");
+  if (spoken.textContent !== store.spoken) spoken.textContent = store.spoken;
+  if (drawn !== view.id) main.scrollTop = 0;
+  drawn = view.id;
+  tick();
+}
+
+/** What changes by itself: how long ago, how long yet. */
+function tick() {
+  const now = Date.now();
+  for (const [name, words] of /** @type {const} */ ([
+    ["until", (/** @type {number} */ at) => clock(at - now)],
+    ["ago", (/** @type {number} */ at) => ago(at, now)],
+    ["since", (/** @type {number} */ at) => duration(now - at)],
+  ])) {
+    for (const each of document.querySelectorAll(`[data-${name}]`)) {
+      const text = words(Number(each.getAttribute(`data-${name}`)));
+      if (each.textContent !== text) each.textContent = text;
+    }
+  }
+}
+
+window.addEventListener("hashchange", () => {
+  store.ui["armed"] = null;
+  draw();
+});
+document.addEventListener("visibilitychange", () => {
+  if (!document.hidden) tick();
+});
+element("skip").addEventListener("click", () => element("main").focus());
+setInterval(tick, 500);
+draw();
+store.open();

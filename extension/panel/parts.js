@@ -1,0 +1,267 @@
+/**
+ * The parts every view is made of: buttons, switches, marks, sections, empty states. They know no state.
+ */
+
+import { h } from "./dom.js";
+import { glyph } from "./glyphs.js";
+
+/** @typedef {import("./dom.js").Child} Child */
+/** @typedef {import("./shapes.js").App} App */
+/** @typedef {import("./shapes.js").Permission} Permission */
+/** @typedef {"good" | "warn" | "bad" | "quiet" | "accent"} Tone */
+
+/** @type {readonly { value: Permission, label: string, means: string }[]} */
+const LEVELS = [
+  { value: "off", label: "Off", means: "agents cannot use it" },
+  { value: "ask", label: "Ask", means: "you are asked each time" },
+  { value: "auto", label: "Auto", means: "it runs without asking" },
+];
+
+/**
+ * @param {string} label
+ * @param {{ onclick: (event: MouseEvent) => unknown, kind?: "primary" | "danger" | "plain" | "link", glyph?: string, disabled?: boolean, name?: string, key?: string, small?: boolean, pressed?: boolean }} options
+ */
+export function button(label, { onclick, kind = "plain", glyph: picture, disabled, name, key, small, pressed }) {
+  return h(
+    "button",
+    {
+      type: "button",
+      class: `button ${kind}${small ? " small" : ""}`,
+      "aria-label": name,
+      "aria-pressed": pressed === undefined ? undefined : String(pressed),
+      onclick,
+      disabled: disabled ?? false,
+      key,
+    },
+    picture ? glyph(picture, small ? 14 : 16) : null,
+    label ? h("span", null, label) : null,
+  );
+}
+
+/**
+ * A button that is only a picture; its name is read out and shown on hover.
+ * @param {string} name
+ * @param {string} picture
+ * @param {(event: MouseEvent) => unknown} onclick
+ * @param {{ disabled?: boolean, key?: string }} [more]
+ */
+export function iconButton(name, picture, onclick, { disabled, key } = {}) {
+  return h(
+    "button",
+    {
+      type: "button",
+      class: "button icon",
+      title: name,
+      "aria-label": name,
+      onclick,
+      disabled: disabled ?? false,
+      key,
+    },
+    glyph(picture),
+  );
+}
+
+/**
+ * A button that wants a second click, for what cannot be taken back.
+ * @param {App} app
+ * @param {string} key
+ * @param {string} label
+ * @param {string} sure what the second click says
+ * @param {() => unknown} onclick
+ */
+export function sureButton(app, key, label, sure, onclick) {
+  const armed = app.ui["armed"] === key;
+  return button(armed ? sure : label, {
+    kind: armed ? "danger" : "plain",
+    small: true,
+    key: `sure ${key}`,
+    onclick: () => {
+      app.ui["armed"] = armed ? null : key;
+      if (armed) onclick();
+      app.changed();
+    },
+  });
+}
+
+/**
+ * A small mark with a word.
+ * @param {string} text
+ * @param {Tone} [tone]
+ */
+export function badge(text, tone = "quiet") {
+  return h("span", { class: `badge ${tone}` }, text);
+}
+
+/** @param {Tone | "live"} tone */
+export function dot(tone) {
+  return h("span", { class: `dot ${tone}`, "aria-hidden": "true" });
+}
+
+/**
+ * What is shown where there is nothing yet: what would be here, and how it gets here.
+ * @param {string} picture
+ * @param {string} title
+ * @param {...Child} text
+ */
+export function empty(picture, title, ...text) {
+  return h("div", { class: "empty" }, glyph(picture, 28), h("h2", null, title), h("div", { class: "words" }, ...text));
+}
+
+/**
+ * A line to copy into a terminal.
+ * @param {App} app
+ * @param {string} text
+ */
+export function command(app, text) {
+  const copy = async () => {
+    await navigator.clipboard.writeText(text);
+    app.say("Copied.");
+  };
+  return h(
+    "div",
+    { class: "command" },
+    h("code", null, text),
+    iconButton(`Copy ${text}`, "copy", () => void copy()),
+  );
+}
+
+/**
+ * A titled part of a view.
+ * @param {string} title
+ * @param {Child} side
+ * @param {...Child} children
+ */
+export function section(title, side, ...children) {
+  return h(
+    "section",
+    { class: "section", key: `section ${title}` },
+    h("div", { class: "section-head" }, h("h2", null, title), side),
+    ...children,
+  );
+}
+
+/**
+ * Off, ask or auto. What is only inherited is drawn as an outline, so that a person sees what they set themselves.
+ * @param {{ id: string, label: string, own: Permission | null, effective: Permission, from?: string, pick: (value: Permission) => unknown, reset?: () => unknown }} options
+ */
+export function permissionSwitch({ id, label, own, effective, from, pick, reset }) {
+  const about = own === null ? `${label}, from ${from ?? "above"}` : label;
+  return h(
+    "span",
+    { class: "permission", key: `permission ${id}` },
+    own !== null && reset ? iconButton(`Take back the setting of ${label}`, "reset", reset, { key: "reset" }) : null,
+    h(
+      "span",
+      { class: `switch${own === null ? " inherited" : ""}`, role: "radiogroup", "aria-label": about, key: "switch" },
+      LEVELS.map(({ value, label: word, means }) =>
+        h(
+          "label",
+          { class: `level ${value}`, title: `${word}: ${means}` },
+          h("input", {
+            type: "radio",
+            name: id,
+            checked: effective === value,
+            onclick: () => (own === value ? undefined : pick(value)),
+          }),
+          h("span", null, word),
+        ),
+      ),
+    ),
+  );
+}
+
+/**
+ * On or off.
+ * @param {string} label
+ * @param {boolean} on
+ * @param {(on: boolean) => unknown} change
+ * @param {{ hidden?: boolean, key?: string, describedby?: string }} [more]
+ */
+export function toggle(label, on, change, { hidden, key, describedby } = {}) {
+  return h(
+    "label",
+    { class: "toggle", key },
+    h("input", {
+      type: "checkbox",
+      role: "switch",
+      checked: on,
+      "aria-label": hidden ? label : undefined,
+      "aria-describedby": describedby,
+      onchange: (/** @type {Event} */ event) => change(/** @type {HTMLInputElement} */ (event.target).checked),
+    }),
+    h("span", { class: "track", "aria-hidden": "true" }),
+    hidden ? null : h("span", null, label),
+  );
+}
+
+/**
+ * A field to search with.
+ * @param {App} app
+ * @param {string} key where its text is kept
+ * @param {string} label
+ */
+export function searchField(app, key, label) {
+  return h(
+    "div",
+    { class: "search" },
+    glyph("search"),
+    h("input", {
+      type: "search",
+      "aria-label": label,
+      placeholder: label,
+      autocomplete: "off",
+      spellcheck: "false",
+      value: app.ui[key] ?? "",
+      oninput: (/** @type {Event} */ event) => {
+        app.ui[key] = /** @type {HTMLInputElement} */ (event.target).value;
+        app.changed();
+      },
+    }),
+  );
+}
+
+/**
+ * Something that opens. It stays as the person left it.
+ * @param {string} key
+ * @param {Child} summary
+ * @param {Child} body
+ * @param {{ open?: boolean, class?: string }} [more]
+ */
+export function disclosure(key, summary, body, more = {}) {
+  return h(
+    "details",
+    { key, class: `disclosure ${more.class ?? ""}`, open: more.open ?? false },
+    h("summary", null, glyph("chevron", 12), summary),
+    body,
+  );
+}
+
+/**
+ * A heading that opens, with something of its own beside it. What is closed is not made at all.
+ * @param {App} app
+ * @param {string} key
+ * @param {{ title: Child, side?: Child, body: () => Child, open?: boolean, level?: number, class?: string }} options
+ */
+export function expander(app, key, { title, side, body, open, level = 2, class: look = "" }) {
+  const opened = /** @type {Record<string, boolean>} */ (app.ui["opened"] ??= {});
+  const shown = opened[key] ?? open ?? false;
+  const flip = () => {
+    opened[key] = !shown;
+    app.changed();
+  };
+  return h(
+    "div",
+    { class: `expander ${look}${shown ? " open" : ""}`, key: `expander ${key}` },
+    h(
+      "div",
+      { class: "expander-head" },
+      h(
+        `h${level}`,
+        null,
+        h("button", { type: "button", "aria-expanded": String(shown), onclick: flip }, glyph("chevron", 12), title),
+      ),
+      side,
+    ),
+    shown ? h("div", { class: "expander-body" }, body()) : null,
+  );
+}

@@ -1,0 +1,162 @@
+/**
+ * The shapes of what the hub tells the panel (`config.getState` and the events). Types only: nothing here runs.
+ * Everything a page, plugin, server or agent had a say in is text, and is shown as text.
+ */
+
+/** @typedef {"off" | "ask" | "auto"} Permission */
+/** @typedef {"allow_once" | "allow_session" | "allow_always" | "deny"} Decision */
+
+/**
+ * @typedef {object} ToolFacts
+ * @property {string} name as agents call it
+ * @property {string} [title]
+ * @property {string} [description]
+ * @property {Permission | null} [permission] what the person set for it, if anything
+ * @property {Permission} [effective] what counts
+ * @property {string} [from] where that comes from
+ * @property {boolean} [readOnly]
+ * @property {boolean} [changed] its definition is not the one that was approved
+ * @property {boolean} [enabled] whether a server's tool is used at all
+ */
+
+/**
+ * @typedef {object} SettingField
+ * @property {"url" | "string" | "number" | "boolean" | "select"} type
+ * @property {string} label
+ * @property {string} [description]
+ * @property {boolean} [required]
+ * @property {string} [placeholder]
+ * @property {string[]} [options]
+ * @property {boolean} [secret]
+ */
+
+/**
+ * @typedef {object} PluginFacts
+ * @property {string} name
+ * @property {string} displayName
+ * @property {string} version
+ * @property {string} [description]
+ * @property {string} [iconSvg]
+ * @property {string | null} [homepage]
+ * @property {string} [source]
+ * @property {string} [path]
+ * @property {string | null} [package]
+ * @property {string[]} [problems]
+ * @property {Permission | null} [permission]
+ * @property {Permission} [effective]
+ * @property {ToolFacts[]} tools
+ * @property {Record<string, SettingField>} [configSchema]
+ * @property {Record<string, unknown>} [settings]
+ * @property {{ tabId: number, url?: string, title?: string, ready?: boolean }[]} [tabs]
+ * @property {"closed" | "unavailable" | "ready"} [tabState]
+ */
+
+/**
+ * @typedef {object} SessionFacts
+ * @property {string} id
+ * @property {string} kind
+ * @property {string} client
+ * @property {string} [token]
+ * @property {string} [color]
+ * @property {number} openSeconds
+ * @property {number} idleSeconds
+ * @property {boolean} connected
+ * @property {number} callsInFlight
+ * @property {number | null} tabId
+ * @property {{ tabId: number, heldSeconds: number, title?: string, url?: string, browserId?: string }[]} leases
+ */
+
+/**
+ * @typedef {object} Approval
+ * @property {string} id
+ * @property {string} tool
+ * @property {string} [plugin]
+ * @property {Record<string, unknown>} params
+ * @property {string} client
+ * @property {string} [token] the name of the token it came with
+ * @property {Decision[]} [choices] what may be answered
+ * @property {string} [session]
+ * @property {number} [tabId]
+ * @property {string} [origin]
+ * @property {string} [title] of the tab
+ * @property {string} [url] of the tab
+ * @property {string} [reason] permission, pin, dataflow or page
+ * @property {string} [message] the reason in words
+ * @property {string} [diff]
+ * @property {number} [expiresAt]
+ */
+
+/**
+ * One call, as the audit log has it.
+ * @typedef {object} Entry
+ * @property {string} timestamp
+ * @property {string} tool
+ * @property {string} [source]
+ * @property {string} [plugin]
+ * @property {boolean} success
+ * @property {number} durationMs
+ * @property {string} [session]
+ * @property {string} client
+ * @property {number} [tabId]
+ * @property {string} [origin]
+ * @property {string} [outcome]
+ * @property {{ code?: number | string, message?: string, category?: string }} [error]
+ * @property {Record<string, unknown>} [arguments]
+ * @property {any} [approval]
+ */
+
+/** @typedef {{ callId: string, tool: string, source?: string, tabId?: number, session?: string, client?: string, at: number }} Running */
+
+/**
+ * @typedef {object} ServerFacts
+ * @property {string} name
+ * @property {string} [url]
+ * @property {string} [command]
+ * @property {boolean} enabled
+ * @property {string} [state]
+ * @property {string | null} [error]
+ * @property {Permission | null} [permission]
+ * @property {Permission} [effective]
+ * @property {ToolFacts[]} tools
+ */
+
+/**
+ * @typedef {object} HubState
+ * @property {string} version
+ * @property {{ since: number, by: string, reason: string, mode: string, callsWaiting: number } | null} paused
+ * @property {boolean} skipPermissions
+ * @property {Permission | null} permissionDefault
+ * @property {any[]} browsers
+ * @property {SessionFacts[]} sessions
+ * @property {Approval[]} approvals
+ * @property {Entry[]} activity
+ * @property {PluginFacts[]} plugins
+ * @property {{ path: string, error: string, package?: string }[]} failedPlugins
+ * @property {{ permission?: Permission | null, effective?: Permission, families: { name: string, tools: ToolFacts[] }[] }} browserTools
+ * @property {{ origin: string, permission?: Permission | null, effective?: Permission, tools: ToolFacts[] }[]} pages
+ * @property {ServerFacts[]} upstream
+ * @property {Record<string, any>} settings
+ * @property {boolean} [tokensRequired]
+ * @property {string[]} [problems]
+ * @property {unknown} [assistant] there is an assistant to talk to
+ */
+
+/**
+ * What a view is given.
+ * @typedef {object} App
+ * @property {HubState | null} state
+ * @property {import("./words.js").PanelState | null} link
+ * @property {ReadonlyMap<string, Running>} running
+ * @property {boolean} settling approvals have just moved, and no click on one counts
+ * @property {Record<string, any>} ui what a view keeps while the panel is open
+ * @property {(method: string, params?: Record<string, unknown>) => Promise<any>} ask
+ * @property {(method: string, params?: Record<string, unknown>, said?: string) => Promise<any>} act ask, say how it went, and read the state again; gives undefined when it was refused
+ * @property {(view: string) => void} go
+ * @property {() => void} changed draw again
+ * @property {(text: string, tone?: "good" | "bad") => void} say
+ * @property {(approval: Approval, decision: Decision, reason?: string) => void} decide
+ */
+
+/** @typedef {{ id: string, title: string, glyph: string, draw: (app: App) => import("./dom.js").Child }} View */
+
+export {};

@@ -1,0 +1,245 @@
+/**
+ * What the panel knows: the hub's state as last read, the calls that run, and what views keep. It turns events into
+ * changes of these, and tells when to draw again. It draws nothing itself.
+ */
+
+import { FRESH_MS } from "./format.js";
+import { Source } from "./source.js";
+
+/** @typedef {import("./shapes.js").App} App */
+/** @typedef {import("./shapes.js").Approval} Approval */
+/** @typedef {import("./shapes.js").Decision} Decision */
+/** @typedef {import("./shapes.js").HubState} HubState */
+/** @typedef {import("./shapes.js").Running} Running */
+/** @typedef {{ text: string, tone: "good" | "bad", id: number }} Notice */
+
+const MOST_ACTIVITY = 50;
+const MOST_RUNNING = 200;
+/** Calls may end by the hundred in a second; the log is read at most this often. */
+const LOG_MS = 150;
+const NOTICE_MS = 6_000;
+/** Cards move up when one is answered; a click meant for the one before must not answer the next. */
+const SETTLE_MS = 600;
+
+/** @implements {App} */
+export class Store {
+  /** @type {HubState | null} */
+  state = null;
+  /** Why the state could not be read. @type {string | null} */
+  failed = null;
+  /** @type {import("./words.js").PanelState | null} */
+  link = null;
+  /** @type {Map<string, Running>} */
+  running = new Map();
+  /** @type {Record<string, any>} */
+  ui = {};
+  /** Whether cards have just moved, and no click on one counts. */
+  settling = false;
+  /** @type {Notice | null} */
+  notice = null;
+  /** Told to people who cannot see it. */
+  spoken = "";
+  #draw;
+  #drawing = false;
+  #reading = false;
+  #again = false;
+  #notices = 0;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #settled;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #log;
+  #source;
+  /** What was decided here; the hub may still list it for a moment. @type {Set<string>} */
+  #decided = new Set();
+
+  /** @param {() => void} draw */
+  constructor(draw) {
+    this.#draw = draw;
+    this.#source = new Source((method, params) => this.#heard(method, params));
+  }
+
+  /** Begin. */
+  open() {
+    this.#source.open();
+  }
+
+  /** Draw again, once however often it is asked for. */
+  changed = () => {
+    if (this.#drawing) return;
+    this.#drawing = true;
+    requestAnimationFrame(() => {
+      this.#drawing = false;
+      this.#draw();
+    });
+  };
+
+  /** @type {App["go"]} */
+  go = (view) => {
+    location.hash = view;
+  };
+
+  /** @type {App["ask"]} */
+  ask = (method, params) => this.#source.ask(method, params);
+
+  /** @type {App["act"]} */
+  act = async (method, params, said) => {
+    try {
+      const result = await this.ask(method, params);
+      if (said) this.say(said);
+      return result ?? {};
+    } catch (error) {
+      this.say(errorText(error), "bad");
+      return undefined;
+    } finally {
+      void this.read();
+    }
+  };
+
+  /** @type {App["say"]} */
+  say = (text, tone = "good") => {
+    const id = ++this.#notices;
+    this.notice = { text, tone, id };
+    this.changed();
+    if (tone === "good") setTimeout(() => this.hush(id), NOTICE_MS);
+  };
+
+  /**
+   * Take a notice away.
+   * @param {number} id
+   */
+  hush(id) {
+    if (this.notice?.id !== id) return;
+    this.notice = null;
+    this.changed();
+  }
+
+  /** @type {App["decide"]} */
+  decide = (approval, decision, reason) => {
+    if (this.settling || this.#decided.has(approval.id)) return;
+    this.#decided.add(approval.id);
+    this.#without(approval.id);
+    const answer = { id: approval.id, decision, ...(reason ? { reason } : {}) };
+    this.ask("confirmation.response", answer).catch((error) => {
+      this.#decided.delete(approval.id);
+      this.say(`Your decision did not reach the hub: ${errorText(error)}`, "bad");
+      void this.read();
+    });
+  };
+
+  /** Read the state; asked for while it is being read, it is read once more. */
+  async read() {
+    if (this.#reading) {
+      this.#again = true;
+      return;
+    }
+    this.#reading = true;
+    try {
+      do {
+        this.#again = false;
+        const [state, link] = await Promise.all([this.ask("config.getState"), this.ask("link.state")]);
+        this.link = link;
+        this.#took(state);
+      } while (this.#again);
+      this.failed = null;
+    } catch (error) {
+      this.failed = errorText(error);
+    } finally {
+      this.#reading = false;
+      this.changed();
+    }
+  }
+
+  /** @param {HubState} state */
+  #took(state) {
+    const before = (this.state?.approvals ?? []).map(({ id }) => id).join();
+    state.approvals = (state.approvals ?? []).filter(({ id }) => !this.#decided.has(id));
+    if (before !== state.approvals.map(({ id }) => id).join()) this.#settle();
+    this.state = state;
+  }
+
+  #settle() {
+    this.settling = true;
+    clearTimeout(this.#settled);
+    this.#settled = setTimeout(() => {
+      this.settling = false;
+      this.changed();
+    }, SETTLE_MS);
+  }
+
+  /**
+   * @param {string} method
+   * @param {any} params
+   */
+  #heard(method, params) {
+    if (method === "panel.opened") void this.#opened();
+    else if (method === "link.state") this.#linked(params);
+    else if (method === "panel.changed" || method === "plugins.changed") void this.read();
+    else if (method === "tool.invocationStart") this.#started(params);
+    else if (method === "tool.invocationEnd") this.#ended(params);
+    else if (method === "confirmation.request") this.#asked(params);
+    else if (method === "confirmation.done") this.#without(params.id);
+    this.changed();
+  }
+
+  async #opened() {
+    this.#linked(await this.ask("link.state").catch(() => this.link));
+  }
+
+  /** @param {any} link */
+  #linked(link) {
+    const was = this.link?.link.phase;
+    this.link = link;
+    if (link?.link.phase === "connected") {
+      if (was !== "connected" || !this.state) void this.read();
+    } else {
+      this.state = null;
+      this.running.clear();
+    }
+    this.changed();
+  }
+
+  /** @param {any} call */
+  #started(call) {
+    if (this.running.size >= MOST_RUNNING) this.running.delete(this.running.keys().next().value ?? "");
+    this.running.set(call.callId, { ...call, at: Date.now() });
+  }
+
+  /** @param {any} end */
+  #ended(end) {
+    if (this.running.delete(end.callId)) this.#log ??= setTimeout(() => void this.#readLog(), LOG_MS);
+  }
+
+  /** What the calls that ended left in the log. */
+  async #readLog() {
+    this.#log = undefined;
+    const { entries } = await this.ask("audit.list", { limit: MOST_ACTIVITY }).catch(() => ({ entries: null }));
+    if (this.state && entries) this.state.activity = entries;
+    this.changed();
+    // Once more when they are not new any longer.
+    setTimeout(this.changed, FRESH_MS);
+  }
+
+  /** @param {Approval} approval */
+  #asked(approval) {
+    this.spoken = `${approval.client || "An agent"} asks for your approval.`;
+    if (!this.state) return void this.read();
+    if (this.state.approvals.some(({ id }) => id === approval.id)) return;
+    // At the end: what a person is about to click stays where it is.
+    this.state.approvals = [...this.state.approvals, approval];
+    if (this.state.approvals.length === 1) this.#settle();
+  }
+
+  /** @param {string} id */
+  #without(id) {
+    if (!this.state?.approvals.some((approval) => approval.id === id)) return;
+    this.state.approvals = this.state.approvals.filter((approval) => approval.id !== id);
+    this.#settle();
+    this.changed();
+  }
+}
+
+/** @param {unknown} error */
+export function errorText(error) {
+  const hint = /** @type {any} */ (error)?.data?.hint;
+  return `${error instanceof Error ? error.message : String(error)}${typeof hint === "string" ? ` ${hint}` : ""}`;
+}

@@ -1,0 +1,231 @@
+/**
+ * What happened: the calls that run now, and every call before, with who made it, where, and who allowed it.
+ */
+
+import { h } from "../dom.js";
+import { FRESH_MS, ago, duration, host, toolTitle } from "../format.js";
+import { badge, button, dot, empty, searchField, section } from "../parts.js";
+import { values, visible } from "./values.js";
+
+/** @typedef {import("../shapes.js").App} App */
+/** @typedef {import("../shapes.js").Entry} Entry */
+/** @typedef {import("../shapes.js").View} View */
+
+const PAGE = 50;
+const WAIT_MS = 200;
+
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let timer;
+
+/** @param {App} app */
+function draw(app) {
+  return [running(app), history(app)];
+}
+
+/** @param {App} app */
+function running(app) {
+  const calls = [...app.running.values()].toReversed();
+  return section(
+    "Now",
+    null,
+    calls.length === 0
+      ? h("p", { class: "quiet none" }, "No call is running.")
+      : h(
+          "ul",
+          { class: "rows" },
+          calls.map((call) =>
+            h(
+              "li",
+              { key: call.callId, class: "call running" },
+              dot("live"),
+              h("span", { class: "call-what" }, toolTitle(app.state, call.tool), " ", h("code", null, call.tool)),
+              h("span", { class: "call-who" }, call.client ?? ""),
+              h("span", { class: "call-time", "data-since": call.at }, duration(Date.now() - call.at)),
+            ),
+          ),
+        ),
+  );
+}
+
+/** What the person filters by. @param {App} app */
+function filters(app) {
+  const { activityTool = "", activityResult = "", activitySource = "" } = app.ui;
+  return {
+    ...(activityTool.trim() ? { tool: activityTool.trim() } : {}),
+    ...(activitySource ? { source: activitySource } : {}),
+    ...(activityResult ? { ok: activityResult === "ok" } : {}),
+  };
+}
+
+/** @param {App} app */
+function history(app) {
+  const wanted = filters(app);
+  const filtered = Object.keys(wanted).length > 0;
+  refresh(app, wanted, filtered);
+  const older = /** @type {Entry[]} */ (app.ui["activityFound"] ?? []);
+  const live = app.state?.activity ?? [];
+  const last = live.at(-1)?.timestamp ?? "";
+  const entries = filtered ? older : [...live, ...older.filter((entry) => entry.timestamp < last)];
+  return section(
+    "History",
+    null,
+    h(
+      "div",
+      { class: "filters" },
+      searchField(app, "activityTool", "Filter by tool"),
+      choice(app, "activitySource", "Source", [
+        ["", "Every source"],
+        ["browser", "Browser"],
+        ["page", "Pages"],
+        ["plugin", "Plugins"],
+        ["upstream", "Servers"],
+      ]),
+      choice(app, "activityResult", "Result", [
+        ["", "Any result"],
+        ["ok", "Worked"],
+        ["failed", "Failed"],
+      ]),
+    ),
+    entries.length > 0
+      ? h(
+          "ul",
+          { class: "rows" },
+          entries.map((entry) => row(app, entry)),
+        )
+      : filtered
+        ? h("p", { class: "quiet none" }, "No call fits.")
+        : empty(
+            "activity",
+            "Nothing has happened yet",
+            h("p", null, "Every call an agent makes is listed here, and kept in the audit log."),
+          ),
+    entries.length >= PAGE && !app.ui["activityEnd"]
+      ? button("Show older", { onclick: () => void more(app, wanted, entries.at(-1)?.timestamp), key: "older" })
+      : null,
+  );
+}
+
+/**
+ * Ask for what fits, once the person has stopped typing.
+ * @param {App} app
+ * @param {Record<string, unknown>} wanted
+ * @param {boolean} filtered
+ */
+function refresh(app, wanted, filtered) {
+  const asked = JSON.stringify(wanted);
+  if (app.ui["activityAsked"] === asked) return;
+  app.ui["activityAsked"] = asked;
+  app.ui["activityEnd"] = false;
+  clearTimeout(timer);
+  if (!filtered) {
+    app.ui["activityFound"] = [];
+    return;
+  }
+  timer = setTimeout(() => void more(app, wanted), WAIT_MS);
+}
+
+/**
+ * @param {App} app
+ * @param {Record<string, unknown>} wanted
+ * @param {string} [before]
+ */
+async function more(app, wanted, before) {
+  const answer = await app
+    .ask("audit.list", { limit: PAGE, ...wanted, ...(before ? { before } : {}) })
+    .catch((error) => {
+      app.say(error.message, "bad");
+      return { entries: [] };
+    });
+  if (JSON.stringify(wanted) !== app.ui["activityAsked"]) return;
+  const found = /** @type {Entry[]} */ (Array.isArray(answer) ? answer : (answer.entries ?? []));
+  app.ui["activityFound"] = before ? [...(app.ui["activityFound"] ?? []), ...found] : found;
+  app.ui["activityEnd"] = found.length < PAGE;
+  app.changed();
+}
+
+/**
+ * @param {App} app
+ * @param {string} key
+ * @param {string} label
+ * @param {[string, string][]} options
+ */
+function choice(app, key, label, options) {
+  return h(
+    "select",
+    {
+      "aria-label": label,
+      value: app.ui[key] ?? "",
+      onchange: (/** @type {Event} */ event) => {
+        app.ui[key] = /** @type {HTMLSelectElement} */ (event.target).value;
+        app.changed();
+      },
+    },
+    options.map(([value, text]) => h("option", { value }, text)),
+  );
+}
+
+/**
+ * One call that ended; it opens to say all that is known.
+ * @param {App} app
+ * @param {Entry} entry
+ */
+export function row(app, entry) {
+  const { timestamp, tool, success, durationMs, client, origin, error } = entry;
+  const allowed = allowedBy(entry);
+  return h(
+    "li",
+    {
+      key: `${timestamp} ${tool} ${entry.session ?? ""}`,
+      class: `call${Date.now() - Date.parse(timestamp) < FRESH_MS ? " fresh" : ""}`,
+    },
+    h(
+      "details",
+      null,
+      h(
+        "summary",
+        null,
+        dot(success ? "good" : "bad"),
+        h(
+          "span",
+          { class: "call-what" },
+          toolTitle(app.state, tool),
+          success ? null : h("span", { class: "unseen" }, " (failed)"),
+        ),
+        h("span", { class: "call-who" }, [client, host(origin)].filter(Boolean).join(" · ")),
+        h("span", { class: "call-time" }, duration(durationMs)),
+        h("span", { class: "call-ago", "data-ago": Date.parse(timestamp) }, ago(Date.parse(timestamp), Date.now())),
+      ),
+      h(
+        "div",
+        { class: "call-more" },
+        error?.message ? h("p", { class: "call-error" }, visible(error.message)) : null,
+        values(facts(entry), ""),
+        allowed ? badge(allowed) : null,
+      ),
+    ),
+  );
+}
+
+/** @param {Entry} entry */
+function facts(entry) {
+  const { tool, timestamp, session, tabId, origin, outcome, source, arguments: given } = entry;
+  const all = { tool, when: new Date(timestamp).toLocaleString(), source, session, tab: tabId, site: origin, outcome };
+  const known = Object.entries(all).filter(([, value]) => value !== undefined && value !== null);
+  return { ...Object.fromEntries(known), ...(given ? { arguments: given } : {}) };
+}
+
+/** @param {Entry} entry */
+function allowedBy({ approval }) {
+  if (!approval || typeof approval !== "object") return null;
+  const { decision, by } = approval;
+  const words = /** @type {Record<string, string>} */ ({
+    allow_once: "allowed once",
+    allow_session: "allowed for the session",
+    allow_always: "always allowed",
+    deny: "denied",
+  });
+  return `${words[decision] ?? decision ?? "decided"}${by ? ` by ${by}` : ""}`;
+}
+
+/** @type {View} */
+export const activity = { id: "activity", title: "Activity", glyph: "activity", draw };

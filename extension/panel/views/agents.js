@@ -1,0 +1,152 @@
+/**
+ * The agents: who is there, which tabs each one holds, and a way to end one or take a tab back.
+ */
+
+import { h } from "../dom.js";
+import { counted, duration, host, span, toolTitle } from "../format.js";
+import { glyph } from "../glyphs.js";
+import { badge, button, command, dot, empty, sureButton } from "../parts.js";
+
+/** @typedef {import("../shapes.js").App} App */
+/** @typedef {import("../shapes.js").SessionFacts} SessionFacts */
+/** @typedef {import("../shapes.js").View} View */
+
+/** @type {Record<string, string>} */
+const KINDS = { mcp: "MCP", daemon: "bridge", rest: "script", cli: "command line", relay: "remote", stateless: "MCP" };
+
+/** @param {App} app */
+function draw(app) {
+  const sessions = app.state?.sessions ?? [];
+  if (sessions.length === 0) {
+    return empty(
+      "agents",
+      "No agent is connected",
+      h("p", null, "An agent is a program that uses your tabs for you, such as Claude Code or Cursor. Connect one:"),
+      command(app, "tabhub setup claude-code --write"),
+    );
+  }
+  const ordered = sessions.toSorted(
+    (one, other) => other.callsInFlight - one.callsInFlight || one.idleSeconds - other.idleSeconds,
+  );
+  return [
+    h("p", { class: "lead" }, "Each agent works in tabs of its own. A tab one agent holds is safe from the others."),
+    h(
+      "div",
+      { class: "cards" },
+      ordered.map((session) => card(app, session)),
+    ),
+  ];
+}
+
+/**
+ * @param {App} app
+ * @param {SessionFacts} session
+ */
+function card(app, session) {
+  const { id, client, kind, token, leases, callsInFlight, connected, idleSeconds } = session;
+  const calls = [...app.running.values()].filter((call) => isOf(call.session, id));
+  const busy = callsInFlight > 0 || calls.length > 0;
+  const state = busy ? "working" : resting(connected, idleSeconds);
+  return h(
+    "article",
+    { class: "card", key: id, "aria-label": client, "data-session": id },
+    h(
+      "div",
+      { class: "card-head" },
+      h(
+        "span",
+        { class: `avatar${session.color ? " painted" : ""}`, "aria-hidden": "true", paint: session.color },
+        initial(client),
+      ),
+      h(
+        "div",
+        { class: "card-title" },
+        h("h2", null, token && token !== client ? `${token} · ${client}` : client),
+        h(
+          "p",
+          { class: "quiet" },
+          dot(busy ? "live" : connected ? "good" : "quiet"),
+          state,
+          " · ",
+          KINDS[kind] ?? kind,
+        ),
+      ),
+      sureButton(
+        app,
+        `end ${id}`,
+        "End",
+        "End it now?",
+        () => void app.act("sessions.end", { id }, `${client} was ended, and its tabs are closing.`),
+      ),
+    ),
+    calls.map((call) =>
+      h(
+        "p",
+        { key: call.callId, class: "call running" },
+        h("span", { class: "call-what" }, toolTitle(app.state, call.tool)),
+        h("span", { class: "call-time", "data-since": call.at }, duration(Date.now() - call.at)),
+      ),
+    ),
+    leases.length === 0
+      ? h("p", { class: "quiet none" }, "Holds no tab.")
+      : h(
+          "ul",
+          { class: "tabs", "aria-label": `Tabs of ${client}` },
+          leases.map((lease) => held(app, session, lease)),
+        ),
+    calls.length === 0 && callsInFlight > 0
+      ? h("p", { class: "quiet" }, `${counted(callsInFlight, "call")} under way.`)
+      : null,
+  );
+}
+
+/**
+ * @param {App} app
+ * @param {SessionFacts} session
+ * @param {SessionFacts["leases"][number]} lease
+ */
+function held(app, session, { tabId, title, url, heldSeconds }) {
+  return h(
+    "li",
+    { key: tabId },
+    glyph("tab", 14),
+    h(
+      "span",
+      { class: "tab" },
+      h("span", { class: "tab-title" }, title || "Untitled"),
+      h("span", { class: "quiet" }, `${host(url) || "no page"} · held for ${span(heldSeconds)}`),
+    ),
+    tabId === session.tabId ? badge("current", "accent") : null,
+    button("Free", {
+      small: true,
+      name: `Free ${title || `tab ${tabId}`}, held by ${session.client}`,
+      onclick: () => void app.act("sessions.release", { tabId, id: session.id }, "The tab is free again."),
+    }),
+  );
+}
+
+/**
+ * @param {boolean} connected
+ * @param {number} seconds since its last call
+ */
+function resting(connected, seconds) {
+  if (connected) return seconds < 10 ? "idle" : `idle for ${span(seconds)}`;
+  return seconds < 60 ? "seen just now" : `last seen ${span(seconds)} ago`;
+}
+
+/**
+ * Whether a call is a session's; calls name it by the beginning of its id.
+ * @param {string | undefined} short
+ * @param {string} id
+ */
+function isOf(short, id) {
+  return short === id || (short?.endsWith("…") === true && id.startsWith(short.slice(0, -1)));
+}
+
+/** @param {string} name */
+function initial(name) {
+  return (name.trim()[0] ?? "?").toUpperCase();
+}
+
+/** @type {View} */
+export const agents = { id: "agents", title: "Agents", glyph: "agents", draw };

@@ -1,0 +1,212 @@
+/**
+ * The settings of a plugin as a form made from what the plugin declares. An address can be one, or several with a name
+ * each: then agents choose between them by that name.
+ */
+
+import { h } from "../dom.js";
+import { button, iconButton, toggle } from "../parts.js";
+
+/** @typedef {import("../shapes.js").App} App */
+/** @typedef {import("../shapes.js").PluginFacts} PluginFacts */
+/** @typedef {import("../shapes.js").SettingField} SettingField */
+/** @typedef {{ name: string, url: string }} Instance */
+/** @typedef {Record<string, any>} Draft */
+
+const ONLY = "default";
+
+/**
+ * @param {App} app
+ * @param {PluginFacts} plugin
+ */
+export function settingsForm(app, plugin) {
+  const drafts = /** @type {Record<string, Draft>} */ (app.ui["drafts"] ??= {});
+  const draft = (drafts[plugin.name] ??= begin(plugin));
+  const wrong = /** @type {Record<string, string>} */ (app.ui[`wrong ${plugin.name}`] ?? {});
+  const save = async (/** @type {Event} */ event) => {
+    event.preventDefault();
+    await store(app, plugin, draft);
+  };
+  return h(
+    "form",
+    { class: "fields", onsubmit: (/** @type {Event} */ event) => void save(event) },
+    Object.entries(plugin.configSchema ?? {}).map(([key, field]) =>
+      one(app, `${plugin.name}-${key}`, key, field, draft, wrong[key]),
+    ),
+    h("div", { class: "form-foot" }, h("button", { type: "submit", class: "button primary small" }, "Save")),
+  );
+}
+
+/** @param {PluginFacts} plugin */
+function begin({ configSchema = {}, settings = {} }) {
+  /** @type {Draft} */
+  const draft = {};
+  for (const [key, { type }] of Object.entries(configSchema)) {
+    const value = settings[key];
+    draft[key] = type === "url" ? instances(value) : (value ?? (type === "boolean" ? false : ""));
+  }
+  return draft;
+}
+
+/**
+ * @param {unknown} value
+ * @returns {Instance[]}
+ */
+function instances(value) {
+  if (typeof value === "string") return [{ name: ONLY, url: value }];
+  const all = Object.entries(/** @type {Record<string, string>} */ (value ?? {})).map(([name, url]) => ({ name, url }));
+  return all.length > 0 ? all : [{ name: ONLY, url: "" }];
+}
+
+/**
+ * @param {App} app
+ * @param {PluginFacts} plugin
+ * @param {Draft} draft
+ */
+async function store(app, plugin, draft) {
+  /** @type {Record<string, unknown>} */
+  const settings = {};
+  for (const [key, { type }] of Object.entries(plugin.configSchema ?? {})) {
+    const value = draft[key];
+    if (type === "url") settings[key] = addresses(value);
+    else if (type === "number") settings[key] = value === "" ? null : Number(value);
+    else settings[key] = value === "" ? null : value;
+  }
+  try {
+    await app.ask("config.setPluginSettings", { plugin: plugin.name, settings });
+    app.ui[`wrong ${plugin.name}`] = {};
+    delete app.ui["drafts"][plugin.name];
+    app.say(`The settings of ${plugin.displayName} are saved.`);
+  } catch (error) {
+    const errors = /** @type {{ field: string, problem: string }[]} */ (/** @type {any} */ (error).data?.errors ?? []);
+    app.ui[`wrong ${plugin.name}`] = Object.fromEntries(errors.map(({ field, problem }) => [field, problem]));
+    app.say(error instanceof Error ? error.message : String(error), "bad");
+  }
+}
+
+/**
+ * @param {Instance[]} given
+ * @returns {string | Record<string, string> | null}
+ */
+function addresses(given) {
+  const filled = given.filter(({ url }) => url.trim() !== "");
+  if (filled.length === 0) return null;
+  if (filled.length === 1 && filled[0]?.name === ONLY) return filled[0].url.trim();
+  return Object.fromEntries(filled.map(({ name, url }) => [name.trim(), url.trim()]));
+}
+
+/**
+ * @param {App} app
+ * @param {string} id
+ * @param {string} key
+ * @param {SettingField} field
+ * @param {Draft} draft
+ * @param {string | undefined} problem
+ */
+function one(app, id, key, field, draft, problem) {
+  const described =
+    [field.description ? `${id}-about` : "", problem ? `${id}-wrong` : ""].filter(Boolean).join(" ") || undefined;
+  const about = field.description ? h("p", { class: "quiet", id: `${id}-about` }, field.description) : null;
+  const fault = problem ? h("p", { class: "problem", id: `${id}-wrong` }, problem) : null;
+  const change = (/** @type {Event} */ event) => (draft[key] = /** @type {HTMLInputElement} */ (event.target).value);
+  const common = {
+    id,
+    "aria-describedby": described,
+    "aria-invalid": problem ? "true" : undefined,
+    value: draft[key],
+    oninput: change,
+  };
+  const label = h(
+    "label",
+    { for: id },
+    field.label,
+    field.required ? h("span", { class: "quiet" }, " (needed)") : null,
+  );
+  if (field.type === "boolean") {
+    return h(
+      "div",
+      { class: "field", key },
+      toggle(field.label, draft[key] === true, (on) => {
+        draft[key] = on;
+        app.changed();
+      }),
+      about,
+      fault,
+    );
+  }
+  if (field.type === "url") return h("div", { class: "field", key }, several(app, id, field, draft[key]), about, fault);
+  if (field.type === "select") {
+    const options = [
+      field.required ? null : h("option", { value: "" }, "not set"),
+      ...(field.options ?? []).map((each) => h("option", { value: each }, each)),
+    ];
+    return h("div", { class: "field", key }, label, h("select", common, options), about, fault);
+  }
+  const type = field.secret ? "password" : field.type === "number" ? "number" : "text";
+  const input = h("input", {
+    ...common,
+    type,
+    step: type === "number" ? "any" : undefined,
+    placeholder: field.placeholder,
+    autocomplete: "off",
+  });
+  return h("div", { class: "field", key }, label, input, about, fault);
+}
+
+/**
+ * @param {App} app
+ * @param {string} id
+ * @param {SettingField} field
+ * @param {Instance[]} list
+ */
+function several(app, id, field, list) {
+  const named = list.length > 1 || list[0]?.name !== ONLY;
+  const add = () => {
+    if (list.length === 1 && list[0]?.name === ONLY) list[0].name = "";
+    list.push({ name: "", url: "" });
+    app.changed();
+  };
+  return h(
+    "fieldset",
+    null,
+    h("legend", null, field.label, field.required ? h("span", { class: "quiet" }, " (needed)") : null),
+    list.map((instance, index) =>
+      h(
+        "div",
+        { class: `instance${named ? " named" : ""}`, key: `instance ${index}` },
+        named ? input(`Name of address ${index + 1}`, instance.name, "work", (text) => (instance.name = text)) : null,
+        input(
+          named ? `Address ${index + 1}` : field.label,
+          instance.url,
+          field.placeholder ?? "https://example.com",
+          (text) => (instance.url = text),
+        ),
+        named
+          ? iconButton(`Remove address ${index + 1}`, "close", () => {
+              list.splice(index, 1);
+              if (list.length === 0) list.push({ name: ONLY, url: "" });
+              app.changed();
+            })
+          : null,
+      ),
+    ),
+    button("Another address", { small: true, kind: "link", glyph: "plus", onclick: add, key: `add ${id}` }),
+  );
+}
+
+/**
+ * @param {string} label
+ * @param {string} value
+ * @param {string} placeholder
+ * @param {(text: string) => unknown} change
+ */
+function input(label, value, placeholder, change) {
+  return h("input", {
+    type: "text",
+    "aria-label": label,
+    placeholder,
+    value,
+    autocomplete: "off",
+    spellcheck: "false",
+    oninput: (/** @type {Event} */ event) => change(/** @type {HTMLInputElement} */ (event.target).value),
+  });
+}

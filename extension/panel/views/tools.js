@@ -1,0 +1,274 @@
+/**
+ * The permissions: every tool by where it comes from, each with off, ask or auto. What a person set counts before what
+ * its source says, and that before the default; a switch that only inherits is drawn as an outline.
+ */
+
+import { h } from "../dom.js";
+import { counted, words } from "../format.js";
+import { glyph } from "../glyphs.js";
+import { badge, empty, expander, permissionSwitch, searchField } from "../parts.js";
+
+/** @typedef {import("../shapes.js").App} App */
+/** @typedef {import("../shapes.js").HubState} HubState */
+/** @typedef {import("../shapes.js").Permission} Permission */
+/** @typedef {import("../shapes.js").ToolFacts} ToolFacts */
+/** @typedef {import("../shapes.js").View} View */
+/**
+ * @typedef {object} SourceFacts
+ * @property {string} key as the hub knows it
+ * @property {string} title
+ * @property {string} glyph
+ * @property {{ permission?: Permission | null, effective?: Permission }} own
+ * @property {{ name: string, tools: ToolFacts[] }[]} families
+ */
+
+/** @param {App} app */
+function draw(app) {
+  const { state } = app;
+  if (!state) return null;
+  const query = String(app.ui["toolSearch"] ?? "")
+    .trim()
+    .toLowerCase();
+  const sources = sourcesOf(state)
+    .map((source) => narrowed(source, query))
+    .filter((source) => !query || source.families.length > 0);
+  return [
+    h(
+      "p",
+      { class: "lead" },
+      "Decide what agents may do. Off hides a tool from them, Ask lets you decide each time, Auto lets it run.",
+    ),
+    searchField(app, "toolSearch", "Search tools"),
+    standard(app, state),
+    sources.length === 0
+      ? empty(
+          "search",
+          "No tool fits",
+          h("p", null, "Search by what it does or by its name, such as “click” or “cookies”."),
+        )
+      : h(
+          "div",
+          { class: "sources" },
+          sources.map((source) => sourceCard(app, state, source, query !== "")),
+        ),
+    !query && (state.pages ?? []).length + (state.plugins ?? []).length + (state.upstream ?? []).length === 0
+      ? h(
+          "p",
+          { class: "quiet hint" },
+          "Tools of pages appear while a page that offers some is open. ",
+          h("a", { href: "#plugins" }, "Plugins"),
+          " and ",
+          h("a", { href: "#servers" }, "servers"),
+          " bring more.",
+        )
+      : null,
+  ];
+}
+
+/**
+ * @param {App} app
+ * @param {HubState} state
+ */
+function standard(app, state) {
+  const own = state.permissionDefault ?? null;
+  return h(
+    "div",
+    { class: "default" },
+    h(
+      "div",
+      null,
+      h("h2", null, "Everything without a setting"),
+      h(
+        "p",
+        { class: "quiet" },
+        own === null
+          ? "Tools that only read run. Tools that act ask, except in a browser the hub started itself."
+          : "Counts for every tool that has no setting below.",
+      ),
+    ),
+    own === null
+      ? permissionSwitch({
+          id: "default",
+          label: "Everything without a setting",
+          own,
+          effective: /** @type {any} */ (""),
+          from: "what the tool does",
+          pick: (value) => setDefault(app, value),
+        })
+      : permissionSwitch({
+          id: "default",
+          label: "Everything without a setting",
+          own,
+          effective: own,
+          pick: (value) => setDefault(app, value),
+          reset: () => setDefault(app, null),
+        }),
+  );
+}
+
+/**
+ * @param {App} app
+ * @param {Permission | null} value
+ */
+function setDefault(app, value) {
+  if (app.state) app.state.permissionDefault = value;
+  app.changed();
+  void app.act("config.set", { key: "permissions.default", value });
+}
+
+/**
+ * @param {HubState} state
+ * @returns {SourceFacts[]}
+ */
+function sourcesOf(state) {
+  const one = (/** @type {ToolFacts[]} */ tools) => [{ name: "", tools: tools ?? [] }];
+  return [
+    {
+      key: "browser",
+      title: "Browser",
+      glyph: "globe",
+      own: state.browserTools,
+      families: state.browserTools?.families ?? [],
+    },
+    ...(state.pages ?? []).map((page) => ({
+      key: page.origin,
+      title: page.origin.replace(/^https?:\/\//, ""),
+      glyph: "tab",
+      own: page,
+      families: one(page.tools),
+    })),
+    ...(state.plugins ?? []).map((plugin) => ({
+      key: plugin.name,
+      title: plugin.displayName,
+      glyph: "plugins",
+      own: plugin,
+      families: one(plugin.tools),
+    })),
+    ...(state.upstream ?? []).map((server) => ({
+      key: server.name,
+      title: server.name,
+      glyph: "servers",
+      own: server,
+      families: one(server.tools),
+    })),
+  ];
+}
+
+/**
+ * What of a source fits a search.
+ * @param {SourceFacts} source
+ * @param {string} query
+ */
+function narrowed(source, query) {
+  if (!query || source.title.toLowerCase().includes(query)) return source;
+  const fits = (/** @type {ToolFacts} */ tool) =>
+    [tool.name, tool.title, tool.description].some((text) => text?.toLowerCase().includes(query));
+  const families = source.families.map(({ name, tools }) => ({
+    name,
+    tools: name.toLowerCase().includes(query) ? tools : tools.filter(fits),
+  }));
+  return { ...source, families: families.filter(({ tools }) => tools.length > 0) };
+}
+
+/**
+ * @param {App} app
+ * @param {HubState} state
+ * @param {SourceFacts} source
+ * @param {boolean} searching
+ */
+function sourceCard(app, state, source, searching) {
+  const tools = source.families.flatMap((family) => family.tools);
+  const changed = tools.filter((tool) => tool.changed).length;
+  const own = source.own?.permission ?? null;
+  const pick = (/** @type {Permission | null} */ permission) => {
+    source.own.permission = permission;
+    if (permission) source.own.effective = permission;
+    app.changed();
+    void app.act("config.setPluginPermission", { plugin: source.key, permission });
+  };
+  return expander(app, `${searching ? "found" : "source"} ${source.key}`, {
+    title: [
+      glyph(source.glyph),
+      h("span", { class: "source-title" }, source.title),
+      h("span", { class: "quiet" }, counted(tools.length, "tool")),
+      changed ? badge(`${changed} changed`, "warn") : null,
+    ],
+    side: permissionSwitch({
+      id: `source ${source.key}`,
+      label: `all tools of ${source.title}`,
+      own,
+      effective: /** @type {any} */ (own ?? state.permissionDefault ?? source.own?.effective ?? ""),
+      from: "the default",
+      pick,
+      ...(own === null ? {} : { reset: () => pick(null) }),
+    }),
+    open: searching,
+    class: "card source",
+    body: () => source.families.map((family) => familyPart(app, source, family)),
+  });
+}
+
+/**
+ * @param {App} app
+ * @param {SourceFacts} source
+ * @param {{ name: string, tools: ToolFacts[] }} family
+ */
+function familyPart(app, source, { name, tools }) {
+  return h(
+    "div",
+    { class: "family", key: `family ${name}` },
+    name ? h("h3", null, words(name)) : null,
+    h(
+      "ul",
+      { class: "tool-list" },
+      tools.map((tool) => toolRow(app, source, tool)),
+    ),
+  );
+}
+
+/**
+ * @param {App} app
+ * @param {SourceFacts} source
+ * @param {ToolFacts} tool
+ */
+function toolRow(app, source, tool) {
+  const title = tool.title || words(tool.name, source.key);
+  const own = tool.permission ?? null;
+  const effective =
+    tool.effective ?? own ?? source.own.permission ?? app.state?.permissionDefault ?? (tool.readOnly ? "auto" : "ask");
+  const pick = (/** @type {Permission | null} */ permission) => {
+    tool.permission = permission;
+    if (permission) tool.effective = permission;
+    app.changed();
+    void app.act("config.setToolPermission", { plugin: source.key, tool: tool.name, permission });
+  };
+  return h(
+    "li",
+    { key: tool.name, class: `tool ${effective}`, "data-tool": tool.name },
+    h(
+      "div",
+      { class: "tool-words" },
+      h(
+        "span",
+        { class: "tool-title" },
+        title,
+        " ",
+        tool.readOnly ? badge("reads") : null,
+        tool.changed ? badge("changed: asks again", "warn") : null,
+      ),
+      h("span", { class: "tool-description", title: tool.name }, tool.description ?? ""),
+    ),
+    permissionSwitch({
+      id: `tool ${source.key} ${tool.name}`,
+      label: title,
+      own,
+      effective,
+      from: tool.from ?? (source.own.permission ? source.title : "the default"),
+      pick,
+      ...(own === null ? {} : { reset: () => pick(null) }),
+    }),
+  );
+}
+
+/** @type {View} */
+export const tools = { id: "tools", title: "Tools", glyph: "tools", draw };

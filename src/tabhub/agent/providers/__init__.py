@@ -1,0 +1,42 @@
+"""Models by configuration: which provider, where, and with which key.
+
+Owns the choice, and the words for a person who has not set one. Nothing else in Tabhub needs a provider.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tabhub.agent.http import Patience
+from tabhub.agent.providers.anthropic import Anthropic
+from tabhub.agent.providers.openai import OpenAI
+from tabhub.agent.providers.stream import Endpoint
+from tabhub.agent.turns import Model
+from tabhub.agentsettings import AgentSettings
+from tabhub.errors import SetupError
+from tabhub.limits import Limits
+from tabhub.upstream.secrets import expand
+
+
+def model_of(settings: AgentSettings, limits: Limits, env: Mapping[str, str]) -> Model:
+    """The model the settings name, or SetupError saying how to name one."""
+    if settings.base_url is None or settings.model is None:
+        missing = " and ".join(
+            key for key, value in (("agent.baseUrl", settings.base_url), ("agent.model", settings.model)) if not value
+        )
+        raise SetupError(
+            f"The agent has no model: {missing} is not set.",
+            hint=(
+                "Set the address and the name of a model, for example one that runs on this machine: "
+                "tabhub config set agent.baseUrl http://127.0.0.1:11434/v1; tabhub config set agent.model NAME. "
+                "If it wants a key: tabhub config set agent.key '${NAME_OF_A_VARIABLE}'. "
+                "For an API in Anthropic's form: tabhub config set agent.provider anthropic."
+            ),
+        )
+    key = expand(settings.key, "agent.key", env) if settings.key else None
+    endpoint = Endpoint(
+        settings.base_url.rstrip("/"), key, Patience(limits.agent_silence, limits.agent_answer), limits.agent_tries
+    )
+    if settings.provider == "anthropic":
+        return Anthropic(endpoint, settings.model, settings.answer_tokens, images=settings.images)
+    return OpenAI(endpoint, settings.model, images=settings.images)

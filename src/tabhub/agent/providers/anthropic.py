@@ -1,0 +1,142 @@
+"""The messages API of Anthropic, and of those who speak it.
+
+Owns its form: messages of content blocks out, and events of content blocks in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+from tabhub.agent.providers.openai import results_in_text, said_in_text
+from tabhub.agent.providers.stream import Endpoint, events, parsed, spent
+from tabhub.agent.turns import Asking, Called, Cut, Piece, Said, Spent
+from tabhub.store.conversations import Call, Message, Picture, Result
+
+_VERSION = "2023-06-01"
+_USAGE = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+
+
+class Anthropic:
+    """A model behind the messages API."""
+
+    def __init__(self, endpoint: Endpoint, model: str, answer_tokens: int, *, images: bool = True) -> None:
+        self._endpoint = endpoint
+        self._model = model
+        self._answer_tokens = answer_tokens
+        self._images = images
+
+    async def turn(self, asking: Asking) -> AsyncIterator[Piece]:
+        """One answer, piece by piece."""
+        body: dict[str, Any] = {
+            "model": self._model,
+            "max_tokens": self._answer_tokens,
+            "system": [{"type": "text", "text": asking.system, "cache_control": {"type": "ephemeral"}}],
+            "messages": self._messages(asking),
+            "stream": True,
+        }
+        if asking.tools:
+            body["tools"] = [
+                {"name": t.name, "description": t.description, "input_schema": dict(t.input_schema)}
+                for t in asking.tools
+            ]
+        headers = {"anthropic-version": _VERSION}
+        if self._endpoint.key:
+            headers["x-api-key"] = self._endpoint.key
+        path = "/messages" if self._endpoint.base_url.endswith("/v1") else "/v1/messages"
+        call: _Call | None = None
+        read = 0
+        async for event in events(self._endpoint, path, headers, body):
+            kind = event.get("type")
+            if kind == "message_start":
+                usage = _dict(_dict(event.get("message")).get("usage"))
+                read = spent(*(usage.get(key) for key in _USAGE))
+            elif kind == "content_block_start":
+                block = _dict(event.get("content_block"))
+                call = _Call(block) if block.get("type") == "tool_use" else None
+                if isinstance(block.get("text"), str) and block["text"]:
+                    yield Said(block["text"])
+            elif kind == "content_block_delta":
+                delta = _dict(event.get("delta"))
+                if isinstance(delta.get("text"), str):
+                    yield Said(delta["text"])
+                elif call is not None and isinstance(delta.get("partial_json"), str):
+                    call.written.append(delta["partial_json"])
+            elif kind == "content_block_stop" and call is not None:
+                yield Called(call.complete())
+                call = None
+            elif kind == "message_delta":
+                yield Spent(read + spent(_dict(event.get("usage")).get("output_tokens")))
+                if _dict(event.get("delta")).get("stop_reason") == "max_tokens":
+                    yield Cut()
+        if call is not None:  # the answer ended inside of it: its arguments tell
+            yield Called(call.complete())
+
+    def _messages(self, asking: Asking) -> list[dict[str, Any]]:
+        native = bool(asking.tools)
+        sent: list[dict[str, Any]] = []
+        for message in asking.messages:
+            role = "assistant" if message.role == "assistant" else "user"
+            blocks = self._blocks(message, native=native)
+            if sent and sent[-1]["role"] == role:  # two in a row are refused by some
+                sent[-1]["content"] += blocks
+            elif blocks:
+                sent.append({"role": role, "content": blocks})
+        return sent
+
+    def _blocks(self, message: Message, *, native: bool) -> list[dict[str, Any]]:
+        if message.role == "user":
+            return _texts(message.text)
+        if message.role == "assistant":
+            if not native:
+                return _texts(said_in_text(message))
+            return [*_texts(message.text), *map(_use, message.calls)]
+        return self._results(message.results, native=native)
+
+    def _results(self, results: Sequence[Result], *, native: bool) -> list[dict[str, Any]]:
+        if native:
+            return [
+                {
+                    "type": "tool_result",
+                    "tool_use_id": result.call,
+                    "content": [*_texts(result.text), *self._pictures([result])],
+                    **({"is_error": True} if result.failed else {}),
+                }
+                for result in results
+            ]
+        return [*_texts(results_in_text(results)), *self._pictures(results)]
+
+    def _pictures(self, results: Sequence[Result]) -> list[dict[str, Any]]:
+        return [_image(picture) for result in results for picture in result.pictures] if self._images else []
+
+
+class _Call:
+    """A call while it is written."""
+
+    def __init__(self, block: dict[str, Any]) -> None:
+        self._id = str(block.get("id", ""))
+        self._name = str(block.get("name", ""))
+        self._input = block.get("input")
+        self.written: list[str] = []
+
+    def complete(self) -> Call:
+        arguments, problem = parsed("".join(self.written))
+        if not self.written and isinstance(self._input, dict):
+            arguments = self._input
+        return Call(self._id, self._name, arguments, problem or ("" if self._name else "It names no tool."))
+
+
+def _use(call: Call) -> dict[str, Any]:
+    return {"type": "tool_use", "id": call.id, "name": call.name or "unknown", "input": call.arguments}
+
+
+def _texts(text: str) -> list[dict[str, Any]]:
+    return [{"type": "text", "text": text}] if text.strip() else []
+
+
+def _image(picture: Picture) -> dict[str, Any]:
+    return {"type": "image", "source": {"type": "base64", "media_type": picture.mime, "data": picture.data}}
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,171 @@
+"""The chat completions API, which many providers and local servers speak.
+
+Owns its form: messages out, and deltas in. What is left out of it (ids, indexes, usage) is made up where it can be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import orjson
+
+from tabhub.agent.coerce import plain
+from tabhub.agent.providers.stream import Endpoint, events, parsed, spent
+from tabhub.agent.turns import Asking, Called, Cut, Piece, Said, Spent
+from tabhub.agent.xml import result as shown
+from tabhub.agent.xml import written
+from tabhub.store.conversations import Call, Message, Picture, Result
+
+
+class OpenAI:
+    """A model behind chat completions."""
+
+    def __init__(self, endpoint: Endpoint, model: str, *, images: bool = True) -> None:
+        self._endpoint = endpoint
+        self._model = model
+        self._images = images
+
+    async def turn(self, asking: Asking) -> AsyncIterator[Piece]:
+        """One answer, piece by piece."""
+        body: dict[str, Any] = {
+            "model": self._model,
+            "messages": self._messages(asking),
+            "stream": True,
+            "stream_options": {"include_usage": True},
+        }
+        if asking.tools:
+            body["tools"] = [
+                {
+                    "type": "function",
+                    "function": {"name": t.name, "description": t.description, "parameters": dict(t.input_schema)},
+                }
+                for t in asking.tools
+            ]
+        key = self._endpoint.key
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        calls = _Calls(len(asking.messages))
+        async for event in events(self._endpoint, "/chat/completions", headers, body):
+            usage = event.get("usage")
+            if isinstance(usage, dict):
+                yield Spent(spent(usage.get("prompt_tokens"), usage.get("completion_tokens")))
+            for choice in _dicts(event.get("choices"))[:1]:
+                delta = choice.get("delta")
+                if isinstance(delta, dict):
+                    if isinstance(text := delta.get("content"), str) and text:
+                        yield Said(text)
+                    for part in _dicts(delta.get("tool_calls")):
+                        for call in calls.take(part):
+                            yield Called(call)
+                if choice.get("finish_reason"):
+                    for call in calls.rest():
+                        yield Called(call)
+                if choice.get("finish_reason") == "length":
+                    yield Cut()
+        for call in calls.rest():
+            yield Called(call)
+
+    def _messages(self, asking: Asking) -> list[dict[str, Any]]:
+        native = bool(asking.tools)
+        sent: list[dict[str, Any]] = [{"role": "system", "content": asking.system}]
+        for message in asking.messages:
+            if message.role == "user":
+                sent.append({"role": "user", "content": message.text})
+            elif message.role == "assistant":
+                sent.append(_assistant(message) if native else {"role": "assistant", "content": said_in_text(message)})
+            else:
+                sent += self._results(message.results, native=native)
+        return sent
+
+    def _results(self, results: Sequence[Result], *, native: bool) -> list[dict[str, Any]]:
+        pictures = [picture for result in results for picture in result.pictures] if self._images else []
+        if native:
+            sent: list[dict[str, Any]] = [
+                {"role": "tool", "tool_call_id": r.call, "content": r.text or "(a picture follows)"} for r in results
+            ]
+            if pictures:  # the API takes pictures from the user alone
+                sent.append(
+                    {"role": "user", "content": [_text("The pictures of these results:"), *map(_url, pictures)]}
+                )
+            return sent
+        text = results_in_text(results)
+        return [{"role": "user", "content": [_text(text), *map(_url, pictures)] if pictures else text}]
+
+
+class _Calls:
+    """Calls that come in pieces: one is complete when the next begins, or at the end."""
+
+    def __init__(self, turn: int) -> None:
+        self._turn = turn
+        self._number = 0
+        self._index: Any = None
+        self._id = ""
+        self._name = ""
+        self._arguments: list[str] = []
+
+    def take(self, part: dict[str, Any]) -> list[Call]:
+        """Take a piece; gives the call before it, if this begins another."""
+        index, ident = part.get("index"), part.get("id")
+        fresh = index != self._index if index is not None else bool(ident) and ident != self._id
+        done = self.rest() if fresh and self._name else []
+        self._index = index
+        if isinstance(ident, str) and ident:
+            self._id = ident
+        function = part.get("function")
+        if isinstance(function, dict):
+            self._name += function["name"] if isinstance(function.get("name"), str) else ""
+            arguments = function.get("arguments")
+            if arguments:
+                self._arguments.append(arguments if isinstance(arguments, str) else orjson.dumps(arguments).decode())
+        return done
+
+    def rest(self) -> list[Call]:
+        """The call that was being written, as the last one."""
+        if not (self._name or self._id):
+            return []
+        self._number += 1
+        arguments, problem = parsed("".join(self._arguments))
+        if not self._name:
+            problem = "It names no tool."
+        call = Call(self._id or f"call_{self._turn}_{self._number}", self._name, arguments, problem)
+        self._index, self._id, self._name, self._arguments = None, "", "", []
+        return [call]
+
+
+def _assistant(message: Message) -> dict[str, Any]:
+    sent: dict[str, Any] = {"role": "assistant", "content": message.text or None}
+    if message.calls:
+        sent["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name or "unknown", "arguments": orjson.dumps(call.arguments).decode()},
+            }
+            for call in message.calls
+        ]
+    return sent
+
+
+def said_in_text(message: Message) -> str:
+    """A model's message with its calls as part of the text."""
+    if message.raw:
+        return message.raw
+    calls = [written(call.name, [(k, plain(v)) for k, v in call.arguments.items()]) for call in message.calls]
+    return "\n".join(part for part in (message.text, *calls) if part)
+
+
+def results_in_text(results: Sequence[Result]) -> str:
+    """The results of calls as text."""
+    return "\n".join(shown(r.name, n, r.text, failed=r.failed) for n, r in enumerate(results, 1))
+
+
+def _text(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
+
+
+def _url(picture: Picture) -> dict[str, Any]:
+    return {"type": "image_url", "image_url": {"url": f"data:{picture.mime};base64,{picture.data}"}}
+
+
+def _dicts(value: Any) -> list[dict[str, Any]]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []

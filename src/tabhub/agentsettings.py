@@ -1,0 +1,42 @@
+"""The `agent` of the config file: which model `tabhub agent` uses, and how far it may go.
+
+Owns the section's keys. There is no default provider: the person names one. A key is never written into the file, only
+where it is found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+Provider = Literal["openai", "anthropic"]
+CallFormat = Literal["native", "xml"]
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSettings:
+    """How the agent thinks."""
+
+    provider: Provider = "openai"
+    base_url: str | None = None
+    model: str | None = None
+    key: str | None = None
+    format: CallFormat = "native"
+    images: bool = True
+    steps: int = 50
+    tokens: int = 1_000_000
+    answer_tokens: int = 8_192
+
+
+AGENT: Mapping[str, tuple[str, str, str]] = {
+    "provider": ("provider", "provider", "how the agent's model is spoken to: openai (and all compatible), anthropic"),
+    "baseUrl": ("base_url", "address", "address of the model's API; the agent needs one, nothing else does"),
+    "model": ("model", "name", "name of the model"),
+    "key": ("key", "reference", "where its key is: `${NAME}` of the environment or `${keyring:SERVICE/USER}`"),
+    "format": ("format", "format", "how the model calls tools: native (the provider's way) or xml (in its text)"),
+    "images": ("images", "bool", "show the model pictures; switch off for models that see none"),
+    "steps": ("steps", "count", "answers of the model for one message of yours"),
+    "tokens": ("tokens", "count", "tokens it may use for one message of yours"),
+    "answerTokens": ("answer_tokens", "count", "tokens of one answer, where the provider wants to know"),
+}

@@ -1,0 +1,136 @@
+"""browser_click_element and browser_hover_element: the mouse, at an element that is ready for it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping
+from typing import Any
+
+from tabhub.browser import keys, pointer
+from tabhub.browser.activity import Doing
+from tabhub.browser.outcome import ALWAYS, GIVES, carried, outcome
+from tabhub.browser.ready import Aim, aim, refuse
+from tabhub.browser.spec import Call, Toolbox, hints, tool
+from tabhub.browser.tab import Page
+from tabhub.browser.target import TARGET
+from tabhub.browser.watch import DialogOpen
+from tabhub.errors import CommandFailed
+from tabhub.hub.tools import ToolResult
+from tabhub.links.browsers import TabFailed
+
+MODIFIERS = {"type": "array", "items": {"enum": list(keys.MODIFIERS)}}
+_TRIES = 2
+_TIMES = {1: "Clicked", 2: "Double-clicked", 3: "Triple-clicked"}
+
+
+@tool(
+    "browser_click_element",
+    "Click",
+    "Clicks an element once it is ready; tells which page, tab or dialog that opened.",
+    takes={
+        **TARGET,
+        "button": {"enum": list(pointer.BUTTONS)},
+        "count": {"enum": [1, 2, 3]},
+        "modifiers": MODIFIERS,
+    },
+    gives=GIVES,
+    always=ALWAYS,
+    annotations=hints(destructive=True),
+)
+async def click_element(call: Call) -> ToolResult:
+    """Click, and tell what came of it."""
+    return ToolResult.data(await click(call.box, await call.page(), call.args))
+
+
+async def click(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str, Any]:
+    """Click the element that the arguments name."""
+    button, count = str(args.get("button", "left")), int(args.get("count", 1))
+    with box.activity.doing(page) as doing:
+        aimed, landed = await strike(
+            box, page, doing, args, button=button, count=count, modifiers=pointer.bits(args.get("modifiers", ()))
+        )
+        did = _TIMES[count] if button == "left" else f"{_TIMES[count]} ({button})"
+        if landed and landed.get("download") and button == "left":
+            doing.downloading = doing.download is None
+        now = landed.get("url") if landed and aimed.element.frame.main else None
+        return await outcome(
+            box,
+            page,
+            doing,
+            f"{did} {aimed.element.label}",
+            before=aimed.facts.get("url"),
+            now=now,
+            checked=landed.get("checked") if landed else None,
+        )
+
+
+async def strike(
+    box: Toolbox,
+    page: Page,
+    doing: Doing,
+    args: Mapping[str, Any],
+    *,
+    need: str = "click",
+    aimed: Aim | None = None,
+    button: str = "left",
+    count: int = 1,
+    modifiers: int = 0,
+) -> tuple[Aim, dict[str, Any] | None]:
+    """Click until it lands on the element: a click that something else caught is kept from it, and tried again."""
+    turn = 0
+    aimed = aimed or await aim(box, page, args, need)
+    while True:
+        events = pointer.clicked(*aimed.spot, button=button, count=count, modifiers=modifiers)
+        await carried(box, page, _within(aimed, pointer.send(page, events, aimed.session_id)))
+        if doing.unsettled or doing.url is not None or box.watch.dialog(page.link, page.tab.chrome_id):
+            return aimed, None
+        landed = await carried(box, page, _landed(aimed))
+        if not isinstance(landed, dict):
+            return aimed, None
+        if landed.get("verdict") != "missed":
+            return aimed, landed
+        if turn == _TRIES:
+            refuse(aimed.element, {"problem": {"why": "covered", "detail": landed.get("cover")}})
+        turn += 1
+        aimed = await aim(box, page, args, need, patient=True)
+
+
+async def _landed(aimed: Aim) -> Any:
+    """What the page saw of the click."""
+    return await _within(aimed, aimed.element.frame.evaluate("landed", {"ref": aimed.element.ref}))
+
+
+async def _within(aimed: Aim, work: Awaitable[Any]) -> Any:
+    """Do something in the element's frame; a frame that the click took away is no failure."""
+    try:
+        return await work
+    except TabFailed:
+        raise
+    except CommandFailed as error:
+        if aimed.element.frame.main or isinstance(error, DialogOpen):
+            raise
+        return None
+
+
+@tool(
+    "browser_hover_element",
+    "Hover",
+    "Moves the mouse onto an element, as to open a menu or tooltip; it stays there.",
+    takes=TARGET,
+    gives=GIVES,
+    always=ALWAYS,
+    annotations=hints(again=True),
+)
+async def hover_element(call: Call) -> ToolResult:
+    """Move the mouse there."""
+    return ToolResult.data(await hover(call.box, await call.page(), call.args))
+
+
+async def hover(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str, Any]:
+    """Move the mouse onto the element that the arguments name."""
+    with box.activity.doing(page) as doing:
+        aimed = await aim(box, page, args, "hover")
+        await carried(box, page, pointer.send(page, [pointer.moved(*aimed.spot)], aimed.session_id))
+        return await outcome(box, page, doing, f"Moved the mouse onto {aimed.element.label}")
+
+
+TOOLS = (click_element, hover_element)

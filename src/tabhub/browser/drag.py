@@ -1,0 +1,101 @@
+"""browser_drag: from one place to another, with the mouse, or as the browser's own drag and drop."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tabhub.browser import pointer
+from tabhub.browser.activity import Doing
+from tabhub.browser.outcome import ALWAYS, GIVES, carried, outcome
+from tabhub.browser.ready import aim
+from tabhub.browser.spec import Call, Toolbox, hints, tool
+from tabhub.browser.tab import Page
+from tabhub.browser.target import REF, TARGET, named
+from tabhub.errors import InvalidArguments
+from tabhub.hub.tools import ToolResult
+
+_END = {
+    "type": ["string", "object"],
+    "properties": {**TARGET, "x": {"type": "number"}, "y": {"type": "number"}},
+    "additionalProperties": False,
+    "minLength": 1,
+    "maxLength": 2000,
+}
+_STEPS = 8
+_Place = tuple[float, float, str]
+
+
+@tool(
+    "browser_drag",
+    "Drag and drop",
+    "Drags with the mouse from one element or place to another and drops there.",
+    takes={
+        "from": {**_END, "description": "A ref or selector, or {selector|ref|text|role}, or {x, y} in the viewport."},
+        "to": {**_END, "description": "The same."},
+    },
+    required=("from", "to"),
+    gives=GIVES,
+    always=ALWAYS,
+    annotations=hints(destructive=True),
+)
+async def browser_drag(call: Call) -> ToolResult:
+    """Drag."""
+    return ToolResult.data(await drag(call.box, await call.page(), call.args))
+
+
+async def drag(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str, Any]:
+    """Press at one end, move, and release at the other; the second end is looked for while the button is down."""
+    with box.activity.doing(page) as doing:
+        x, y, what = await _end(box, page, args["from"])
+        page.ahead("Input.setInterceptDrags", {"enabled": True})
+        at = (x, y)
+        try:
+            start = [pointer.moved(x, y), pointer.pressed(x, y)]
+            # A few pixels make a press a drag.
+            start += [pointer.moved(x + step, y + step, held="left") for step in (3, 6, 9)]
+            await pointer.send(page, start)
+            end_x, end_y, where = await _end(box, page, args["to"])
+            at = (end_x, end_y)
+            if doing.drag is not None:
+                await _drop(box, page, doing, end_x, end_y)
+            else:
+                await pointer.send(page, _path((x + 9, y + 9), (end_x, end_y)))
+        finally:
+            page.ahead(*pointer.released(*at))
+            page.ahead("Input.setInterceptDrags", {"enabled": False})
+        await carried(box, page, page.cdp("Runtime.evaluate", {"expression": "0"}))
+        return await outcome(box, page, doing, f"Dragged {what} to {where}")
+
+
+async def _drop(box: Toolbox, page: Page, doing: Doing, x: float, y: float) -> None:
+    """Finish a drag of the browser's own kind: what the page put into it goes along."""
+    events: list[pointer.Event] = [
+        ("Input.dispatchDragEvent", {"type": kind, "x": x, "y": y, "data": doing.drag})
+        for kind in ("dragEnter", "dragOver", "dragOver", "drop")
+    ]
+    await carried(box, page, pointer.send(page, events))
+
+
+def _path(start: tuple[float, float], end: tuple[float, float]) -> list[pointer.Event]:
+    steps = [(step + 1) / _STEPS for step in range(_STEPS)]
+    return [
+        pointer.moved(start[0] + (end[0] - start[0]) * part, start[1] + (end[1] - start[1]) * part, held="left")
+        for part in (*steps, 1)
+    ]
+
+
+async def _end(box: Toolbox, page: Page, given: Any) -> _Place:
+    """Where one end is, and what is there."""
+    if isinstance(given, str):
+        given = {"ref" if REF.fullmatch(given) else "selector": given}
+    if "x" in given and "y" in given:
+        box.activity.wake(page)
+        return float(given["x"]), float(given["y"]), f"{given['x']:g}, {given['y']:g}"
+    if not named(given):
+        raise InvalidArguments("An end of the drag names no place.", hint="Give a ref, a selector, a text, or x and y.")
+    aimed = await aim(box, page, given, "hover")
+    return aimed.x, aimed.y, aimed.element.label
+
+
+TOOLS = (browser_drag,)

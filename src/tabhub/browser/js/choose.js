@@ -1,0 +1,35 @@
+// Chooses options of a select, by value or by what they say, as a person would.
+function ({ values, labels, either }) {
+  const select = this.localName === "label" && this.control ? this.control : this.localName === "select" ? this : this.querySelector("select");
+  if (!select || select.localName !== "select") {
+    return { problem: { why: "notSelect", detail: this.getAttribute("role") || this.localName } };
+  }
+  const flat = (text) => text.trim().replace(/\s+/g, " ");
+  const options = [...select.options];
+  const said = (option) => flat(option.label || option.text);
+  const byValue = (wanted) => options.find((option) => option.value === wanted);
+  const byLabel = (wanted) =>
+    options.find((option) => said(option) === flat(wanted)) || options.find((option) => said(option).toLowerCase() === flat(wanted).toLowerCase());
+  const chosen = [];
+  for (const [list, look] of [[values, byValue], [labels, byLabel], [either, (wanted) => byValue(wanted) || byLabel(wanted)]]) {
+    for (const wanted of list || []) {
+      const option = look(wanted);
+      const all = options.slice(0, 40).map((each) => `${said(each)}${each.value === said(each) ? "" : ` (${each.value})`}`.slice(0, 80).toWellFormed());
+      if (!option) return { problem: { why: "noOption", detail: wanted.slice(0, 80), options: all, more: Math.max(0, options.length - 40) } };
+      if (option.disabled || option.parentElement.disabled) return { problem: { why: "offOption", detail: said(option).slice(0, 80).toWellFormed() } };
+      chosen.push(option);
+    }
+  }
+  if (chosen.length > 1 && !select.multiple) return { problem: { why: "single" } };
+  const before = options.map((option) => option.selected);
+  select.focus({ preventScroll: true });
+  if (select.multiple) for (const option of options) option.selected = chosen.includes(option);
+  else if (chosen.length) chosen[0].selected = true;
+  const changed = options.some((option, at) => option.selected !== before[at]);
+  if (changed) for (const type of ["input", "change"]) select.dispatchEvent(new Event(type, { bubbles: true, composed: type === "input" }));
+  return {
+    chosen: [...select.selectedOptions].slice(0, 40).map((option) => said(option).slice(0, 200).toWellFormed()),
+    changed,
+    url: location.href.slice(0, 8192).toWellFormed(),
+  };
+}

@@ -1,0 +1,12 @@
+// Where the inside of a frame element begins, in the viewport of its document.
+({ ref }) => {
+  const element = kit.element(ref);
+  if (!element) return null;
+  const box = element.getBoundingClientRect();
+  const style = getComputedStyle(element);
+  const scale = element.offsetWidth ? box.width / element.offsetWidth : 1;
+  return {
+    x: box.x + (element.clientLeft + parseFloat(style.paddingLeft)) * scale,
+    y: box.y + (element.clientTop + parseFloat(style.paddingTop)) * scale,
+  };
+}

@@ -1,0 +1,13 @@
+// What a field holds now; a password only by its length.
+function () {
+  const inner = () => this.querySelectorAll("input:not([type=hidden]), textarea, select, [contenteditable]:not([contenteditable=false])");
+  let field = this.localName === "label" && this.control ? this.control : this;
+  if (!("value" in field) && !field.isContentEditable && inner().length === 1) field = inner()[0];
+  const value = field.isContentEditable ? field.innerText : String(field.value ?? "");
+  const facts = { length: value.length, url: location.href.slice(0, 8192).toWellFormed() };
+  if (field.type !== "password") facts.value = value.slice(0, 500).toWellFormed();
+  if (field.type === "checkbox" || field.type === "radio") facts.checked = field.checked;
+  const problem = field.validationMessage;
+  if (problem) facts.invalid = problem.slice(0, 200).toWellFormed();
+  return facts;
+}

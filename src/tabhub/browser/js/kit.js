@@ -1,0 +1,46 @@
+// What the hub keeps in its own world of a document: elements by short refs that stay the same while the document lives.
+const makeKit = (token, prefix) => {
+  const elements = new Map();
+  const refs = new WeakMap();
+  let count = 0;
+  const ref = (element) => {
+    let name = refs.get(element);
+    if (!name) {
+      count += 1;
+      name = `${prefix}${count}`;
+      refs.set(element, name);
+      elements.set(name, new WeakRef(element));
+    }
+    return name;
+  };
+  const element = (name) => {
+    const found = elements.get(name)?.deref();
+    return found?.isConnected ? found : null;
+  };
+  const label = (found) => {
+    const role = roleOf(found) || (actable(found, "") ? "clickable" : found.localName);
+    const name = cut(wholeName(found, role) || squeeze(contentText(found)), 80);
+    return `${role}${name ? ` ${JSON.stringify(name)}` : ""} [${ref(found)}]`;
+  };
+  return {
+    token,
+    prefix,
+    ref,
+    element,
+    label,
+    role: roleOf,
+    name: nameOf,
+    text: (found) => squeeze(contentText(found)),
+    actable,
+    visible: seen,
+    roots: allRoots,
+    children: childrenOf,
+    parent: parentOf,
+    snapshot: (wanted) => snapshot({ token, ref, element }, wanted),
+    find: (wanted) => findTarget({ ref, element, label }, wanted),
+    search: (wanted) => search({ ref, label }, wanted),
+    all: (selector) => selectAll(selector),
+    closed: (host, root) => closedRoots.set(host, root),
+    hosts: untriedHosts,
+  };
+};

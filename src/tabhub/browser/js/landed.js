@@ -1,0 +1,13 @@
+// What came of the last click at an element, and whether it is checked now.
+({ ref }) => {
+  const aim = globalThis.tabhubAim;
+  aim?.stop();
+  globalThis.tabhubAim = undefined;
+  const facts = { verdict: aim?.verdict ?? "none", cover: aim?.cover ?? null, url: location.href.slice(0, 8192).toWellFormed() };
+  const element = kit.element(ref);
+  const held = (element?.localName === "label" && element.control) || element;
+  if (held?.type === "checkbox" || held?.type === "radio") facts.checked = held.checked;
+  // A download is told when its answer comes, and nothing before that says so.
+  if (element?.closest("a[download]")) facts.download = true;
+  return facts;
+}

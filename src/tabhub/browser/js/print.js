@@ -1,0 +1,104 @@
+// The tree as lines: role "name" [ref=e1 states] and what it holds; indented by what is inside what.
+const LONGEST_TEXT = 400;
+const MANY = 10;
+
+const lineOf = (node, ref, extra) => {
+  if (node.role === "-") return `- ${JSON.stringify(clipped(node.text))}`;
+  if (!node.role) return JSON.stringify(clipped(node.text));
+  const states = node.states.join(" ");
+  const marks = ref ? ` [ref=${ref}${states && ` ${states}`}]` : states && ` [${states}]`;
+  return `${node.role}${node.name && ` ${JSON.stringify(cut(node.name))}`}${marks}${node.after}${extra}`;
+};
+
+const clipped = (text) => {
+  const whole = text.toWellFormed();
+  return whole.length > LONGEST_TEXT ? `${whole.slice(0, LONGEST_TEXT).toWellFormed()}… (+${whole.length - LONGEST_TEXT} characters)` : whole;
+};
+
+const count = (nodes) => nodes.reduce((sum, node) => sum + 1 + (node.kids ? count(node.kids) : 0), 0);
+
+const printTree = (refOf, nodes, { depth = Infinity, most }) => {
+  const lines = [];
+  const frames = [];
+  let [length, elements, full] = [0, 0, false];
+  const print = (list, indent) => {
+    for (const node of list) {
+      if (length > most) {
+        full = true;
+        return;
+      }
+      const only = node.kids?.length === 1 && !node.kids[0].role ? node.kids[0] : null;
+      const kids = only ? [] : (node.kids ?? []);
+      const deep = kids.length && indent + 1 >= depth;
+      const wanted = node.element && (node.acts || deep || kids.length > MANY || node.role === "dialog" || node.role === "alertdialog");
+      const ref = wanted ? refOf(node.element) : "";
+      if (node.acts) elements += 1;
+      const line = " ".repeat(indent) + lineOf(node, ref, only ? `: ${lineOf(only)}` : deep ? ` (${count(kids)} inside)` : "");
+      if (node.frame) frames.push([ref, lines.length]);
+      length += line.length + 1;
+      lines.push(line);
+      if (!deep) print(kids, indent + 1);
+    }
+  };
+  print(nodes, 0);
+  return { text: lines.join("\n"), frames, elements, full };
+};
+
+// Only what can be acted on, below the place on the page it belongs to.
+const printActing = (refOf, nodes, { most }) => {
+  const lines = [];
+  const frames = [];
+  let [length, elements, full, place, printed] = [0, 0, false, "", ""];
+  const put = (line) => {
+    length += line.length + 1;
+    lines.push(line);
+  };
+  const visit = (list, landmark) => {
+    for (const node of list) {
+      if (length > most) {
+        full = true;
+        return;
+      }
+      const named = node.name ? `${node.role} ${JSON.stringify(cut(node.name, 60))}` : node.role;
+      if (node.role === "heading") place = landmark ? `${landmark}, ${named}` : named;
+      if (node.acts) {
+        if (place !== printed) put(place ? `in ${place}` : "in the page");
+        printed = place;
+        const ref = refOf(node.element);
+        if (node.frame) frames.push([ref, lines.length]);
+        elements += 1;
+        put(` ${lineOf(node, ref, "")}`);
+      }
+      const inner = LANDMARKS.has(node.role) || node.role === "table" ? named : "";
+      if (inner) place = inner;
+      if (node.kids) visit(node.kids, inner || landmark);
+      if (inner) place = landmark;
+    }
+  };
+  visit(nodes, "");
+  return { text: lines.join("\n"), frames, elements, full };
+};
+
+const snapshot = (kit, { ref, interactiveOnly, ...limits }) => {
+  const start = ref ? kit.element(ref) : document.documentElement;
+  if (!start) return { gone: true };
+  // One in a component, met on the way, lies over those of the document.
+  let modal = ref ? null : [...document.querySelectorAll("dialog:modal")].at(-1);
+  let seen = treeOf(modal ?? start);
+  if (!ref && seen.modal && seen.modal !== modal) {
+    modal = seen.modal;
+    seen = treeOf(modal);
+  }
+  const { nodes, cut: was, hosts } = seen;
+  const shown = interactiveOnly ? printActing(kit.ref, nodes, limits) : printTree(kit.ref, nodes, limits);
+  return {
+    ...shown,
+    full: shown.full || was,
+    modal: Boolean(modal),
+    hosts,
+    url: location.href.slice(0, 8192),
+    title: document.title.slice(0, 1000).toWellFormed(),
+    loading: document.readyState === "loading",
+    token: kit.token,
+  };
+};

@@ -1,0 +1,253 @@
+// Waits until the element can be used, and tells where; what stands in the way is told when the time is over.
+// need: click, hover (only a place), edit (text), field (any of a form), key (the focus), look (only in view).
+async function ({ need, within, patient, all, value }) {
+  const begun = performance.now();
+  const TEXTS = ["text", "search", "url", "tel", "email", "password", "number"];
+  const WHOLE = ["date", "time", "month", "week", "datetime-local", "color", "range"];
+
+  const describe = (node) => {
+    const id = node.id ? `#${node.id}` : "";
+    const names = [...node.classList].slice(0, 3).map((name) => `.${name}`).join("");
+    const words = (node.innerText || "").trim().replace(/\s+/g, " ").slice(0, 40);
+    return `<${node.localName}${id}${names}>${words ? ` "${words}"` : ""}`.slice(0, 160).toWellFormed();
+  };
+  const parent = (node) => node.assignedSlot || node.parentElement || node.getRootNode().host || null;
+  const inside = (node, outer) => {
+    for (let at = node; at; at = parent(at)) if (at === outer) return true;
+    return false;
+  };
+  const roots = (node) => {
+    const found = [];
+    for (let root = node.getRootNode(); root; root = root.host?.getRootNode()) found.unshift(root);
+    return found;
+  };
+
+  // The field that is meant: of a label its control, of a wrapper its only field, of a radio group the one with the value.
+  const field = (node) => {
+    let meant = node.localName === "label" && node.control ? node.control : node;
+    if (!meant.matches("input, textarea, select, [role=textbox], [role=searchbox], [role=combobox]") && !meant.isContentEditable) {
+      const inner = meant.querySelectorAll("input:not([type=hidden]), textarea, select, [contenteditable]:not([contenteditable=false])");
+      if (inner.length === 1) meant = inner[0];
+    }
+    if (meant.type === "radio" && meant.localName === "input" && typeof value === "string") {
+      const group = [...meant.getRootNode().querySelectorAll("input[type=radio]")].filter((each) => each.name === meant.name && each.form === meant.form);
+      const named = (each) => [...(each.labels || [])].map((label) => label.innerText.trim().toLowerCase());
+      const wanted = value.trim().toLowerCase();
+      return group.find((each) => each.value.toLowerCase() === wanted) || group.find((each) => named(each).includes(wanted)) || meant;
+    }
+    return meant;
+  };
+  const kindOf = (node) => {
+    if (node.localName === "select") return "select";
+    if (node.localName === "textarea") return "area";
+    if (node.localName === "input") {
+      if (TEXTS.includes(node.type)) return "text";
+      if (WHOLE.includes(node.type)) return "whole";
+      return { checkbox: "check", radio: "radio", file: "file" }[node.type] || "other";
+    }
+    if (node.isContentEditable) return "rich";
+    if (["checkbox", "switch", "radio"].includes(node.getAttribute("role"))) return "switch";
+    return "other";
+  };
+
+  const element = need === "edit" || need === "field" ? field(this) : this;
+  const kind = kindOf(element);
+  const pointed = need === "click" || need === "hover" || (need === "field" && ["check", "radio", "switch"].includes(kind));
+
+  const rects = (node) => {
+    const own = [...node.getClientRects()].filter((box) => box.width > 0 && box.height > 0);
+    if (own.length || node.localName === "input") return own;
+    return [...(node.shadowRoot || node).children].slice(0, 20).flatMap((child) => [...child.getClientRects()].filter((box) => box.width > 0 && box.height > 0));
+  };
+  const shown = (node) => rects(node).length > 0 && getComputedStyle(node).visibility === "visible";
+  // What may be clicked in its place: styled checkboxes hide the input and show the label.
+  const bodies = () => {
+    const labels = element.localName === "input" ? [...(element.labels || [])] : [];
+    return [element, ...labels].filter(shown);
+  };
+  const why = (node) => {
+    for (let at = node; at; at = parent(at)) {
+      if (getComputedStyle(at).display === "none") return at === node ? "it has display: none" : `${describe(at)} around it has display: none`;
+    }
+    return getComputedStyle(node).visibility !== "visible" ? "it has visibility: hidden" : "it has no size";
+  };
+  const disabled = () => {
+    if (element.matches(":disabled")) return element.closest("fieldset:disabled") ? "with its fieldset" : "by the page";
+    return element.closest('[aria-disabled="true"]') ? "by aria-disabled" : "";
+  };
+  const hitAt = (node, x, y) => {
+    let hit = null;
+    for (const root of roots(node)) hit = root.elementFromPoint(x, y) || hit;
+    while (hit?.shadowRoot) {
+      const deeper = hit.shadowRoot.elementFromPoint(x, y);
+      if (!deeper || deeper === hit) break;
+      hit = deeper;
+    }
+    return hit;
+  };
+  const belongs = (hit) => {
+    if (inside(hit, element)) return true;
+    const label = hit.closest?.("label");
+    return Boolean(label && label.control === element);
+  };
+  const points = (node) => {
+    const found = [];
+    for (const box of rects(node).slice(0, 4)) {
+      const left = Math.max(box.left, 0);
+      const top = Math.max(box.top, 0);
+      const width = Math.min(box.right, innerWidth) - left;
+      const height = Math.min(box.bottom, innerHeight) - top;
+      if (width <= 0 || height <= 0) continue;
+      for (const [across, down] of [[0.5, 0.5], [0.25, 0.5], [0.75, 0.5], [0.5, 0.25], [0.5, 0.75], [0.1, 0.1], [0.9, 0.9]]) {
+        found.push({ x: left + width * across, y: top + height * down });
+      }
+    }
+    return found;
+  };
+  let cover = null;
+  const place = () => {
+    for (const body of bodies()) {
+      for (const point of points(body)) {
+        const hit = hitAt(body, point.x, point.y);
+        if (hit && (belongs(hit) || inside(hit, body))) return point;
+        cover ||= hit && describe(hit);
+      }
+    }
+    return null;
+  };
+  // As it stands, then in the middle, then at the edges, where what sticks to one side leaves it free.
+  let looks = 0;
+  const seek = () => {
+    // Not at every look: a page that jumps about all the time helps nobody.
+    const ways = looks % 5 ? [""] : ["", "center", "end", "start"];
+    let usual = null;
+    const scroll = (block) => (bodies()[0] || element).scrollIntoView({ block, inline: "center", behavior: "instant" });
+    for (const block of ways) {
+      cover = null;
+      if (block) scroll(block);
+      const found = place();
+      if (found) return found;
+      if (block !== "end" && block !== "start") usual = cover || usual;
+    }
+    if (ways.length > 1) scroll("center");
+    cover = usual;
+    return null;
+  };
+  const inView = () => {
+    const box = (rects(element)[0] || element.getBoundingClientRect());
+    return box.bottom > 0 && box.right > 0 && box.top < innerHeight && box.left < innerWidth;
+  };
+
+  const tick = (ms) => new Promise((done) => setTimeout(done, ms));
+  const frame = () => Promise.race([new Promise((done) => requestAnimationFrame(done)), tick(150)]);
+  const moves = () => {
+    const root = element.getRootNode();
+    return (root.getAnimations?.() || []).some(({ playState, effect }) => playState === "running" && effect?.target && inside(element, effect.target));
+  };
+  const still = async () => {
+    if (!patient && !moves()) return true;
+    const before = element.getBoundingClientRect();
+    await frame();
+    await frame();
+    const after = element.getBoundingClientRect();
+    return ["x", "y", "width", "height"].every((side) => Math.abs(before[side] - after[side]) < 0.5);
+  };
+
+  const look = async () => {
+    if (!element.isConnected) return { why: "detached" };
+    if (element.localName === "option") return { why: "option" };
+    if (need === "edit" && ["select", "check", "radio", "file"].includes(kind)) return { why: "notText", detail: kind };
+    if (need === "field" && kind === "file") return { why: "file" };
+    if (kind === "file" ? !element.isConnected : !bodies().length) return { why: "hidden", detail: why(element) };
+    if (need !== "hover" && need !== "look") {
+      const off = disabled();
+      if (off) return { why: "disabled", detail: off };
+    }
+    if ((need === "edit" || need === "field") && (element.readOnly || element.getAttribute("aria-readonly") === "true")) return { why: "readonly" };
+    if (!(await still())) return { why: "moving" };
+    if (!pointed) {
+      if (!inView()) element.scrollIntoView({ block: "center", inline: "center", behavior: "instant" });
+      const box = rects(element)[0] || element.getBoundingClientRect();
+      return { at: { x: box.x + box.width / 2, y: box.y + box.height / 2 } };
+    }
+    const at = seek();
+    if (at) return { at };
+    return cover ? { why: "covered", detail: cover } : { why: "outside" };
+  };
+
+  // The first press decides: if it lands elsewhere, it and what follows of the same click reach nobody.
+  const guard = () => {
+    globalThis.tabhubAim?.stop();
+    const types = ["pointerdown", "mousedown", "pointerup", "mouseup", "click", "auxclick", "dblclick", "contextmenu"];
+    const hosts = roots(element).map((root) => root.host).filter(Boolean);
+    const aim = { verdict: "none", cover: null };
+    const judge = (event) => {
+      if (!event.isTrusted) return;
+      if (aim.verdict === "none") {
+        const first = event.composedPath()[0];
+        const ok = !(first instanceof Element) || belongs(first) || bodies().some((body) => inside(first, body)) || hosts.includes(first);
+        aim.verdict = ok ? "hit" : "missed";
+        if (!ok) aim.cover = describe(first);
+      }
+      if (aim.verdict === "missed") {
+        event.preventDefault();
+        event.stopImmediatePropagation();
+      }
+    };
+    for (const type of types) addEventListener(type, judge, { capture: true, passive: false });
+    // The browser's own menu helps nobody here, and would stay open over the person's window.
+    const noMenu = (event) => event.preventDefault();
+    addEventListener("contextmenu", noMenu);
+    aim.stop = () => {
+      removeEventListener("contextmenu", noMenu);
+      for (const type of types) removeEventListener(type, judge, { capture: true });
+    };
+    // Should nothing come of it, nobody else is to be kept from clicking.
+    setTimeout(aim.stop, 1500);
+    globalThis.tabhubAim = aim;
+  };
+
+  const focus = () => {
+    element.focus({ preventScroll: true });
+    const active = element.getRootNode().activeElement;
+    if (active !== element && !(active && inside(active, element)) && !element.contains(active)) return false;
+    if (kind === "rich") {
+      const range = document.createRange();
+      range.selectNodeContents(element);
+      if (!all) range.collapse(false);
+      const selection = getSelection();
+      selection.removeAllRanges();
+      selection.addRange(range);
+    } else if (all && (kind === "text" || kind === "area")) {
+      element.select();
+    } else if (kind === "area" || (kind === "text" && element.selectionStart !== null)) {
+      element.setSelectionRange(element.value.length, element.value.length);
+    }
+    return true;
+  };
+
+  let found = await look();
+  for (let pause = 10; !found.at && performance.now() - begun < within; pause = Math.min(pause * 2, 100)) {
+    if (["detached", "option", "notText", "file"].includes(found.why)) break;
+    await tick(pause);
+    looks += 1;
+    found = await look();
+  }
+  if (!found.at) return { problem: { ...found, waited: Math.round(performance.now() - begun), url: location.href.slice(0, 300) } };
+  if (need === "click" || (pointed && need === "field")) guard();
+  const typed = need === "edit" ? kind !== "whole" : need === "field" && ["text", "area", "rich"].includes(kind);
+  if (need === "key") element.focus({ preventScroll: true });
+  if (typed && !focus()) return { problem: { why: "unfocusable", detail: describe(element), waited: 0 } };
+  return {
+    x: found.at.x,
+    y: found.at.y,
+    kind,
+    name: describe(element),
+    label: element === this ? null : kit.label(element),
+    type: element.type || "",
+    checked: element.localName === "input" ? element.checked : element.getAttribute("aria-checked") === "true",
+    empty: kind === "rich" ? !element.textContent : !element.value,
+    listbox: Boolean(element.getAttribute("aria-haspopup") || element.getAttribute("aria-expanded")),
+    url: location.href.slice(0, 8192).toWellFormed(),
+  };
+}

@@ -1,0 +1,47 @@
+// Scrolls the element, or what a person would scroll on this page, and tells where that is then.
+async function ({ direction, distance, position }) {
+  const page = document.scrollingElement || document.documentElement;
+  const room = (node) => [node.scrollWidth - node.clientWidth, node.scrollHeight - node.clientHeight];
+  const sideways = direction === "left" || direction === "right";
+  const scrolls = (node) => {
+    if (node === page) return room(node)[sideways ? 0 : 1] > 1;
+    const style = getComputedStyle(node);
+    return /auto|scroll|overlay/.test(sideways ? style.overflowX : style.overflowY) && room(node)[sideways ? 0 : 1] > 1;
+  };
+  const parent = (node) => node.assignedSlot || node.parentElement || node.getRootNode().host || null;
+  const area = (node) => {
+    const box = node.getBoundingClientRect();
+    return Math.max(0, Math.min(box.right, innerWidth) - Math.max(box.left, 0)) * Math.max(0, Math.min(box.bottom, innerHeight) - Math.max(box.top, 0));
+  };
+  const own = this instanceof Element;
+  let node = own ? this : page;
+  if (own) for (let at = this; at; at = parent(at)) if (scrolls(at)) { node = at; break; }
+  if (!own && !scrolls(page)) {
+    // Many pages keep their window still and scroll a part of it: the largest one is meant.
+    let most = 0;
+    for (const each of document.querySelectorAll("*")) {
+      if (each.scrollHeight <= each.clientHeight && each.scrollWidth <= each.clientWidth) continue;
+      if (scrolls(each) && area(each) > most) [node, most] = [each, area(each)];
+    }
+  }
+  const before = [node.scrollLeft, node.scrollTop];
+  const step = distance ?? Math.round((sideways ? node.clientWidth : node.clientHeight) * 0.85);
+  const by = { up: [0, -step], down: [0, step], left: [-step, 0], right: [step, 0] }[direction] || [0, 0];
+  if (position) node.scrollTo({ top: position === "top" ? 0 : node.scrollHeight, behavior: "instant" });
+  else node.scrollBy({ left: by[0], top: by[1], behavior: "instant" });
+  // The page is told in the first frame, and what it adds is laid out in the second; at an end it may take a few more.
+  const reached = room(node);
+  const atEnd = () => Math.abs(node.scrollTop) >= reached[1] - 1 && reached[1] > 0 && (position === "bottom" || direction === "down");
+  for (let turn = 0; turn < 2 || (turn < 8 && atEnd() && room(node)[1] <= reached[1]); turn += 1) {
+    await Promise.race([new Promise((done) => requestAnimationFrame(done)), new Promise((done) => setTimeout(done, 50))]);
+  }
+  const [width, height] = room(node);
+  return {
+    what: node === page ? "the page" : kit.label(node),
+    x: Math.round(node.scrollLeft),
+    y: Math.round(node.scrollTop),
+    maxX: Math.max(0, Math.round(width)),
+    maxY: Math.max(0, Math.round(height)),
+    moved: Math.abs(node.scrollLeft - before[0]) >= 1 || Math.abs(node.scrollTop - before[1]) >= 1,
+  };
+}

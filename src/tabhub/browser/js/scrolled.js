@@ -1,0 +1,2 @@
+// How far the page is scrolled.
+() => ({ x: scrollX, y: scrollY })

@@ -1,0 +1,35 @@
+// All elements that match a text or role, each with the place on the page it belongs to.
+const placeOf = (element) => {
+  let landmark = null;
+  let role = "";
+  for (let at = parentOf(element); at && !landmark; at = parentOf(at)) {
+    role = roleOf(at);
+    if (LANDMARKS.has(role) || role === "table") landmark = at;
+  }
+  let heading = null;
+  for (const one of (landmark ?? element.getRootNode()).querySelectorAll("h1, h2, h3, h4, h5, h6, [role=heading]")) {
+    if (!(one.compareDocumentPosition(element) & Node.DOCUMENT_POSITION_FOLLOWING)) break;
+    if (one !== element && !one.contains(element)) heading = one;
+  }
+  const words = [];
+  if (landmark) words.push(`${role}${wholeName(landmark, role) ? ` ${JSON.stringify(cut(wholeName(landmark, role), 60))}` : ""}`);
+  if (heading) words.push(`heading ${JSON.stringify(cut(wholeName(heading, "heading"), 60))}`);
+  return words.join(", ");
+};
+
+const search = (kit, { text, role, limit, near }) => {
+  const found = matches(text, role);
+  // Around an exact match there are often wrappers that say the same.
+  const apart = found.filter((one) => !found.some((other) => other !== one && one.element.contains(other.element) && other.name === one.name && other.rank <= one.rank));
+  const list = apart.slice(0, limit).map(({ element, role: own, name, visible, rank }) => ({
+    ref: kit.ref(element),
+    role: own || element.localName,
+    name: cut(name, 200),
+    where: placeOf(element),
+    visible,
+    rank,
+    states: statesOf(element, own, activeElement()).join(" "),
+  }));
+  const shown = { found: list, total: apart.length, frames: [...selectAll("iframe, frame")].length, hosts: [...selectAll("*")].filter(mayHide).length };
+  return !list.length && near ? { ...shown, nearest: nearText(kit.label, text, role) } : shown;
+};

@@ -1,0 +1,107 @@
+// What state an element is in, as words; and what a control holds.
+const LONGEST_VALUE = 100;
+const SHOWN_OPTIONS = 12;
+const CHECKABLE = new Set(["checkbox", "radio", "switch", "menuitemcheckbox", "menuitemradio"]);
+const said = (element, attribute) => element.getAttribute(attribute)?.trim().toLowerCase() ?? "";
+
+const checkedState = (element) => {
+  const own = element.localName === "input" ? (element.indeterminate ? "mixed" : String(element.checked)) : said(element, "aria-checked");
+  return own === "true" ? "checked" : own === "mixed" ? "mixed" : "";
+};
+
+const expandedState = (element) => {
+  const own = element.localName === "summary" ? String(element.parentElement.open) : said(element, "aria-expanded");
+  return own === "true" ? "expanded" : own === "false" ? "collapsed" : "";
+};
+
+const levelOf = (element) => {
+  const level = Number(said(element, "aria-level") || /^h([1-6])$/.exec(element.localName)?.[1]);
+  return level > 0 ? `level=${level}` : "";
+};
+
+const activeElement = () => {
+  let active = document.activeElement;
+  for (let root = active && rootOf(active); root?.activeElement; root = rootOf(active)) active = root.activeElement;
+  return active === document.body ? null : active;
+};
+
+const isAria = (name) => name.startsWith("aria-");
+
+const statesOf = (element, role, active) => {
+  const words = [];
+  // Most elements have none of the attributes that are asked for below.
+  const aria = element.getAttributeNames().some(isAria);
+  const told = (attribute) => (aria ? said(element, attribute) : "");
+  if (CHECKABLE.has(role)) words.push(checkedState(element));
+  if (element.matches(":disabled") || told("aria-disabled") === "true") words.push("disabled");
+  if (aria || element.localName === "summary") words.push(expandedState(element));
+  if (told("aria-selected") === "true") words.push("selected");
+  const pressed = told("aria-pressed");
+  if (pressed === "true") words.push("pressed");
+  else if (pressed === "mixed") words.push("mixed");
+  const current = told("aria-current");
+  if (current && current !== "false") words.push("current");
+  if (role === "heading") words.push(levelOf(element));
+  if (element.required || told("aria-required") === "true") words.push("required");
+  const invalid = told("aria-invalid");
+  if ((invalid && invalid !== "false") || element.matches(":user-invalid")) words.push("invalid");
+  if ((element.readOnly && role !== "checkbox" && role !== "radio") || told("aria-readonly") === "true") words.push("readonly");
+  if (element.localName === "dialog" && element.matches(":modal")) words.push("modal");
+  if (element === active) words.push("focused");
+  return words.filter(Boolean);
+};
+
+const options = (select) => {
+  const all = [...select.options].filter((option) => !option.hidden);
+  const shown = all.slice(0, SHOWN_OPTIONS).map((option) => JSON.stringify(cut(squeeze(option.label), 60)) + (option.disabled ? " (disabled)" : ""));
+  return all.length ? ` options: ${shown.join(", ")}${all.length > shown.length ? ` (+${all.length - shown.length})` : ""}` : "";
+};
+
+const quoted = (text) => (text ? ` = ${JSON.stringify(cut(text, LONGEST_VALUE))}` : "");
+
+// What a control holds, ready to be put behind it.
+const valueOf = (element, role) => {
+  switch (element.localName) {
+    case "select": {
+      const chosen = [...element.selectedOptions].slice(0, SHOWN_OPTIONS);
+      return quoted(chosen.map((option) => squeeze(option.label)).join(", ")) + options(element);
+    }
+    case "input":
+      if (["button", "submit", "reset", "image", "checkbox", "radio", "hidden"].includes(element.type)) return "";
+      if (element.type === "password") return element.value ? ' = "•••" (filled in)' : "";
+      if (element.type === "file") return quoted([...element.files].map((file) => file.name).join(", "));
+      return quoted(element.value);
+    case "textarea":
+      return quoted(squeeze(element.value));
+    case "progress":
+    case "meter":
+      return element.hasAttribute("value") ? ` = ${element.value}/${element.max}` : "";
+    default:
+  }
+  if (role === "slider" || role === "spinbutton" || role === "progressbar" || role === "meter" || role === "scrollbar") {
+    return quoted(element.getAttribute("aria-valuetext") ?? element.getAttribute("aria-valuenow") ?? "");
+  }
+  if (editable(element) || role === "combobox" || role === "textbox" || role === "searchbox") return quoted(squeeze(contentText(element)));
+  return "";
+};
+
+// A link's address, as short as it still tells where it leads.
+const addressOf = (element) => {
+  const href = typeof element.href === "string" ? element.href : element.href?.baseVal;
+  if (!href) return "";
+  const written = element.getAttribute("href") ?? "";
+  if (/^(#|\/(?!\/))[!-~]{0,59}$/.test(written)) return written;
+  let address;
+  try {
+    address = new URL(href, document.baseURI);
+  } catch {
+    return "";
+  }
+  if (address.protocol === "javascript:") return "";
+  let shown = address.href;
+  if (address.origin === location.origin) {
+    const here = address.pathname === location.pathname && address.search === location.search && address.hash;
+    shown = here ? address.hash : address.pathname + address.search + address.hash;
+  } else if (address.protocol === "https:") shown = address.href.slice(8);
+  return shown.length > 60 ? `${shown.slice(0, 59)}…` : shown;
+};

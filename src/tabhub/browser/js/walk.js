@@ -1,0 +1,224 @@
+// The document as a tree of what a reader meets: wrappers gone, text joined, nothing said twice.
+const MOST_ELEMENTS = 200000;
+const BREAK = { gap: true };
+const LONG_NAME = 150;
+const UNNAMED = { name: "", content: false };
+const TRANSPARENT = new Set(
+  `paragraph blockquote code deletion insertion emphasis strong subscript superscript time generic none presentation
+  document definition term rowgroup legend caption directory`.split(/\s+/),
+);
+const ONLY_NAMED = new Set(["group", "figure", "img", "region", "form", "list", "toolbar", "note", "application"]);
+// Those whose inside counts only as their name.
+const WHOLE = new Set("button checkbox radio switch img meter progressbar slider separator menuitemcheckbox menuitemradio tab".split(" "));
+const FIELDS = new Set(["textbox", "searchbox", "combobox"]);
+const CONTAINERS = new Set("list table rowgroup grid tree menu listbox tablist".split(" "));
+const CLOSED = new Set(["iframe", "frame", "select", "textarea"]);
+// Where the mouse shows that these can be clicked, no role of theirs says so.
+const UNSAID = new Set(["", "listitem", "cell", "gridcell", ...TRANSPARENT]);
+
+const acting = (nodes, out = []) => {
+  for (const node of nodes) {
+    if (node.acts) out.push(node);
+    else if (node.kids) acting(node.kids, out);
+  }
+  return out;
+};
+const anyActs = (nodes) => {
+  for (const node of nodes) if (node.acts || node.holds) return true;
+  return false;
+};
+
+// What stands as a block of its own is parted from the text around it.
+const pass = (nodes, out, block) => {
+  if (block) out.push(BREAK);
+  for (const node of nodes) out.push(node);
+  if (block) out.push(BREAK);
+};
+
+// Runs of text become one; what only parts them goes.
+const joined = (nodes) => {
+  const out = [];
+  let text = "";
+  const flush = () => {
+    const words = squeeze(text);
+    if (words) out.push({ text: words });
+    text = "";
+  };
+  for (const node of nodes) {
+    if (node.gap) flush();
+    else if (node.text !== undefined && !node.role) text += node.text;
+    else {
+      flush();
+      out.push(node);
+    }
+  }
+  flush();
+  return out;
+};
+
+const textOf = (nodes) => squeeze(nodes.map((node) => (node.text !== undefined ? node.text : node.gap ? " " : node.kids ? ` ${textOf(node.kids)} ` : "")).join(""));
+
+// Reading styles is what costs most here: each property is read once, and only where it counts.
+const walker = (active) => {
+  let left = MOST_ELEMENTS;
+  let hosts = 0;
+  let modal = null;
+
+  // Upload fields are often hidden behind a nicer button, and still what takes the file.
+  const hiddenFiles = (element, out) => {
+    const fields = element.matches("input[type=file]") ? [element] : element.querySelectorAll("input[type=file]");
+    for (const field of fields) out.push({ role: "file", name: nameOf(field, "file"), element: field, acts: true, states: ["hidden"], after: "", kids: [] });
+  };
+
+  const child = (node, out, shown, over) => {
+    const type = node.nodeType;
+    if (type === 1) walk(node, out, over);
+    else if (type === 3 && shown) out.push({ text: node.data });
+  };
+
+  const children = (element, tag, out, shown, over) => {
+    if (tag === "details" && !element.open) {
+      const summary = element.querySelector(":scope > summary");
+      if (summary) walk(summary, out, over);
+      return;
+    }
+    if (tag === "slot") {
+      for (const node of childrenOf(element)) child(node, out, shown, over);
+      return;
+    }
+    const root = rootOf(element);
+    if (root) modal = [...root.querySelectorAll("dialog:modal")].at(-1) ?? modal;
+    // Going from sibling to sibling is much faster than through a list.
+    for (let node = (root ?? element).firstChild; node; node = node.nextSibling) child(node, out, shown, over);
+  };
+
+  // `over`: the style around it, or null where a pointing mouse there says nothing of what is inside.
+  const walk = (element, out, over) => {
+    const tag = element.localName;
+    if (SILENT.has(tag)) return;
+    if ((left -= 1) < 0) return;
+    if (tag === "br") {
+      out.push(BREAK);
+      return;
+    }
+    if (tag.includes("-") && mayHide(element)) hosts += 1;
+    if (element.getAttribute("aria-hidden") === "true" || element.inert === true) {
+      hiddenFiles(element, out);
+      return;
+    }
+    const style = getComputedStyle(element);
+    const { display } = style;
+    if (display === "none") {
+      hiddenFiles(element, out);
+      return;
+    }
+    // Frames without a size watch or count, and show nothing.
+    if (tag === "iframe" && element.offsetWidth < 3 && element.offsetHeight < 3) return;
+    const shown = style.visibility === "visible";
+    let role = roleOf(element);
+    const spread = tag === "body" || tag === "html" || CONTAINERS.has(role);
+    const kids = [];
+    // What is inline or has no box of its own cannot skip what it holds.
+    const boxed = display !== "inline" && display !== "contents";
+    if (!CLOSED.has(tag) && !(boxed && style.contentVisibility === "hidden")) {
+      children(element, tag, kids, shown, spread ? null : style);
+    }
+    const block = boxed && !display.startsWith("inline");
+    if (tag === "label" && element.control && element.control !== element.querySelector("[role]")) {
+      labelFor(element, kids, out, block, shown);
+      return;
+    }
+    if (tag === "legend" || tag === "caption" || tag === "figcaption") {
+      if (nativeName(element.parentElement)) {
+        pass(acting(kids), out, block);
+        return;
+      }
+    }
+    let acts = shown && tag !== "body" && tag !== "html" && actable(element, role);
+    if (!shown && WIDGETS.has(role)) role = "";
+    if (!acts && shown && !spread && tag !== "label" && !LANDMARKS.has(role) && (role === "row" || !anyActs(kids))) {
+      acts = style.cursor === "pointer" && over?.cursor !== "pointer";
+    }
+    if (acts && UNSAID.has(role)) role = !role && anyActs(kids) ? "group" : "clickable";
+    if (!acts && (!role || TRANSPARENT.has(role))) pass(kids, out, block);
+    else pass(nodes(element, role, acts, kids), out, block);
+  };
+
+  // A label speaks for its control; where that one is hidden, the label is what is clicked.
+  const labelFor = (element, kids, out, block, shown) => {
+    const { control } = element;
+    if (getComputedStyle(control).display !== "none" || control.type === "file") {
+      const name = wholeName(control, roleOf(control));
+      const own = squeeze(textOf(kids));
+      pass(own && !name.includes(own) ? kids : acting(kids), out, block);
+      return;
+    }
+    const role = roleOf(control);
+    if (!shown || !role) pass(kids, out, block);
+    else pass([{ role, name: nameOf(control, role), element, acts: true, states: statesOf(control, role, active), after: valueOf(control, role), kids: acting(kids) }], out, block);
+  };
+
+  // An element as one node, or what is inside it where that says it all.
+  const nodes = (element, role, acts, kids) => {
+    const named = role === "listitem" || role === "row" ? UNNAMED : nameFrom(element, role);
+    let name = role === "group" && named.content ? "" : named.name;
+    const byContent = named.content && Boolean(name);
+    let inside = joined(kids);
+    if (FIELDS.has(role)) inside = acting(inside);
+    else if (WHOLE.has(role) || byContent) {
+      const structured = inside.filter((one) => one.role || one.text).length > 1;
+      if (byContent && name.length > LONG_NAME && structured && !WHOLE.has(role)) name = "";
+      else {
+        inside = acting(inside);
+        if (inside.length === 1 && inside[0].name === name) {
+          // The one thing inside says it all.
+          if (!acts && role !== "heading") return inside;
+          if (role === "clickable") return inside;
+          if (!acts) return [{ ...inside[0], states: [...inside[0].states, levelOf(element).replace("level", "heading")] }];
+        }
+      }
+    } else if (name) inside = inside.filter((one) => one.text !== name || one.role);
+    const states = statesOf(element, role, active);
+    if (role === "row") return row(element, acts, states, inside);
+    if (!acts) {
+      if (role === "listitem" && !states.length && inside.length === 1) {
+        return inside[0].role ? inside : [{ ...inside[0], role: "-" }];
+      }
+      if (!name && !states.length && ONLY_NAMED.has(role) && (role !== "list" || inside.length < 2)) return inside;
+      if (!name && !inside.length && role !== "separator" && !valueOf(element, role)) return [];
+      if (role === "separator") return [];
+    }
+    const after = (acts && role === "link" ? ` ${addressOf(element)}`.trimEnd() : "") + valueOf(element, role);
+    return [{ role, name, element, acts, states, after, kids: inside, holds: anyActs(inside), frame: role === "iframe" }];
+  };
+
+  // A row of a table on one line; what can be acted on in it comes below.
+  const CELLS = new Set(["cell", "gridcell", "columnheader", "rowheader"]);
+  const row = (element, acts, states, cells) => {
+    const texts = [];
+    const kids = [];
+    for (const cell of cells) {
+      if (!CELLS.has(cell.role) || cell.acts) {
+        if (cell.role) kids.push(cell);
+        else texts.push(cell.text);
+        continue;
+      }
+      const rest = cell.kids.filter((one) => one.role);
+      const words = cell.name && !rest.some((one) => one.name === cell.name) ? cell.name : textOf(cell.kids.filter((one) => !one.role));
+      if (words) texts.push(words);
+      kids.push(...rest);
+    }
+    if (!texts.length && !states.length && !acts) return kids;
+    const name = texts.map((text) => cut(text, 200)).join(" | ");
+    return [{ role: "row", name, element, acts, states, after: "", kids, holds: anyActs(kids) }];
+  };
+
+  return { walk, facts: () => ({ cut: left < 0, hosts, modal }) };
+};
+
+const treeOf = (start) => {
+  const out = [];
+  const { walk, facts } = walker(activeElement());
+  labelsOnce(() => walk(start, out, null));
+  return { nodes: joined(out), ...facts() };
+};

@@ -1,0 +1,191 @@
+"""Keys by name: what a key, or a key with modifiers, is in the browser's own events.
+
+Owns the table of keys and the reading of `Control+Shift+A`. It is pure: it sends nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from tabhub.errors import InvalidArguments
+
+MODIFIERS = {"Alt": 1, "Control": 2, "Meta": 4, "Shift": 8}
+_ALIASES = {
+    "ctrl": "Control",
+    "cmd": "Meta",
+    "command": "Meta",
+    "super": "Meta",
+    "win": "Meta",
+    "option": "Alt",
+    "return": "Enter",
+    "esc": "Escape",
+    "del": "Delete",
+    "ins": "Insert",
+    "spacebar": "Space",
+    "up": "ArrowUp",
+    "down": "ArrowDown",
+    "left": "ArrowLeft",
+    "right": "ArrowRight",
+    "pgup": "PageUp",
+    "pgdn": "PageDown",
+    "plus": "+",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One key as the browser names it."""
+
+    key: str
+    code: str = ""
+    number: int = 0
+    """The Windows virtual key code, which pages still read as keyCode."""
+    text: str = ""
+    location: int = 0
+    shift: bool = False
+    """Whether the character needs Shift on a US keyboard."""
+
+
+def _named() -> Iterator[Key]:
+    yield from (
+        Key("Enter", "Enter", 13, "\r"),
+        Key("Tab", "Tab", 9),
+        Key("Escape", "Escape", 27),
+        Key("Backspace", "Backspace", 8),
+        Key("Delete", "Delete", 46),
+        Key("Insert", "Insert", 45),
+        Key("ArrowLeft", "ArrowLeft", 37),
+        Key("ArrowUp", "ArrowUp", 38),
+        Key("ArrowRight", "ArrowRight", 39),
+        Key("ArrowDown", "ArrowDown", 40),
+        Key("Home", "Home", 36),
+        Key("End", "End", 35),
+        Key("PageUp", "PageUp", 33),
+        Key("PageDown", "PageDown", 34),
+        Key("CapsLock", "CapsLock", 20),
+        Key("ContextMenu", "ContextMenu", 93),
+        Key("Pause", "Pause", 19),
+        Key("PrintScreen", "PrintScreen", 44),
+        Key("Alt", "AltLeft", 18, location=1),
+        Key("Control", "ControlLeft", 17, location=1),
+        Key("Meta", "MetaLeft", 91, location=1),
+        Key("Shift", "ShiftLeft", 16, location=1),
+    )
+    for number in range(1, 25):
+        yield Key(f"F{number}", f"F{number}", 111 + number)
+
+
+def _characters() -> Iterator[Key]:
+    for letter in "abcdefghijklmnopqrstuvwxyz":
+        upper = letter.upper()
+        yield Key(letter, f"Key{upper}", ord(upper), letter)
+        yield Key(upper, f"Key{upper}", ord(upper), upper, shift=True)
+    for digit, above in zip("1234567890", "!@#$%^&*()", strict=True):
+        yield Key(digit, f"Digit{digit}", ord(digit), digit)
+        yield Key(above, f"Digit{digit}", ord(digit), above, shift=True)
+    for plain, above, code, number in (
+        ("-", "_", "Minus", 189),
+        ("=", "+", "Equal", 187),
+        ("[", "{", "BracketLeft", 219),
+        ("]", "}", "BracketRight", 221),
+        ("\\", "|", "Backslash", 220),
+        (";", ":", "Semicolon", 186),
+        ("'", '"', "Quote", 222),
+        ("`", "~", "Backquote", 192),
+        (",", "<", "Comma", 188),
+        (".", ">", "Period", 190),
+        ("/", "?", "Slash", 191),
+    ):
+        yield Key(plain, code, number, plain)
+        yield Key(above, code, number, above, shift=True)
+    yield Key(" ", "Space", 32, " ")
+
+
+CHARACTERS = {key.key: key for key in _characters()}
+NAMED = {key.key.lower(): key for key in _named()} | {"space": CHARACTERS[" "]}
+# On a Mac these are commands of the browser's menu, which a key event alone does not reach.
+_COMMANDS = {"a": "selectAll", "c": "copy", "x": "cut", "v": "paste", "z": "undo"}
+
+
+def parse(given: str, modifiers: Iterable[str] = ()) -> tuple[Key, int]:
+    """The key and the modifiers of a wish such as `Enter`, `a`, `Control+Shift+ArrowLeft`."""
+    held = 0
+    for name in modifiers:
+        if not isinstance(name, str) or name not in MODIFIERS:
+            raise InvalidArguments(f"{str(name)[:40]!r} is no modifier.", hint=f"Modifiers are {', '.join(MODIFIERS)}.")
+        held |= MODIFIERS[name]
+    # A plus sign is itself a key: it is the last thing in `Control++`.
+    words = [*given[:-1].split("+")[:-1], "+"] if given == "+" or given.endswith("++") else given.split("+")
+    for word in words[:-1]:
+        name = _ALIASES.get(word.strip().lower(), word.strip().capitalize())
+        if name not in MODIFIERS:
+            raise InvalidArguments(
+                f"{word[:40]!r} in key {given[:100]!r} is no modifier.", hint=f"Modifiers are {', '.join(MODIFIERS)}."
+            )
+        held |= MODIFIERS[name]
+    last = words[-1] if len(words[-1]) == 1 else words[-1].strip()
+    name = _ALIASES.get(last.lower(), last)
+    key = CHARACTERS.get(name) or NAMED.get(name.lower())
+    if key is None and len(name) == 1 and name.isprintable():
+        key = Key(name, text=name)
+    if key is None:
+        near = get_close_matches(name.lower(), NAMED, 3, 0.5)
+        known = ", ".join(NAMED[word].key if word != "space" else "Space" for word in near)
+        raise InvalidArguments(
+            f"There is no key named {name[:40]!r}.",
+            hint=f"Did you mean {known}?"
+            if near
+            else "Keys are named as in KeyboardEvent.key: Enter, ArrowDown, a, F5.",
+        )
+    if key.shift and (held & MODIFIERS["Control"] or held & MODIFIERS["Meta"]) and key.key.isalpha():
+        # Control+A is what people write for Control and the key a.
+        key = key if held & MODIFIERS["Shift"] else CHARACTERS[key.key.lower()]
+    elif key.shift:
+        held |= MODIFIERS["Shift"]
+    elif held & MODIFIERS["Shift"] and key.text.isalpha() and len(key.text) == 1:
+        key = CHARACTERS.get(key.key.upper(), key)
+    return key, held
+
+
+def press(key: Key, held: int = 0) -> list[dict[str, Any]]:
+    """The events of one key press, with the modifiers pressed before and released after."""
+    events: list[dict[str, Any]] = []
+    down = [name for name, bit in MODIFIERS.items() if held & bit]
+    so_far = 0
+    for name in down:
+        so_far |= MODIFIERS[name]
+        events.append({"type": "rawKeyDown", "modifiers": so_far, **_facts(NAMED[name.lower()])})
+    events += _stroke(key, held)
+    for name in reversed(down):
+        so_far &= ~MODIFIERS[name]
+        events.append({"type": "keyUp", "modifiers": so_far, **_facts(NAMED[name.lower()])})
+    return events
+
+
+def typed(character: str) -> list[dict[str, Any]] | None:
+    """The events of typing one character, or None if no key of a US keyboard makes it."""
+    key = CHARACTERS.get(character)
+    return None if key is None else _stroke(key, MODIFIERS["Shift"] if key.shift else 0)
+
+
+def _stroke(key: Key, held: int) -> list[dict[str, Any]]:
+    # With Control, Alt or Meta held a key makes no text.
+    text = key.text if not held & ~MODIFIERS["Shift"] else ""
+    down: dict[str, Any] = {"type": "keyDown" if text else "rawKeyDown", "modifiers": held, **_facts(key)}
+    if text:
+        down["text"] = down["unmodifiedText"] = text
+    if held == MODIFIERS["Meta"] and key.key in _COMMANDS:
+        down["commands"] = [_COMMANDS[key.key]]
+    return [down, {"type": "keyUp", "modifiers": held, **_facts(key)}]
+
+
+def _facts(key: Key) -> dict[str, Any]:
+    facts: dict[str, Any] = {"key": key.key}
+    if key.code:
+        facts |= {"code": key.code, "windowsVirtualKeyCode": key.number}
+    if key.location:
+        facts["location"] = key.location
+    return facts

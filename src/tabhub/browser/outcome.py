@@ -1,0 +1,72 @@
+"""What came of an action, told cheaply: another page, another tab, a dialog, a download.
+
+Owns the fields every acting tool answers with, and which ends of a page are an outcome of the action rather than a
+failure. It looks at what the browser told by itself; it asks nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Any, TypeVar
+
+from tabhub.browser.activity import Doing
+from tabhub.browser.spec import Toolbox
+from tabhub.browser.tab import Page, PageLeft
+from tabhub.browser.watch import DialogOpen
+from tabhub.links.browsers import TabFailed
+
+GIVES: dict[str, Any] = {"did": {"type": "string"}}
+"""Only what is always there is declared: the list of tools is read by every agent, and what else came of it speaks for
+itself (navigated, opened, dialog, download, closed, note)."""
+ALWAYS = ("did",)
+T = TypeVar("T")
+
+
+async def carried(box: Toolbox, page: Page, work: Awaitable[T]) -> T | None:
+    """Do a part of an action; None if the page answered it with a dialog, by going elsewhere or by closing its tab."""
+    try:
+        return await work
+    except DialogOpen as error:
+        if error.outcome == "not_sent":
+            raise
+    except PageLeft:
+        return None
+    except TabFailed:
+        if box.browsers.book.get(page.tab_id) is not None:
+            raise
+    return None
+
+
+async def outcome(
+    box: Toolbox, page: Page, doing: Doing, did: str, *, before: Any = None, now: Any = None, **more: Any
+) -> dict[str, Any]:
+    """The answer of an action; `before` and `now` are the page's addresses around it, where they were seen."""
+    chrome_id = page.tab.chrome_id
+    if box.watch.dialog(page.link, chrome_id) is None:
+        await doing.settle(box.browsers.limits.action_settle)
+    facts: dict[str, Any] = {"tabId": page.tab_id, "did": did}
+    notes = [str(more.pop("note"))] if more.get("note") else []
+    facts |= {name: value for name, value in more.items() if value is not None}
+    if doing.url is not None:
+        facts["navigated"] = doing.url
+        if doing.loading:
+            notes.append("The new page is still loading.")
+    elif doing.navigating:
+        notes.append("The tab is on its way to another page.")
+    elif isinstance(before, str) and isinstance(now, str) and before != now:
+        facts["navigated"] = now
+    if doing.opened:
+        facts["opened"] = doing.opened
+    if doing.download is not None:
+        facts["download"] = doing.download
+    if dialog := box.watch.dialog(page.link, chrome_id):
+        facts["dialog"] = {"type": dialog.kind, "message": dialog.message}
+        if dialog.kind == "prompt":
+            facts["dialog"]["default"] = dialog.default
+        notes.append("The page waits for an answer to the dialog: browser_handle_dialog gives it.")
+    if box.browsers.book.get(page.tab_id) is None:
+        facts["closed"] = True
+        notes.append("The tab is closed now.")
+    if notes:
+        facts["note"] = " ".join(notes)
+    return facts

@@ -1,0 +1,136 @@
+"""`tabhub approve`: decide on calls that wait for a person's word, in a terminal.
+
+Owns the conversation with the person. It wants a terminal on both ends: what an agent with a shell pipes in decides
+nothing. The key the hub asks for is in the person's own home; agents' tokens and the hub's secret are not enough.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+from tabhub.cli.client import Hub, find_hub, request
+from tabhub.cli.command import Command
+from tabhub.cli.refusal import checked
+from tabhub.cli.terminal import CliError, count, paint, safe
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+_WORDS = {
+    "a": ("allow_once", "[a]llow once"),
+    "s": ("allow_session", "for this [s]ession"),
+    "w": ("allow_always", "al[w]ays"),
+    "d": ("deny", "[d]eny"),
+}
+_LATER = "[l]ater"
+_POLL = 0.5
+_GONE = 404
+
+
+def approve(args: Namespace) -> int:
+    """Show what waits, and ask."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise CliError(
+            "`tabhub approve` asks a person, and this is no terminal.",
+            "Run it in a terminal window, or decide in the panel. An answer cannot be piped in.",
+            exit_code=2,
+        )
+    hub = find_hub()
+    seen: set[str] = set()
+    while True:
+        waiting = [each for each in _pending(hub) if each["id"] not in seen]
+        for each in waiting:
+            seen.add(each["id"])
+            _decide(hub, each, len(waiting))
+        if not args.watch:
+            if not seen:
+                print("Nothing waits for your word.")
+            return 0
+        if not waiting:
+            time.sleep(_POLL)
+
+
+def _key(hub: Hub) -> dict[str, str]:
+    path = f"{hub.home}/run/approver.key"
+    try:
+        with open(path, encoding="ascii") as file:  # noqa: PTH123 - as everywhere in the command line
+            return {"Tabhub-Approver": file.read().strip()}
+    except FileNotFoundError:
+        raise CliError(
+            "The hub is not running, so nothing waits.", "Start it with: tabhub start --background", exit_code=2
+        ) from None
+
+
+def _pending(hub: Hub) -> list[dict[str, Any]]:
+    answer = checked(hub, request(hub, "GET", "/approvals", headers=_key(hub)))
+    found = answer.get("approvals") if isinstance(answer, dict) else None
+    if not isinstance(found, list):
+        raise CliError("The hub's list of requests is not in the expected form.", "Are CLI and hub of one version?")
+    return found
+
+
+def _decide(hub: Hub, each: dict[str, Any], many: int) -> None:
+    _show(each, many)
+    offered = {key: word for key, word in _WORDS.items() if word[0] in each.get("choices", [])}
+    prompt = ", ".join([*(word for _, word in offered.values()), _LATER])
+    while True:
+        try:
+            typed = input(f"{prompt}: ").strip().lower()[:1]
+        except EOFError:
+            raise KeyboardInterrupt from None
+        if typed == "l":
+            print("Left for later.\n")
+            return
+        if typed in offered:
+            break
+        print("Please type one of the letters.")
+    decision = offered[typed][0]
+    reason = input("Reason, told to the agent (empty for none): ").strip()[:500] if decision == "deny" else ""
+    body = json.dumps({"decision": decision, "reason": reason}).encode()
+    answer = request(hub, "POST", f"/approvals/{each['id']}", body=body, headers=_key(hub))
+    if answer.status == _GONE:
+        print(paint("Too late: it was answered elsewhere, or has ended.\n", "yellow"))
+        return
+    checked(hub, answer)
+    print(paint("Denied.\n" if decision == "deny" else "Allowed.\n", "red" if decision == "deny" else "green"))
+
+
+def _show(each: dict[str, Any], many: int) -> None:
+    """Everything there is to know before deciding."""
+    left = max(0, round(float(each.get("expiresAt", 0)) / 1000 - time.time()))
+    who = str(each.get("client"))
+    if each.get("token"):
+        who = f"{each['token']} ({who})"
+    print(paint(f"{safe(who)} wants to run {safe(str(each.get('tool')))}", "bold"))
+    if many > 1:
+        print(f"{count(many, 'call')} in the queue.")
+    print(safe(str(each.get("message", ""))))
+    if each.get("tabId") is not None:
+        print(f"Tab {each['tabId']}: {safe(str(each.get('title', '')))} {safe(str(each.get('url', '')))}")
+    elif each.get("origin"):
+        print(f"Site: {safe(str(each['origin']))}")
+    print("Parameters:")
+    for line in json.dumps(each.get("params"), indent=2, ensure_ascii=False).split("\n"):
+        print(f"  {safe(line)}")
+    if each.get("diff"):
+        print("What changed since it was approved:")
+        for line in str(each["diff"]).split("\n"):
+            style = "green" if line.startswith("+") else "red" if line.startswith("-") else "dim"
+            print(f"  {paint(safe(line), style)}")
+    print(f"It waits {left} s more.")
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--watch", action="store_true", help="stay, and ask whenever a call wants your word")
+
+
+COMMAND = Command(
+    "Decide on calls that wait for your word",
+    approve,
+    arguments=_arguments,
+    details="Needs a terminal: an answer cannot be piped in. The extension's panel asks the same, at the same time.",
+    examples=(("tabhub approve", "decide on what waits now"), ("tabhub approve --watch", "and on what comes")),
+)

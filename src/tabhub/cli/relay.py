@@ -1,0 +1,316 @@
+"""`tabhub relay`: run a relay node, look at it, and deal with its tokens.
+
+Owns the words and options. Serving is `tabhub.relay.run`'s, tokens are `tabhub.trust.jwt`'s.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tabhub.cli.command import Command, Group
+from tabhub.cli.terminal import CliError, count, duration, paint
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from tabhub.trust.jwt import Key
+
+_SPAN = re.compile(r"([0-9]{1,9})(s|m|h|d)?")
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_LONGEST_TTL = 366 * 86400
+
+
+def start(args: Namespace) -> int:
+    """Run a node."""
+    from tabhub.limits import Limits
+    from tabhub.relay.run import RelayOptions, serve
+
+    rates = {"relay_client_rate": args.client_rate, "relay_user_rate": args.user_rate}
+    return serve(
+        RelayOptions(
+            port=args.port,
+            host=args.host,
+            key_file=args.key_file,
+            jwks_url=args.jwks_url,
+            revoked_file=args.revoked_file,
+            bus=args.bus,
+            tls_cert=args.tls_cert,
+            tls_key=args.tls_key,
+            behind_proxy=args.behind_proxy,
+            audience=args.audience,
+            issuer=args.issuer,
+            limits=Limits.parse({name: value for name, value in rates.items() if value is not None}),
+            on_ready=_greet,
+        )
+    )
+
+
+def _greet(url: str) -> None:
+    print(f"The relay is running on {paint(url, 'cyan')}")
+    print(f"  browsers connect to {url}/extension")
+    print(f"  agents connect to   {url}/mcp")
+    sys.stdout.flush()
+
+
+def issue(args: Namespace) -> int:
+    """Print a new token."""
+    import uuid
+
+    from tabhub.trust.jwt import Rules
+    from tabhub.trust.jwt import issue as sign
+
+    rules = Rules(args.audience, args.issuer)
+    key = _key(args)
+    ident = str(uuid.uuid4())
+    print(sign(key, args.user, now=time.time(), ttl=args.ttl, token_id=ident, rules=rules, connection_url=args.url))
+    return 0
+
+
+def inspect(args: Namespace) -> int:
+    """Show what a token says, and whether a key confirms it."""
+    from tabhub.trust.jwt import InvalidToken, Rules, token_id, unverified, verify
+
+    token = _token(args.token)
+    said: dict[str, Any] = unverified(token)
+    verdict = "not checked (give --key-file)"
+    valid = True
+    if args.key_file is not None:
+        try:
+            verify(token, _keys(args.key_file), time.time(), Rules(args.audience, args.issuer))
+            verdict = "valid"
+        except InvalidToken as error:
+            verdict, valid = f"refused: {error.reason}", False
+    said = {**said, "tokenId": token_id(token, said["claims"]), "verdict": verdict}
+    if args.json:
+        print(json.dumps(said, indent=2, ensure_ascii=False))
+        return 0 if valid else 1
+    claims = said["claims"]
+    print(f"user      {claims.get('user_id', claims.get('sub'))}")
+    print(f"audience  {claims.get('aud')}")
+    print(f"expires   {_when(claims.get('exp'))}")
+    print(f"token id  {said['tokenId']}")
+    print(f"algorithm {said['header'].get('alg')}")
+    if claims.get("connection_url"):
+        print(f"relay     {claims['connection_url']}")
+    print(f"verdict   {verdict}")
+    return 0 if valid else 1
+
+
+def _when(expires: Any) -> str:
+    if isinstance(expires, bool) or not isinstance(expires, (int, float)) or not 0 <= expires < 1e11:
+        return "never said"
+    left = expires - time.time()
+    shown = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(expires))
+    return f"{shown} ({f'in {duration(left)}' if left > 0 else f'{duration(-left)} ago'})"
+
+
+def revoke(args: Namespace) -> int:
+    """Add a token to the list of revoked ones."""
+    from tabhub.relay.revocations import append
+    from tabhub.relay.run import revoked_beside
+    from tabhub.trust.jwt import token_id, unverified
+
+    file = args.revoked_file or (revoked_beside(args.key_file) if args.key_file else None)
+    if file is None:
+        raise CliError("Which list?", "Give --key-file as for `relay start`, or --revoked-file.", exit_code=2)
+    if (args.token is None) == (args.id is None):
+        raise CliError("Give the token, or its id with --id.", exit_code=2)
+    until = int(time.time()) + _LONGEST_TTL
+    ident = args.id
+    if args.token is not None:
+        token = _token(args.token)
+        claims = unverified(token)["claims"]
+        ident = token_id(token, claims)
+        ends = claims.get("exp")
+        if isinstance(ends, int) and not isinstance(ends, bool) and 0 < ends < 1e11:
+            until = ends + 60
+    if not re.fullmatch(r"\S{1,128}", ident):
+        raise CliError("A token id has no blanks and at most 128 characters.", exit_code=2)
+    append(file, ident, until)
+    print(f"Revoked: {ident}. Relays that read {file} end its connections within a second.")
+    return 0
+
+
+def status(args: Namespace) -> int:
+    """Show a running node's figures."""
+    from http.client import HTTPConnection, HTTPException, HTTPSConnection
+
+    make: type[HTTPConnection] = HTTPSConnection if args.tls else HTTPConnection
+    connection = make(args.host, args.port, timeout=5)
+    try:
+        connection.request("GET", "/status")
+        answer = connection.getresponse()
+        facts = json.loads(answer.read(1024 * 1024))
+    except (OSError, HTTPException, ValueError) as error:
+        raise CliError(
+            f"No relay answers on {args.host}:{args.port}: {error}.",
+            f"Start one: tabhub relay start --port {args.port} --key-file FILE",
+            exit_code=2,
+        ) from None
+    finally:
+        connection.close()
+    if answer.status != 200 or not isinstance(facts, dict) or "counts" not in facts:
+        raise CliError(
+            f"What listens on {args.host}:{args.port} does not tell its status (it answers {answer.status})."
+        )
+    if args.json:
+        print(json.dumps(facts, indent=2))
+        return 0 if facts["ready"] else 1
+    ready = "ready" if facts["ready"] else "not ready: " + ", ".join(facts["reasons"])
+    print(f"Relay node {facts['node']}, version {facts['version']}, up {duration(facts['uptime'])}: {ready}")
+    print(
+        f"  {count(facts['browsers'], 'browser')}, {count(facts['agents'], 'agent')}, {count(facts['users'], 'user')}"
+    )
+    print(f"  {count(facts['connections'], 'connection')}, {count(facts['callsInFlight'], 'call')} in flight")
+    for name, number in facts["counts"].items():
+        if number:
+            print(f"  {name.replace('_', ' ')}: {number}")
+    return 0 if facts["ready"] else 1
+
+
+def _key(args: Namespace) -> Key:
+    for key in _keys(args.key_file):
+        if key.signing is not None:
+            return key
+    raise CliError("The key file holds no key that can sign.", "Give the private key, or the shared secret.")
+
+
+def _keys(file: Path | None) -> tuple[Key, ...]:
+    from tabhub.relay.keyring import KEY_VARIABLE, Keyring
+
+    if file is None and KEY_VARIABLE not in os.environ:
+        raise CliError("Which key?", f"Give --key-file FILE, or set {KEY_VARIABLE}.", exit_code=2)
+    return Keyring(file=file, env=os.environ, clock=time.monotonic).keys
+
+
+def _token(given: str) -> str:
+    """The token itself; `-` reads it from the standard input, so that it is in no process list."""
+    return (sys.stdin.read() if given == "-" else given).strip()
+
+
+def _span(text: str) -> float:
+    from argparse import ArgumentTypeError
+
+    found = _SPAN.fullmatch(text)
+    seconds = int(found[1]) * _UNITS[found[2] or "s"] if found else 0
+    if not 0 < seconds <= _LONGEST_TTL:
+        raise ArgumentTypeError(f"'{text}' is not a time span up to 366 days: 900, 15m, 12h, 30d")
+    return float(seconds)
+
+
+def _whole(text: str) -> int:
+    from argparse import ArgumentTypeError
+
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise ArgumentTypeError(f"'{text}' is not a whole number")
+    return int(text)
+
+
+def _port(text: str) -> int:
+    from argparse import ArgumentTypeError
+
+    if not (text.isascii() and text.isdigit() and int(text) < 65536):
+        raise ArgumentTypeError(f"'{text}' is not a port: a number from 1 to 65535, or 0 for any free one")
+    return int(text)
+
+
+def _token_rules(parser: ArgumentParser) -> None:
+    from tabhub.trust.jwt import AUDIENCE
+
+    parser.add_argument(
+        "--audience", metavar="AUD", default=AUDIENCE, help=f"the tokens' audience (default: {AUDIENCE})"
+    )
+    parser.add_argument("--issuer", metavar="ISS", help="the tokens' issuer (default: any)")
+
+
+def _key_file(parser: ArgumentParser) -> None:
+    words = "PEM, JWK, JWKS, or a secret of at least 32 bytes (or set TABHUB_RELAY_KEY)"
+    parser.add_argument("--key-file", metavar="FILE", type=Path, help=words)
+
+
+def _start_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--host", metavar="ADDRESS", default="127.0.0.1", help="where to listen (default: 127.0.0.1)")
+    parser.add_argument("--port", metavar="PORT", type=_port, required=True, help="the port; 0 for any free one")
+    _key_file(parser)
+    parser.add_argument("--jwks-url", metavar="URL", help="where the keys are published; fetched anew when they change")
+    parser.add_argument("--revoked-file", metavar="FILE", type=Path, help="revoked tokens (default: KEY-FILE.revoked)")
+    parser.add_argument("--bus", metavar="URL", help="nats://… joins this node with others (default: alone)")
+    parser.add_argument("--tls-cert", metavar="FILE", type=Path, help="certificate chain, PEM")
+    parser.add_argument("--tls-key", metavar="FILE", type=Path, help="its private key, PEM")
+    parser.add_argument("--behind-proxy", action="store_true", help="a proxy in front of it speaks TLS")
+    parser.add_argument(
+        "--client-rate", metavar="N", type=_whole, help="messages a minute and connection (0: no limit)"
+    )
+    parser.add_argument("--user-rate", metavar="N", type=_whole, help="messages a minute and user (0: no limit)")
+    _token_rules(parser)
+
+
+def _issue_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--user", metavar="USER", required=True, help="whose token it is")
+    _key_file(parser)
+    parser.add_argument("--ttl", metavar="SPAN", type=_span, default=_span("30d"), help="how long (default: 30d)")
+    parser.add_argument("--url", metavar="URL", help="the relay's address, wss://…, for the clients to find it")
+    _token_rules(parser)
+
+
+def _inspect_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("token", metavar="TOKEN", help="the token, or - to read it from the standard input")
+    _key_file(parser)
+    parser.add_argument("--json", action="store_true", help="print as JSON")
+    _token_rules(parser)
+
+
+def _revoke_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("token", metavar="TOKEN", nargs="?", help="the token, or - to read it from the standard input")
+    parser.add_argument("--id", metavar="ID", help="its id instead, as `token inspect` shows it")
+    _key_file(parser)
+    parser.add_argument("--revoked-file", metavar="FILE", type=Path, help="the list (default: KEY-FILE.revoked)")
+
+
+def _status_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--host", metavar="ADDRESS", default="127.0.0.1", help="where it listens (default: 127.0.0.1)")
+    parser.add_argument("--port", metavar="PORT", type=_port, required=True, help="its port")
+    parser.add_argument("--tls", action="store_true", help="it speaks TLS")
+    parser.add_argument("--json", action="store_true", help="print as JSON")
+
+
+TOKEN = Group(
+    "Issue, inspect and revoke the relay's tokens.",
+    {
+        "issue": Command("Print a new token for a user", issue, arguments=_issue_arguments),
+        "inspect": Command("Show what a token says and whether it is valid", inspect, arguments=_inspect_arguments),
+        "revoke": Command("End a token before its time", revoke, arguments=_revoke_arguments),
+    },
+    examples=(("tabhub relay token issue --user ann --key-file relay.key --ttl 12h", "a token for today"),),
+)
+
+COMMAND = Group(
+    "Run the relay: browsers and agents on different machines, many users.",
+    {
+        "start": Command(
+            "Run a relay node in the foreground",
+            start,
+            arguments=_start_arguments,
+            examples=(
+                ("tabhub relay start --port 9700 --key-file relay.key", "on this machine"),
+                (
+                    "tabhub relay start --host 0.0.0.0 --port 443 --key-file relay.key --tls-cert crt --tls-key key",
+                    "for others",
+                ),
+            ),
+        ),
+        "status": Command("Show a running node's figures", status, arguments=_status_arguments),
+        "token": TOKEN,
+    },
+    examples=(
+        ("openssl rand -hex 32 > relay.key", "a key"),
+        ("tabhub relay start --port 9700 --key-file relay.key", "a relay"),
+        ("tabhub relay token issue --user ann --key-file relay.key", "a token for a browser or an agent"),
+    ),
+)

@@ -1,0 +1,196 @@
+"""`tabhub sessions`, `tabhub pause` and `tabhub resume`: which agents are there, and who has the wheel.
+
+Owns how sessions are shown and named on the command line; what ending one or pausing means is for the hub to say.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+from tabhub.cli.client import find_hub, request
+from tabhub.cli.command import Command
+from tabhub.cli.refusal import checked
+from tabhub.cli.terminal import CliError, count, cut, duration, line, paint, safe, width
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+_SHORT = 8
+_ME = {"Tabhub-Client": "the command line"}
+
+
+def sessions(args: Namespace) -> int:
+    """List the sessions, end one, or free a tab."""
+    if args.action == "list":
+        if args.target is not None:
+            raise CliError("`tabhub sessions list` takes no name.", exit_code=2)
+        return _list(args.json)
+    if args.target is None:
+        what = "the ID of a session" if args.action == "end" else "the number of a TAB"
+        raise CliError(f"`tabhub sessions {args.action}` needs {what}.", "`tabhub sessions` shows them.", exit_code=2)
+    return _end(args.target, args.json) if args.action == "end" else _release(args.target, args.json)
+
+
+def _fetch() -> dict[str, Any]:
+    hub = find_hub()
+    answer = checked(hub, request(hub, "GET", "/sessions", headers=_ME))
+    if not isinstance(answer, dict) or not isinstance(answer.get("sessions"), list):
+        raise CliError("The hub's list of sessions is not in the expected form.", "Are CLI and hub of one version?")
+    return answer
+
+
+def _post(path: str, body: dict[str, Any]) -> dict[str, Any]:
+    hub = find_hub()
+    answer = checked(hub, request(hub, "POST", path, body=json.dumps(body).encode(), headers=_ME))
+    return answer if isinstance(answer, dict) else {}
+
+
+def _list(as_json: bool) -> int:
+    facts = _fetch()
+    if as_json:
+        print(json.dumps(facts, indent=2, ensure_ascii=False))
+        return 0
+    if facts.get("paused"):
+        print(paint(f"{paused_words(facts['paused'])}\n", "yellow"))
+    if not facts["sessions"]:
+        print("No sessions. An agent that connects begins one.")
+        return 0
+    for session in facts["sessions"]:
+        running = session.get("callsInFlight", 0)
+        busy = f"{count(running, 'call')} running" if running else f"idle {duration(session.get('idleSeconds', 0))}"
+        shown = _shortened(session)
+        print(f"{paint(safe(shown), 'bold')}  {safe(str(session.get('client')))}, {session.get('kind')}, {busy}")
+        for lease in session.get("leases", []):
+            mark = "→" if lease.get("tabId") == session.get("tabId") else " "
+            own = " (opened by it)" if lease.get("tabId") in session.get("ownTabs", []) else ""
+            what = line(str(lease.get("title") or lease.get("url") or "not reachable now"))
+            left = f"  {mark} tab {lease.get('tabId')}{own}, held {duration(lease.get('heldSeconds', 0))}: "
+            columns = width()
+            print(left + cut(safe(what), columns and columns - len(left)))
+    return 0
+
+
+def _shortened(session: dict[str, Any]) -> str:
+    ident = str(session.get("id"))
+    return ident if session.get("kind") == "rest" else ident[:_SHORT]
+
+
+def _end(name: str, as_json: bool) -> int:
+    session = _named(name)
+    answer = _post(f"/sessions/{_quoted(session['id'])}/end", {})
+    if as_json:
+        print(json.dumps(answer, indent=2))
+        return 0
+    closing = answer.get("closing") or []
+    tabs = f" {count(len(closing), 'tab')} that it opened will be closed." if closing else ""
+    print(f"Ended the session of {safe(str(session.get('client')))}.{tabs}")
+    return 0
+
+
+def _named(name: str) -> dict[str, Any]:
+    """The one session whose id is, or begins with, what was typed."""
+    there: list[dict[str, Any]] = _fetch()["sessions"]
+    wanted = name.rstrip("…")
+    exact = [s for s in there if s.get("id") in (name, f"rest:{name}")]
+    found = exact or [s for s in there if str(s.get("id")).startswith(wanted)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise CliError(f"{len(found)} sessions begin with '{name}'.", "Type more of the id: `tabhub sessions --json`.")
+    raise CliError(f"There is no session '{name}'.", "`tabhub sessions` shows those there are.")
+
+
+def _release(tab: str, as_json: bool) -> int:
+    if not tab.isdecimal() or not tab.isascii():
+        raise CliError(f"A tab is a number, not '{tab}'.", "`tabhub sessions` shows the tabs.", exit_code=2)
+    tab_id = int(tab)
+    holder = next(
+        (s for s in _fetch()["sessions"] if tab_id in [held.get("tabId") for held in s.get("leases", [])]), None
+    )
+    if holder is None:
+        raise CliError(f"No session holds tab {tab_id}.", "`tabhub sessions` shows what is held.")
+    answer = _post(f"/sessions/{_quoted(holder['id'])}/release", {"tabId": tab_id})
+    freed = f"Tab {tab_id} is free; {safe(str(holder.get('client')))} held it."
+    print(json.dumps(answer, indent=2) if as_json else freed)
+    return 0
+
+
+def _quoted(text: str) -> str:
+    from urllib.parse import quote
+
+    return quote(text, safe=":")
+
+
+def pause(args: Namespace) -> int:
+    """Take the wheel."""
+    reason = " ".join(args.reason)
+    answer = _post("/pause", {"reason": reason, "mode": "fail" if args.fail else "wait"})
+    if args.json:
+        print(json.dumps(answer, indent=2))
+        return 0
+    how = "fail at once" if args.fail else "wait"
+    print(f"Paused: calls that change something {how} until `tabhub resume`. What only reads goes on.")
+    return 0
+
+
+def resume(args: Namespace) -> int:
+    """Give the wheel back."""
+    answer = _post("/resume", {})
+    if args.json:
+        print(json.dumps(answer, indent=2))
+        return 0
+    if not answer.get("wasPaused"):
+        print("Agents were not paused.")
+        return 0
+    released = answer.get("callsReleased", 0)
+    print(f"Resumed: {count(released, 'waiting call')} on the way." if released else "Resumed.")
+    return 0
+
+
+def paused_words(paused: dict[str, Any]) -> str:
+    """The pause in words: since when, by whom, why."""
+    since = paused.get("since")
+    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(since)) if isinstance(since, (int, float)) else "some time"
+    why = f" ({paused['reason']})" if paused.get("reason") else ""
+    waiting = paused.get("callsWaiting") or 0
+    held = f"; {count(waiting, 'call')} waiting" if waiting else ""
+    return f"paused since {when} by {paused.get('by')}{why}{held}; `tabhub resume` lets agents go on"
+
+
+def _sessions_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("action", nargs="?", choices=("list", "end", "release"), default="list", help="default: list")
+    parser.add_argument("target", nargs="?", metavar="ID|TAB", help="the session to end, or the tab to free")
+    parser.add_argument("--json", action="store_true", help="print what the hub says as JSON")
+
+
+def _pause_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("reason", nargs="*", metavar="REASON", help="what agents are told")
+    parser.add_argument("--fail", action="store_true", help="let calls fail at once instead of waiting")
+    parser.add_argument("--json", action="store_true", help="print what the hub says as JSON")
+
+
+def _resume_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print what the hub says as JSON")
+
+
+COMMAND = Command(
+    "Show the agents' sessions and the tabs they hold; end one, or free a tab",
+    sessions,
+    arguments=_sessions_arguments,
+    details="An id may be shortened. Ending a session closes the tabs it opened, and no other.",
+    examples=(
+        ("tabhub sessions", "who is there, and which tabs they hold"),
+        ("tabhub sessions end 3f9a0c12", "end a session"),
+        ("tabhub sessions release 7", "free tab 7 for other agents"),
+    ),
+)
+PAUSE = Command(
+    "Take the wheel: calls that change something wait until `tabhub resume`",
+    pause,
+    arguments=_pause_arguments,
+    details="Calls that only read go on, and calls under way run to their end. It outlives a restart of the hub.",
+    examples=(("tabhub pause", ""), ("tabhub pause --fail paying a bill", "agents are told why")),
+)
+RESUME = Command("Give the wheel back to the agents", resume, arguments=_resume_arguments)

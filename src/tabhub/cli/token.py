@@ -1,0 +1,80 @@
+"""`tabhub token`: named tokens, one for each client.
+
+Owns the command's words; the tokens are store.tokens'. A hub that runs sees a change at once.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING
+
+from tabhub.cli.command import Command, Group
+from tabhub.cli.terminal import paint
+from tabhub.store import tokens
+from tabhub.store.home import Home
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+
+def create(args: Namespace) -> int:
+    """Make a token and show it, once."""
+    token = tokens.create(Home.find(), args.name, time.time())
+    if args.json:
+        print(json.dumps({"name": args.name, "token": token}))
+        return 0
+    print(token)
+    print(f"\nThis is the token of {paint(args.name, 'bold')}. It is shown once: give it to that agent now,")
+    print(f"as `Authorization: Bearer {token[:8]}…` over HTTP or as TABHUB_TOKEN for `tabhub start --stdio`.")
+    print(f"Its own permissions: tabhub config set permissions.clients.{args.name}.default ask")
+    return 0
+
+
+def show(args: Namespace) -> int:
+    """List the tokens by name."""
+    listed = tokens.listed(Home.find())
+    if args.json:
+        print(json.dumps([{"name": each.name, "created": each.created} for each in listed], indent=2))
+        return 0
+    if not listed:
+        print("No tokens. Make one for an agent: tabhub token create NAME")
+    for each in listed:
+        made = time.strftime("%Y-%m-%d %H:%M", time.localtime(each.created))
+        print(f"{paint(each.name, 'bold')}  made {made}")
+    return 0
+
+
+def revoke(args: Namespace) -> int:
+    """Take a token back."""
+    tokens.revoke(Home.find(), args.name)
+    print(f"Revoked. Whoever holds the token of {args.name} is refused from now on.")
+    return 0
+
+
+def _named(parser: ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="the client it is for: letters, digits, _ and -")
+
+
+def _create_arguments(parser: ArgumentParser) -> None:
+    _named(parser)
+    parser.add_argument("--json", action="store_true", help="print name and token as JSON")
+
+
+def _list_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print them as JSON")
+
+
+COMMAND = Group(
+    "Make, list and revoke tokens: one for each agent, with its own name in panel and audit and its own permissions.",
+    {
+        "create": Command("Make a token; it is shown once", create, arguments=_create_arguments),
+        "list": Command("List the tokens by name", show, arguments=_list_arguments),
+        "revoke": Command("Take a token back: it is refused from then on", revoke, arguments=_named),
+    },
+    examples=(
+        ("tabhub token create claude", "a token for one agent"),
+        ("tabhub config set requireTokens true", "refuse agents that have only the shared secret"),
+        ("tabhub token revoke claude", "lock it out"),
+    ),
+)

@@ -1,0 +1,81 @@
+"""The short form of a listing: what an agent needs to choose a tool and call it, and no byte more.
+
+Owns which parts of a definition can be left out of a small selection without changing what a call means: titles,
+bounds that are checked anyway, hints that say what holds without them, the fields of results, and the words for
+arguments that mean the same in every built-in tool (the server's instructions explain these once).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+SHARED = frozenset({"tabId", "selector", "ref", "text", "role", "session"})
+_BOUNDS = frozenset(
+    {
+        "additionalProperties",
+        "exclusiveMaximum",
+        "exclusiveMinimum",
+        "maxItems",
+        "maxLength",
+        "maxProperties",
+        "maximum",
+        "minItems",
+        "minLength",
+        "minProperties",
+        "minimum",
+        "pattern",
+        "uniqueItems",
+    }
+)
+_UNSAID = {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": False, "openWorldHint": True}
+"""What MCP takes for granted where a hint is missing."""
+
+
+def lean(listing: Mapping[str, Any]) -> dict[str, Any]:
+    """The short form of one entry of tools/list."""
+    entry = {
+        "name": listing["name"],
+        "description": listing["description"],
+        "inputSchema": _input(listing["inputSchema"]),
+    }
+    if "outputSchema" in listing:
+        entry["outputSchema"] = {"type": "object"}
+    if hints := _hints(listing.get("annotations", {})):
+        entry["annotations"] = hints
+    if "_meta" in listing:
+        entry["_meta"] = listing["_meta"]
+    return entry
+
+
+def _hints(annotations: Mapping[str, Any]) -> dict[str, Any]:
+    said = {name: value for name, value in annotations.items() if value != _UNSAID.get(name)}
+    if said.get("readOnlyHint"):  # what only reads destroys nothing and can be repeated
+        said.pop("destructiveHint", None)
+        said.pop("idempotentHint", None)
+    return said
+
+
+def _input(schema: Mapping[str, Any]) -> dict[str, Any]:
+    short: dict[str, Any] = _schema(schema)
+    properties = short.get("properties")
+    if isinstance(properties, dict):
+        for name in SHARED & properties.keys():
+            properties[name].pop("description", None)
+    return short
+
+
+def _schema(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_schema(part) for part in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    short = {}
+    for name, part in schema.items():
+        if name == "properties" and isinstance(part, Mapping):
+            short[name] = {key: _schema(value) for key, value in part.items()}
+        elif name in ("enum", "const", "default", "required"):
+            short[name] = part
+        elif name not in _BOUNDS:
+            short[name] = _schema(part)
+    return short

@@ -1,0 +1,44 @@
+"""Names of external servers' tools: `mcp__<server>__<tool>`, and back.
+
+Where these words do not say exactly one thing (spaces, letters other than English, `__` in the server's name, too long)
+a hash of both names is added: the same in every run. Pure: it knows no server.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+PREFIX = "mcp__"
+LONGEST = 64
+_HASH = 10
+_SUFFIX = re.compile(r"_h[0-9a-f]{10}$")
+_PLAIN = re.compile(r"[A-Za-z0-9_-]+")
+_ODD = re.compile(r"[^A-Za-z0-9_-]+")
+
+
+def upstream_name(server: str, tool: str) -> str:
+    """What agents call a server's tool."""
+    name = f"{PREFIX}{server}__{tool}"
+    if _plain_server(server) and _PLAIN.fullmatch(tool) and not _SUFFIX.search(name) and len(name) <= LONGEST:
+        return name
+    said = f"{server}\0{tool}".encode("utf-8", "surrogatepass")
+    suffix = f"_h{hashlib.sha256(said).hexdigest()[:_HASH]}"
+    room = LONGEST - len(PREFIX) - 2 - len(suffix)
+    first = re.sub("__+", "_", _ODD.sub("_", server)).strip("_") or "server"
+    second = _ODD.sub("_", tool).strip("_") or "tool"
+    second = second[: max(room - len(first), room // 2)]
+    return f"{PREFIX}{first[: room - len(second)]}__{second}{suffix}"
+
+
+def parse_upstream_name(name: str) -> tuple[str, str] | None:
+    """Server and tool of a name that says both in full; None for one with a hash, which only its table knows."""
+    if not name.startswith(PREFIX) or _SUFFIX.search(name):
+        return None
+    server, parted, tool = name.removeprefix(PREFIX).partition("__")
+    return (server, tool) if parted and server and tool else None
+
+
+def _plain_server(server: str) -> bool:
+    # The first `__` parts the two, so none may be in the server's name or arise at its end.
+    return bool(_PLAIN.fullmatch(server)) and "__" not in server and not server.startswith("_") and server[-1] != "_"

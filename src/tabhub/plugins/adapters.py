@@ -1,0 +1,90 @@
+"""Adapters as files of the extension: what is written, under which name, and what is removed.
+
+Owns the text around a plugin's script: its settings before it, its stamp after it. The stamp is the hash of all that
+runs, so a change of script or settings is a new adapter. Browsers inject these files; nothing here runs one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tabhub.errors import SetupError
+from tabhub.plugins.model import Plugin
+from tabhub.plugins.settings import Setup
+from tabhub.store.home import write_atomic
+
+FOLDER = "adapters"
+_OWN_STAMP = re.compile(r'(\.__adapterHash=)"[0-9a-f]{64}"')
+_SOURCE_MAP = re.compile(r"\n?//# sourceMappingURL=[^\n]*\n?\s*\Z")
+_OURS = re.compile(r"[a-z0-9-]+-[0-9a-f]{12}\.js")
+_PLACE = "0" * 64
+_SETTINGS = (
+    "(function(v,u){var o=globalThis.__openTabs||(globalThis.__openTabs={});var c=Object.assign({},o.pluginConfig,v);"
+    "for(var k in u){var a=Object.values(u[k]);"
+    "c[k]=a.find(function(x){return new URL(x).host===location.host;})||a[0];}"
+    "o.pluginConfig=c;})(%s,%s);"
+)
+_STAMP = (
+    "\n(function(){var o=globalThis.__openTabs,a=o&&o.adapters&&o.adapters[%s];if(!a)return;"
+    'a.__adapterHash="%s";if(Array.isArray(a.tools)){a.tools.forEach(Object.freeze);Object.freeze(a.tools);}'
+    "Object.freeze(a);Object.defineProperty(o.adapters,%s,"
+    "{value:a,writable:false,configurable:false,enumerable:true});})();\n"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Adapter:
+    """A plugin's script as browsers get it."""
+
+    plugin: str
+    hash: str
+    text: str
+
+    @property
+    def file(self) -> str:
+        """Its path within the extension's folder."""
+        return f"{FOLDER}/{self.plugin}-{self.hash[:12]}.js"
+
+
+def compose(plugin: Plugin, setup: Setup) -> Adapter:
+    """The script of a plugin with its settings and its stamp."""
+    body = _OWN_STAMP.sub(rf'\g<1>"{_PLACE}"', _SOURCE_MAP.sub("", plugin.adapter))
+    stamped = body != _SOURCE_MAP.sub("", plugin.adapter) or f'.__adapterHash="{_PLACE}"' in body
+    urls = {f.key: setup.values[f.key] for f in plugin.fields if f.kind == "url" and f.key in setup.values}
+    plain = {key: value for key, value in setup.values.items() if key not in urls}
+    before = _SETTINGS % (json.dumps(plain), json.dumps(urls)) if plain or urls else ""
+    digest = hashlib.sha256(f"{plugin.name}\0{before}\0{body}".encode("utf-8", "replace")).hexdigest()
+    if stamped:
+        text = before + body.replace(f'.__adapterHash="{_PLACE}"', f'.__adapterHash="{digest}"') + "\n"
+    else:
+        name = json.dumps(plugin.name)
+        text = before + body + _STAMP % (name, digest, name)
+    return Adapter(plugin.name, digest, text)
+
+
+def write(extension_folders: Iterable[Path], adapters: Iterable[Adapter]) -> None:
+    """Bring the adapters of every installed extension to exactly these; a file appears whole or not at all."""
+    wanted = {adapter.file: adapter for adapter in adapters}
+    for extension in extension_folders:
+        if not (extension / "manifest.json").is_file():
+            continue
+        folder = extension / FOLDER
+        try:
+            folder.mkdir(mode=0o700, exist_ok=True)
+            there = {path.name for path in folder.iterdir()}
+            for file, adapter in wanted.items():
+                if Path(file).name not in there:  # the name holds the hash of the text
+                    write_atomic(extension / file, adapter.text)
+            for name in there - {Path(file).name for file in wanted}:
+                if _OURS.fullmatch(name):
+                    (folder / name).unlink(missing_ok=True)
+        except OSError as error:
+            raise SetupError(
+                f"Plugin scripts could not be written to {folder}: {error.strerror or error}.",
+                hint="Make the folder writable and see that the disk has room; then: tabhub plugin list",
+            ) from error

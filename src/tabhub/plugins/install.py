@@ -1,0 +1,228 @@
+"""Installing, updating and removing plugins in `$TABHUB_HOME/plugins/<name>/`.
+
+Owns that folder. A package is unpacked and read beside it first and takes its place in one step, so that whatever fails
+leaves what was there. No script of a package is ever run, and what it depends on is not fetched: an adapter is whole.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tabhub.plugins.archive import unpack
+from tabhub.plugins.manifest import read_package
+from tabhub.plugins.model import Plugin, PluginError, check_name, name_of_package, packages_of
+from tabhub.plugins.npm import Found, PackageNotFound, Registry, Release, VersionNotFound
+from tabhub.store.home import locked, write_atomic
+
+RECORD = ".tabhub.json"
+_LARGEST_FILE = 32 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """One installed plugin as its record tells."""
+
+    name: str
+    package: str
+    version: str
+    registry: bool
+    """Whether it came from a registry, and so can be updated from there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """A newer version of an installed plugin."""
+
+    name: str
+    package: str
+    version: str
+    newest: str
+
+
+class Installer:
+    """The installed plugins of one home."""
+
+    def __init__(self, folder: Path, registry: Callable[[], Registry]) -> None:
+        self.folder = folder
+        self._registry = registry
+
+    def installed(self) -> list[Installed]:
+        """What is there, by name."""
+        if not self.folder.is_dir():
+            return []
+        found = []
+        for path in sorted(self.folder.iterdir()):
+            if path.is_dir() and not path.name.startswith("."):
+                record = _record(path)
+                found.append(
+                    Installed(
+                        path.name,
+                        str(record.get("package", path.name)),
+                        str(record.get("version", "")),
+                        record.get("from") == "registry",
+                    )
+                )
+        return found
+
+    def search(self, query: str) -> list[Found]:
+        """Plugins of the registry that fit some words."""
+        return self._registry().search(query)
+
+    def install(self, what: str, version: str | None = None) -> Plugin:
+        """Install a package of the registry by its name or short name (`name@1.2.3` too), or one that is a file."""
+        if what.endswith((".tgz", ".tar.gz")) or what.startswith(("./", "../", "/", "~")):
+            return self._put(_read_file(Path(what).expanduser()), "file", None)
+        bare, at, wanted = what.rpartition("@")
+        if at and bare:
+            what, version = bare, version or wanted
+        release, registry = self._find(packages_of(what), version)
+        return self._put(registry.download(release), "registry", release)
+
+    def update(self, name: str) -> tuple[Plugin | None, str]:
+        """Bring a plugin to the newest version: the plugin, or None if it has it; and the version it had."""
+        known = self._known(name)
+        if not known.registry:
+            raise PluginError(
+                f"{name} was installed from a file, so it is not known where newer versions come from.",
+                hint=f"Install it anew: tabhub plugin install {known.package}",
+            )
+        registry = self._registry()
+        release = registry.release(known.package)
+        if release.version == known.version:
+            return None, known.version
+        return self._put(registry.download(release), "registry", release), known.version
+
+    def updates(self) -> tuple[list[Update], list[str]]:
+        """Which plugins have newer versions; and what could not be asked."""
+        found: list[Update] = []
+        problems: list[str] = []
+        registry: Registry | None = None
+        for known in self.installed():
+            if not known.registry:
+                continue
+            try:
+                registry = registry or self._registry()
+                newest = registry.release(known.package).version
+            except PluginError as error:
+                problems.append(f"{known.name}: {error.message}")
+                continue
+            if newest != known.version:
+                found.append(Update(known.name, known.package, known.version, newest))
+        return found, problems
+
+    def remove(self, name: str) -> Installed:
+        """Remove an installed plugin, by its name or its package's."""
+        known = self._known(name)
+        with self._lock():
+            aside = self.folder / f".old-{secrets.token_hex(6)}"
+            (self.folder / known.name).rename(aside)
+            shutil.rmtree(aside)
+        return known
+
+    # inside
+
+    def _known(self, name: str) -> Installed:
+        there = self.installed()
+        for known in there:
+            if name in (known.name, known.package):
+                return known
+        names = ", ".join(each.name for each in there)
+        raise PluginError(
+            f"No plugin named {name[:100]!r} is installed.",
+            hint=f"Installed: {names}."
+            if names
+            else "Nothing is installed; local plugins are only named in localPlugins.",
+        )
+
+    def _find(self, packages: tuple[str, ...], version: str | None) -> tuple[Release, Registry]:
+        registry = self._registry()
+        missing: PackageNotFound | None = None
+        for package in packages:
+            try:
+                return registry.release(package, version), registry
+            except VersionNotFound:
+                raise
+            except PackageNotFound as error:
+                missing = missing or error
+        raise missing or PackageNotFound("There is no package to look for.")
+
+    def _put(self, data: bytes, origin: str, release: Release | None) -> Plugin:
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with self._lock():
+            self._sweep()
+            fresh = self.folder / f".new-{secrets.token_hex(6)}"
+            try:
+                unpack(data, fresh)
+                plugin = read_package(fresh, "npm")
+                if release is not None and (plugin.package, plugin.version) != (release.package, release.version):
+                    raise PluginError(
+                        f"The package says it is {plugin.package} {plugin.version}, but {release.package} "
+                        f"{release.version} was asked for. Nothing was installed."
+                    )
+                record = {"package": plugin.package, "version": plugin.version, "from": origin}
+                write_atomic(fresh / RECORD, json.dumps(record) + "\n")
+                self._swap(fresh, self.folder / check_name(plugin.name))
+            finally:
+                shutil.rmtree(fresh, ignore_errors=True)
+            return read_package(self.folder / plugin.name, "npm")
+
+    def _swap(self, fresh: Path, place: Path) -> None:
+        """Put a folder in its place; what was there stays until the new one is there."""
+        aside = self.folder / f".old-{secrets.token_hex(6)}"
+        if not place.exists():
+            fresh.rename(place)
+            return
+        if (before := _record(place).get("package")) not in (None, _record(fresh).get("package")):
+            raise PluginError(
+                f"Another package, {before}, is installed as {place.name}.", hint=f"tabhub plugin remove {place.name}"
+            )
+        place.rename(aside)
+        try:
+            fresh.rename(place)
+        except OSError:
+            aside.rename(place)
+            raise
+        shutil.rmtree(aside, ignore_errors=True)
+
+    def _sweep(self) -> None:
+        """Remove what an installation that was killed left behind."""
+        for path in self.folder.iterdir():
+            if path.name.startswith((".new-", ".old-")):
+                shutil.rmtree(path, ignore_errors=True)
+
+    def _lock(self) -> Any:
+        return locked(self.folder.parent / "plugins.lock")
+
+
+def _record(folder: Path) -> dict[str, Any]:
+    try:
+        value = json.loads((folder / RECORD).read_bytes()[:65536])
+    except (OSError, ValueError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _read_file(path: Path) -> bytes:
+    try:
+        if path.is_dir():
+            raise PluginError(
+                f"{path} is a folder.",
+                hint="A plugin in a folder is used in place: tabhub plugin dev, or localPlugins.",
+            )
+        if os.stat(path).st_size > _LARGEST_FILE:  # noqa: PTH116 - the same
+            raise PluginError(f"{path} is larger than {_LARGEST_FILE} bytes.")
+        return path.read_bytes()
+    except OSError as error:
+        raise PluginError(f"{path} cannot be read: {error.strerror}.") from None
+
+
+def plugin_name(word: str) -> str:
+    """The plugin's name that a person means by a name or a package."""
+    return name_of_package(word) if "/" in word or word.startswith(("opentabs-plugin-", "tabhub-plugin-")) else word

@@ -1,0 +1,171 @@
+"""What a plugin is, once read: its manifest, its tools, its settings and the script for its pages; all immutable.
+
+Owns the data and the rules for names. Reads no files and knows nothing of browsers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from tabhub.errors import SetupError
+
+PluginSource = Literal["local", "npm", "python"]
+FieldKind = Literal["url", "string", "number", "boolean", "select"]
+FIELD_KINDS: tuple[FieldKind, ...] = ("url", "string", "number", "boolean", "select")
+
+_TAKEN = (
+    "browser clients config default extension hub mcp opentabs page plugin plugins system tabhub tool tools upstream "
+    "website"
+)
+RESERVED = frozenset(_TAKEN.split())
+"""Names that mean something else in tool names, settings or permissions."""
+PREFIXES = ("opentabs-plugin-", "tabhub-plugin-")
+_OFFICIAL = "@opentabs-dev"
+_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_LONGEST_NAME = 50
+_PACKAGE = re.compile(r"(@[a-z0-9~][a-z0-9._~-]*/)?[a-z0-9~][a-z0-9._~-]*")
+_TOOL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+_LONGEST_TOOL = 64
+_HASH = 10
+
+
+class PluginError(SetupError):
+    """A plugin cannot be used, found or installed."""
+
+    status = 422
+    category = "plugin"
+
+
+@dataclass(frozen=True, slots=True)
+class PluginTool:
+    """One tool as its plugin defines it."""
+
+    name: str
+    title: str
+    description: str
+    input_schema: Mapping[str, Any]
+    output_schema: Mapping[str, Any] | None = None
+    annotations: Mapping[str, bool] = field(default_factory=dict)
+    group: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One setting that a plugin takes."""
+
+    key: str
+    kind: FieldKind
+    label: str
+    description: str | None = None
+    required: bool = False
+    placeholder: str | None = None
+    options: tuple[str, ...] = ()
+    secret: bool = False
+
+    def facts(self) -> dict[str, Any]:
+        """As a manifest and the panel write it."""
+        facts: dict[str, Any] = {"type": self.kind, "label": self.label}
+        more = {
+            "description": self.description,
+            "required": self.required,
+            "placeholder": self.placeholder,
+            "options": list(self.options),
+            "secret": self.secret,
+        }
+        return facts | {name: value for name, value in more.items() if value}
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin:
+    """One plugin as its package defines it."""
+
+    name: str
+    display_name: str
+    version: str
+    description: str
+    url_patterns: tuple[str, ...]
+    adapter: str
+    """The script that runs in the page's own world."""
+    tools: tuple[PluginTool, ...]
+    exclude_patterns: tuple[str, ...] = ()
+    homepage: str | None = None
+    icon_svg: str | None = None
+    fields: tuple[Field, ...] = ()
+    source: PluginSource = "local"
+    path: str = ""
+    """Where it lies: its folder, or the name of its Python package."""
+    package: str | None = None
+    sdk_version: str | None = None
+    problems: tuple[str, ...] = ()
+    """What of it was left out, and why."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes exactly when anything of the plugin does."""
+        return hashlib.sha256(repr(self).encode("utf-8", "replace")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A plugin that could not be loaded, and why."""
+
+    path: str
+    error: str
+
+
+def check_name(name: str) -> str:
+    """The name, if a plugin may have it."""
+    if len(name) > _LONGEST_NAME or not _NAME.fullmatch(name):
+        raise PluginError(
+            f"{name[:80]!r} is not a plugin name: lower-case letters, digits and single hyphens, "
+            f"at most {_LONGEST_NAME} of them."
+        )
+    if name in RESERVED:
+        raise PluginError(
+            f"A plugin cannot be named {name!r}: the name is reserved.", hint="Rename its package, and build it anew."
+        )
+    return name
+
+
+def name_of_package(package: str) -> str:
+    """The plugin's name that a package's name stands for; PluginError if it is not a plugin's."""
+    if len(package) > 214 or not _PACKAGE.fullmatch(package) or ".." in package:
+        raise PluginError(f"{package[:100]!r} is not the name of a package.")
+    scope, slash, bare = package.rpartition("/")
+    for prefix in PREFIXES:
+        if bare.startswith(prefix):
+            own = bare.removeprefix(prefix)
+            return check_name(own if not slash or scope == _OFFICIAL else f"{scope[1:]}-{own}")
+    raise PluginError(
+        f"{package!r} is not a plugin: its name must be {PREFIXES[0]}<name> or @scope/{PREFIXES[0]}<name>."
+    )
+
+
+def packages_of(name: str) -> tuple[str, ...]:
+    """The packages a person may mean by a word: the one of that name, or those a short name stands for."""
+    if "/" in name or name.startswith(PREFIXES):
+        name_of_package(name)
+        return (name,)
+    check_name(name)
+    return (f"{_OFFICIAL}/{PREFIXES[0]}{name}", *(f"{prefix}{name}" for prefix in PREFIXES))
+
+
+def is_tool_name(name: str) -> bool:
+    """Whether a plugin's tool may be named so."""
+    return _TOOL.fullmatch(name) is not None
+
+
+def agents_name(plugin: str, tool: str) -> str:
+    """What agents call a plugin's tool: `<plugin>_<tool>`, a hash in place of what would be too long.
+
+    A plugin's name holds no underscore, so the first one parts the two, and no two tools share a name.
+    """
+    name = f"{plugin}_{tool}"
+    if len(name) <= _LONGEST_TOOL:
+        return name
+    digest = hashlib.sha256(name.encode()).hexdigest()[:_HASH]
+    return f"{name[: _LONGEST_TOOL - _HASH - 2]}_h{digest}"

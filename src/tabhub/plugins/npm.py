@@ -1,0 +1,274 @@
+"""The registry that plugins come from: search, what versions there are, and a package's bytes, checked.
+
+Owns the talk with an npm registry and the finding of its address: the setting `pluginRegistry`, or npm's own
+configuration. Trusts none of what it gets: sizes are bounded, and a tarball must have the SHA-512 the registry named.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import os
+import re
+import shutil
+import subprocess
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urljoin, urlsplit
+
+from tabhub import __version__
+from tabhub.errors import ParseError
+from tabhub.hub.describe import one_line
+from tabhub.plugins.model import PluginError, name_of_package
+from tabhub.wire import strict
+
+MB = 1024 * 1024
+_LARGEST_ANSWER = 16 * MB
+_LARGEST_TARBALL = 32 * MB
+_TIMEOUT = 20.0
+_ACCEPT = "application/vnd.npm.install-v1+json, application/json;q=0.9, */*;q=0.8"
+"""The short form of a package, where the registry has it."""
+_RESULTS = 25
+_VERSION = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+[0-9A-Za-z.+-]{0,60}")
+_TAG = re.compile(r"[A-Za-z][A-Za-z0-9._-]{0,60}")
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+class RegistryUnset(PluginError):
+    """Nobody said where packages come from."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "It is not known which npm registry plugins come from.",
+            hint="Set it: tabhub config set pluginRegistry https://<registry>; or install npm, whose own setting is "
+            "used. A package that is a file needs none: tabhub plugin install ./package.tgz",
+        )
+
+
+class RegistryError(PluginError):
+    """The registry cannot be reached, or does not answer as one."""
+
+    status = 502
+    category = "registry"
+
+
+class PackageNotFound(PluginError):
+    """The registry has no such package."""
+
+    status = 404
+    category = "not_found"
+
+
+class VersionNotFound(PackageNotFound):
+    """The package has no such version."""
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """One version of a package."""
+
+    package: str
+    version: str
+    tarball: str
+    sha512: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One result of a search."""
+
+    package: str
+    name: str
+    version: str
+    description: str
+    author: str
+
+
+class Registry:
+    """One npm registry."""
+
+    def __init__(self, address: str, token: str | None = None) -> None:
+        self.address = address.rstrip("/") + "/"
+        self._token = token
+        self._host = urlsplit(self.address).netloc
+
+    def search(self, query: str) -> list[Found]:
+        """Plugins that fit some words; others the registry finds are left out."""
+        text = quote(f"keywords:opentabs-plugin {query[:200]}".strip())
+        answer = self._json(f"-/v1/search?text={text}&size={_RESULTS}")
+        objects = answer.get("objects")
+        found = []
+        for each in objects[:_RESULTS] if isinstance(objects, list) else ():
+            facts = each.get("package") if isinstance(each, Mapping) else None
+            if not isinstance(facts, Mapping) or not isinstance(facts.get("name"), str):
+                continue
+            try:
+                name = name_of_package(facts["name"])
+            except PluginError:
+                continue
+            publisher = facts.get("publisher")
+            author = publisher.get("username") if isinstance(publisher, Mapping) else ""
+            version, words = (
+                one_line(str(facts.get("version") or "")),
+                one_line(str(facts.get("description") or ""), 300),
+            )
+            found.append(Found(facts["name"], name, version, words, one_line(str(author or ""))))
+        return found
+
+    def release(self, package: str, version: str | None = None) -> Release:
+        """A version of a package: the one named by number or tag, else the newest."""
+        name_of_package(package)
+        facts = self._json(quote(package, safe="@"), package)
+        versions, tags = facts.get("versions"), facts.get("dist-tags")
+        if not isinstance(versions, Mapping) or not isinstance(tags, Mapping):
+            raise RegistryError(f"{self.address} answers for {package} with something that is no package.")
+        wanted: Any = version or "latest"
+        if not _VERSION.fullmatch(wanted):
+            wanted = tags.get(wanted) if _TAG.fullmatch(wanted) else None
+        chosen = versions.get(wanted) if isinstance(wanted, str) else None
+        if not isinstance(wanted, str) or not isinstance(chosen, Mapping):
+            last = ", ".join(str(each) for each in list(versions)[-5:])
+            raise VersionNotFound(f"{package} has no version {version or 'latest'!r}.", hint=f"The last ones: {last}.")
+        dist = chosen.get("dist")
+        dist = dist if isinstance(dist, Mapping) else {}
+        return Release(package, wanted, self._tarball(dist, package), _sha512(dist, package))
+
+    def download(self, release: Release) -> bytes:
+        """The tarball of a version; one that is not what the registry announced is refused."""
+        data = self._get(release.tarball, _LARGEST_TARBALL, release.package)
+        if not hmac.compare_digest(hashlib.sha512(data).digest(), release.sha512):
+            raise RegistryError(
+                f"The package {release.package} {release.version} is not what the registry announced: "
+                "its SHA-512 differs. Nothing was installed.",
+                hint="Try again; if it stays so, the registry or the way to it is not to be trusted.",
+            )
+        return data
+
+    def _tarball(self, dist: Mapping[str, Any], package: str) -> str:
+        given = dist.get("tarball")
+        url = urljoin(self.address, given) if isinstance(given, str) else ""
+        own = urlsplit(self.address)
+        parts = urlsplit(url)
+        if not (parts.scheme == "https" or (parts.scheme, parts.netloc) == (own.scheme, own.netloc)):
+            raise RegistryError(f"The registry names no usable address for {package}: {one_line(url, 200)!r}.")
+        return url
+
+    def _json(self, path: str, package: str = "") -> Mapping[str, Any]:
+        raw = self._get(urljoin(self.address, path), _LARGEST_ANSWER, package)
+        try:
+            answer = strict.decode(raw)
+        except ParseError as error:
+            raise RegistryError(f"{self.address} does not answer as an npm registry does: {error.message}") from None
+        if not isinstance(answer, Mapping):
+            raise RegistryError(f"{self.address} does not answer as an npm registry does.")
+        return answer
+
+    def _get(self, url: str, largest: int, package: str) -> bytes:
+        if urlsplit(url).scheme not in ("http", "https"):
+            raise RegistryError(f"{one_line(url, 200)!r} is no web address.")
+        headers = {"User-Agent": f"tabhub/{__version__}", "Accept": _ACCEPT}
+        if self._token and urlsplit(url).netloc == self._host:
+            headers["Authorization"] = f"Bearer {self._token}"
+        request = urllib.request.Request(url, headers=headers)  # noqa: S310 - the scheme is checked
+        try:
+            with _OPENER.open(request, timeout=_TIMEOUT) as answer:
+                data: bytes = answer.read(largest + 1)
+        except urllib.error.HTTPError as error:
+            error.close()
+            if error.code == 404 and package:
+                raise PackageNotFound(
+                    f"There is no package {package} at {self.address}.", hint="Look for it: tabhub plugin search"
+                ) from None
+            raise RegistryError(f"{self.address} answered with status {error.code}.") from None
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "reason", error)
+            raise RegistryError(
+                f"{self.address} cannot be reached: {reason}.",
+                hint="Check the network and the setting: tabhub config show (pluginRegistry)",
+            ) from None
+        if len(data) > largest:
+            raise RegistryError(f"What {self.address} sent is larger than {largest // MB} MB.")
+        return data
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Follows a registry to its storage, without the token and never from https to http."""
+
+    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
+        """The request that follows, or the refusal."""
+        old, new = urlsplit(req.full_url), urlsplit(newurl)
+        if new.scheme != "https" and (new.scheme, new.netloc) != (old.scheme, old.netloc):
+            raise urllib.error.HTTPError(newurl, code, "refused: it leads to an open connection", headers, fp)
+        fresh = super().redirect_request(req, fp, code, msg, headers, newurl)
+        if fresh is not None and new.netloc != old.netloc:
+            fresh.remove_header("Authorization")
+        return fresh
+
+
+_OPENER = urllib.request.build_opener(_Redirects)
+
+
+def _sha512(dist: Mapping[str, Any], package: str) -> bytes:
+    given = dist.get("integrity")
+    for each in given.split() if isinstance(given, str) else ():
+        kind, _, text = each.partition("-")
+        if kind == "sha512":
+            try:
+                digest = base64.b64decode(text, validate=True)
+            except binascii.Error:
+                continue
+            if len(digest) == hashlib.sha512().digest_size:
+                return digest
+    raise RegistryError(f"The registry names no SHA-512 for {package}, so what it sends could not be checked.")
+
+
+def find_registry(setting: str | None, env: Mapping[str, str] = os.environ) -> Registry:
+    """The registry in force: the setting, else what npm is configured with; RegistryUnset if neither says."""
+    named = {key.lower(): value for key, value in env.items() if key.lower().startswith("npm_config_")}
+    written = _npmrc(env)
+    address = setting or named.get("npm_config_registry") or written.get("registry") or _ask_npm(env)
+    if not address:
+        raise RegistryUnset
+    if urlsplit(address).scheme not in ("http", "https") or not urlsplit(address).netloc:
+        raise PluginError(
+            f"{one_line(address, 200)!r} is not the address of a registry.", hint="It begins with https://"
+        )
+    place = f"//{urlsplit(address).netloc}{urlsplit(address).path.rstrip('/')}/:_authToken"
+    return Registry(address, written.get(place))
+
+
+def _npmrc(env: Mapping[str, str]) -> dict[str, str]:
+    """npm's file of the person: `key=value` lines, with `${NAME}` for the environment."""
+    home = env.get("HOME", "")
+    path = Path(env.get("NPM_CONFIG_USERCONFIG") or env.get("npm_config_userconfig") or f"{home}/.npmrc")
+    try:
+        lines = path.read_text("utf-8", "replace")[:MB].splitlines()
+    except OSError:
+        return {}
+    found = {}
+    for line in lines:
+        key, equals, value = line.partition("=")
+        if equals and not line.lstrip().startswith(("#", ";")):
+            found[key.strip()] = _VARIABLE.sub(lambda m: env.get(m[1], ""), value.strip().strip("\"'"))
+    return found
+
+
+def _ask_npm(env: Mapping[str, str]) -> str | None:
+    """What npm itself would use; it knows a default."""
+    npm = shutil.which("npm", path=env.get("PATH"))
+    if npm is None:
+        return None
+    try:
+        done = subprocess.run(
+            [npm, "config", "get", "registry"], env=dict(env), capture_output=True, text=True, timeout=15, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    said = done.stdout.strip()
+    return said if said.startswith(("http://", "https://")) else None

@@ -1,0 +1,64 @@
+"""The page side of a plugin that is one JavaScript file: the frame around it that makes it an adapter.
+
+Owns the little an author's file is given (`plugin`, `ToolError`, `log`, `config`) and how it registers. The file calls
+`plugin({ isReady, tools: { name(input, { reportProgress }) { … } } })` once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+_BEFORE = """(() => {
+const about = %s;
+class ToolError extends Error {
+  constructor(message, code = "ERROR", options = {}) {
+    super(message);
+    this.name = "ToolError";
+    this.code = code;
+    this.category = options.category;
+    this.retryable = options.retryable === true;
+    this.retryAfterMs = options.retryAfterMs;
+  }
+  static auth(message) { return new ToolError(message, "AUTH_ERROR", { category: "auth" }); }
+  static notFound(message) { return new ToolError(message, "NOT_FOUND", { category: "not_found" }); }
+  static validation(message) { return new ToolError(message, "VALIDATION_ERROR", { category: "validation" }); }
+  static internal(message) { return new ToolError(message, "INTERNAL_ERROR", { category: "internal" }); }
+  static timeout(message) { return new ToolError(message, "TIMEOUT", { category: "timeout", retryable: true }); }
+  static rateLimited(message, retryAfterMs) {
+    return new ToolError(message, "RATE_LIMITED", { category: "rate_limit", retryable: true, retryAfterMs });
+  }
+}
+const config = (key) => globalThis.__openTabs?.pluginConfig?.[key];
+const say = (level) => (message, ...data) => {
+  const nonce = globalThis.__openTabs?._logNonce ?? "";
+  const entry = { level, message: String(message), data, ts: new Date().toISOString() };
+  window.postMessage({ type: "opentabs:plugin-logs", plugin: about.name, entries: [entry], nonce }, "*");
+};
+const log = { debug: say("debug"), info: say("info"), warn: say("warning"), error: say("error") };
+const plugin = (page) => {
+  const own = page.tools ?? {};
+  const missing = about.tools.filter((name) => typeof own[name] !== "function");
+  if (missing.length) throw new Error(`${about.name}: the page side has no function for ${missing.join(", ")}`);
+  const adapter = { ...about, isReady: async () => true };
+  for (const hook of ["isReady", "teardown", "onActivate", "onDeactivate", "onNavigate",
+    "onToolInvocationStart", "onToolInvocationEnd"]) {
+    if (typeof page[hook] === "function") adapter[hook] = page[hook].bind(page);
+  }
+  adapter.tools = about.tools.map((name) => ({ name, handle: async (input, context) => own[name](input, context) }));
+  const known = globalThis.__openTabs ?? {};
+  const others = Object.getOwnPropertyDescriptors(known.adapters ?? {});
+  delete others[about.name];
+  const adapters = Object.defineProperties({}, others);
+  adapters[about.name] = adapter;
+  globalThis.__openTabs = Object.assign({}, known, { adapters });
+};
+"""
+_AFTER = "\n})();"
+
+
+def adapter(name: str, facts: Mapping[str, Any], tools: list[str], page: str) -> str:
+    """The adapter made of an author's page side."""
+    about = {**facts, "name": name, "tools": tools}
+    return _BEFORE % json.dumps(about) + page + _AFTER

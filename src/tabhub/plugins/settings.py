@@ -1,0 +1,169 @@
+"""A plugin's settings: checked against what it declares, and what follows from them.
+
+Owns the check, the instances that a `url` setting makes, and the hiding of secrets. The values are the config file's.
+A `url` setting is one address, or a map of names to addresses: each name is an instance of the site.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tabhub.errors import InvalidParams
+from tabhub.hub import patterns
+from tabhub.plugins.model import Field, Plugin
+
+MASK = "••••••••"
+_INSTANCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,49}")
+_ONLY = "default"
+_LONGEST = 8_192
+_MOST_INSTANCES = 100
+
+
+class BadSettings(InvalidParams):
+    """The values do not fit the plugin's schema."""
+
+    status = 422
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """One site of several that a plugin is set up for."""
+
+    name: str
+    patterns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """A plugin as it is set up here."""
+
+    url_patterns: tuple[str, ...]
+    homepage: str | None
+    instances: tuple[Instance, ...] = ()
+    values: Mapping[str, Any] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+
+    def patterns_of(self, instance: str | None) -> tuple[str, ...]:
+        """The patterns of one instance, or all."""
+        return next((each.patterns for each in self.instances if each.name == instance), self.url_patterns)
+
+    def instance_of(self, url: str) -> str | None:
+        """The instance an address belongs to: the one whose pattern says most."""
+        best: tuple[Any, str] | None = None
+        for each in self.instances:
+            for text in each.patterns:
+                pattern = patterns.parse(text)
+                if pattern is not None and pattern.matches(url) and (best is None or pattern.specificity > best[0]):
+                    best = pattern.specificity, each.name
+        return best[1] if best is not None else None
+
+
+def resolve(plugin: Plugin, values: Mapping[str, Any]) -> Setup:
+    """What the stored values come to; a wrong one is left out and told, the rest counts."""
+    known = {item.key: item for item in plugin.fields}
+    problems = [f"settings.{plugin.name}.{key} is not a setting of the plugin" for key in values.keys() - known.keys()]
+    good: dict[str, Any] = {}
+    derived: dict[str, list[str]] = {}
+    homepage = plugin.homepage
+    for key, item in known.items():
+        if values.get(key) is None:
+            if item.required:
+                problems.append(f"settings.{plugin.name}.{key} is required and not set")
+            continue
+        try:
+            good[key] = _value(item, values[key])
+        except BadSettings as error:
+            problems.append(f"settings.{plugin.name}.{key}: {error.message}")
+            continue
+        for name, url in good[key].items() if item.kind == "url" else ():
+            derived.setdefault(name, []).append(str(patterns.of_address(url)))
+            homepage = homepage or url
+    instances = tuple(Instance(name, tuple(found)) for name, found in derived.items())
+    own = dict.fromkeys((*plugin.url_patterns, *(text for found in derived.values() for text in found)))
+    return Setup(tuple(own), homepage, instances, good, tuple(sorted(problems)))
+
+
+def check(plugin: Plugin, stored: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The values to store after a person set some; all that is wrong is told at once. None takes a value back."""
+    known = {item.key: item for item in plugin.fields}
+    wrong: list[dict[str, str]] = []
+    merged = {key: value for key, value in stored.items() if key in known}
+    for key, value in given.items():
+        item = known.get(key)
+        if item is None:
+            names = ", ".join(known) or "none"
+            wrong.append(
+                {"field": key[:100], "problem": f"{plugin.display_name} has no such setting (it has: {names})"}
+            )
+        elif value is None:
+            merged.pop(key, None)
+        elif item.secret and value == MASK:
+            continue  # the panel shows and sends back what it was given
+        else:
+            try:
+                _value(item, value)
+            except BadSettings as error:
+                wrong.append({"field": key, "problem": error.message})
+            else:
+                merged[key] = value
+    missing = [key for key, item in known.items() if item.required and key not in merged]
+    wrong += [
+        {"field": key, "problem": "it is required"} for key in missing if not any(w["field"] == key for w in wrong)
+    ]
+    if wrong:
+        listed = "; ".join(f"{each['field']}: {each['problem']}" for each in wrong)
+        raise BadSettings(
+            f"The settings do not fit {plugin.display_name}: {listed}.",
+            hint=f"Nothing was changed. `tabhub plugin configure {plugin.name}` lists the settings.",
+            data={"errors": wrong},
+        )
+    return merged
+
+
+def masked(plugin: Plugin, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values as they may be shown."""
+    hidden = {item.key for item in plugin.fields if item.secret}
+    return {key: MASK if key in hidden and value not in (None, "") else value for key, value in values.items()}
+
+
+def _value(item: Field, value: Any) -> Any:
+    """A value as the plugin gets it; a `url` always as a map of instances."""
+    if item.kind == "url":
+        return _addresses(value)
+    if item.kind == "boolean" and isinstance(value, bool):
+        return value
+    if item.kind == "number" and isinstance(value, int | float) and not isinstance(value, bool):
+        if math.isfinite(value):
+            return value
+    elif item.kind == "string" and isinstance(value, str) and len(value) <= _LONGEST:
+        return value
+    elif item.kind == "select":
+        if value in item.options:
+            return value
+        raise BadSettings(f"it must be one of {', '.join(item.options)}")
+    words = {"boolean": "true or false", "number": "a number", "string": f"a text of at most {_LONGEST} characters"}
+    raise BadSettings(f"it must be {words[item.kind]}")
+
+
+def _addresses(value: Any) -> dict[str, str]:
+    given = {_ONLY: value} if isinstance(value, str) else value
+    if not isinstance(given, Mapping) or len(given) > _MOST_INSTANCES:
+        raise BadSettings("it must be an address, or an object of instance names and their addresses")
+    for name, url in given.items():
+        if not isinstance(name, str) or not _INSTANCE.fullmatch(name):
+            raise BadSettings(f"{str(name)[:60]!r} is not an instance name: letters, digits, spaces and . _ -")
+        if not isinstance(url, str) or len(url) > _LONGEST or _pattern(url) is None:
+            raise BadSettings(f"the address of {name!r} must be a web address such as https://example.com")
+    return dict(given)
+
+
+def _pattern(url: str) -> str | None:
+    try:
+        found = patterns.of_address(url)
+    except ValueError:  # a port that is no number, half an IPv6 address
+        return None
+    return found if found is not None and patterns.problem(found) is None and "@" not in url else None

@@ -1,0 +1,276 @@
+"""The agents' side of a relay: handshake, the methods the relay answers itself, and everything else handed on.
+
+Owns what an agent may say and when. What passes over a connection is connections.py's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tabhub.errors import BadInput, InvalidParams, InvalidRequest, MethodNotFound, RateLimited, TabhubError
+from tabhub.relay.bus import BusUnavailable, Presence
+from tabhub.relay.connections import Connections
+from tabhub.relay.people import People
+from tabhub.relay.records import Agent, Close, Find, Note, Opening, Send, Tables, ToNode, User
+from tabhub.trust.jwt import Claims, InvalidToken
+from tabhub.trust.pace import Pace
+from tabhub.wire import nodes
+from tabhub.wire import relay as wire
+from tabhub.wire.jsonrpc import Id
+from tabhub.wire.relay import UNSET, BadFrame, Frame
+
+
+class RelayError(TabhubError):
+    """A refusal of the relay's own."""
+
+    code = -32000
+    category = "relay"
+
+
+class AlreadyConnected(RelayError):
+    """An agent has one connection at a time."""
+
+    code = -32001
+
+
+def _not_found() -> RelayError:
+    return RelayError("Extension not found or not accessible")
+
+
+class Agents:
+    """All agents of one node."""
+
+    def __init__(self, tables: Tables, people: People, connections: Connections, ids: Callable[[], str]) -> None:
+        self._tables = tables
+        self._out = tables.out
+        self._people = people
+        self._connections = connections
+        self._ids = ids
+        self._tickets: dict[int, tuple[Agent, Id, Opening | None]] = {}
+        self._last_ticket = 0
+        self._openings: dict[str, Agent] = {}
+        """Who waits for another node, by connection."""
+
+    def opened(self, client: int, now: float) -> None:
+        """An agent's WebSocket is there."""
+        limits = self._tables.limits
+        pace = Pace(limits.relay_client_rate)
+        self._tables.agents[client] = Agent(client, pace, now + limits.relay_auth)
+
+    def said(self, agent: Agent, data: bytes, now: float) -> None:
+        """One message of an agent."""
+        ident: Id | None = None
+        try:
+            frame = wire.read(data, self._tables.limits)
+            if frame.method is UNSET:
+                raise BadFrame(InvalidRequest("An agent sends requests; it is asked nothing and answers nothing."))
+            if frame.id is not UNSET:
+                wire.check_id(frame.id)
+                ident = frame.id
+            wait = self._people.over_limit(agent, now)
+            if wait is not None:
+                raise RateLimited("Too many messages.", retry_after=int(wait) + 1)
+            self._take(agent, frame, now)
+        except BadFrame as bad:
+            self._tables.counts.malformed += 1
+            self._send(agent, wire.failure(bad.ident, bad.error))
+        except RateLimited as error:
+            self._tables.counts.rate_limited += 1
+            if ident is not None:
+                self._send(agent, wire.failure(ident, error))
+        except TabhubError as error:
+            if isinstance(error, BadInput):
+                self._tables.counts.malformed += 1
+                ident = frame.id if frame.id is not UNSET else None
+            if ident is not None:
+                self._send(agent, wire.failure(ident, error))
+
+    def _take(self, agent: Agent, frame: Frame, now: float) -> None:
+        method, ident = str(frame.method), frame.id
+        if method in wire.RELAY_WORDS:
+            raise MethodNotFound(f"Method not found: {method} is the relay's own.")
+        if method not in wire.CONTROL:
+            if agent.user is None:
+                raise RelayError("Not authenticated: send mcp_handshake first.")
+            if method == "ping" and ident is UNSET:
+                self._send(agent, wire.PONG)
+                return
+            self._connections.forward(agent, frame, now)
+            return
+        if ident is UNSET:
+            return  # nobody could be answered
+        if method == "mcp_handshake":
+            self._handshake(agent, ident, frame, again=False)
+            return
+        if agent.user is None:
+            raise RelayError("Not authenticated: send mcp_handshake first.")
+        if method == "list_extensions":
+            self._find(agent, agent.user, ident, None)
+        elif method == "connect":
+            self._connect(agent, agent.user, ident, frame, now)
+        elif method == "disconnect":
+            self._disconnect(agent, ident)
+        else:
+            self._handshake(agent, ident, frame, again=True)
+
+    def _handshake(self, agent: Agent, ident: Id, frame: Frame, *, again: bool) -> None:
+        if agent.verifying or (agent.user is not None) != again:
+            what = "its token is being looked at" if agent.verifying else "use refresh_token for another token"
+            raise InvalidRequest(f"This agent has already sent its token: {what}.")
+        token = wire.token_of(wire.params_of(frame))
+        agent.verifying, agent.asked = True, ident
+        self._people.verify(agent, token)
+
+    def verified(self, agent: Agent, verdict: Claims | InvalidToken, now: float, remaining: float) -> None:
+        """A token of this agent's was judged."""
+        ident, agent.asked, agent.verifying = agent.asked, None, False
+        known = agent.user
+        if isinstance(verdict, Claims) and known is not None and known.name != verdict.user:
+            verdict = InvalidToken("of another user")
+        try:
+            if isinstance(verdict, InvalidToken):
+                raise verdict
+            user = known if known is not None else self._people.user(verdict.user)
+        except TabhubError as error:
+            if ident is not None:
+                self._send(agent, wire.failure(ident, error))
+            self._people.auth_failed("agent", error)
+            self.gone(agent, "its token is not valid")
+            self._out.append(Close(agent.client, wire.NOT_AUTHENTICATED, error.message))
+            return
+        agent.due, agent.token_id = now + remaining, verdict.token_id
+        answer = {"authenticated": True, "user_id": user.name, "mcp_client_id": agent.ident}
+        if known is None:
+            agent.user = user
+            agent.ident = answer["mcp_client_id"] = f"mcp-{self._ids()}"
+            user.agents[agent.client] = agent
+            self._tables.counts.authenticated += 1
+            self._out.append(Note("agent_authenticated", {"user": user.name, "agent": agent.ident}))
+        if ident is not None:
+            self._send(agent, wire.result(ident, answer))
+
+    def _find(self, agent: Agent, user: User, ident: Id, opening: Opening | None) -> None:
+        self._last_ticket += 1
+        self._tickets[self._last_ticket] = (agent, ident, opening)
+        self._out.append(Find(self._last_ticket, user.name))
+
+    def found(self, ticket: int, browsers: Sequence[Presence] | None) -> None:
+        """The bus has answered who is elsewhere; None: it cannot be reached."""
+        agent, ident, opening = self._tickets.pop(ticket)
+        user = agent.user
+        if agent.client not in self._tables.agents or user is None:
+            return
+        elsewhere = [b for b in browsers or () if b.user == user.name and b.extension_id not in user.browsers]
+        user.elsewhere = len(elsewhere)
+        if opening is None:
+            listed = {b.extension_id: b.name for b in elsewhere} | {b.ident: b.name for b in user.browsers.values()}
+            self._send(agent, wire.result(ident, wire.extensions(sorted(listed.items()))))
+            return
+        if agent.opening is not opening:
+            return  # it was taken back
+        if opening.extension_id in user.browsers:
+            agent.opening = None
+            self._open_here(agent, user, ident, opening.extension_id)
+            return
+        there = next((b for b in elsewhere if b.extension_id == opening.extension_id), None)
+        if there is not None:
+            opening.connection, opening.node, opening.name = f"conn-{self._ids()}", there.node, there.name
+            self._openings[opening.connection] = agent
+            self._out.append(ToNode(there.node, nodes.Open(opening.connection, user.name, there.extension_id)))
+        elif browsers is None:
+            self._refuse_opening(
+                agent,
+                BusUnavailable("Extension not found on this node, and the others cannot be asked: bus unavailable."),
+            )
+        else:
+            self._refuse_opening(agent, _not_found())
+
+    def _connect(self, agent: Agent, user: User, ident: Id, frame: Frame, now: float) -> None:
+        extension_id = wire.params_of(frame).get("extension_id")
+        if type(extension_id) is not str or not extension_id:
+            raise InvalidParams("`extension_id` must be a non-empty string: an id from list_extensions.")
+        if agent.connection is not None or agent.opening is not None:
+            raise AlreadyConnected("MCP client already connected to an extension")
+        if extension_id in user.browsers:
+            self._open_here(agent, user, ident, extension_id)
+            return
+        agent.opening = Opening(ident, extension_id, now + self._tables.limits.relay_open)
+        self._find(agent, user, ident, agent.opening)
+
+    def _open_here(self, agent: Agent, user: User, ident: Id, extension_id: str) -> None:
+        browser = user.browsers[extension_id]
+        connection = self._connections.open(f"conn-{self._ids()}", user, extension_id, agent, browser, None)
+        self._connected(agent, ident, connection.ident, extension_id, browser.name)
+        self._connections.tell(connection)
+
+    def _connected(self, agent: Agent, ident: Id, connection: str, extension_id: str, name: str) -> None:
+        answer = {"connection_id": connection, "extension_id": extension_id, "extension_name": name}
+        self._send(agent, wire.result(ident, answer))
+
+    def from_node(self, node: str, message: nodes.Opened | nodes.Refused) -> None:
+        """Another node has answered a `connect`."""
+        agent = self._openings.get(message.connection)
+        opening = agent.opening if agent is not None else None
+        if agent is None or agent.user is None or opening is None or opening.node != node:
+            if isinstance(message, nodes.Opened):  # nobody waits for it any more
+                self._out.append(ToNode(node, nodes.Ended(message.connection, "The agent has gone")))
+        elif isinstance(message, nodes.Refused):
+            self._refuse_opening(agent, _not_found())
+        else:
+            agent.opening = None
+            del self._openings[message.connection]
+            connection = self._connections.open(message.connection, agent.user, opening.extension_id, agent, None, node)
+            self._connected(agent, opening.asked, connection.ident, opening.extension_id, message.name)
+            self._connections.tell(connection)
+
+    def _refuse_opening(self, agent: Agent, error: TabhubError) -> None:
+        opening, agent.opening = agent.opening, None
+        if opening is not None:
+            self._openings.pop(opening.connection, None)
+            self._send(agent, wire.failure(opening.asked, error))
+
+    def node_lost(self, node: str | None, why: str) -> None:
+        """What waits for a node (None: for any) waits in vain."""
+        for agent in list(self._openings.values()):
+            if agent.opening is not None and node in (None, agent.opening.node):
+                self._refuse_opening(agent, BusUnavailable(why))
+
+    def _disconnect(self, agent: Agent, ident: Id) -> None:
+        self._take_back(agent)
+        if agent.connection is not None:
+            self._connections.end(agent.connection, "The agent disconnected", told=False)
+        self._send(agent, wire.result(ident, {"disconnected": True}))
+
+    def _take_back(self, agent: Agent) -> None:
+        opening = agent.opening
+        if opening is not None:
+            if opening.node is not None:
+                self._out.append(ToNode(opening.node, nodes.Ended(opening.connection, "The agent took it back")))
+            self._refuse_opening(agent, RelayError("The agent disconnected before the connection was there."))
+
+    def gone(self, agent: Agent, reason: str) -> None:
+        """An agent's WebSocket has ended, or is about to."""
+        if self._tables.agents.pop(agent.client, None) is None:
+            return
+        self._take_back(agent)
+        if agent.connection is not None:
+            self._connections.end(agent.connection, "The agent has gone", told=False)
+        if agent.user is not None:
+            agent.user.agents.pop(agent.client, None)
+            self._out.append(Note("agent_gone", {"user": agent.user.name, "agent": agent.ident, "reason": reason}))
+            self._people.left(agent.user)
+
+    def overdue(self, now: float) -> None:
+        """Openings no node has answered."""
+        for agent in list(self._tables.agents.values()):
+            if agent.opening is not None and agent.opening.due <= now:
+                self._take_back_late(agent)
+
+    def _take_back_late(self, agent: Agent) -> None:
+        opening = agent.opening
+        if opening is not None and opening.node is not None:
+            self._out.append(ToNode(opening.node, nodes.Ended(opening.connection, "It took too long")))
+        self._refuse_opening(agent, RelayError("The node that has this extension did not answer in time."))
+
+    def _send(self, agent: Agent, data: bytes) -> None:
+        self._out.append(Send(agent.client, data))

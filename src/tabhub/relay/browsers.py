@@ -1,0 +1,204 @@
+"""The browsers' side of a relay: asking them who they are, and taking what they say.
+
+Owns what a browser may say and when, and its id here. What passes over a connection is connections.py's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from hashlib import sha256
+from typing import Any
+
+import orjson
+
+from tabhub.errors import InvalidParams, InvalidRequest, MethodNotFound, TabhubError
+from tabhub.relay.bus import Presence
+from tabhub.relay.connections import Connections
+from tabhub.relay.people import People
+from tabhub.relay.records import Announce, Browser, Close, Note, Send, Tables, ToNode, User
+from tabhub.trust.jwt import Claims, InvalidToken
+from tabhub.trust.pace import Pace
+from tabhub.trust.redact import clean
+from tabhub.wire import nodes
+from tabhub.wire import relay as wire
+from tabhub.wire.jsonrpc import Id
+from tabhub.wire.relay import UNSET, BadFrame, Frame
+
+_LONGEST_NAME = 200
+
+
+def extension_id(user: str, instance: str) -> str:
+    """The id of a user's browser: the same whenever it comes, and nobody else's."""
+    digest = sha256(orjson.dumps([user, instance])).hexdigest()
+    return f"ext-{digest[:8]}-{digest[8:12]}-{digest[12:16]}-{digest[16:20]}-{digest[20:32]}"
+
+
+class Browsers:
+    """All browsers of one node."""
+
+    def __init__(self, tables: Tables, people: People, connections: Connections, ids: Callable[[], str]) -> None:
+        self._tables = tables
+        self._out = tables.out
+        self._people = people
+        self._connections = connections
+        self._ids = ids
+
+    def opened(self, client: int, now: float) -> None:
+        """A browser's WebSocket is there: it waits to be asked."""
+        limits = self._tables.limits
+        pace = Pace(limits.relay_client_rate)
+        self._tables.browsers[client] = Browser(client, pace, now + limits.relay_auth)
+        self._out.append(Send(client, wire.authenticate(1)))
+
+    def said(self, browser: Browser, data: bytes, now: float) -> None:
+        """One message of a browser."""
+        try:
+            frame = wire.read(data, self._tables.limits)
+        except BadFrame as bad:
+            self._tables.counts.malformed += 1
+            if bad.answer and bad.ident == f"proxy:{browser.number}" and browser.asked:
+                self._refuse(browser, InvalidToken("an answer that is none"))
+            elif bad.answer and self._connections.spoilt(browser, bad, data):
+                return  # the agent was told
+            elif self._people.over_limit(browser, now) is None:
+                self._send(browser, wire.failure(None if bad.answer else bad.ident, bad.error))
+            return
+        if frame.method is UNSET:
+            if type(frame.id) is str and frame.id.startswith("proxy:"):
+                self._credentials(browser, frame)
+            else:
+                self._connections.answer(browser, frame, data)
+        elif self._people.over_limit(browser, now) is not None:
+            self._tables.counts.rate_limited += 1
+        elif frame.id is not UNSET:
+            self._asked(browser, frame.id, str(frame.method))
+        elif frame.method == "ping":
+            self._send(browser, wire.PONG)
+        elif browser.user is None or frame.method in wire.RELAY_WORDS or frame.method in wire.CONTROL:
+            self._tables.counts.foreign += 1
+        else:
+            self._connections.spread(browser, frame)
+
+    def _asked(self, browser: Browser, ident: Id, method: str) -> None:
+        """A browser is passive: whatever it asks, the answer is no."""
+        if str(ident).startswith(("proxy:", "conn-")):
+            self._tables.counts.malformed += 1
+            error: TabhubError = InvalidRequest("The prefixes proxy: and conn- are reserved for the relay.")
+        else:
+            error = MethodNotFound(f"Method not found: the relay answers no {method[:60]!r} of a browser.")
+        self._send(browser, wire.failure(ident, error))
+
+    def _credentials(self, browser: Browser, frame: Frame) -> None:
+        """The answer to `authenticate`."""
+        if frame.id != f"proxy:{browser.number}" or not browser.asked or browser.verifying:
+            self._tables.counts.late += 1
+            return
+        browser.asked = False
+        if frame.result is UNSET:
+            self._refuse(browser, InvalidToken("the browser answered with an error"))
+            return
+        given: Any = orjson.loads(bytes(frame.result))
+        try:
+            if type(given) is not dict:
+                raise InvalidParams("The answer to authenticate must be an object.")
+            token = wire.token_of(given)
+            name, instance = given.get("name"), given.get("instanceId")
+            if type(name) is not str or not name.strip():
+                raise InvalidParams("`name` must be a non-empty string.")
+        except InvalidParams as error:
+            self._refuse(browser, error)
+            return
+        if browser.user is None:
+            browser.name = clean(name, _LONGEST_NAME)
+            browser.instance = instance if type(instance) is str and 0 < len(instance) <= _LONGEST_NAME else None
+        browser.verifying = True
+        self._people.verify(browser, token)
+
+    def verified(self, browser: Browser, verdict: Claims | InvalidToken, now: float, remaining: float) -> None:
+        """A token of this browser's was judged."""
+        browser.verifying = False
+        known = browser.user
+        if isinstance(verdict, Claims) and known is not None and known.name != verdict.user:
+            verdict = InvalidToken("of another user")
+        try:
+            if isinstance(verdict, InvalidToken):
+                raise verdict
+            if known is None:
+                self._admit(browser, verdict.user)
+        except TabhubError as error:
+            self._refuse(browser, error)
+            return
+        browser.due, browser.token_id = now + remaining, verdict.token_id
+        browser.ask_at = now + max(remaining - self._tables.limits.relay_refresh, remaining / 2)
+
+    def _admit(self, browser: Browser, name: str) -> None:
+        ident = extension_id(name, browser.instance) if browser.instance is not None else f"ext-{self._ids()}"
+        known = self._tables.users.get(name)
+        old = known.browsers.get(ident) if known is not None else None
+        if old is not None:
+            self.replaced(old)
+        user = self._people.user(name)
+        browser.user, browser.ident = user, ident
+        user.browsers[ident] = browser
+        self._tables.counts.authenticated += 1
+        self._send(browser, wire.authenticated(name, ident))
+        self._out.append(Announce(self._presence(browser, user), here=True))
+        self._out.append(Note("browser_authenticated", {"user": name, "extension": ident, "name": browser.name}))
+        for agent in user.agents.values():
+            self._connections.agent_status(agent)
+
+    def _presence(self, browser: Browser, user: User) -> Presence:
+        return Presence(user.name, browser.ident, browser.name, self._tables.node)
+
+    def replaced(self, browser: Browser) -> None:
+        """The same browser has come anew, here or on another node."""
+        self._tables.counts.replaced += 1
+        self.gone(browser, "The browser connected anew")
+        self._out.append(Close(browser.client, wire.REPLACED, "the same browser connected anew"))
+
+    def _refuse(self, browser: Browser, error: TabhubError) -> None:
+        self._people.auth_failed("browser", error)
+        self.gone(browser, "its token is not valid")
+        reason = error.message if isinstance(error, InvalidToken) else f"Authentication failed: {error.message}"
+        self._out.append(Close(browser.client, wire.NOT_AUTHENTICATED, reason))
+
+    def ask_again(self, now: float) -> None:
+        """Ask for a new token where the old one ends soon."""
+        for browser in self._tables.browsers.values():
+            if browser.ask_at <= now and not browser.verifying:
+                browser.ask_at = now + max((browser.due - now) / 2, 1.0)
+                browser.number += 1
+                browser.asked = True
+                self._send(browser, wire.authenticate(browser.number))
+
+    def wanted(self, node: str, message: nodes.Open) -> None:
+        """An agent on another node wants a connection to a browser here."""
+        user = self._tables.users.get(message.user)
+        browser = user.browsers.get(message.extension_id) if user is not None else None
+        if user is None or browser is None or message.connection in self._tables.connections:
+            self._out.append(ToNode(node, nodes.Refused(message.connection)))
+            return
+        connection = self._connections.open(message.connection, user, browser.ident, None, browser, node)
+        self._out.append(ToNode(node, nodes.Opened(message.connection, browser.name)))
+        self._connections.tell(connection)
+
+    def gone(self, browser: Browser, reason: str) -> None:
+        """A browser's WebSocket has ended, or is about to."""
+        if self._tables.browsers.pop(browser.client, None) is None:
+            return
+        user = browser.user
+        if user is None:
+            return
+        if user.browsers.get(browser.ident) is browser:
+            del user.browsers[browser.ident]
+        others = [agent for agent in user.agents.values() if agent.connection not in browser.connections.values()]
+        for connection in list(browser.connections.values()):
+            self._connections.end(connection, reason)
+        for agent in others:
+            self._connections.agent_status(agent)
+        self._out.append(Announce(self._presence(browser, user), here=False))
+        self._out.append(Note("browser_gone", {"user": user.name, "extension": browser.ident, "reason": reason}))
+        self._people.left(user)
+
+    def _send(self, browser: Browser, data: bytes) -> None:
+        self._out.append(Send(browser.client, data))

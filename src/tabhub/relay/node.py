@@ -1,0 +1,317 @@
+"""A relay node at work: carries out what state.py decides, on sockets and bus.
+
+Owns the clock, the tasks and the order of effects. It decides nothing about the protocol.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+import uuid
+from collections.abc import Callable, Coroutine, Sequence
+from datetime import UTC, datetime
+from typing import Any, Literal, Protocol
+
+from tabhub.errors import TabhubError
+from tabhub.limits import Limits
+from tabhub.relay.bus import Bus, BusUnavailable, Presence
+from tabhub.relay.keyring import Keyring
+from tabhub.relay.records import (
+    Announce,
+    Close,
+    Count,
+    Effect,
+    Find,
+    Membership,
+    Note,
+    Send,
+    ToNode,
+    Verify,
+)
+from tabhub.relay.revocations import Revocations
+from tabhub.relay.state import Relay
+from tabhub.trust.jwt import Claims, InvalidToken, Rules, UnknownKey, verify
+from tabhub.wire import jsonrpc, nodes
+from tabhub.wire import relay as wire
+
+log = logging.getLogger("tabhub.relay")
+
+Role = Literal["agent", "browser"]
+_TICK = 1.0
+_TELL_REVOKED = 30.0
+
+
+class Socket(Protocol):
+    """A WebSocket as a node uses it."""
+
+    def send_text(self, data: bytes) -> None:
+        """Send one message."""
+        ...
+
+    def send_close(self, code: int, reason: str) -> None:
+        """End it."""
+        ...
+
+
+class Internal(TabhubError):
+    """Something failed in the relay itself."""
+
+
+def stamp() -> str:
+    """The time as status messages show it."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+class Node:
+    """One node of a relay."""
+
+    def __init__(
+        self,
+        bus: Bus,
+        keyring: Keyring,
+        *,
+        limits: Limits,
+        rules: Rules | None = None,
+        revocations: Revocations | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        self.bus = bus
+        self.keyring = keyring
+        self.limits = limits
+        self.rules = rules if rules is not None else Rules(longest=limits.relay_token)
+        self.revocations = revocations if revocations is not None else Revocations(None)
+        self.state = Relay(bus.node, limits, ids=lambda: str(uuid.uuid4()), stamp=stamp)
+        self.started = clock()
+        self.closing = False
+        self._clock = clock
+        self._wall = wall
+        self._sockets: dict[int, Socket] = {}
+        self._last = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._told_revoked = clock()
+        self._actions: dict[type, Callable[[Any], None]] = {
+            Close: self._close,
+            Verify: self._verify,
+            Find: lambda effect: self._later(self._find(effect)),
+            ToNode: self._to_node,
+            Announce: self._announce,
+            Membership: lambda effect: bus.join(effect.user) if effect.here else bus.leave(effect.user),
+            Count: lambda effect: bus.count(effect.user, effect.taken),
+            Note: lambda effect: log.info(effect.event, extra={"facts": dict(effect.facts)}),
+        }
+
+    @property
+    def clients(self) -> int:
+        """Open WebSockets."""
+        return len(self._sockets)
+
+    @property
+    def ready(self) -> bool:
+        """Whether new clients can be served in full."""
+        return not self.closing and self.bus.healthy and bool(self.keyring.keys)
+
+    async def start(self) -> None:
+        """Join the bus, fetch keys, and begin to tick."""
+        self.revocations.reread(self._wall())
+        await self.bus.start(self)
+        await self.keyring.fetch()
+        self._later(self._clockwork())
+
+    async def stop(self) -> None:
+        """Leave the bus and end what runs."""
+        await self.bus.close()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def shut(self) -> None:
+        """Tell everyone to come back, and close their sockets."""
+        if not self.closing:
+            self.closing = True
+            self.run(self.state.closing())
+
+    def attach(self, role: Role, socket: Socket) -> int:
+        """A WebSocket was accepted; gives its number."""
+        self._last += 1
+        client = self._last
+        self._sockets[client] = socket
+        opened = self.state.agent_opened if role == "agent" else self.state.browser_opened
+        self.run(opened(client, self._clock()))
+        return client
+
+    def feed(self, client: int, data: bytes) -> None:
+        """A text message came."""
+        try:
+            self.run(self.state.said(client, data, self._clock()))
+        except Exception:
+            log.exception("a message could not be handled")
+            self._internal(client, data)
+
+    def detach(self, client: int, reason: str) -> None:
+        """A WebSocket has ended."""
+        self._sockets.pop(client, None)
+        self.run(self.state.closed(client, reason))
+
+    def too_slow(self, client: int) -> None:
+        """A client lets too much pile up: its connection is cut by whoever calls this."""
+        self._sockets.pop(client, None)
+        self.run(self.state.cut(client, "it does not read what it is sent"))
+
+    def refuse(self, client: int, code: int, reason: str) -> None:
+        """A client broke the rules of the transport."""
+        self.run(self.state.refuse(client, code, reason))
+
+    def run(self, effects: list[Effect]) -> None:
+        """Carry effects out, in order."""
+        sockets = self._sockets
+        for effect in effects:
+            if type(effect) is Send:
+                socket = sockets.get(effect.client)
+                if socket is not None:
+                    socket.send_text(effect.data)
+            else:
+                self._actions[type(effect)](effect)
+
+    # what the bus says
+
+    def heard(self, node: str, message: bytes) -> None:
+        """Another node sent a message."""
+        self.run(self.state.heard(node, message))
+
+    def node_lost(self, node: str) -> None:
+        """Another node has gone."""
+        log.info("node_lost", extra={"facts": {"node": node}})
+        self.run(self.state.node_lost(node))
+
+    def browsers_changed(self, user: str) -> None:
+        """A user's browser came or went elsewhere."""
+        self._later(self._look(user))
+
+    def counted(self, user: str, count: int) -> None:
+        """Messages of a user were taken elsewhere."""
+        self.run(self.state.counted(user, count, self._clock()))
+
+    def revoked(self, entries: Sequence[str]) -> None:
+        """Tokens were revoked elsewhere."""
+        self._out_with(self.revocations.add(entries, self._wall()))
+
+    def bus_changed(self, healthy: bool) -> None:
+        """The bus has gone or is back."""
+        self.run(self.state.bus_changed(healthy))
+
+    # effects
+
+    def _close(self, effect: Close) -> None:
+        socket = self._sockets.get(effect.client)
+        if socket is not None:
+            socket.send_close(effect.code, effect.reason)
+
+    def _to_node(self, effect: ToNode) -> None:
+        if not self.bus.send(effect.node, nodes.encode(effect.message)):
+            self.run(self.state.node_lost(effect.node))
+
+    def _announce(self, effect: Announce) -> None:
+        if effect.here:
+            self.bus.announce(effect.browser)
+            self._later(self._replace_elsewhere(effect.browser))
+        else:
+            self.bus.withdraw(effect.browser)
+
+    def _verify(self, effect: Verify) -> None:
+        verdict = self._judge(effect.token)
+        if isinstance(verdict, UnknownKey):
+            self._later(self._verify_again(effect))
+        else:
+            self._verified(effect.client, verdict)
+
+    async def _verify_again(self, effect: Verify) -> None:
+        """Perhaps the key was published since; if not, the verdict stands."""
+        await self.keyring.fetch()
+        self._verified(effect.client, self._judge(effect.token))
+
+    def _judge(self, token: str) -> Claims | InvalidToken:
+        try:
+            claims = verify(token, self.keyring.keys, self._wall(), self.rules)
+        except InvalidToken as refused:
+            return refused
+        return InvalidToken("revoked") if claims.token_id in self.revocations else claims
+
+    def _verified(self, client: int, verdict: Claims | InvalidToken) -> None:
+        remaining = verdict.expires - self._wall() if isinstance(verdict, Claims) else 0.0
+        self.run(self.state.verified(client, verdict, self._clock(), remaining))
+
+    async def _find(self, effect: Find) -> None:
+        try:
+            browsers: Sequence[Presence] | None = await self.bus.browsers(effect.user)
+        except BusUnavailable:
+            browsers = None
+        self.run(self.state.found(effect.ticket, browsers))
+
+    async def _look(self, user: str) -> None:
+        try:
+            browsers = await self.bus.browsers(user)
+        except BusUnavailable:
+            return  # it is told again when the bus is back
+        self.run(self.state.elsewhere(user, browsers))
+
+    async def _replace_elsewhere(self, browser: Presence) -> None:
+        """The same browser may still seem connected to a node it has left."""
+        try:
+            others = await self.bus.browsers(browser.user)
+        except BusUnavailable:
+            return  # whoever is cut off cannot be told; its socket will be found dead
+        for other in others:
+            if other.extension_id == browser.extension_id:
+                self._to_node(ToNode(other.node, nodes.Replaced(browser.user, browser.extension_id)))
+
+    # time
+
+    async def _clockwork(self) -> None:
+        while True:
+            await asyncio.sleep(_TICK)
+            try:
+                self._tick()
+            except Exception:
+                log.exception("the tick failed")
+            if self.keyring.old():
+                await self.keyring.fetch()
+
+    def _tick(self) -> None:
+        self.run(self.state.tick(self._clock()))
+        self.keyring.reread()
+        new = self.revocations.reread(self._wall())
+        if new:
+            self._out_with(new)
+            self.bus.revoke(new)
+        elif self._clock() - self._told_revoked >= _TELL_REVOKED:  # for nodes that were not there at the time
+            self._told_revoked = self._clock()
+            entries = self.revocations.entries(self._wall())
+            if entries:
+                self.bus.revoke(entries)
+
+    def _out_with(self, entries: Sequence[str]) -> None:
+        if entries:
+            self.run(self.state.revoked({entry.partition(" ")[0] for entry in entries}))
+
+    def _later(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _internal(self, client: int, data: bytes) -> None:
+        """A slip of ours: whoever asked gets an answer all the same."""
+        self.state.tables.out.clear()
+        socket = self._sockets.get(client)
+        if socket is not None:
+            ident = _id_of(data)
+            socket.send_text(wire.failure(ident, Internal("The relay failed to handle this; its log says why.")))
+
+
+def _id_of(data: bytes) -> jsonrpc.Id | None:
+    try:
+        frame = wire.read(data)
+    except wire.BadFrame as bad:
+        return bad.ident
+    return frame.id if frame.id is not wire.UNSET else None

@@ -1,0 +1,215 @@
+"""Running a relay node: its options, its listening socket, TLS, log and signals.
+
+Owns the process. `serve` returns when the node has ended. Plain WebSockets are for this machine, or for a proxy that
+speaks TLS to the outside; everything else needs a certificate.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+import signal
+import socket
+import ssl
+import sys
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from tabhub.errors import SetupError
+from tabhub.limits import DEFAULTS, Limits
+from tabhub.relay.bus import Bus, MemoryBus
+from tabhub.relay.keyring import Keyring
+from tabhub.relay.node import Node
+from tabhub.relay.revocations import Revocations
+from tabhub.relay.server import App, RelaySocket, shown
+from tabhub.server.arrival import ArrivingHttp
+from tabhub.trust.jwt import AUDIENCE, Rules
+from tabhub.trust.redact import redact
+
+_GRACE = 5
+_BACKLOG = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class RelayOptions:
+    """What the command line decided."""
+
+    port: int
+    host: str = "127.0.0.1"
+    key_file: Path | None = None
+    jwks_url: str | None = None
+    revoked_file: Path | None = None
+    bus: str | None = None
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    behind_proxy: bool = False
+    audience: str = AUDIENCE
+    issuer: str | None = None
+    limits: Limits = DEFAULTS
+    on_ready: Callable[[str], None] | None = None
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a line, secrets taken out."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        facts: dict[str, Any] = {
+            "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z",
+            "level": record.levelname.lower(),
+            "event": redact(record.getMessage()),
+            **getattr(record, "facts", {}),
+        }
+        if record.exc_info:
+            facts["error"] = redact(self.formatException(record.exc_info))
+        return redact(shown(facts).decode())
+
+
+class _Server(uvicorn.Server):
+    """uvicorn, with word to clients before their connections are closed."""
+
+    def __init__(self, config: uvicorn.Config, node: Node, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._node = node
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        gc.collect()
+        gc.freeze()
+        if self.started:
+            self._ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._node.shut()
+        await super().shutdown(sockets)
+
+
+def loopback(host: str) -> bool:
+    """Whether an address can be reached from this machine only."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def check_transport(options: RelayOptions) -> None:
+    """Refuse to carry tokens in the clear over a network."""
+    if (options.tls_cert is None) != (options.tls_key is None):
+        raise SetupError("--tls-cert and --tls-key belong together.")
+    if options.tls_cert is None and not loopback(options.host) and not options.behind_proxy:
+        raise SetupError(
+            f"On {options.host} a relay needs TLS: tokens would cross the network in the clear.",
+            hint="Give --tls-cert and --tls-key, or --behind-proxy if a proxy in front of it speaks TLS.",
+        )
+
+
+def make_bus(url: str | None, node: str) -> Bus:
+    """The bus of that address; without one, that of a single process."""
+    if url is None:
+        return MemoryBus(node)
+    if not url.startswith(("nats://", "tls://")):
+        raise SetupError(f"--bus must begin with nats:// or tls://, not {url[:40]!r}.")
+    from tabhub.relay.nats import NatsBus
+
+    return NatsBus(url, node)
+
+
+def make_node(options: RelayOptions) -> Node:
+    """A node as the options say."""
+    revoked = options.revoked_file
+    if revoked is None and options.key_file is not None:
+        revoked = revoked_beside(options.key_file)
+    keyring = Keyring(file=options.key_file, jwks_url=options.jwks_url, env=os.environ, clock=time.monotonic)
+    rules = Rules(options.audience, options.issuer, options.limits.relay_token)
+    bus = make_bus(options.bus, f"node-{uuid.uuid4().hex}")
+    return Node(bus, keyring, limits=options.limits, rules=rules, revocations=Revocations(revoked))
+
+
+def revoked_beside(key_file: Path) -> Path:
+    """Where the list of revoked tokens is if nobody says otherwise."""
+    return key_file.with_name(f"{key_file.name}.revoked")
+
+
+def uvicorn_config(app: App, limits: Limits, options: RelayOptions) -> uvicorn.Config:
+    """How the app is served."""
+    return uvicorn.Config(
+        app,
+        loop="uvloop" if sys.platform != "win32" else "asyncio",
+        http=ArrivingHttp.within(limits),
+        ws=RelaySocket,
+        ws_max_size=limits.max_frame,
+        ws_ping_interval=limits.ping_interval,
+        ws_ping_timeout=limits.ping_timeout,
+        ws_per_message_deflate=False,
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        date_header=False,
+        backlog=_BACKLOG,
+        timeout_graceful_shutdown=_GRACE,
+        ssl_certfile=options.tls_cert,
+        ssl_keyfile=options.tls_key,
+    )
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """The socket the node listens on."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        sock.bind((host, port))
+    except OSError as error:
+        sock.close()
+        raise SetupError(
+            f"Port {port} on {host} cannot be used: {error.strerror}.",
+            hint="End what holds it, or choose another --port.",
+        ) from None
+    sock.set_inheritable(False)
+    return sock
+
+
+def serve(options: RelayOptions) -> int:
+    """Run a node until it is told to stop."""
+    check_transport(options)
+    _log()
+    node = make_node(options)
+    sock = listen(options.host, options.port)
+    port: int = sock.getsockname()[1]
+    scheme = "wss" if options.tls_cert is not None else "ws"
+    shown_host = f"[{options.host}]" if ":" in options.host else options.host
+    own_host = loopback(options.host) and not options.behind_proxy
+    app = App(node, port=port if own_host else None)
+    config = uvicorn_config(app, options.limits, options)
+    try:
+        config.load()
+    except (OSError, ssl.SSLError) as error:
+        raise SetupError(f"The certificate or its key cannot be used: {error}.") from None
+    for name in (signal.SIGINT, signal.SIGTERM):  # uvicorn raises the signal that ended it once more
+        signal.signal(name, lambda *_: None)
+    url = f"{scheme}://{shown_host}:{port}"
+    server = _Server(config, node, lambda: options.on_ready(url) if options.on_ready else None)
+    server.run(sockets=[sock])
+    return 0 if server.started else 1
+
+
+def _log() -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines())
+    root = logging.getLogger()
+    root.setLevel(logging.INFO)
+    root.handlers[:] = [handler]
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)

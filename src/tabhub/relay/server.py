@@ -1,0 +1,159 @@
+"""The relay's listening side: two WebSocket addresses, health, and what is refused before anything is read.
+
+Owns the ASGI app and the sockets' life. What is said on them is node.py's and state.py's. Other HTTP routes (MCP over
+HTTP at `/mcp`) can be added by whoever builds the app.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+
+import orjson
+
+from tabhub.errors import Forbidden, TabhubError
+from tabhub.relay import health
+from tabhub.relay.node import Node, Role
+from tabhub.server.http import Receive, Scope, Send, respond, respond_error, respond_json
+from tabhub.server.socket import EXTENSION, LinkProtocol
+from tabhub.server.ws import refuse
+from tabhub.trust.guard import host_allowed
+from tabhub.wire.relay import PROTOCOL_ERROR
+
+Route = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+ROLES: Mapping[str, Role] = {"/extension": "browser", "/mcp": "agent"}
+_EXTENSION_SCHEMES = (b"chrome-extension://", b"moz-extension://", b"safari-web-extension://", b"extension://")
+_TEXT = (b"content-type", b"text/plain; version=0.0.4; charset=utf-8")
+
+
+class NotHere(TabhubError):
+    """No such address."""
+
+    status = 404
+    category = "not_found"
+
+
+class Full(TabhubError):
+    """The node has all the connections it takes."""
+
+    status = 503
+    category = "concurrency"
+
+
+class RelaySocket(LinkProtocol):
+    """A client's socket: one that is dead or does not say good-bye is not waited for."""
+
+    def handle_connect(self, event: object) -> None:
+        """A refused client gets a second to answer the good-bye."""
+        self.close_timeout = 1.0
+        super().handle_connect(event)
+
+    def keepalive_timeout(self) -> None:
+        """No answer to a ping: what is still to be sent will not be read."""
+        super().keepalive_timeout()
+        self.transport.abort()
+
+
+class App:
+    """The relay as an ASGI application."""
+
+    def __init__(self, node: Node, *, port: int | None = None, routes: Mapping[str, Route] | None = None) -> None:
+        """With a port, the Host header must name this machine and that port; `routes` are HTTP paths of others."""
+        self._node = node
+        self._port = port
+        self.routes: dict[str, Route] = dict(routes or {})
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection or request."""
+        kind = scope["type"]
+        if kind == "websocket":
+            await self._websocket(scope, receive, send)
+        elif kind == "http":
+            await self._http(scope, receive, send)
+        else:
+            await self._lifespan(receive, send)
+
+    def _place(self, scope: Scope) -> None:
+        """Refuse what comes from web pages, or under a foreign name."""
+        origins = [value for name, value in scope["headers"] if name == b"origin"]
+        if len(origins) > 1 or any(not origin.startswith(_EXTENSION_SCHEMES) for origin in origins):
+            raise Forbidden("Requests from web pages are refused.")
+        if self._port is not None:
+            hosts = [value for name, value in scope["headers"] if name == b"host"]
+            if len(hosts) != 1 or not host_allowed(hosts[0], self._port):
+                raise Forbidden("The Host header does not name this relay.")
+
+    async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path: str = scope["path"]
+        try:
+            self._place(scope)
+            route = self.routes.get(path)
+            if route is not None:
+                await route(scope, receive, send)
+                return
+            if scope["method"] != "GET":
+                raise NotHere("There is nothing at this address for this method.")
+            await self._about(path, scope, send)
+        except TabhubError as error:
+            await respond_error(send, error)
+
+    async def _about(self, path: str, scope: Scope, send: Send) -> None:
+        node = self._node
+        if path == "/healthz":
+            await respond_json(send, {"status": "ok"})
+        elif path == "/readyz":
+            facts = health.readiness(node)
+            await respond_json(send, facts, 200 if facts["ready"] else 503)
+        elif path in ("/metrics", "/status") and health.near(scope.get("client"), scope["headers"]):
+            if path == "/metrics":
+                await respond(send, 200, health.metrics(node), [_TEXT])
+            else:
+                await respond_json(send, health.figures(node, time.monotonic() - node.started))
+        elif path in ROLES:
+            raise NotHere(f"{path} is a WebSocket.")
+        else:
+            raise NotHere("There is nothing at this address.")
+
+    async def _websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        node = self._node
+        await receive()
+        try:
+            self._place(scope)
+            role = ROLES.get(scope["path"])
+            if role is None:
+                raise NotHere("There is no WebSocket at this address.")
+            if node.closing or node.clients >= node.limits.relay_clients:
+                raise Full("This relay node takes no more connections; try again in a moment.")
+        except TabhubError as error:
+            await refuse(send, error.status, error.text().encode())
+            return
+        await send({"type": "websocket.accept"})
+        socket: LinkProtocol = scope["extensions"][EXTENSION]
+        # What the handshake needed is not needed again, and would be kept for as long as the client stays.
+        scope.clear()
+        client = node.attach(role, socket)
+        socket.take_over(partial(node.feed, client), node.limits.relay_queue, partial(node.too_slow, client))
+        while True:
+            message = await receive()
+            if message["type"] == "websocket.disconnect":
+                break
+            node.refuse(client, PROTOCOL_ERROR, "messages must be text")
+        node.detach(client, str(message.get("reason") or f"closed with {message.get('code', 1006)}"))
+
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
+        while True:
+            message = await receive()
+            if message["type"] == "lifespan.startup":
+                await self._node.start()
+                await send({"type": "lifespan.startup.complete"})
+            else:
+                await self._node.stop()
+                await send({"type": "lifespan.shutdown.complete"})
+                return
+
+
+def shown(value: object) -> bytes:
+    """A value as one line of JSON, for logs."""
+    return orjson.dumps(value, default=str)

@@ -1,0 +1,44 @@
+"""A person's word on a call: by whom it was given, for the audit log, and how its lack reads to an agent."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from tabhub.errors import PermissionDenied
+from tabhub.trust.approvals import Answer, Request
+
+
+class Grant(NamedTuple):
+    """A person's word, or that nobody is asked."""
+
+    by: str
+    decision: str
+    reason: str = ""
+
+    def facts(self) -> dict[str, Any]:
+        """For the audit log."""
+        facts = {"by": self.by, "decision": self.decision}
+        return {**facts, "reason": self.reason} if self.reason else facts
+
+
+SKIPPED = Grant("nobody", "permissions skipped")
+"""`ask` was turned into `auto` by the person's setting."""
+
+
+def denied(request: Request, answer: Answer) -> PermissionDenied:
+    """The person said no."""
+    why = f" They said: {answer.reason}" if answer.reason else ""
+    return PermissionDenied(
+        f"The person did not allow {request.tool}.{why}",
+        hint="Nothing was sent. Do not try it again unless they ask for it.",
+        data={"approval": {"decision": "deny", "by": answer.by}},
+    )
+
+
+def unanswered(request: Request, seconds: float) -> PermissionDenied:
+    """The person said nothing."""
+    return PermissionDenied(
+        f"{request.tool} was not run: no person answered within {seconds:g} s.",
+        hint="Nothing was sent. Ask the person to look at Tabhub's panel or run `tabhub approve`, then call again.",
+        data={"approval": {"decision": "none", "by": "timeout"}},
+    )

@@ -1,0 +1,270 @@
+"""External MCP servers in the hub: their records, their tools in the registry, and what panel and command line may do.
+
+Owns which servers there are and what of them is offered: from the cache at once, from the server as soon as it answers.
+Connections are upstream.pool's, calls upstream.calls'. Changing servers is the person's alone, as a command in a record
+runs on this machine: the panel's link and the approver's key open these ways, agents have none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Awaitable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit, urlunsplit
+
+from msgspec.structs import replace
+
+from tabhub.errors import InvalidParams
+from tabhub.hub.tools import Source
+from tabhub.hub.upnames import upstream_name
+from tabhub.store.upstream import Server, UpstreamStore
+from tabhub.trust.redact import redact
+from tabhub.upstream import config
+from tabhub.upstream.calls import Calls
+from tabhub.upstream.config import Wanted
+from tabhub.upstream.failures import UnknownServer, UpstreamOffline
+from tabhub.upstream.life import Life, facts_of
+from tabhub.upstream.pool import Pool
+from tabhub.upstream.secrets import has_reference
+from tabhub.upstream.tools import Listed
+from tabhub.wire import strict
+
+if TYPE_CHECKING:
+    from tabhub.server.hub import Hub
+
+log = logging.getLogger("tabhub.upstream")
+
+_WORDS = 2_000
+
+
+class Upstreams:
+    """All external servers of one hub."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+        self._limits = hub.engine.limits
+        self.store = UpstreamStore(hub.home.root / "mcp.json")
+        self._servers = {server.name: server for server in self.store.load()}
+        self.calls = Calls()
+        self.pool = Pool(
+            self._limits, hosts=lambda: hub.config.upstream_hosts, listed=self._listed, changed=self._changed
+        )
+        self.changes = 0
+        """Counts what the panel would show otherwise."""
+        self._starting: asyncio.Task[None] | None = None
+        self._change = asyncio.Lock()
+
+    # life
+
+    def start(self) -> None:
+        """Offer what the cache knows, and begin to connect; nobody waits for it."""
+        self._starting = asyncio.ensure_future(self._start())
+
+    async def _start(self) -> None:
+        await self.pool.take(self._servers.values())
+        for server in self._servers.values():
+            await self._offer(server)
+
+    async def stop(self) -> None:
+        """End all connections."""
+        if self._starting is not None:
+            self._starting.cancel()
+            await asyncio.gather(self._starting, return_exceptions=True)
+        await self.pool.stop()
+
+    # what servers list
+
+    async def _listed(self, life: Life, listed: Listed) -> None:
+        server = self._servers.get(life.server.name)
+        if server is None or server.id != life.server.id or server.cached_tools == listed.tools:
+            return
+        fresh = replace(server, cached_tools=listed.tools)
+        await self._store([fresh])
+        life.server = fresh
+        await self._offer(fresh)
+
+    async def _offer(self, server: Server) -> None:
+        """Put the tools of a server into the registry: those that are on, of a server that is."""
+        life = self.pool.get(server.name)
+        if life is None or not server.enabled:
+            self._hub.registry.remove(Source("upstream", server.name))
+            return
+        on = [tool for tool in server.cached_tools if tool.get("name") not in server.disabled_tools]
+        # Schemas are compiled on the way, which takes its time where there are hundreds.
+        entries = await asyncio.to_thread(self.calls.entries, life, on)
+        if self._servers.get(server.name) is server:
+            self._hub.register(Source("upstream", server.name), entries)
+
+    def _changed(self, _life: Life, _kind: str | None) -> None:
+        self.changes += 1
+
+    async def _store(self, fresh: Iterable[Server], gone: Sequence[str] = ()) -> None:
+        named = {server.name: server for server in fresh}
+        self._servers = {name: s for name, s in (self._servers | named).items() if name not in gone}
+        after = tuple(self._servers.values())
+        self.changes += 1
+        await asyncio.to_thread(self.store.change, lambda _before: after)
+
+    # what a person does
+
+    def get(self, name: str) -> Server:
+        """One server, or UnknownServer naming those there are."""
+        found = self._servers.get(name)
+        if found is None:
+            names = ", ".join(sorted(self._servers)[:30])
+            raise UnknownServer(
+                f"There is no external server named {name[:100]!r}.",
+                hint=f"Servers: {names}." if names else "Add one: tabhub mcp add NAME URL",
+            )
+        return found
+
+    async def add(self, given: Any) -> list[dict[str, Any]]:
+        """Add or replace servers from a pasted configuration, and wait until each has been tried."""
+        value = strict.decode(given, self._limits) if isinstance(given, str) else given
+        wanted = config.read(value)
+        for each in wanted:
+            await self._judge(each)
+        async with self._change:
+            fresh = [record(each, self._servers.get(each.name)) for each in wanted]
+            await self._store(fresh)
+            await self._take(fresh)
+        lives = [life for each in fresh if (life := self.pool.get(each.name)) is not None]
+        for life in lives:
+            life.may_ask_login = True
+        await self._tried(life.settled() for life in lives)
+        return [self.facts(self.get(each.name)) for each in fresh if each.name in self._servers]
+
+    async def _judge(self, wanted: Wanted) -> None:
+        """Refuse an address that must not be reached before it is stored; one that is only not found may be later."""
+        if wanted.url is None or has_reference(wanted.url):
+            return
+        parts = urlsplit(wanted.url)
+        try:
+            await self.pool.guard.resolve(parts.hostname or "", parts.port or 443)
+        except UpstreamOffline as error:
+            log.info("%s: %s", wanted.name, error.message)
+
+    async def _take(self, fresh: Iterable[Server]) -> None:
+        await self.pool.take(self._servers.values())
+        for server in fresh:
+            await self._offer(server)
+
+    async def _tried(self, waits: Iterable[Awaitable[None]]) -> None:
+        tasks = [asyncio.ensure_future(wait) for wait in waits]
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=self._limits.upstream_connect + 1)
+            for task in late:
+                task.cancel()
+
+    async def set(
+        self, name: str, *, enabled: bool | None = None, disabled: Sequence[str] | None = None
+    ) -> dict[str, Any]:
+        """Switch a server, or single tools of it, on or off."""
+        async with self._change:
+            server = self.get(name)
+            fresh = replace(
+                server,
+                enabled=server.enabled if enabled is None else enabled,
+                disabled_tools=server.disabled_tools if disabled is None else tuple(dict.fromkeys(disabled)),
+            )
+            if fresh != server:
+                await self._store([fresh])
+                await self._take([fresh])
+        life = self.pool.get(name)
+        if enabled and life is not None:
+            await self._tried([life.settled()])
+        return self.facts(self.get(name))
+
+    async def refresh(self, name: str) -> dict[str, Any]:
+        """List a server's tools anew, connecting at once if it is not; the person may be asked to log in."""
+        server = self.get(name)
+        life = self.pool.get(name)
+        if not server.enabled or life is None:
+            raise InvalidParams(f"The server {name} is disabled.", hint=f"Enable it: tabhub mcp enable {name}")
+        await self._tried([life.refresh(login=True)])
+        return self.facts(self.get(name))
+
+    async def remove(self, name: str) -> None:
+        """Forget a server: its record, its tools, its connection."""
+        async with self._change:
+            server = self.get(name)
+            await self._store((), gone=[name])
+            await self.pool.take(self._servers.values())
+            self._hub.registry.remove(Source("upstream", name))
+            self._hub.trust.pins.forget(str(Source("upstream", name)))
+            log.info("external server %s (%s) was removed", name, server.id)
+
+    # facts
+
+    def all(self) -> list[dict[str, Any]]:
+        """Every server, as panel and command line show it; secrets are not in it."""
+        return [self.facts(self._servers[name]) for name in sorted(self._servers)]
+
+    def facts(self, server: Server) -> dict[str, Any]:
+        """One server."""
+        life = self.pool.get(server.name)
+        return {**shown(server), **(facts_of(life) if life is not None else {"state": "off"})}
+
+    def brief(self) -> list[dict[str, Any]]:
+        """Every server in a line, for health."""
+        return [
+            {"name": each["name"], "state": each["state"], "toolCount": len(each["tools"])}
+            | ({"error": each["error"]} if "error" in each else {})
+            for each in self.all()
+        ]
+
+    def problem(self) -> str | None:
+        """What health says of the store."""
+        return f"External servers cannot be kept: {self.store.error}" if self.store.error else None
+
+
+def record(wanted: Wanted, known: Server | None) -> Server:
+    """The record of a server as it is wanted; one of that name keeps its id, its cache and what was switched off."""
+    made = Server(
+        id=known.id if known is not None else os.urandom(8).hex(),
+        name=wanted.name,
+        enabled=wanted.enabled,
+        url=wanted.url,
+        headers=dict(wanted.headers),
+        command=wanted.command,
+        args=wanted.args,
+        env=dict(wanted.env),
+        cwd=wanted.cwd,
+        disabled_tools=wanted.disabled_tools,
+    )
+    if known is None:
+        return made
+    same_place = (known.url, known.command, known.args) == (made.url, made.command, made.args)
+    return replace(
+        made,
+        disabled_tools=made.disabled_tools or known.disabled_tools,
+        cached_tools=known.cached_tools if same_place else (),
+    )
+
+
+def shown(server: Server) -> dict[str, Any]:
+    """A record as it may be shown: names of headers and variables, never what they hold."""
+    facts: dict[str, Any] = {"id": server.id, "name": server.name, "enabled": server.enabled}
+    if server.url is not None:
+        parts = urlsplit(server.url)
+        facts["url"] = urlunsplit(parts._replace(query="…" if parts.query else ""))
+        facts["headers"] = sorted(server.headers)
+    else:
+        facts["command"] = redact(server.where)
+        facts["env"] = sorted(server.env)
+    facts["tools"] = [_tool(server, tool) for tool in server.cached_tools]
+    return facts
+
+
+def _tool(server: Server, tool: dict[str, Any]) -> dict[str, Any]:
+    own = str(tool.get("name"))
+    return {
+        "name": upstream_name(server.name, own),
+        "tool": own,
+        "title": tool.get("title"),
+        "description": str(tool.get("description") or "")[:_WORDS],
+        "readOnly": (tool.get("annotations") or {}).get("readOnlyHint") is True,
+        "enabled": own not in server.disabled_tools,
+    }

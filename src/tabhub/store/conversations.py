@@ -1,0 +1,168 @@
+"""Conversations of the agent on disk: one file each, for this user's eyes alone.
+
+Owns the form of a conversation (messages, calls and their results, in no provider's words) and its files. Pictures are
+left out of what is kept. Knows nothing of models or of how a conversation goes on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import re
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from tabhub.errors import SetupError
+from tabhub.store.home import write_atomic
+
+log = logging.getLogger("tabhub.agent")
+
+_ID = re.compile(r"[0-9a-f]{12}")
+_LARGEST = 64 * 1024 * 1024
+_TITLE = 80
+_NOT_KEPT = "[a picture was here; pictures are not kept]"
+
+
+class Picture(msgspec.Struct, frozen=True):
+    """A picture of a tool's result."""
+
+    mime: str
+    data: str
+    """In base64."""
+
+
+class Call(msgspec.Struct, frozen=True):
+    """A tool call the model made."""
+
+    id: str
+    name: str
+    arguments: dict[str, Any] = {}
+    problem: str = ""
+    """Why it cannot be run, if the model wrote it wrongly."""
+
+
+class Result(msgspec.Struct, frozen=True):
+    """What came of a call."""
+
+    call: str
+    name: str
+    text: str
+    failed: bool = False
+    pictures: list[Picture] = []
+
+
+class Message(msgspec.Struct, frozen=True):
+    """One message: the person's, the model's with its calls, or the results of these."""
+
+    role: Literal["user", "assistant", "tool"]
+    text: str = ""
+    calls: list[Call] = []
+    results: list[Result] = []
+    raw: str = ""
+    """The model's text as it wrote it, when calls were part of the text."""
+
+
+class Conversation(msgspec.Struct):
+    """Everything said, oldest first; times are in seconds since 1970."""
+
+    id: str
+    started: float
+    changed: float
+    title: str = ""
+    tokens: int = 0
+    """Tokens spent on it so far."""
+    messages: list[Message] = []
+
+    def add(self, message: Message) -> None:
+        """Something was said."""
+        self.messages = [*self.messages, message]
+        if not self.title and message.role == "user":
+            words = " ".join(message.text.split())
+            self.title = words if len(words) <= _TITLE else f"{words[: _TITLE - 1]}…"
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """A conversation in a list."""
+
+    id: str
+    started: float
+    changed: float
+    title: str = ""
+
+
+class ConversationStore:
+    """The folder of conversations."""
+
+    def __init__(self, folder: Path, most: int) -> None:
+        self._folder = folder
+        self._most = most
+
+    def save(self, conversation: Conversation) -> None:
+        """Write a conversation; of too many, those not touched for longest are removed."""
+        path = self._path(conversation.id)
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise SetupError(
+                f"Could not make the folder {self._folder}: {error.strerror}.",
+                hint="Check that your home folder of Tabhub is yours and writable.",
+            ) from error
+        kept = msgspec.structs.replace(conversation, messages=[_without_pictures(m) for m in conversation.messages])
+        write_atomic(path, msgspec.json.encode(kept))
+        for old in self._files()[self._most :]:
+            with contextlib.suppress(FileNotFoundError):
+                old.unlink()
+
+    def load(self, ident: str) -> Conversation:
+        """A conversation by its id, by the beginning of it, or the newest one by `last`."""
+        files = self._files()
+        found = files[:1] if ident == "last" else [path for path in files if path.stem.startswith(ident)]
+        if not found:
+            said = "There is no conversation yet." if ident == "last" else f"No conversation is called {ident!r}."
+            raise SetupError(said, hint="`tabhub agent --list` shows them.")
+        if len(found) > 1:
+            names = ", ".join(path.stem for path in found[:5])
+            raise SetupError(f"{ident!r} is the beginning of several conversations: {names}.", hint="Write more of it.")
+        try:
+            if found[0].stat().st_size > _LARGEST:
+                raise SetupError(f"{found[0]} is larger than {_LARGEST} bytes.", hint="Start a new conversation.")
+            return msgspec.json.decode(found[0].read_bytes(), type=Conversation)
+        except (OSError, ValueError) as error:  # msgspec's errors are ValueErrors
+            raise SetupError(
+                f"The conversation in {found[0]} cannot be read: {error}.", hint="Remove the file, and start a new one."
+            ) from None
+
+    def all(self) -> list[Summary]:
+        """Every conversation, the newest first; one that cannot be read is said in the log."""
+        listed = []
+        for path in self._files():
+            try:
+                listed.append(msgspec.json.decode(path.read_bytes(), type=Summary))
+            except (OSError, ValueError) as error:
+                log.warning("the conversation in %s cannot be read: %s", path, error)
+        return listed
+
+    def _path(self, ident: str) -> Path:
+        if not _ID.fullmatch(ident):
+            raise SetupError(f"{ident!r} is not the id of a conversation.", hint="`tabhub agent --list` shows them.")
+        return self._folder / f"{ident}.json"
+
+    def _files(self) -> list[Path]:
+        found = []
+        for path in self._folder.glob("*.json"):
+            if _ID.fullmatch(path.stem):
+                with contextlib.suppress(FileNotFoundError):  # another process just removed it
+                    found.append((-path.stat().st_mtime_ns, path))
+        return [path for _, path in sorted(found)]
+
+
+def _without_pictures(message: Message) -> Message:
+    if not any(result.pictures for result in message.results):
+        return message
+    results = [
+        msgspec.structs.replace(r, pictures=[], text=f"{r.text}\n{_NOT_KEPT}".strip()) if r.pictures else r
+        for r in message.results
+    ]
+    return msgspec.structs.replace(message, results=results)

@@ -1,0 +1,172 @@
+"""Where the daemon's socket is: which path this environment means, and what it must look like to be trusted.
+
+Owns the choice of the path, the folder and file modes, and taking the path over from a hub that died. The hub and the
+command line must come to the same path, so both ask here. Imports little: every stdio server uses it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import socket
+import stat
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from tabhub.errors import SetupError
+
+TCP = "tcp"
+"""As TABHUB_SOCKET: no unix socket but a loopback port, named with its token in run/daemon.json of the home."""
+_LONGEST = 107 if sys.platform == "linux" else 103
+_BACKLOG = 128
+
+
+def daemon_path(home: str, env: Mapping[str, str]) -> str:
+    """The path of the socket of this home's hub, or TCP; no check is made."""
+    named = env.get("TABHUB_SOCKET", "").strip()
+    if named == TCP or (not named and not hasattr(socket, "AF_UNIX")):
+        return TCP
+    if named:
+        return os.path.abspath(os.path.expanduser(named))  # noqa: PTH100,PTH111 - pathlib costs a CLI's start
+    runtime = env.get("XDG_RUNTIME_DIR", "").strip()
+    if runtime and _ours(runtime):
+        default = os.path.abspath(os.path.expanduser("~/.tabhub"))  # noqa: PTH100,PTH111
+        return f"{runtime.rstrip('/')}/tabhub/daemon{'' if home == default else f'-{_short(home)}'}.sock"
+    return f"{home}/run/daemon.sock"
+
+
+def tcp_record(home: str) -> str:
+    """The file that names the loopback port and its token."""
+    return f"{home}/run/daemon.json"
+
+
+def checked(path: str) -> str:
+    """The path, if the system can bind it."""
+    size = len(os.fsencode(path))
+    if size > _LONGEST:
+        raise _refusal(
+            f"The path of the daemon's socket has {size} bytes, and {_LONGEST} are the most: {path}",
+            hint="Set TABHUB_SOCKET to a shorter path, the same for the hub and the clients that start it.",
+        )
+    return path
+
+
+def listen_unix(path: str) -> socket.socket:
+    """A socket that listens on the path, open to this user alone; what a dead hub left there is replaced."""
+    checked(path)
+    folder, name = os.path.split(path)
+    _private(folder)
+    with _held(folder):
+        _clear(path)
+        made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            before = os.umask(0o177)  # from its first moment on the socket is ours alone
+            try:
+                made.bind(path)
+            finally:
+                os.umask(before)
+            os.chmod(path, 0o600)  # noqa: PTH101
+            made.listen(_BACKLOG)
+            made.setblocking(False)
+        except OSError as error:
+            made.close()
+            raise _refusal(
+                f"The daemon's socket {path} cannot be made: {error.strerror}.",
+                hint=f"Check that {folder} is a folder of yours, or set TABHUB_SOCKET to another path ({name}).",
+            ) from None
+    return made
+
+
+def listen_tcp() -> socket.socket:
+    """A loopback port, where there are no unix sockets."""
+    made = socket.create_server(("127.0.0.1", 0), backlog=_BACKLOG)
+    made.setblocking(False)
+    return made
+
+
+def _refusal(message: str, *, hint: str) -> SetupError:
+    from tabhub.errors import SetupError  # here, because a stdio server that starts well never needs it
+
+    return SetupError(message, hint=hint)
+
+
+def _ours(folder: str) -> bool:
+    """Whether a runtime folder is this user's: after `su` the variable may still name another's."""
+    try:
+        facts = os.stat(folder)  # noqa: PTH116
+    except OSError:
+        return False
+    return stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.geteuid() and not facts.st_mode & 0o022
+
+
+def _short(home: str) -> str:
+    """A few characters that tell one home from another; FNV-1a, for hashlib would cost more than all the rest."""
+    value = 0xCBF29CE484222325
+    for byte in os.fsencode(home):
+        value = (value ^ byte) * 0x100000001B3 % 2**64
+    return f"{value:016x}"[:12]
+
+
+def _private(folder: str) -> None:
+    try:
+        os.makedirs(os.path.dirname(folder), exist_ok=True)  # noqa: PTH103,PTH120
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(folder, 0o700)  # noqa: PTH102
+        facts = os.stat(folder)  # noqa: PTH116
+    except OSError as error:
+        raise _refusal(
+            f"The folder {folder} of the daemon's socket cannot be used: {error.strerror}.",
+            hint="Set TABHUB_SOCKET to a path in a folder of yours.",
+        ) from None
+    if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != os.geteuid() or facts.st_mode & 0o022:
+        raise _refusal(
+            f"{folder} is no safe place for the daemon's socket: it must be a folder of yours that others cannot"
+            f" write to (it has mode {stat.S_IMODE(facts.st_mode):04o}, user {facts.st_uid}).",
+            hint="Set TABHUB_SOCKET to a path in a folder of your own.",
+        )
+
+
+@contextlib.contextmanager
+def _held(folder: str) -> Iterator[None]:
+    """Two hubs that look at one path at the same moment do so one after the other."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)
+
+
+def _clear(path: str) -> None:
+    """Remove what a dead hub left; what lives, and what is no socket, is respected."""
+    try:
+        facts = os.lstat(path)
+    except FileNotFoundError:
+        return
+    if not stat.S_ISSOCK(facts.st_mode):
+        raise _refusal(
+            f"{path} is where the daemon's socket belongs, and is something else.",
+            hint="Move it away, or set TABHUB_SOCKET to another path.",
+        )
+    probe = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        probe.settimeout(1.0)
+        probe.connect(path)
+    except (ConnectionRefusedError, FileNotFoundError):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)  # noqa: PTH108
+        return
+    except OSError as error:
+        raise _refusal(
+            f"{path} cannot be taken over: {error.strerror or error}.", hint="Set TABHUB_SOCKET to another path."
+        ) from None
+    finally:
+        probe.close()
+    raise _refusal(
+        f"Another hub listens on {path}.",
+        hint="Stop it with `tabhub stop`, or set TABHUB_SOCKET to another path for one of the two.",
+    )

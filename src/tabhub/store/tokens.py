@@ -1,0 +1,142 @@
+"""Named tokens: one per client, so that each has its own name in panel and audit, and its own permissions.
+
+Owns `tokens.json`, readable by this user alone. It holds the SHA-256 of each token and never the token: 32 random bytes
+cannot be guessed from it. Looking one up by its hash tells nothing of the others, however long it takes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import stat
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from tabhub.errors import SetupError
+from tabhub.store.home import Home, locked, write_atomic
+
+PREFIX = "thb_"
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_TOKEN = re.compile(rb"thb_[0-9a-f]{64}")
+_MOST = 1000
+_LARGEST = 4 * 1024 * 1024
+
+
+class Token(msgspec.Struct, frozen=True):
+    """One token, as it is kept."""
+
+    name: str
+    hash: str
+    created: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    stamp: tuple[int, int, int] | None
+    by_hash: dict[str, str]
+
+
+class TokenStore:
+    """The tokens of one home, as the running hub sees them: a change on disk holds from the next look on."""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+        self._read = _Read(None, {})
+        self.error: str | None = None
+        """Why the file cannot be used, while it cannot: then no token is let in."""
+
+    def name_of(self, token: bytes) -> str | None:
+        """The name of a token that is in force."""
+        if not _TOKEN.fullmatch(token):
+            return None
+        stamp = _stamp(self._home)
+        if stamp != self._read.stamp:
+            self._load(stamp)
+        return self._read.by_hash.get(hashlib.sha256(token).hexdigest())
+
+    def _load(self, stamp: tuple[int, int, int] | None) -> None:
+        try:
+            tokens = listed(self._home)
+            self.error = None
+        except SetupError as error:
+            tokens, self.error = [], error.message
+        self._read = _Read(stamp, {token.hash: token.name for token in tokens})
+
+
+def create(home: Home, name: str, now: float) -> str:
+    """Make a token; the text is given this once and kept nowhere."""
+    if not NAME.fullmatch(name):
+        raise SetupError(
+            f"{name[:80]!r} cannot be the name of a token.",
+            hint="Use 1 to 64 letters, digits, _ and -, beginning with a letter or digit.",
+        )
+    token = PREFIX + os.urandom(32).hex()
+    home.ensure()
+    with _lock(home):
+        tokens = listed(home)
+        if any(each.name == name for each in tokens):
+            raise SetupError(
+                f"There is a token named {name!r} already.", hint=f"Revoke it first: tabhub token revoke {name}"
+            )
+        if len(tokens) >= _MOST:
+            raise SetupError(f"There are {_MOST} tokens, which is the limit.", hint="Revoke those not needed.")
+        _write(home, [*tokens, Token(name, hashlib.sha256(token.encode()).hexdigest(), now)])
+    return token
+
+
+def revoke(home: Home, name: str) -> None:
+    """Take a token back: whoever holds it is locked out at once."""
+    home.ensure()
+    with _lock(home):
+        tokens = listed(home)
+        kept = [each for each in tokens if each.name != name]
+        if len(kept) == len(tokens):
+            known = ", ".join(each.name for each in tokens[:10]) or "none"
+            raise SetupError(f"There is no token named {name[:80]!r}.", hint=f"Tokens: {known}.")
+        _write(home, kept)
+
+
+def listed(home: Home) -> list[Token]:
+    """All tokens, oldest first."""
+    path = _path(home)
+    try:
+        with path.open("rb") as file:
+            facts = os.fstat(file.fileno())
+            raw = file.read(_LARGEST + 1)
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise SetupError(f"Could not read {path}: {error.strerror}.", hint="Check that the file is yours.") from error
+    if stat.S_IMODE(facts.st_mode) & 0o022:
+        raise SetupError(f"Other users may write to {path}.", hint=f"Run: chmod 600 {path}")
+    try:
+        if len(raw) > _LARGEST:
+            raise ValueError("too large")
+        return msgspec.json.decode(raw, type=list[Token])
+    except ValueError as error:
+        raise SetupError(
+            f"{path} is broken: {error}.", hint="Remove it and make the tokens anew: tabhub token create NAME"
+        ) from None
+
+
+def _path(home: Home) -> Any:
+    return home.root / "tokens.json"
+
+
+def _lock(home: Home) -> Any:
+    return locked(home.root / "tokens.lock")
+
+
+def _write(home: Home, tokens: list[Token]) -> None:
+    write_atomic(_path(home), msgspec.json.encode(tokens))
+
+
+def _stamp(home: Home) -> tuple[int, int, int] | None:
+    with contextlib.suppress(OSError):
+        facts = os.stat(_path(home))  # noqa: PTH116 - cheaper, and asked for every call with a token
+        return facts.st_mtime_ns, facts.st_ino, facts.st_size
+    return None

@@ -1,0 +1,82 @@
+"""The data-flow guard: a session that has read one site and then acts on another.
+
+What a page says may make an agent carry it elsewhere. Owns what each session has read, and the pairs of sites that a
+person has let pass. Pure, and bounded: of very many sites the oldest are forgotten, those of a session with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+_SITES = 200
+_PAIRS = 2000
+_SESSIONS = 5000
+
+
+@dataclass(slots=True)
+class _Seen:
+    sites: dict[str, set[str]] = field(default_factory=dict)
+    """In the order they were read first, each with the plugins it was read through."""
+    allowed: dict[tuple[str, str], None] = field(default_factory=dict)
+
+
+class Flows:
+    """What the sessions have read."""
+
+    def __init__(self) -> None:
+        self._sessions: dict[str, _Seen] = {}
+
+    def read(self, session: str, site: str, through: str | None = None) -> None:
+        """A session got something that is on a site, by a plugin or without one."""
+        seen = self._sessions.get(session)
+        if seen is None:
+            seen = self._sessions[session] = _Seen()
+            if len(self._sessions) > _SESSIONS:  # stateless clients come under many names and never end
+                del self._sessions[next(iter(self._sessions))]
+        by = seen.sites.get(site)
+        if by is None:
+            by = seen.sites[site] = set()
+            if len(seen.sites) > _SITES:
+                del seen.sites[next(iter(seen.sites))]
+        if through is not None and len(by) < _SITES:
+            by.add(through)
+
+    def crossing(self, session: str, targets: Iterable[str]) -> tuple[str, ...]:
+        """The sites whose content an act would carry elsewhere, without those a person has let pass.
+
+        `targets` are the names of the one place acted on: its origin, or the plugin that knows it.
+        """
+        seen = self._sessions.get(session)
+        if seen is None:
+            return ()
+        there = tuple(targets)
+        if not there:
+            return ()
+        return tuple(
+            site
+            for site, through in seen.sites.items()
+            if site not in there
+            and not through.intersection(there)
+            and not any((site, target) in seen.allowed for target in there)
+        )
+
+    def allow(self, session: str, sites: Iterable[str], targets: Iterable[str]) -> None:
+        """A person let these pairs pass; they are not asked about them again."""
+        seen = self._sessions.setdefault(session, _Seen())
+        for site in sites:
+            for target in targets:
+                seen.allowed[site, target] = None
+        while len(seen.allowed) > _PAIRS:
+            del seen.allowed[next(iter(seen.allowed))]
+
+    def knows(self, session: str) -> bool:
+        """Whether a session has read anything."""
+        return session in self._sessions
+
+    def end(self, session: str) -> None:
+        """A session is over."""
+        self._sessions.pop(session, None)
+
+    def __len__(self) -> int:
+        return len(self._sessions)

@@ -1,0 +1,271 @@
+"""The relay's tokens: which keys sign them, what must be in them, and one refusal for all that is wrong.
+
+Owns the verdict on a token and the reading of keys. Knows no clock, file or network: time and bytes are handed in.
+A key decides which algorithm it is for; what a token's header says only chooses among the keys there are, and keys,
+addresses or certificates in it are never looked at.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+import jwt
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
+
+from tabhub.errors import SetupError, Unauthorized
+
+AUDIENCE = "tabhub-relay"
+LEEWAY = 5.0
+"""Seconds two clocks may differ."""
+_SHORTEST_SECRET = 32
+_SHORTEST_RSA = 2048
+_LONGEST_USER = 256
+_JWT = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
+_PRIVATE = (rsa.RSAPrivateKey, ec.EllipticCurvePrivateKey, ed25519.Ed25519PrivateKey)
+
+
+class InvalidToken(Unauthorized):
+    """The token is not valid; why is not said to whoever sent it."""
+
+    code = -32000
+
+    def __init__(self, reason: str) -> None:
+        super().__init__("Authentication failed: Invalid token")
+        self.reason = reason
+        """For the log; never holds any part of the token."""
+
+
+class UnknownKey(InvalidToken):
+    """The token names a key that is not here; it may have been published since."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """What a valid token says."""
+
+    user: str
+    expires: float
+    token_id: str
+    """Its `jti`, or a fingerprint of the token: what a revocation names."""
+    connection_url: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key and the one algorithm it is for."""
+
+    algorithm: str
+    verifying: Any
+    signing: Any = None
+    kid: str | None = None
+
+    def __repr__(self) -> str:
+        return f"Key(algorithm={self.algorithm!r}, kid={self.kid!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What a token must say to be one of ours."""
+
+    audience: str = AUDIENCE
+    issuer: str | None = None
+    longest: int = 8192
+
+
+def read_keys(data: bytes) -> tuple[Key, ...]:
+    """The keys in a file: PEM (public or private), a JWK or JWKS, or else a raw secret of at least 32 bytes."""
+    text = data.strip()
+    if text.startswith(b"-----BEGIN"):
+        return (_pem(text),)
+    if text.startswith(b"{"):
+        return _json_keys(text, secrets=True)
+    secret = data.rstrip(b"\r\n")
+    return (_secret(secret, None),)
+
+
+def read_published(data: bytes) -> tuple[Key, ...]:
+    """The keys of a JWKS address: public ones only; those of kinds that are not used here are passed over."""
+    return _json_keys(data, secrets=False)
+
+
+def verify(token: str, keys: Iterable[Key], now: float, rules: Rules) -> Claims:
+    """What a token says, or InvalidToken."""
+    if len(token) > rules.longest or not _JWT.fullmatch(token):
+        raise InvalidToken("not a signed JWT")
+    try:
+        header = jwt.get_unverified_header(token)
+    except jwt.PyJWTError:
+        raise InvalidToken("its header cannot be read") from None
+    if "crit" in header:
+        raise InvalidToken("its header has extensions")
+    kid = header.get("kid")
+    all_keys = [key for key in keys if key.algorithm == header.get("alg")]
+    fitting = [key for key in all_keys if kid is None or key.kid is None or key.kid == kid]
+    if not fitting:
+        raise UnknownKey("no key for its algorithm and key id")
+    for key in fitting:
+        claims = _signed_with(token, key)
+        if claims is not None:
+            return _checked(token, claims, now, rules)
+    raise UnknownKey("its signature is wrong") if kid is None else InvalidToken("its signature is wrong")
+
+
+def _signed_with(token: str, key: Key) -> dict[str, Any] | None:
+    options: Any = {
+        "verify_signature": True,
+        **dict.fromkeys(("verify_exp", "verify_nbf", "verify_iat", "verify_aud", "verify_iss"), False),
+        **dict.fromkeys(("verify_sub", "verify_jti"), False),
+    }
+    try:
+        return jwt.decode(token, key.verifying, algorithms=[key.algorithm], options=options)
+    except (jwt.PyJWTError, ValueError, TypeError):
+        return None
+
+
+def _checked(token: str, claims: Mapping[str, Any], now: float, rules: Rules) -> Claims:
+    expires = _time(claims, "exp")
+    if expires is None:
+        raise InvalidToken("without exp")
+    if now >= expires + LEEWAY:
+        raise InvalidToken("expired")
+    begins = _time(claims, "nbf")
+    if begins is not None and now < begins - LEEWAY:
+        raise InvalidToken("not valid yet")
+    issued = _time(claims, "iat")
+    if issued is not None and now < issued - LEEWAY:
+        raise InvalidToken("issued in the future")
+    audience = claims.get("aud")
+    if rules.audience not in (audience if isinstance(audience, list) else [audience]):
+        raise InvalidToken("for another audience")
+    if rules.issuer is not None and claims.get("iss") != rules.issuer:
+        raise InvalidToken("of another issuer")
+    user = claims.get("user_id", claims.get("sub"))
+    if not isinstance(user, str) or not 0 < len(user) <= _LONGEST_USER or not user.isprintable():
+        raise InvalidToken("without a user")
+    url = claims.get("connection_url")
+    if url is not None and not isinstance(url, str):
+        raise InvalidToken("connection_url is not a text")
+    return Claims(user, expires, token_id(token, claims), url)
+
+
+def _time(claims: Mapping[str, Any], name: str) -> float | None:
+    value = claims.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < 1e12:
+        raise InvalidToken(f"{name} is not a time")
+    return float(value)
+
+
+def token_id(token: str, claims: Mapping[str, Any]) -> str:
+    """What names a token in a revocation list."""
+    named = claims.get("jti")
+    if isinstance(named, str) and 0 < len(named) <= 128 and named.isprintable() and not named.isspace():
+        return named
+    return "sha256-" + sha256(token.encode()).hexdigest()
+
+
+def unverified(token: str) -> dict[str, Any]:
+    """Header and claims of a token as it states them, for a person to look at or a client to find its address in."""
+    try:
+        parts = jwt.decode_complete(token, options={"verify_signature": False})
+    except (jwt.PyJWTError, ValueError) as error:
+        raise SetupError(f"This is not a JWT: {error}.") from None
+    return {"header": parts["header"], "claims": parts["payload"]}
+
+
+def issue(
+    key: Key, user: str, *, now: float, ttl: float, token_id: str, rules: Rules, connection_url: str | None = None
+) -> str:
+    """Sign a token for a user."""
+    if key.signing is None:
+        raise SetupError("This key can only verify tokens.", hint="Use the private key, or the shared secret.")
+    if not 0 < len(user) <= _LONGEST_USER or not user.isprintable():
+        raise SetupError(f"A user has 1 to {_LONGEST_USER} printable characters.")
+    claims: dict[str, Any] = {"sub": user, "user_id": user, "aud": rules.audience, "jti": token_id}
+    claims |= {"iat": int(now), "exp": int(now + ttl)}
+    if rules.issuer is not None:
+        claims["iss"] = rules.issuer
+    if connection_url is not None:
+        claims["connection_url"] = connection_url
+    headers = {"kid": key.kid} if key.kid is not None else None
+    return jwt.encode(claims, key.signing, algorithm=key.algorithm, headers=headers)
+
+
+def _secret(secret: bytes, kid: str | None) -> Key:
+    if len(secret) < _SHORTEST_SECRET:
+        raise SetupError(
+            f"The key has {len(secret)} bytes; a shared secret needs {_SHORTEST_SECRET} or more.",
+            hint="Make one with: openssl rand -hex 32",
+        )
+    return Key("HS256", secret, secret, kid)
+
+
+def _pem(text: bytes) -> Key:
+    try:
+        if b"PRIVATE KEY" in text:
+            return _asymmetric(load_pem_private_key(text, None), None)
+        return _asymmetric(load_pem_public_key(text), None)
+    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
+        raise SetupError(
+            f"The PEM key cannot be read: {type(error).__name__}.",
+            hint="It must be an unencrypted RSA, P-256 or Ed25519 key.",
+        ) from None
+
+
+def _asymmetric(key: Any, kid: str | None) -> Key:
+    public = key.public_key() if isinstance(key, _PRIVATE) else key
+    signing = key if public is not key else None
+    if isinstance(public, rsa.RSAPublicKey):
+        if public.key_size < _SHORTEST_RSA:
+            raise SetupError(f"The RSA key has {public.key_size} bits; it needs {_SHORTEST_RSA} or more.")
+        return Key("RS256", public, signing, kid)
+    if isinstance(public, ec.EllipticCurvePublicKey) and isinstance(public.curve, ec.SECP256R1):
+        return Key("ES256", public, signing, kid)
+    if isinstance(public, ed25519.Ed25519PublicKey):
+        return Key("EdDSA", public, signing, kid)
+    raise SetupError("The key is of a kind that is not used here.", hint="Use RSA, EC P-256, Ed25519, or a secret.")
+
+
+def _json_keys(data: bytes, *, secrets: bool) -> tuple[Key, ...]:
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError):
+        raise SetupError("The key is not valid JSON.") from None
+    listed = value.get("keys") if isinstance(value, dict) and "keys" in value else [value]
+    if not isinstance(listed, list) or not all(isinstance(item, dict) for item in listed):
+        raise SetupError("A JWKS needs a list of keys under `keys`.")
+    found = [key for item in listed if (key := _jwk(item, secrets=secrets)) is not None]
+    if not found:
+        raise SetupError("There is no key in it that can be used.", hint="Use RSA, EC P-256 or Ed25519 keys.")
+    return tuple(found)
+
+
+def _jwk(item: dict[str, Any], *, secrets: bool) -> Key | None:
+    """One key; None for one that is for something else. What is published must not hold secrets."""
+    if item.get("use") not in (None, "sig"):
+        return None
+    kid = item.get("kid") if isinstance(item.get("kid"), str) else None
+    try:
+        material: Any = jwt.PyJWK(item).key
+        if item.get("kty") == "oct":
+            return _secret(material, kid) if secrets else None
+        key = _asymmetric(material, kid)
+    except (jwt.PyJWTError, ValueError, TypeError, KeyError) as error:
+        if secrets:
+            raise SetupError(f"A key in it cannot be read: {type(error).__name__}.") from None
+        return None
+    except SetupError:
+        if secrets:
+            raise
+        return None
+    if item.get("alg") not in (None, key.algorithm):
+        return None
+    return key if secrets else Key(key.algorithm, key.verifying, None, kid)

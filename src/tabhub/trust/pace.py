@@ -1,0 +1,38 @@
+"""A rate limit that costs one number: so many a minute, all at once if need be, then evenly.
+
+Owns the arithmetic. Knows no clock: the time handed in is monotonic. For many keys with high limits, where keeping the
+time of every hit (rates.py) would take too much memory.
+"""
+
+from __future__ import annotations
+
+_WINDOW = 60.0
+
+
+class Pace:
+    """The limit of one party."""
+
+    __slots__ = ("_each", "_full_at")
+
+    def __init__(self, limit: int) -> None:
+        """At most `limit` a minute; 0 for no limit."""
+        self._each = _WINDOW / limit if limit > 0 else 0.0
+        self._full_at = 0.0
+        """When all that was used has come back."""
+
+    def hit(self, now: float) -> float | None:
+        """Count one; None if it is within the limit, else the seconds until one is. Refused ones do not count."""
+        if not self._each:
+            return None
+        full_at = (self._full_at if self._full_at > now else now) + self._each
+        over = full_at - now - _WINDOW
+        if over > 1e-9:
+            return over
+        self._full_at = full_at
+        return None
+
+    def add(self, count: int, now: float) -> None:
+        """Count what was used elsewhere; more than everything is not owed."""
+        if self._each and count > 0:
+            used = max(self._full_at, now) + count * self._each
+            self._full_at = min(used, now + _WINDOW)

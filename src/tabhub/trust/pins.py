@@ -1,0 +1,102 @@
+"""Pins: the definitions a person approved, so that a tool that has changed since is not taken for the same.
+
+Owns what counts as a tool's definition, its fingerprint, and the words for a change: a diff a person can read, in which
+characters that cannot be seen are spelled out. Pure; where pins are kept is store.pins'.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+_LONGEST = 20_000
+_KEPT = 5
+"""Approved forms of one tool kept side by side: two tabs may show two versions of one page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """The forms of one tool that were approved, the last one in full."""
+
+    fingerprints: tuple[str, ...]
+    text: str
+
+    def holds(self, fingerprint: str) -> bool:
+        """Whether a form was approved."""
+        return fingerprint in self.fingerprints
+
+    def with_form(self, fingerprint: str, text: str) -> Pin:
+        """One more approved form."""
+        others = [each for each in self.fingerprints if each != fingerprint]
+        return Pin((*others[-(_KEPT - 1) :], fingerprint), text)
+
+
+def definition(
+    *,
+    name: str,
+    description: str,
+    input_schema: Mapping[str, Any],
+    output_schema: Mapping[str, Any] | None = None,
+    annotations: Mapping[str, Any] | None = None,
+    title: str | None = None,
+    version: str | None = None,
+) -> str:
+    """A tool's definition as lines, the same for the same definition whatever the order of its keys."""
+    said: dict[str, Any] = {"name": name, "title": title, "version": version, "description": description.split("\n")}
+    said["annotations"] = dict(annotations or {})
+    said["inputSchema"] = input_schema
+    said["outputSchema"] = output_schema
+    kept = {key: value for key, value in said.items() if value not in (None, {})}
+    return json.dumps(kept, indent=1, sort_keys=True, ensure_ascii=False, default=dict)
+
+
+def fingerprint(text: str) -> str:
+    """A definition's fingerprint."""
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
+
+
+def diff(old: str, new: str) -> str:
+    """What changed, as a unified diff whose every character can be seen, led by a word on hidden ones."""
+    lines = difflib.unified_diff(
+        [spelled(line) for line in old.split("\n")],
+        [spelled(line) for line in new.split("\n")],
+        "approved",
+        "now",
+        lineterm="",
+        n=2,
+    )
+    text = "\n".join(lines)
+    if len(text) > _LONGEST:
+        text = f"{text[:_LONGEST]}\n… ({len(text) - _LONGEST} characters more)"
+    return f"{hidden}\n{text}" if (hidden := hidden_words(new)) else text
+
+
+def spelled(text: str) -> str:
+    """The text with characters that cannot be seen written out."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(f"⟨U+{ord(c):04X}⟩" if is_hidden(c) else c for c in text)
+
+
+def hidden_words(text: str) -> str:
+    """A sentence on the characters that cannot be seen; empty if there are none."""
+    found: dict[str, int] = {}
+    for character in text:
+        if character != "\n" and is_hidden(character):
+            found[character] = found.get(character, 0) + 1
+    if not found:
+        return ""
+    named = ", ".join(f"{count} of U+{ord(c):04X} {unicodedata.name(c, '')}".rstrip() for c, count in found.items())
+    return f"Hidden characters in the definition: {named[:500]}."
+
+
+def is_hidden(character: str) -> bool:
+    """Whether a person would not see a character: control, direction, zero-width, variation, unassigned."""
+    if character == " " or character.isalnum():
+        return False
+    return not character.isprintable() or "\ufe00" <= character <= "\ufe0d" or "\U000e0000" <= character <= "\U000e01ef"

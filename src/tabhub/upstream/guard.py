@@ -1,0 +1,103 @@
+"""Which addresses external servers may have: the wide network, and this machine where the person named it.
+
+Owns the verdict on a host and on every address its name leads to. A server on a private or link-local address, or a
+name that leads to one, is refused unless the person allowed that host (`upstreamHosts`). Names are looked up here and
+the address found is the one connected to: a name cannot mean one thing when it is judged and another when it is used.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import socket
+from collections.abc import Callable, Collection
+
+from tabhub.upstream.failures import Blocked, UpstreamOffline
+
+IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+
+
+class AddressGuard:
+    """The verdict on hosts, by what the person allowed."""
+
+    def __init__(self, allowed: Callable[[], Collection[str]] = tuple) -> None:
+        self._allowed = allowed
+
+    def check(self, host: str, address: str) -> None:
+        """Refuse an address a host leads to, unless it may be reached."""
+        ip = _plain(ipaddress.ip_address(address.partition("%")[0]))
+        if self.is_allowed(host, ip) or (ip.is_global and not ip.is_multicast):
+            return
+        if ip.is_loopback and names_this_machine(host):
+            return
+        kind = _kind(ip)
+        lead = "is" if host == address else f"leads to {address},"
+        raise Blocked(
+            f"The host {host[:200]} {lead} {kind}, and servers there are not reached.",
+            hint=f"If it is a server you trust, allow it: tabhub config set upstreamHosts {host[:200]}",
+        )
+
+    def is_allowed(self, host: str, ip: IpAddress) -> bool:
+        """Whether the person allowed this host, its address or its network."""
+        for entry in self._allowed():
+            if entry.lower() == host.lower():
+                return True
+            try:
+                if ip in ipaddress.ip_network(entry, strict=False):
+                    return True
+            except ValueError:
+                continue  # a name, and another one
+        return False
+
+    async def resolve(self, host: str, port: int) -> list[str]:
+        """The addresses of a host, each of them judged; one bad address refuses the host."""
+        literal = _literal(host)
+        if literal is not None:
+            found = [str(literal)]
+        else:
+            try:
+                facts = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            except (OSError, UnicodeError) as error:
+                why = getattr(error, "strerror", None) or str(error)
+                raise UpstreamOffline(f"The host {host[:200]} is not found: {why}.") from None
+            found = list(dict.fromkeys(str(each[4][0]) for each in facts))
+        for address in found:
+            self.check(host, address)
+        return found
+
+
+def names_this_machine(host: str) -> bool:
+    """Whether a host, as the person wrote it, says in itself that it is this machine."""
+    name = host.lower().rstrip(".")
+    literal = _literal(name)
+    return name == "localhost" or name.endswith(".localhost") or (literal is not None and literal.is_loopback)
+
+
+def _literal(host: str) -> IpAddress | None:
+    try:
+        return ipaddress.ip_address(host.strip("[]"))
+    except ValueError:
+        return None
+
+
+def _plain(ip: IpAddress) -> IpAddress:
+    """The IPv4 address that an IPv6 one stands for, where it does."""
+    if isinstance(ip, ipaddress.IPv6Address):
+        if ip.ipv4_mapped is not None:
+            return ip.ipv4_mapped
+        if ip.sixtofour is not None:
+            return ip.sixtofour
+        if ip in _NAT64:
+            return ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
+    return ip
+
+
+def _kind(ip: IpAddress) -> str:
+    if ip.is_loopback:
+        return "this machine under another name"
+    if ip.is_link_local:
+        return "a link-local address"
+    if ip.is_private:
+        return "a private address"
+    return "no address of the wide network"

@@ -1,0 +1,152 @@
+"""HTTP to an external server: only to addresses the guard lets pass, with bounds, and failing by answer.
+
+Owns the transport below the SDK's client. It connects to the very address that was judged, follows no redirect (the SDK
+does, within one origin, and each of its requests comes through here), and turns a failure of one request into an answer
+for that request, because the SDK would otherwise end all others with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+import httpx2
+import orjson
+
+from tabhub.errors import TabhubError
+from tabhub.upstream.guard import AddressGuard
+
+NOT_SENT = -32017
+"""In answers made here: the request did not leave."""
+_KNOWN_FOR = 30.0
+_TIMEOUT = httpx2.Timeout(30.0, read=None)
+_LIMITS = httpx2.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=60.0)
+
+
+@dataclass(slots=True)
+class Seen:
+    """The last answer that was no success, for the words of an error."""
+
+    status: int = 0
+    content_type: str = ""
+
+
+class TooMuch(httpx2.StreamError):
+    """The answer is larger than it may be, or broke off."""
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    """A body of at most so many bytes; an endless event stream has its bound per event, in the SDK."""
+
+    def __init__(self, inner: httpx2.AsyncByteStream, most: int | None) -> None:
+        self._inner = inner
+        self._most = most
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        try:
+            async for chunk in self._inner:
+                size += len(chunk)
+                if self._most is not None and size > self._most:
+                    raise TooMuch(f"the answer is larger than {self._most} bytes")
+                yield chunk
+        except httpx2.TransportError as error:
+            if self._most is None:
+                raise  # the SDK resumes a broken event stream
+            raise TooMuch(f"the answer broke off: {type(error).__name__}") from None
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+class GuardedTransport(httpx2.AsyncBaseTransport):
+    """Requests to judged addresses."""
+
+    def __init__(self, guard: AddressGuard, context: ssl.SSLContext, largest: int) -> None:
+        self._guard = guard
+        self._largest = largest
+        self._context = context
+        self._inner: dict[str, httpx2.AsyncHTTPTransport] = {}
+        """By host: two hosts on one address must not share a connection whose certificate was held against one."""
+        self._known: dict[tuple[str, int], tuple[float, list[str]]] = {}
+        self.seen = Seen()
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send one request."""
+        try:
+            response = await self._send(request)
+        except TabhubError as error:
+            return _failed(request, error.text(), NOT_SENT)
+        except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
+            return _failed(request, f"no connection to {request.url.host}: {error or type(error).__name__}", NOT_SENT)
+        except httpx2.TransportError as error:
+            return _failed(request, f"the connection broke: {error or type(error).__name__}", -32000)
+        kind = response.headers.get("content-type", "")
+        other = request.method == "POST" and response.status_code != 202 and not kind.startswith(_SPOKEN)
+        if response.status_code >= 300 or other:
+            self.seen = Seen(response.status_code, kind[:100])
+        endless = kind.startswith("text/event-stream")
+        assert isinstance(response.stream, httpx2.AsyncByteStream)  # noqa: S101 - the async transport's promise
+        response.stream = _Bounded(response.stream, None if endless else self._largest)
+        return response
+
+    async def _send(self, request: httpx2.Request) -> httpx2.Response:
+        url = request.url
+        if url.scheme not in ("http", "https"):
+            raise TabhubError(f"An address with {url.scheme}: is not reached.")
+        host = url.host
+        inner = self._inner.get(host)
+        if inner is None:
+            inner = httpx2.AsyncHTTPTransport(verify=self._context, trust_env=False, limits=_LIMITS)
+            self._inner[host] = inner
+        addresses = await self._addresses(host, url.port or (443 if url.scheme == "https" else 80))
+        for number, address in enumerate(addresses):
+            request.url = url.copy_with(host=address)
+            # The name stays in the Host header, which is set already, and in what the certificate is held against.
+            request.extensions = {**request.extensions, "sni_hostname": host}
+            try:
+                return await inner.handle_async_request(request)
+            except (httpx2.ConnectError, httpx2.ConnectTimeout):
+                if number + 1 == len(addresses):
+                    raise
+            finally:
+                request.url = url
+        raise TabhubError(f"The host {host} has no address.")
+
+    async def _addresses(self, host: str, port: int) -> list[str]:
+        now = asyncio.get_running_loop().time()
+        known = self._known.get((host, port))
+        if known is not None and now - known[0] < _KNOWN_FOR:
+            return known[1]
+        found = await self._guard.resolve(host, port)
+        self._known[host, port] = (now, found)
+        return found
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        for inner in self._inner.values():
+            await inner.aclose()
+
+
+_SPOKEN = ("application/json", "text/event-stream")
+
+
+def _failed(request: httpx2.Request, message: str, code: int) -> httpx2.Response:
+    body = {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": message}}
+    return httpx2.Response(
+        502, headers={"content-type": "application/json"}, content=orjson.dumps(body), request=request
+    )
+
+
+def make_context() -> ssl.SSLContext:
+    """The TLS context all servers share; reading the certificates takes a while, so it belongs in a thread."""
+    return ssl.create_default_context()
+
+
+def make_client(
+    transport: GuardedTransport, headers: dict[str, str], auth: httpx2.Auth | None = None
+) -> httpx2.AsyncClient:
+    """A client over it."""
+    return httpx2.AsyncClient(transport=transport, headers=headers, timeout=_TIMEOUT, auth=auth, trust_env=False)

@@ -1,0 +1,334 @@
+"""One open connection to an external server, over the official SDK's client.
+
+Owns the way from a plan to a session in either era of the protocol, requests whose answers are handed on as they came,
+and what the server says by itself. Which agent a question of the server belongs to is the hooks' to know. This module
+imports the SDK; others import it late, in a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+import httpx2
+import mcp_types as types
+from mcp import Client
+from mcp.client.session import ClientRequestContext
+from mcp.client.streamable_http import streamable_http_client
+from mcp.client.subscriptions import SubscriptionLost
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import TypeAdapter, ValidationError
+
+from tabhub import __version__
+from tabhub.limits import Limits
+from tabhub.upstream.failures import UpstreamError, UpstreamLost, UpstreamOffline
+from tabhub.upstream.guard import AddressGuard
+from tabhub.upstream.http import NOT_SENT, GuardedTransport, make_client, make_context
+from tabhub.upstream.plan import Plan
+from tabhub.upstream.stdio import Process
+
+log = logging.getLogger("tabhub.upstream")
+
+Kind = Literal["tools", "resources", "prompts"]
+KINDS: tuple[Kind, ...] = ("tools", "resources", "prompts")
+_RAW: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])
+_SESSION_GONE = "Session terminated"
+_PAGES = 200
+_LISTEN_AGAIN = 5.0
+TLS = make_context()
+"""Made with the import, which is in a thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """What a connection tells those who use it."""
+
+    changed: Callable[[Kind], None]
+    log: Callable[[str, str, Any], None]
+    ask: Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
+    """Ask the agent whose call the server asks about; raises if it cannot be asked."""
+    lost: Callable[[], None]
+
+
+class Link:
+    """An open connection."""
+
+    def __init__(self, name: str, client: Client, limits: Limits, transport: GuardedTransport | None) -> None:
+        self._name = name
+        self._client = client
+        self._limits = limits
+        self._transport = transport
+        self.hooks: Hooks | None = None
+        self.session_gone = False
+
+    @property
+    def version(self) -> str:
+        """The protocol's version that is spoken."""
+        return self._client.protocol_version
+
+    @property
+    def modern(self) -> bool:
+        """Whether it is the stateless era."""
+        return self.version in MODERN_PROTOCOL_VERSIONS
+
+    def offers(self, kind: Kind) -> bool:
+        """Whether the server declared that it has some."""
+        return getattr(self._client.server_capabilities, kind, None) is not None
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """What the server says of itself."""
+        said = self._client.server_info
+        return {} if said is None else {"name": said.name[:200], "version": said.version[:100]}
+
+    async def request(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        *,
+        within: float | None = None,
+        progress: Callable[[float, float | None, str | None], Awaitable[None]] | None = None,
+    ) -> dict[str, Any]:
+        """Send a request and give its answer as it came; failures are UpstreamErrors that say what is known."""
+        request = _REQUESTS[method]
+        try:
+            built = request.model_validate({"method": method, "params": dict(params)}, by_name=False)
+            session: Any = self._client.session  # typed for the SDK's models; the answer is wanted as it came
+            answer: dict[str, Any] = await session.send_request(
+                built, _RAW, request_read_timeout_seconds=within, progress_callback=progress
+            )
+            return answer
+        except MCPError as error:
+            raise self._failure(method, error) from None
+        except ValidationError as error:
+            problem = error.errors(include_input=False, include_url=False)[0]
+            where = ".".join(str(step) for step in problem["loc"])
+            raise UpstreamError(
+                f"{self._name} answered {method} with something the protocol does not know: {where[:200]}: "
+                f"{problem['msg'][:200]}.",
+                hint="The server may have done what was asked; only its answer cannot be used.",
+            ) from None
+
+    async def call(
+        self,
+        params: Mapping[str, Any],
+        progress: Callable[[float, float | None, str | None], Awaitable[None]],
+    ) -> dict[str, Any]:
+        """Call a tool; a tool whose listing is out of date is listed again, once."""
+        try:
+            return await self.request("tools/call", params, progress=progress)
+        except UpstreamError as error:
+            if not self.modern or (error.data or {}).get("upstream", {}).get("code") != types.HEADER_MISMATCH:
+                raise
+        await self.list_all("tools")
+        return await self.request("tools/call", params, progress=progress)
+
+    async def list_all(self, kind: Kind | Literal["templates"]) -> list[Any]:
+        """All pages of a listing."""
+        method, field = _LISTS[kind]
+        found: list[Any] = []
+        cursor: str | None = None
+        for _ in range(_PAGES):
+            params = {} if cursor is None else {"cursor": cursor}
+            if kind == "tools":  # through the SDK's own method, which remembers what a call needs
+                page = types.PaginatedRequestParams(cursor=cursor)
+                raw = await self._tools_page(page)
+            else:
+                raw = await self.request(method, params, within=self._limits.upstream_connect)
+            items = raw.get(field)
+            found += items if isinstance(items, list) else []
+            cursor = raw.get("nextCursor")
+            if not isinstance(cursor, str) or not cursor or len(found) > 10 * self._limits.upstream_tools:
+                break
+        return found
+
+    async def _tools_page(self, page: types.PaginatedRequestParams) -> dict[str, Any]:
+        try:
+            async with asyncio.timeout(self._limits.upstream_connect):
+                listed = await self._client.session.list_tools(params=page)
+        except MCPError as error:
+            raise self._failure("tools/list", error) from None
+        except TimeoutError:
+            raise UpstreamOffline(f"{self._name} did not list its tools in time.") from None
+        except ValidationError as error:
+            problem = error.errors(include_input=False, include_url=False)[0]
+            raise UpstreamError(
+                f"{self._name} lists its tools in a form that cannot be read: {problem['msg']}"
+            ) from None
+        return listed.model_dump(by_alias=True, mode="json", exclude_none=True)
+
+    def _failure(self, method: str, error: MCPError) -> UpstreamError:
+        code, message = error.code, error.message[:2000]
+        data = {"upstream": {"server": self._name, "code": code}}
+        if code == NOT_SENT:
+            self._gone()
+            return UpstreamOffline(f"{self._name} cannot be reached: {message}", data=data)
+        if code == types.CONNECTION_CLOSED:
+            self._gone()
+            return UpstreamLost(f"{self._name} ended the connection before it answered.", data=data)
+        if code == types.INVALID_REQUEST and message == _SESSION_GONE:
+            self.session_gone = True
+            self._gone()
+            return UpstreamOffline(f"{self._name} has forgotten the session; it is opened anew.", data=data)
+        if code == types.REQUEST_TIMEOUT:
+            return UpstreamLost(f"{self._name} gave no answer to {method} in time.", data=data)
+        if self._transport is not None and message == "Server returned an error response":
+            message = f"it answered with status {self._transport.seen.status}"
+        return UpstreamError(f"{self._name} answered {method} with an error: {message}", data=data)
+
+    def _gone(self) -> None:
+        if self.hooks is not None:
+            self.hooks.lost()
+
+    async def follow(self) -> None:
+        """Hear of changes in the stateless era, where a client has to ask for them; ends with the server's will."""
+        capabilities = self._client.server_capabilities
+        wanted = {
+            f"{kind}_list_changed": bool(getattr(getattr(capabilities, kind, None), "list_changed", False))
+            for kind in KINDS
+        }
+        if not self.modern or not any(wanted.values()) or self.hooks is None:
+            return
+        while True:
+            try:
+                async with self._client.listen(**cast("Any", wanted)) as events:
+                    async for event in events:
+                        name = type(event).__name__.lower()
+                        for kind in KINDS:
+                            if name.startswith(kind):
+                                self.hooks.changed(kind)
+            except MCPError as error:
+                log.info("%s tells of no changes: %s", self._name, error.message[:300])
+                return
+            except (SubscriptionLost, TimeoutError) as error:
+                log.debug("%s has stopped telling of changes: %s", self._name, error)
+            await asyncio.sleep(_LISTEN_AGAIN)
+            for kind in KINDS:
+                if wanted[f"{kind}_list_changed"]:
+                    self.hooks.changed(kind)  # what happened meanwhile was not told
+
+
+@asynccontextmanager
+async def open_link(
+    plan: Plan, hooks: Hooks, guard: AddressGuard, limits: Limits, *, legacy: bool, auth: httpx2.Auth | None = None
+) -> AsyncIterator[Link]:
+    """Connect, negotiate, and close on leaving. Failures say what the server did instead of answering."""
+    process = Process(plan, limits.upstream_answer) if plan.url is None else None
+    transport = GuardedTransport(guard, TLS, limits.upstream_answer) if plan.url is not None else None
+
+    async def said(message: Any) -> None:
+        for kind, notification in _CHANGES.items():
+            if isinstance(message, notification):
+                hooks.changed(kind)
+
+    async def logged(params: types.LoggingMessageNotificationParams) -> None:
+        hooks.log(params.level, params.logger or plan.name, params.data)
+
+    async def asked(context: ClientRequestContext, params: types.ElicitRequestParams) -> Any:
+        return await _asked(hooks, "elicitation/create", params, types.ElicitResult)
+
+    async def sampled(context: ClientRequestContext, params: types.CreateMessageRequestParams) -> Any:
+        return await _asked(hooks, "sampling/createMessage", params, types.CreateMessageResult)
+
+    http = make_client(transport, dict(plan.headers), auth) if transport is not None else None
+    if http is not None:
+        streams: Any = streamable_http_client(
+            plan.url or "", http_client=http, max_sse_event_size=limits.upstream_answer
+        )
+    else:
+        assert process is not None  # noqa: S101 - one of the two
+        streams = process.streams()
+    client = Client(
+        streams,
+        mode="legacy" if legacy else "auto",
+        cache=None,
+        client_info=types.Implementation(name="tabhub", title="Tabhub", version=__version__),
+        message_handler=said,
+        logging_callback=logged,
+        log_level="info",
+        elicitation_callback=asked,
+        sampling_callback=sampled,
+    )
+    try:
+        async with client:
+            link = Link(plan.name, client, limits, transport)
+            link.hooks = hooks
+            watch = asyncio.ensure_future(_watch(process, hooks)) if process is not None else None
+            try:
+                yield link
+            finally:
+                if watch is not None:
+                    watch.cancel()
+    except MCPError as error:
+        raise _no_connection(plan, error, process, transport) from None
+    finally:
+        if http is not None:
+            await http.aclose()
+
+
+async def _watch(process: Process, hooks: Hooks) -> None:
+    await process.ended.wait()
+    hooks.lost()
+
+
+async def _asked(hooks: Hooks, method: str, params: Any, answer: type[Any]) -> Any:
+    try:
+        given = await hooks.ask(method, params.model_dump(by_alias=True, mode="json", exclude_none=True))
+        return answer.model_validate(given, by_name=False)
+    except ValidationError:
+        return types.ErrorData(code=types.INTERNAL_ERROR, message="The answer of the agent's client cannot be used.")
+    except UpstreamError as error:
+        return types.ErrorData(code=types.INVALID_REQUEST, message=error.text())
+
+
+def _no_connection(
+    plan: Plan, error: MCPError, process: Process | None, transport: GuardedTransport | None
+) -> UpstreamOffline:
+    """Why there is no session, in words that say what the server did."""
+    if process is not None:
+        if process.ended.is_set():
+            return UpstreamOffline(f"{plan.name} does not start. {process.why_ended()}")
+        said = f" It wrote: {words}" if (words := process.last_words()) else ""
+        return UpstreamOffline(f"{plan.name} started and does not speak MCP: {error.message[:300]}.{said}")
+    seen = transport.seen if transport is not None else None
+    if error.code == NOT_SENT or seen is None or seen.status == 0:
+        return UpstreamOffline(f"{plan.name} cannot be reached: {error.message[:500]}")
+    if seen.status in (401, 403):
+        return UpstreamOffline(
+            f"{plan.name} refuses the hub with status {seen.status}.",
+            hint="Check the headers it wants, or log in: tabhub mcp refresh " + plan.name,
+        )
+    what = f"status {seen.status}" + (f" and {seen.content_type}" if seen.content_type else "")
+    if 300 <= seen.status < 400:
+        return UpstreamOffline(f"{plan.name} redirects elsewhere, which is not followed: {error.message[:300]}")
+    return UpstreamOffline(
+        f"{plan.name} does not speak Streamable HTTP: it answered a POST of JSON-RPC 2.0 with {what}.",
+        hint="Check the address; it often ends in /mcp. The old SSE transport alone is not supported.",
+    )
+
+
+_REQUESTS: dict[str, Any] = {
+    "tools/call": types.CallToolRequest,
+    "tools/list": types.ListToolsRequest,
+    "resources/list": types.ListResourcesRequest,
+    "resources/templates/list": types.ListResourceTemplatesRequest,
+    "resources/read": types.ReadResourceRequest,
+    "prompts/list": types.ListPromptsRequest,
+    "prompts/get": types.GetPromptRequest,
+}
+_LISTS: dict[str, tuple[str, str]] = {
+    "tools": ("tools/list", "tools"),
+    "resources": ("resources/list", "resources"),
+    "templates": ("resources/templates/list", "resourceTemplates"),
+    "prompts": ("prompts/list", "prompts"),
+}
+_CHANGES: dict[Kind, Any] = {
+    "tools": types.ToolListChangedNotification,
+    "resources": types.ResourceListChangedNotification,
+    "prompts": types.PromptListChangedNotification,
+}

@@ -1,0 +1,98 @@
+"""All external servers of a hub: one life each, started and ended as their records say.
+
+Owns loading the SDK (in a thread, once, and only when a server is in use) and opening connections. It stores nothing
+and registers nothing: whoever holds it is told of listings and changes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from tabhub.limits import Limits
+from tabhub.store.upstream import Server
+from tabhub.upstream.guard import AddressGuard
+from tabhub.upstream.life import Life
+from tabhub.upstream.plan import Plan, make_plan
+from tabhub.upstream.tools import Listed
+
+if TYPE_CHECKING:
+    from tabhub.upstream.link import Hooks, Kind, Link
+
+Authorize = Callable[[Life, Plan], Any]
+"""Gives the authorization of a server's requests (httpx2.Auth), or None."""
+
+
+class Pool:
+    """The external servers."""
+
+    def __init__(
+        self,
+        limits: Limits,
+        *,
+        hosts: Callable[[], Collection[str]],
+        listed: Callable[[Life, Listed], Awaitable[None]],
+        changed: Callable[[Life, Kind | None], None],
+        authorize: Authorize | None = None,
+    ) -> None:
+        self._limits = limits
+        self._listed = listed
+        self._changed = changed
+        self._authorize = authorize
+        self.guard = AddressGuard(hosts)
+        self._lives: dict[str, Life] = {}
+        self._sdk: asyncio.Future[Any] | None = None
+
+    def get(self, name: str) -> Life | None:
+        """The server of that name."""
+        return self._lives.get(name)
+
+    def all(self) -> list[Life]:
+        """All servers, by name."""
+        return [self._lives[name] for name in sorted(self._lives)]
+
+    async def take(self, servers: Iterable[Server]) -> None:
+        """Make the lives fit the records: what is new and enabled starts, what is gone or disabled ends."""
+        wanted = {server.name: server for server in servers}
+        ending = []
+        for name, life in list(self._lives.items()):
+            server = wanted.get(name)
+            if server is None or not server.same_way(life.server):
+                ending.append(self._lives.pop(name))
+            else:
+                life.server = server
+                if not server.enabled and life.state != "off":
+                    ending.append(life)
+        for name, server in wanted.items():
+            if name not in self._lives:
+                self._lives[name] = Life(server, self, self._limits, self._listed, self._changed)
+        if ending:
+            await asyncio.gather(*(life.stop() for life in ending))
+        for life in self._lives.values():
+            if life.server.enabled and life.state == "off":
+                life.start()
+
+    async def stop(self) -> None:
+        """End all connections."""
+        await asyncio.gather(*(life.stop() for life in self._lives.values()))
+
+    def open(self, life: Life, hooks_of: Callable[[], Hooks]) -> AbstractAsyncContextManager[Link]:
+        """Connect to a server (life.Opener)."""
+        return self._open(life, hooks_of)
+
+    @asynccontextmanager
+    async def _open(self, life: Life, hooks_of: Callable[[], Hooks]) -> AsyncIterator[Link]:
+        plan = await asyncio.to_thread(make_plan, life.server)
+        sdk = await self._load()
+        auth = self._authorize(life, plan) if self._authorize is not None else None
+        opened = sdk.open_link(plan, hooks_of(), self.guard, self._limits, legacy=life.legacy, auth=auth)
+        async with opened as link:
+            yield link
+
+    async def _load(self) -> Any:
+        if self._sdk is None or (self._sdk.done() and self._sdk.exception() is not None):
+            self._sdk = asyncio.ensure_future(asyncio.to_thread(importlib.import_module, "tabhub.upstream.link"))
+        return await asyncio.shield(self._sdk)

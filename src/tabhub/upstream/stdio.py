@@ -1,0 +1,181 @@
+"""A server that is a local command, spoken to over its standard input and output.
+
+Owns the process from start to end, the bounds of its lines, and the last words it wrote to standard error. A line that
+is no message is counted and left out: programs greet, warn and print. The command is a program and its arguments; no
+shell ever sees it. The process has a session of its own, and everything it started ends with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import anyio
+import anyio.streams.memory
+import mcp_types as types
+from mcp.shared.message import SessionMessage
+
+from tabhub.errors import SetupError
+from tabhub.upstream.plan import Plan
+
+log = logging.getLogger("tabhub.upstream")
+
+_GRACE = 2.0
+_KILL = 1.0
+_LAST_WORDS = 20
+_WORD = 500
+_CHUNK = 64 * 1024
+
+
+class Process:
+    """One running command."""
+
+    def __init__(self, plan: Plan, longest: int) -> None:
+        self._plan = plan
+        self._longest = longest
+        self._words: deque[str] = deque(maxlen=_LAST_WORDS)
+        self.junk = 0
+        self.ended = asyncio.Event()
+        self._process: asyncio.subprocess.Process | None = None
+
+    def last_words(self) -> str:
+        """What it said last on standard error, in short."""
+        return " | ".join(self._words)[-_WORD:]
+
+    def why_ended(self) -> str:
+        """How it came to its end, for the words of an error."""
+        code = self._process.returncode if self._process is not None else None
+        how = "" if code is None else f" with exit code {code}" if code >= 0 else f" by signal {-code}"
+        said = f"; it wrote: {words}" if (words := self.last_words()) else ""
+        junk = f"; {self.junk} lines of its output were no messages" if self.junk else ""
+        return f"The command ended{how}{junk}{said}."
+
+    @asynccontextmanager
+    async def streams(self) -> AsyncIterator[tuple[object, object]]:
+        """Start it; the SDK's two streams. Leaving ends it."""
+        process = await self._start()
+        self._process = process
+        read_in, read_out = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        write_in, write_out = anyio.create_memory_object_stream[SessionMessage](0)
+        tasks = [
+            asyncio.ensure_future(work)
+            for work in (self._read(process, read_in), self._write(process, write_out), self._listen(process))
+        ]
+        try:
+            yield read_out, write_in
+        finally:
+            with anyio.CancelScope(shield=True):
+                for stream in (read_out, write_in):
+                    await stream.aclose()
+                await self._stop(process)
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+                for other in (read_in, write_out):
+                    await other.aclose()
+
+    async def _start(self) -> asyncio.subprocess.Process:
+        plan = self._plan
+        try:
+            return await asyncio.create_subprocess_exec(
+                *plan.argv,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                env=dict(plan.env),
+                cwd=plan.cwd,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or str(error)
+            raise SetupError(f"The command {plan.argv[0]} of {plan.name} cannot be started: {why}.") from None
+
+    async def _read(
+        self,
+        process: asyncio.subprocess.Process,
+        to: anyio.streams.memory.MemoryObjectSendStream[SessionMessage | Exception],
+    ) -> None:
+        assert process.stdout is not None  # noqa: S101 - asked for above
+        line = bytearray()
+        skipping = False
+        try:
+            async with to:
+                while chunk := await process.stdout.read(_CHUNK):
+                    *whole, rest = chunk.split(b"\n")
+                    for part in whole:
+                        line += part
+                        if not skipping and (message := self._message(bytes(line))) is not None:
+                            await to.send(message)
+                        line.clear()
+                        skipping = False
+                    line += rest
+                    if len(line) > self._longest:
+                        if not skipping:
+                            self.junk += 1
+                            log.warning(
+                                "%s wrote a line of more than %d bytes: left out", self._plan.name, self._longest
+                            )
+                        skipping = True
+                        line.clear()
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            pass  # nobody listens any more: the connection is being closed
+        finally:
+            self.ended.set()
+
+    def _message(self, line: bytes) -> SessionMessage | None:
+        if not line.strip():
+            return None
+        try:
+            return SessionMessage(types.jsonrpc_message_adapter.validate_json(line, by_name=False))
+        except ValueError:
+            self.junk += 1
+            if self.junk == 1:
+                log.warning("%s writes lines that are no messages to its standard output: left out", self._plan.name)
+            return None
+
+    async def _write(
+        self, process: asyncio.subprocess.Process, given: anyio.streams.memory.MemoryObjectReceiveStream[SessionMessage]
+    ) -> None:
+        assert process.stdin is not None  # noqa: S101 - asked for above
+        try:
+            async with given:
+                async for message in given:
+                    text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+                    process.stdin.write(text.encode() + b"\n")
+                    await process.stdin.drain()
+        except (OSError, anyio.ClosedResourceError):
+            self.ended.set()
+
+    async def _listen(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stderr is not None  # noqa: S101 - asked for above
+        while chunk := await process.stderr.read(_CHUNK):
+            for line in chunk.decode("utf-8", "replace").splitlines():
+                if line.strip():
+                    self._words.append(line.strip()[:_WORD])
+
+    async def _stop(self, process: asyncio.subprocess.Process) -> None:
+        """Close its input, and wait, ask and force in turn."""
+        if process.stdin is not None:
+            process.stdin.close()
+        for wait, then in ((_GRACE, signal.SIGTERM), (_KILL, signal.SIGKILL), (_KILL, None)):
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(wait):
+                    await process.wait()
+                break
+            if then is not None:
+                _signal(process.pid, then)
+        _signal(process.pid, signal.SIGKILL)  # whatever it started and left behind
+        transport = getattr(process, "_transport", None)
+        if transport is not None:
+            transport.close()
+
+
+def _signal(pid: int, which: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, which)

@@ -1,0 +1,90 @@
+"""Tools as a server lists them, made into tools of the hub.
+
+Owns what is taken over of a listing and its bounds: a server's words are data. A tool that cannot be used is left out
+and said why; the others of the server stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from tabhub.errors import BadInput
+from tabhub.hub.describe import visible, without_hidden
+from tabhub.hub.tools import Source, Tool
+from tabhub.hub.upnames import upstream_name
+
+_KEPT = ("name", "title", "description", "inputSchema", "outputSchema", "annotations", "_meta")
+_WORDS = 20_000
+_LONGEST_NAME = 500
+_LARGEST = 400_000
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """What a listing holds: the tools that can be used, and why the others cannot."""
+
+    tools: tuple[dict[str, Any], ...]
+    problems: tuple[str, ...]
+
+
+def read_listing(listing: Iterable[Any], most: int) -> Listed:
+    """The usable tools of a listing, as they are cached; the first of two with one name counts."""
+    kept: dict[str, dict[str, Any]] = {}
+    problems: list[str] = []
+    for raw in listing:
+        name = raw.get("name") if isinstance(raw, Mapping) else None
+        if not isinstance(raw, Mapping) or not isinstance(name, str) or not 0 < len(name) <= _LONGEST_NAME:
+            problems.append(f"A tool without a usable name was left out: {str(name)[:60]!r}.")
+        elif name in kept:
+            problems.append(f"{name!r} is listed twice; the first counts.")
+        elif len(kept) >= most:
+            problems.append(f"More than {most} tools are listed; the rest is left out.")
+            break
+        else:
+            tool = {key: raw[key] for key in _KEPT if raw.get(key) is not None}
+            try:
+                make_tool("check", tool)
+            except BadInput as error:
+                problems.append(f"{name[:100]!r} was left out: {error.message}")
+            else:
+                kept[name] = tool
+    return Listed(tuple(kept.values()), tuple(problems[:20]))
+
+
+def make_tool(server: str, raw: Mapping[str, Any]) -> Tool:
+    """A cached tool as a tool of the hub; BadInput if it cannot be one."""
+    schema, output = raw.get("inputSchema", {}), raw.get("outputSchema")
+    annotations, meta, title = raw.get("annotations", {}), raw.get("_meta"), raw.get("title")
+    if not isinstance(schema, Mapping) or schema.get("type", "object") != "object":
+        raise BadInput("its inputSchema is not the schema of an object.")
+    if output is not None and not isinstance(output, Mapping):
+        raise BadInput("its outputSchema is not an object.")
+    if not isinstance(annotations, Mapping) or (meta is not None and not isinstance(meta, Mapping)):
+        raise BadInput("its annotations or _meta are not objects.")
+    if len(_encoded(raw)) > _LARGEST:
+        raise BadInput(f"its definition is larger than {_LARGEST} bytes.")
+    words = raw.get("description")
+    try:
+        return Tool(
+            upstream_name(server, raw["name"]),
+            Source("upstream", server),
+            visible(words[:_WORDS])[0] if isinstance(words, str) else "",
+            without_hidden({"type": "object", **schema}),
+            title=visible(title[:200])[0] if isinstance(title, str) else None,
+            output_schema=output,
+            annotations=dict(annotations),
+            meta=meta,
+        )
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BadInput(f"its definition cannot be used: {error}") from None
+
+
+def _encoded(raw: Mapping[str, Any]) -> bytes:
+    try:
+        return orjson.dumps(raw)
+    except (TypeError, ValueError) as error:  # numbers beyond what JSON readers take
+        raise BadInput(f"its definition cannot be written: {error}") from None

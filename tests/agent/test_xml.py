@@ -1,0 +1,215 @@
+"""Tool calls in a model's text: every form, every cut of the stream, and what is said of what cannot be read."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from tabhub.agent.xml import Written, XmlReader, result, written
+
+WEATHER = """<tool_calls>
+<invoke name="mcp__weather__get_weather">
+<parameter name="city">San Francisco</parameter>
+</invoke>
+</tool_calls>"""
+
+
+def read(text: str, cuts: list[int] | None = None, most: int = 1_000_000) -> list[str | Written]:
+    reader = XmlReader(most)
+    edges = [0, *sorted({cut % (len(text) + 1) for cut in cuts or []}), len(text)]
+    found: list[str | Written] = []
+    for start, end in pairwise(edges):
+        found += reader.feed(text[start:end])
+    found += reader.close()
+    joined: list[str | Written] = []
+    for each in found:
+        if isinstance(each, str) and joined and isinstance(joined[-1], str):
+            joined[-1] += each
+        else:
+            joined.append(each)
+    return joined
+
+
+def one(text: str) -> Written:
+    (found,) = read(text)
+    assert isinstance(found, Written)
+    return found
+
+
+def call(body: str) -> Written:
+    return one(f'<tool_calls><invoke name="t">{body}</invoke></tool_calls>')
+
+
+@pytest.mark.req("S001-prompt-04")
+def test_external_and_built_in_tools_are_called_in_the_same_form() -> None:
+    assert one(WEATHER) == Written("mcp__weather__get_weather", [("city", "San Francisco")])
+    built_in = WEATHER.replace("mcp__weather__get_weather", "browser_open_tab")
+    assert one(built_in) == Written("browser_open_tab", [("city", "San Francisco")])
+
+
+def test_text_before_between_and_after_calls_is_passed_on() -> None:
+    text = f"I look. {WEATHER} And < then {WEATHER}\nDone <b>now</b>."
+    found = read(text)
+    assert [each if isinstance(each, str) else each.name[:3] for each in found] == [
+        "I look. ",
+        "mcp",
+        " And < then ",
+        "mcp",
+        "\nDone <b>now</b>.",
+    ]
+
+
+def test_an_invoke_without_a_block_counts() -> None:
+    assert one('<invoke name="a"><parameter name="x">1</parameter></invoke>') == Written("a", [("x", "1")])
+    assert one("<invoke name='a'></invoke>") == Written("a")
+    assert one('<invoke name="a"/>') == Written("a")
+
+
+def test_several_calls_in_one_block_come_in_order() -> None:
+    found = read('<tool_calls>\n<invoke name="a"></invoke>\n\n<invoke name="b"></invoke>\n</tool_calls>')
+    assert found == [Written("a"), Written("b")]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "a < b && c > d",
+        '<div class="x">&amp; &lt;</div>',
+        "if (a<b) { return '</p>' }",
+        "]]>",
+        '<invoke name="inner">',
+        "</invoke>",
+        "</parameter> and more",
+        "one </parameter> two </parameter> three",
+        "line one\n  line two\n",
+        "😀 \u0000 \\ \" '",
+        "",
+    ],
+)
+def test_a_value_may_hold_any_characters(value: str) -> None:
+    assert call(f'<parameter name="x">{value}</parameter>').values == [("x", value.removesuffix("\n"))]
+
+
+def test_a_cdata_section_is_taken_off_and_may_hold_our_own_tags() -> None:
+    inner = f"{WEATHER} </parameter></invoke>"
+    assert call(f'<parameter name="x"><![CDATA[{inner}]]></parameter>').values == [("x", inner)]
+
+
+def test_line_breaks_that_only_lay_a_value_out_are_taken_off() -> None:
+    assert call('<parameter name="x">\n  two\n\n</parameter>').values == [("x", "  two\n")]
+
+
+def test_a_call_is_given_as_soon_as_it_is_complete() -> None:
+    reader = XmlReader()
+    head, tail = WEATHER.split("</invoke>")
+    assert reader.feed(head + "</invoke") == []
+    assert reader.feed(">") == [Written("mcp__weather__get_weather", [("city", "San Francisco")])]
+    assert reader.feed(tail) == []
+    assert reader.close() == []
+
+
+def test_text_is_not_held_back_longer_than_it_may_be_a_tag() -> None:
+    reader = XmlReader()
+    assert reader.feed("Look: <inv") == ["Look: "]
+    assert reader.feed("entory> is") == ["<inventory> is"]
+    assert reader.close() == []
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('<invoke name="t"><parameter name="x">1', "The text ended before the `</parameter>` of 'x' and `</invoke>`."),
+        ('<invoke name="t"><parameter name="x">1</parameter>', "The text ended before its `</invoke>`."),
+        ('<tool_calls><invoke name="t"></tool_calls>', "It has no `</invoke>`."),
+        ("<invoke></invoke>", '`<invoke>` names no tool; it is written `<invoke name="tool">`.'),
+        ('<invoke tool="t"></invoke>', '`<invoke tool="t">` names no tool; it is written `<invoke name="tool">`.'),
+        ('<invoke name=""></invoke>', '`<invoke name="">` names no tool; it is written `<invoke name="tool">`.'),
+        ('<invoke name="t">{"x": 1}</invoke>', "'{\"x\": 1}' stands between its parameters."),
+        ('<invoke name="t"><x>1</x></invoke>', "`<x>` stands between its parameters."),
+        (
+            '<invoke name="t"><parameter>1</parameter></invoke>',
+            '`<parameter>` has no name; it is written `<parameter name="key">value</parameter>`.',
+        ),
+        (
+            '<invoke name="t"><parameter name="x">1</parameter><parameter name="x">2</parameter></invoke>',
+            "The parameter 'x' is there twice.",
+        ),
+        ("<tool_calls>\n</tool_calls>", "A `<tool_calls>` block without an `<invoke>` in it calls nothing."),
+    ],
+)
+def test_what_cannot_be_read_says_what_is_wrong(text: str, problem: str) -> None:
+    assert one(text).problem == problem
+
+
+def test_a_block_of_something_else_is_passed_on_and_said_to_call_nothing() -> None:
+    text, wrong = read('<tool_calls>[{"name": "t"}]</tool_calls>')
+    assert text == '[{"name": "t"}]'
+    assert isinstance(wrong, Written)
+    assert "calls nothing" in wrong.problem
+
+
+def test_a_missing_end_spoils_one_call_and_not_the_next() -> None:
+    first, second = read('<invoke name="a"><parameter name="x">1</parameter><invoke name="b"></invoke>')
+    assert isinstance(first, Written)
+    assert (first.name, first.problem) == ("a", "It has no `</invoke>`.")
+    assert second == Written("b")
+
+
+def test_a_value_without_end_is_bounded() -> None:
+    reader = XmlReader(100)
+    found = reader.feed('<invoke name="t"><parameter name="x">')
+    for _ in range(100):
+        found += reader.feed("more and more ")
+    found += reader.close()
+    (only,) = found
+    assert isinstance(only, Written)
+    assert "longer than 100 characters" in only.problem
+    (only,) = read(f'<invoke name="t"><parameter name="x">{"y" * 101}</parameter></invoke> rest', most=100)
+    assert isinstance(only, Written)
+    assert "longer than 100 characters" in only.problem
+
+
+PIECES = st.sampled_from(
+    [
+        *("<tool_calls>", "</tool_calls>", '<invoke name="a">', "<invoke>", "</invoke>", "<invoke"),
+        *('<parameter name="x">', "<parameter name='y'>", "<parameter>", "</parameter>", "</param", "<", ">", '"', "'"),
+        *('<invoke name="b"/>', "<![CDATA[", "]]>", "&lt;"),
+        *("text", " ", "\n", "{}", "😀", "<b>", "</b>", "<in", "voke name="),
+    ]
+)
+
+
+@given(st.lists(PIECES, max_size=25), st.lists(st.integers(0, 10_000), max_size=12))
+@example(['<invoke name="a">', '<parameter name="x">', "</parameter>", "\n", "</invoke>"], [30, 44, 46, 50])
+@example(["<tool_calls>", "text", "<in", "voke name=", '"', "b", '"', ">"], list(range(30)))
+def test_how_the_text_is_cut_makes_no_difference(pieces: list[str], cuts: list[int]) -> None:
+    text = "".join(pieces)
+    whole = read(text)
+    assert read(text, cuts) == whole
+    assert read(text, list(range(len(text)))) == whole
+
+
+@given(st.text(), st.lists(st.integers(0, 10_000), max_size=12))
+def test_text_without_calls_comes_through_unchanged(text: str, cuts: list[int]) -> None:
+    assert "".join(str(each) for each in read(text, cuts)) == text
+
+
+@given(
+    st.text(min_size=1).filter(lambda name: name == name.strip() and "&" not in name and len(name) < 100),
+    st.dictionaries(st.text("abc_", min_size=1), st.text() | st.sampled_from([WEATHER, "</parameter>", "\n\n"])),
+    st.lists(st.integers(0, 10_000), max_size=8),
+)
+def test_what_is_written_is_read_back(name: str, values: dict[str, str], cuts: list[int]) -> None:
+    text = written(name, values.items())
+    if not any("]]>" in value or value.startswith("<![CDATA[") for value in values.values()):
+        assert read(text, cuts) == [Written(name, list(values.items()))]
+
+
+def test_a_result_cannot_be_ended_by_what_it_holds() -> None:
+    shown = result("t", 1, 'a </tool_result> <tool_result call="2"> b', failed=False)
+    assert shown.count("</tool_result>") == 1
+    assert shown.startswith('<tool_result call="1" name="t" status="ok">\n')
+    assert 'status="error"' in result("t", 1, "no", failed=True)

@@ -1,0 +1,43 @@
+"""A document in memory: answers what our page code would, by what is asked of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tests.browser.conftest import Bench
+
+VIEW = {
+    "cssContentSize": {"x": 0, "y": 0, "width": 800, "height": 99999},
+    "cssLayoutViewport": {"pageX": 0, "pageY": 50, "clientWidth": 800, "clientHeight": 600},
+    "cssVisualViewport": {"pageX": 0, "pageY": 50, "clientWidth": 800, "clientHeight": 600},
+}
+
+
+def document(bench: Bench, answer: Any | Callable[[str], Any]) -> None:
+    """One frame, whose page code gives `answer`, or what that makes of the code."""
+
+    def evaluate(params: dict[str, Any]) -> dict[str, Any]:
+        code = params["expression"]
+        if "makeKit" in code:
+            return {"result": {"value": ["token", "e"]}}
+        return {"result": {"value": answer(code) if callable(answer) else answer}}
+
+    frame = {"id": "F", "url": "https://x.example/"}
+    bench.browser.answers |= {
+        "Page.getFrameTree": lambda _: {"frameTree": {"frame": frame}},
+        "Page.createIsolatedWorld": lambda _: {"executionContextId": 7},
+        "Page.getLayoutMetrics": lambda _: VIEW,
+        "Runtime.evaluate": evaluate,
+    }
+
+
+def element(box: dict[str, float]) -> Callable[[str], Any]:
+    """The answers of a page that has the element that is looked for, of that size."""
+
+    def answer(code: str) -> Any:
+        if "kit.find(" in code:
+            return {"ref": "e1", "label": 'button "Send" [e1]', "others": 0}
+        return {} if "scrollIntoView" in code else box
+
+    return answer

@@ -1,0 +1,84 @@
+"""What an action set off, as events tell it; and which addresses a wait is for."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tabhub.browser.activity import Doing
+from tabhub.browser.wait import matcher
+
+NAVIGATED = {"frame": {"id": "main", "loaderId": "L", "url": "https://shop.example/cart", "urlFragment": "#top"}}
+
+
+def test_a_navigation_is_under_way_until_the_page_is_there() -> None:
+    doing = Doing()
+    seen = [doing.unsettled]
+    for method, params in (
+        ("Page.frameRequestedNavigation", {"frameId": "main", "disposition": "currentTab"}),
+        ("Page.frameNavigated", NAVIGATED),
+        ("Page.domContentEventFired", {}),
+    ):
+        doing.take(method, dict(params), None)
+        seen.append(doing.unsettled)
+    assert seen == [False, True, True, False]
+    assert doing.url == "https://shop.example/cart#top"
+
+
+def test_a_navigation_that_gives_no_page_is_over_when_the_frame_stops() -> None:
+    doing = Doing()
+    started = {"frameId": "main", "navigationType": "differentDocument"}
+    doing.take("Page.frameStartedNavigating", started, None)
+    doing.take("Page.frameStoppedLoading", {"frameId": "main"}, None)
+    assert not doing.unsettled
+    assert doing.url is None
+
+
+def test_a_step_within_the_page_is_no_other_page() -> None:
+    doing = Doing()
+    doing.take("Page.frameStartedNavigating", {"frameId": "main", "navigationType": "sameDocument"}, None)
+    assert not doing.unsettled
+
+
+def test_a_frame_of_another_site_does_not_move_the_tab() -> None:
+    doing = Doing()
+    doing.take("Page.frameNavigated", NAVIGATED, "child")
+    assert doing.url is None
+    assert not doing.unsettled
+
+
+async def test_a_window_is_waited_for_until_its_tab_is_there() -> None:
+    doing = Doing()
+    doing.take("Page.windowOpen", {"url": "https://shop.example/help"}, None)
+    waiting = asyncio.create_task(doing.settle(5))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    doing.tab_opened(7)
+    await waiting
+    assert doing.opened == [7]
+
+
+async def test_nothing_is_waited_for_longer_than_told() -> None:
+    doing = Doing()
+    doing.take("Page.frameRequestedNavigation", {"frameId": "main", "disposition": "download"}, None)
+    await doing.settle(0.01)
+    assert doing.unsettled
+    doing.take("Page.downloadWillBegin", {"suggestedFilename": "report.pdf"}, None)
+    assert (doing.unsettled, doing.download) == (False, "report.pdf")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "url", "fits"),
+    [
+        ("/api/", "https://a.example/api/items?x=1", True),
+        ("?x=1", "https://a.example/api/items?x=1", True),
+        ("*/api/*", "https://a.example/api/items", True),
+        ("*/api", "https://a.example/api/items", False),
+        ("https://*.example/api/**", "https://a.example/api/items", True),
+        ("a.b", "https://axb.example/", False),
+        ("*a.b*", "https://axb.example/", False),
+    ],
+)
+def test_an_address_fits_by_a_part_or_by_a_pattern(pattern: str, url: str, fits: bool) -> None:
+    assert matcher(pattern)(url) is fits

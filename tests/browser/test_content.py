@@ -1,0 +1,59 @@
+"""The page as text: what is given, what is left out, and what breaks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+
+from tabhub.errors import CommandFailed
+from tests.browser.conftest import Bench
+from tests.browser.fake_page import document, element
+
+
+async def test_content_is_given_as_text_and_says_how_much_is_left(bench: Bench) -> None:
+    document(bench, {"content": "abc😀", "length": 100, "url": "https://x.example/", "title": "T", "ready": "loading"})
+    result = await bench.result("browser_get_tab_content", tabId=1, maxLength=5)
+    body = orjson.loads(result.payload)
+    assert body["structuredContent"]["remaining"] == 95
+    assert body["content"][0]["text"].startswith("abc😀\n\n[95 of 100 characters left out")
+    assert "still loading" in body["content"][0]["text"]
+    assert bench.context.sends == 0
+
+
+async def test_a_selector_that_finds_nothing_is_answered_with_what_is_near(bench: Bench) -> None:
+    document(bench, {"missing": {"why": "absent", "nearest": ["#login-form"]}})
+    with pytest.raises(CommandFailed, match="No element matches '#loginform'") as caught:
+        await bench.call("browser_get_tab_content", tabId=1, selector="#loginform")
+    assert caught.value.hint == "Nearest there: #login-form."
+    document(bench, {"missing": {"why": "invalid", "message": "not a selector"}})
+    with pytest.raises(CommandFailed, match="is not valid CSS: not a selector"):
+        await bench.call("browser_get_page_html", tabId=1, selector="##")
+
+
+async def test_a_page_that_breaks_our_reader_is_told(bench: Bench) -> None:
+    document(bench, {})
+    broken = {"result": {"type": "object"}, "exceptionDetails": {"exception": {"description": "TypeError: broken"}}}
+    bench.browser.answers["Runtime.evaluate"] = lambda _: broken
+    with pytest.raises(CommandFailed, match="could not be read: TypeError: broken"):
+        await bench.call("browser_get_tab_content", tabId=1)
+
+
+@pytest.mark.parametrize("junk", [None, 5, "text", []])
+async def test_what_is_no_content_is_not_passed_on(bench: Bench, junk: Any) -> None:
+    document(bench, junk)
+    for name in ("browser_get_tab_content", "browser_get_page_html"):
+        with pytest.raises(CommandFailed, match="invalid response"):
+            await bench.call(name, tabId=1)
+
+
+async def test_marks_of_frames_never_reach_the_agent(bench: Bench) -> None:
+    document(bench, {"content": "before \x03e9\x03 after", "length": 17, "marks": 4, "url": "u"})
+    told = await bench.call("browser_get_tab_content", tabId=1)
+    assert (told["content"], told["length"], told["remaining"]) == ("before  after", 13, 0)
+
+
+async def test_one_element_is_read_by_its_ref(bench: Bench) -> None:
+    document(bench, element({"content": "Send", "length": 4, "url": "u"}))  # type: ignore[dict-item]
+    assert (await bench.call("browser_get_tab_content", tabId=1, ref="e1"))["content"] == "Send"

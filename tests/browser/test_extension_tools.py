@@ -1,0 +1,53 @@
+"""Reloading the extension and connecting it anew: when the tools answer, and what they say when nothing comes back."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tabhub.browser import browser_tools
+from tabhub.errors import CommandFailed
+from tabhub.limits import DEFAULTS
+from tabhub.links.browsers import Browsers
+from tabhub.links.link import CONNECT_ANEW
+from tests.browser.conftest import Bench, Choice
+from tests.browser.fake_browser import FakeBrowser, settle, tab
+
+
+@pytest.fixture
+async def bench(tmp_path: Path) -> Bench:
+    """A browser that is given half a second to come back."""
+    browsers = Browsers(replace(DEFAULTS, extension_back=0.5))
+    browser = FakeBrowser().join(browsers, tab(1))
+    made = browser_tools(browsers, Choice(browsers), tmp_path)
+    return Bench(browsers, browser, {tool.name: (tool, run) for tool, run in made}, tmp_path)
+
+
+async def test_connecting_anew_answers_when_the_browser_has_told_its_tabs(bench: Bench) -> None:
+    call = asyncio.create_task(bench.call("extension_force_reconnect", browserId="b1"))
+    await settle()
+    assert bench.browser.closed == [(CONNECT_ANEW, "asked to connect anew")]
+    fresh = FakeBrowser()
+    bench.browsers.attach(fresh.link)
+    assert not call.done()
+    fresh.tell("tab.syncAll", tabs=[tab(1)])
+    assert (await call)["browserId"] == "b1"
+    assert bench.context.sends == 1
+
+
+async def test_reloading_answers_when_the_old_connection_is_gone_and_a_new_one_there(bench: Bench) -> None:
+    call = asyncio.create_task(bench.call("extension_reload"))
+    await settle()
+    assert bench.browser.sent[-1]["method"] == "extension.reload"
+    FakeBrowser().join(bench.browsers, tab(1))
+    assert (await call)["seconds"] < 0.5
+
+
+@pytest.mark.parametrize("name", ["extension_reload", "extension_force_reconnect"])
+async def test_an_extension_that_does_not_come_back_is_told(bench: Bench, name: str) -> None:
+    with pytest.raises(CommandFailed, match=r"did not come back within 0\.5 s") as caught:
+        await bench.call(name)
+    assert "doctor" in (caught.value.hint or "")

@@ -1,0 +1,51 @@
+"""Where tools may write: below one folder, over nothing that is there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tabhub.browser.files import Folder
+from tabhub.errors import CommandFailed, InvalidArguments
+
+
+def test_links_out_of_the_folder_are_refused_and_a_link_at_the_place_is_never_followed(tmp_path: Path) -> None:
+    root, outside = tmp_path / "files", tmp_path / "outside"
+    root.mkdir()
+    outside.mkdir()
+    (root / "way").symlink_to(outside)
+    folder = Folder(root)
+    with pytest.raises(InvalidArguments, match="through a link"):
+        folder.place("way/a.png", (".png",))
+    target = outside / "kept.png"
+    target.write_bytes(b"kept")
+    (root / "a.png").symlink_to(target)
+    place = folder.place("a.png", (".png",))
+    with pytest.raises(CommandFailed, match="exists already"):
+        folder.write(place, b"new", overwrite=False)
+    folder.write(place, b"new", overwrite=True)
+    assert target.read_bytes() == b"kept"
+    assert place.read_bytes() == b"new"
+
+
+def test_an_absolute_path_is_taken_only_where_the_person_allowed_it(tmp_path: Path) -> None:
+    given = str(tmp_path / "elsewhere" / "a.png")
+    place = Folder(tmp_path / "files", anywhere=True).place(given, (".png",))
+    assert str(place) == given
+
+
+def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    (tmp_path / "files").write_text("a file")
+    folder = Folder(tmp_path / "files")
+    with pytest.raises(CommandFailed, match="could not be written"):
+        folder.write(tmp_path / "files" / "a" / "b.png", b"x", overwrite=False)
+
+
+def test_a_name_of_its_own_is_plain_and_not_taken(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    first = folder.unused("../../Some: page?", ".pdf")
+    assert first == tmp_path.resolve() / "Some-page.pdf"
+    folder.write(first, b"1", overwrite=False)
+    assert folder.unused("Some: page", ".pdf").name == "Some-page-2.pdf"
+    assert folder.unused("…", ".pdf").name == "file.pdf"

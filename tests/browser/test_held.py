@@ -1,0 +1,98 @@
+"""Changes that outlive a call: taken back with their session, told when lost, forgotten with their tab."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.browser.conftest import Bench
+from tests.browser.fake_browser import Failure, settle
+
+COMMANDS = (
+    "setDeviceMetricsOverride",
+    "clearDeviceMetricsOverride",
+    "setTouchEmulationEnabled",
+    "setUserAgentOverride",
+    "setEmulatedVisionDeficiency",
+)
+
+
+@pytest.fixture
+def emulating(bench: Bench) -> Bench:
+    for name in COMMANDS:
+        bench.browser.answers[f"Emulation.{name}"] = lambda _: {}
+    return bench
+
+
+def sent(bench: Bench) -> list[tuple[str, str | None]]:
+    """The emulation commands that left, with the child session each went to."""
+    asked = [message["params"] for message in bench.browser.sent if message["method"] == "forwardCDPCommand"]
+    return [
+        (params["method"].removeprefix("Emulation."), params.get("sessionId"))
+        for params in asked
+        if params["method"].startswith("Emulation.")
+    ]
+
+
+async def device(bench: Bench) -> dict[str, Any]:
+    return await bench.call("browser_emulate_device", tabId=1, width=300, height=200, userAgent="Phone/1.0")
+
+
+async def test_a_frame_that_comes_later_is_emulated_too(emulating: Bench) -> None:
+    await device(emulating)
+    emulating.browser.sent.clear()
+    info = {"targetId": "T", "type": "iframe", "url": "https://far.example/"}
+    attached = {"sessionId": "S", "targetInfo": info, "waitingForDebugger": False}
+    emulating.browser.tell("cdp.event", tabId=1, method="Target.attachedToTarget", params=attached)
+    assert ("setUserAgentOverride", "S") in sent(emulating)
+
+
+async def test_only_the_changes_of_a_session_that_ends_are_taken_back(emulating: Bench) -> None:
+    first, second = object(), object()
+    emulating.context.session = first
+    await device(emulating)
+    emulating.context.session = second
+    told = await emulating.call("browser_emulate_vision_deficiency", tabId=1, type="achromatopsia")
+    assert len(told["active"]) == 2
+    emulating.browser.sent.clear()
+    emulating.end(first)
+    await settle()
+    assert sent(emulating) == [
+        ("clearDeviceMetricsOverride", None),
+        ("setTouchEmulationEnabled", None),
+        ("setUserAgentOverride", None),
+    ]
+    cleared = await emulating.call("browser_clear_emulation", tabId=1)
+    assert cleared["cleared"] == ["vision achromatopsia"]
+
+
+async def test_what_the_browser_took_away_is_told_once(emulating: Bench) -> None:
+    await device(emulating)
+    emulating.browser.tell("cdp.detached", tabId=1, reason="replaced_with_devtools")
+    told = await emulating.call("browser_emulate_vision_deficiency", tabId=1, type="protanopia")
+    assert told["active"] == ["vision protanopia"]
+    assert told["note"] == (
+        "No longer in force, because the developer tools took the tab over: device 300 x 200, as Phone/1.0."
+    )
+    assert "note" not in await emulating.call("browser_emulate_vision_deficiency", tabId=1, type="none")
+
+
+async def test_a_change_that_fails_is_not_in_force(emulating: Bench) -> None:
+    def refused(_: Any) -> None:
+        raise Failure(-32000, "not here")
+
+    emulating.browser.answers["Emulation.setEmulatedVisionDeficiency"] = refused
+    with pytest.raises(Exception, match="not here"):
+        await emulating.call("browser_emulate_vision_deficiency", tabId=1, type="protanopia")
+    assert (await emulating.call("browser_clear_emulation", tabId=1))["cleared"] == []
+
+
+async def test_a_tab_that_closes_leaves_nothing_to_take_back(emulating: Bench) -> None:
+    emulating.context.session = session = object()
+    await device(emulating)
+    emulating.browser.tell("tab.stateChanged", tabId=1, change="removed")
+    emulating.browser.sent.clear()
+    emulating.end(session)
+    await settle()
+    assert sent(emulating) == []

@@ -1,0 +1,163 @@
+"""The network tools where a real browser is too slow or too kind: forgotten interceptions, ended sessions, secrets."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tabhub.browser import headers
+from tabhub.browser.endpoints import endpoints
+from tabhub.browser.messages import message
+from tabhub.browser.traffic import Request
+from tabhub.errors import CommandFailed
+from tabhub.limits import Limits
+from tests.browser.conftest import Bench
+from tests.browser.fake_browser import settle
+
+
+def ready(bench: Bench, *more: str) -> None:
+    for name in ("Log.enable", "Fetch.enable", "Fetch.disable", "Fetch.continueRequest", *more):
+        bench.browser.answers[name] = lambda _: {}
+
+
+def stopped(bench: Bench, fetch_id: str, child: str | None = None) -> None:
+    request = {"url": "https://site1.example/api", "method": "GET", "headers": {}}
+    params: dict[str, Any] = {"requestId": fetch_id, "request": request, "resourceType": "Fetch"}
+    event = {"tabId": 1, "method": "Fetch.requestPaused", "params": params, **({"sessionId": child} if child else {})}
+    bench.browser.text(method="cdp.event", params=event)
+
+
+def continued(bench: Bench) -> list[str]:
+    return [m["params"]["params"]["requestId"] for m in bench.browser.commands("Fetch.continueRequest")]
+
+
+async def test_a_request_nobody_decides_on_goes_on_by_itself(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    ready(bench)
+    await bench.call("browser_intercept_requests", tabId=1)
+    timers: list[tuple[float, Any, tuple[Any, ...]]] = []
+
+    def call_later(delay: float, what: Any, *args: Any) -> asyncio.TimerHandle:
+        timers.append((delay, what, args))
+        return asyncio.get_running_loop().call_at(1e12, what, *args)
+
+    class Loop:
+        time = staticmethod(bench.browser.link.loop.time)
+
+    Loop.call_later = staticmethod(call_later)  # type: ignore[attr-defined]
+    with monkeypatch.context() as patched:
+        patched.setattr(bench.browser.link, "loop", Loop)
+        stopped(bench, "f1")
+    ((delay, what, args),) = timers
+    assert delay == Limits().intercept_wait == 30.0
+    what(*args)
+    await settle()
+    assert continued(bench) == ["f1"]
+    told = await bench.call("browser_intercept_requests", tabId=1)
+    assert told["paused"] == []
+    assert "1 went on by themselves" in told["note"]
+
+
+async def test_what_is_stopped_after_the_end_goes_on_at_once(bench: Bench) -> None:
+    ready(bench)
+    await bench.call("browser_intercept_requests", tabId=1)
+    stopped(bench, "f1")
+    assert (await bench.call("browser_stop_intercepting", tabId=1))["continued"] == 1
+    stopped(bench, "f2", child="c")
+    await settle()
+    assert continued(bench) == ["f1", "f2"]
+
+
+async def test_a_debugger_that_is_taken_away_ends_the_interception_and_that_is_told(bench: Bench) -> None:
+    ready(bench)
+    await bench.call("browser_intercept_requests", tabId=1, urlPatterns=["*/api"])
+    stopped(bench, "f1")
+    bench.browser.tell("cdp.detached", tabId=1, reason="canceled_by_user")
+    with pytest.raises(CommandFailed, match="No request 'p1' waits"):
+        await bench.call("browser_fail_request", tabId=1, requestId="p1")
+    told = await bench.call("browser_stop_intercepting", tabId=1)
+    assert "the person stopped debugging" in told["note"]
+
+
+async def test_the_end_of_a_session_ends_what_it_switched_on(bench: Bench) -> None:
+    ready(bench, "Network.emulateNetworkConditions")
+    session = bench.context.session = object()
+    await bench.call("browser_intercept_requests", tabId=1)
+    await bench.call("browser_throttle_network", tabId=1, preset="3g")
+    await bench.call("browser_enable_network_capture", tabId=1, urlFilter="x")
+    bench.end(session)
+    await settle()
+    assert len(bench.browser.commands("Fetch.disable")) == 1
+    last = bench.browser.commands("Network.emulateNetworkConditions")[-1]["params"]["params"]
+    assert last == {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
+    assert "note" not in await bench.call("browser_get_network_requests", tabId=1)
+
+
+async def test_a_navigation_waits_for_the_recording_to_begin_but_not_for_a_tab_that_cannot_be_recorded(
+    bench: Bench,
+) -> None:
+    bench.browser.answers["browser_navigate"] = lambda _: {
+        "url": "https://a.example/",
+        "status": "complete",
+        "ok": True,
+    }
+    await bench.call("browser_navigate_tab", tabId=1, url="https://a.example/", waitUntil="commit")
+    names = [bench.browser.what(m) for m in bench.browser.sent if "method" in m]
+    assert names.index("subscribeCDPEvents") < names.index("Network.enable") < names.index("browser_navigate")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [
+        ("Authorization", "Bearer abc.def", "Bearer [redacted]"),
+        ("authorization", "plainkey", "[redacted]"),
+        ("Proxy-Authorization", "Basic dXNlcjpwYXNz", "Basic [redacted]"),
+        ("Cookie", "sid=abc; theme=dark", "sid=[redacted]; theme=[redacted]"),
+        ("Set-Cookie", "sid=abc; Path=/; HttpOnly\nb=c", "sid=[redacted]; Path=/; HttpOnly\nb=[redacted]"),
+        ("X-Api-Key", "k", "[redacted]"),
+        ("X-CSRF-Token", "k", "[redacted]"),
+        ("WWW-Authenticate", "Bearer realm=x", None),
+        ("Content-Type", "text/html", "text/html"),
+        ("Referer", "https://x/?access_token=abc&b=1", "https://x/?access_token=[redacted]&b=1"),
+    ],
+)
+def test_secrets_in_headers_are_hidden_and_the_rest_is_seen(name: str, value: str, shown: str | None) -> None:
+    given = headers.header(name, value)
+    assert given == shown if shown is not None else given.startswith("Bearer")
+
+
+@pytest.mark.parametrize(
+    ("args", "text"),
+    [
+        ([{"type": "string", "value": "100%"}, {"type": "number", "value": 1}], "100% 1"),
+        ([{"type": "string", "value": "%s and %s"}, {"type": "string", "value": "a"}], "a and %s"),
+        ([{"type": "string", "value": "%cred"}, {"type": "string", "value": "color:red"}], "red"),
+        ([{"type": "number", "unserializableValue": "NaN"}], "NaN"),
+        ([{"type": "object", "subtype": "null", "value": None}], "null"),
+        ([{"type": "object", "description": "Object", "preview": {"overflow": True, "properties": []}}], "{…}"),
+        ([], ""),
+        ("nonsense", ""),
+    ],
+)
+def test_logged_values_read_as_in_a_console(args: Any, text: str) -> None:
+    made = message("Runtime.consoleAPICalled", {"type": "log", "args": args, "timestamp": 1}, 100)
+    assert made is not None
+    assert made.text == text
+
+
+def test_endpoints_leave_ids_open_and_name_only_the_parameters() -> None:
+    made = [
+        Request(n, (None, str(n)), 1, "GET", url, "fetch", 0.0, 0.0, "", {"X-Auth": "secret"}, status=200)
+        for n, url in enumerate(
+            (
+                "https://u:p@x.example/api/users/42?page=1&key=topsecret",
+                "https://x.example/api/users/43?page=2",
+                "https://x.example/api/users/0b9f8a76-11aa-4c33-9d1e-abcdefabcdef",
+            )
+        )
+    ]
+    (entry,) = endpoints(made)
+    assert (entry["url"], entry["count"]) == ("https://x.example/api/users/{id}", 3)
+    assert entry["parameters"] == ["key", "page"]
+    assert "secret" not in str(entry)

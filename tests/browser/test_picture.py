@@ -1,0 +1,144 @@
+"""Screenshots: what is asked of the browser, what is given, and files only where they may be."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from tabhub.errors import CommandFailed, InvalidArguments
+from tests.browser.conftest import Bench
+from tests.browser.fake_browser import Failure, settle
+from tests.browser.fake_page import document, element
+
+PNG = b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR" + (640).to_bytes(4, "big") + (480).to_bytes(4, "big") + b"\x08\x02" * 30
+
+
+def pictures(bench: Bench, data: Any = None) -> None:
+    shot = {"data": base64.b64encode(PNG).decode() if data is None else data}
+    bench.browser.answers["Page.captureScreenshot"] = lambda _: shot
+    bench.browser.answers["Page.startScreencast"] = bench.browser.answers["Page.stopScreencast"] = lambda _: {}
+
+
+async def test_a_screenshot_is_image_content(bench: Bench) -> None:
+    pictures(bench)
+    body = orjson.loads((await bench.result("browser_screenshot_tab", tabId=2)).payload)
+    (image,) = body["content"]
+    assert (image["type"], image["mimeType"]) == ("image", "image/png")
+    assert base64.b64decode(image["data"]) == PNG
+    facts = body["structuredContent"]
+    assert (facts["width"], facts["height"], facts["bytes"]) == (640, 480, len(PNG))
+
+
+async def test_a_background_tab_is_kept_drawing_while_its_picture_is_taken(bench: Bench) -> None:
+    pictures(bench)
+    await bench.call("browser_screenshot_tab", tabId=2)
+    sent = [bench.browser.what(message) for message in bench.browser.sent]
+    steps = [what for what in sent if "cast" in what or "capture" in what]
+    assert steps == ["Page.startScreencast", "Page.captureScreenshot", "Page.stopScreencast"]
+
+
+async def test_two_pictures_of_a_tab_are_taken_one_after_the_other(bench: Bench) -> None:
+    pictures(bench)
+    del bench.browser.answers["Page.captureScreenshot"]
+    tasks = [asyncio.ensure_future(bench.call("browser_screenshot_tab", tabId=2)) for _ in range(2)]
+    await settle()
+    assert len(bench.browser.commands("Page.captureScreenshot")) == 1
+    for number in range(2):
+        shot = bench.browser.commands("Page.captureScreenshot")[number]
+        bench.browser.reply(shot["id"], {"data": base64.b64encode(PNG).decode()})
+        await settle()
+    assert len(await asyncio.gather(*tasks)) == 2
+
+
+async def test_the_whole_page_or_one_element_is_clipped_and_bounded(bench: Bench) -> None:
+    pictures(bench)
+    document(bench, element({"x": 5, "y": 6, "width": 70, "height": 80}))
+    whole = await bench.call("browser_screenshot_tab", tabId=1, fullPage=True, format="jpeg")
+    assert "99999" in whole["note"]
+    await bench.call("browser_screenshot_tab", tabId=1, scale=2)
+    await bench.call("browser_screenshot_tab", tabId=1, selector="#a")
+    params = [shot["params"]["params"] for shot in bench.browser.commands("Page.captureScreenshot")]
+    assert params[0]["clip"] == {"x": 0, "y": 0, "width": 800, "height": 16384, "scale": 1}
+    assert (params[0]["format"], params[0]["quality"], params[0]["captureBeyondViewport"]) == ("jpeg", 80, True)
+    assert params[1]["clip"] == {"x": 0, "y": 50, "width": 800, "height": 600, "scale": 2}
+    assert params[2]["clip"] == {"x": 5, "y": 56, "width": 70, "height": 80, "scale": 1}
+
+
+async def test_an_element_without_size_and_contradicting_arguments_are_refused(bench: Bench) -> None:
+    document(bench, element({"x": 0, "y": 0, "width": 0, "height": 0}))
+    with pytest.raises(CommandFailed, match="has no size"):
+        await bench.call("browser_screenshot_tab", tabId=1, selector="#a")
+    with pytest.raises(InvalidArguments, match="exclude each other"):
+        await bench.call("browser_screenshot_tab", tabId=1, selector="#a", fullPage=True)
+
+
+@pytest.mark.parametrize("data", ["", 5, None, {"x": 1}, 'a"b', "<svg>", "abc"])
+async def test_what_is_no_picture_is_not_passed_on(bench: Bench, data: Any) -> None:
+    pictures(bench)
+    bench.browser.answers["Page.captureScreenshot"] = lambda _: {"data": data}
+    with pytest.raises(CommandFailed, match="invalid response"):
+        await bench.call("browser_screenshot_tab", tabId=1)
+
+
+async def test_a_picture_goes_to_a_file_below_the_folder_and_over_nothing(bench: Bench) -> None:
+    pictures(bench)
+    told = await bench.call("browser_screenshot_tab", tabId=1, filePath="shots/page.png")
+    written = bench.files / "shots" / "page.png"
+    assert Path(told["filePath"]) == written
+    assert written.read_bytes() == PNG
+    written.write_bytes(b"mine")
+    with pytest.raises(CommandFailed, match="exists already"):
+        await bench.call("browser_screenshot_tab", tabId=1, filePath="shots/page.png")
+    assert written.read_bytes() == b"mine"
+    await bench.call("browser_screenshot_tab", tabId=1, filePath="shots/page.png", overwrite=True)
+    assert written.read_bytes() == PNG
+    assert [found.name for found in written.parent.iterdir()] == ["page.png"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../a.png",
+        "a/../../a.png",
+        "/tmp/a.png",
+        "~/a.png",
+        "a.sh",
+        "a",
+        "a.png\0.png",
+        "a\n.png",
+        "x" * 2000 + ".png",
+        "",
+    ],
+)
+async def test_path_tricks_are_refused_before_anything_is_sent(bench: Bench, path: str) -> None:
+    with pytest.raises(InvalidArguments, match="filePath"):
+        await bench.call("browser_screenshot_tab", tabId=1, filePath=path)
+    assert not bench.browser.sent
+
+
+async def test_marks_are_taken_away_also_when_the_picture_fails(bench: Bench) -> None:
+    pictures(bench, "")
+    codes: list[str] = []
+
+    def answer(code: str) -> Any:
+        codes.append(code)
+        if "marks.push" in code:
+            return [{"ref": "e1", "label": "button [e1]", "x": 1, "y": 2, "width": 30, "height": 20}]
+        return {}
+
+    document(bench, answer)
+    bench.browser.answers["Page.captureScreenshot"] = _failing
+    with pytest.raises(CommandFailed, match="no picture today"):
+        await bench.call("browser_screenshot_tab", tabId=1, annotate=True)
+    painted = [code for code in codes if "kit.painted" in code]
+    assert len(painted) == 2
+    assert '\\"marks\\":[]' in painted[1]
+
+
+def _failing(_: Any) -> None:
+    raise Failure(-32000, "no picture today")

@@ -1,0 +1,138 @@
+"""`tabhub approve`: a person at a terminal decides, and nobody else can by that way."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import pty
+import stat
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.harness.agent import Agent, client
+from tests.harness.approver import Panel
+from tests.harness.hub import RunningHub, running_hub, until
+from tests.harness.process import environment, tabhub
+
+TOOL = "browser_execute_script"
+ARGUMENTS = {"tabId": 7, "code": "return 1\u001b[2J"}
+
+
+def found(hub: RunningHub) -> None:
+    """Let the command line find the hub."""
+    hub.home.hub_json.write_text(json.dumps({"pid": os.getpid(), "port": hub.port}))
+
+
+class Terminal:
+    """A command with a terminal of its own."""
+
+    def __init__(self, home: Path, *words: str) -> None:
+        self.shown = b""
+        self._words, self._home = words, home
+        self._main = -1
+
+    async def __aenter__(self) -> Terminal:
+        self._main, other = pty.openpty()
+        command = (sys.executable, "-m", "tabhub", *self._words)
+        env = environment(self._home) | {"NO_COLOR": "1", "TERM": "dumb"}
+        self.process = await asyncio.create_subprocess_exec(*command, env=env, stdin=other, stdout=other, stderr=other)
+        os.close(other)
+        os.set_blocking(self._main, False)
+        asyncio.get_running_loop().add_reader(self._main, self._read)
+        return self
+
+    def _read(self) -> None:
+        try:
+            self.shown += os.read(self._main, 65536)
+        except OSError:  # the other end is closed
+            asyncio.get_running_loop().remove_reader(self._main)
+
+    async def sees(self, text: str) -> None:
+        await until(lambda: text.encode() in self.shown, 10)
+
+    def type(self, text: str) -> None:
+        os.write(self._main, text.encode())
+
+    async def __aexit__(self, *_: object) -> None:
+        if self.process.returncode is None:
+            self.process.kill()
+        await self.process.wait()
+        asyncio.get_running_loop().remove_reader(self._main)
+        os.close(self._main)
+
+
+async def test_a_person_decides_in_the_terminal(tmp_path: Path) -> None:
+    async with running_hub(tmp_path, permissions={"default": "ask"}) as hub, Panel(hub), Agent(hub) as agent:
+        found(hub)
+        calling = asyncio.create_task(agent.call(TOOL, ARGUMENTS))
+        await until(lambda: len(hub.hub.trust.approvals.queue) == 1)
+        async with Terminal(hub.home.root, "approve") as terminal:
+            await terminal.sees("[l]ater:")
+            shown = terminal.shown.decode()
+            assert f"raw 1 wants to run {TOOL}" in shown
+            assert "https://example.com/" in shown
+            assert '"code": "return 1' in shown
+            assert "\x1b[2J" not in shown
+            terminal.type("x\n")
+            await terminal.sees("Please type one of the letters.")
+            terminal.type("d\n")
+            await terminal.sees("Reason")
+            terminal.type("not like this\n")
+            await terminal.sees("Denied.")
+            assert await terminal.process.wait() == 0
+        assert "They said: not like this" in (await calling)["result"]["content"][0]["text"]
+        assert hub.hub.engine.audit.recent(1)[0]["approval"] == {"decision": "deny", "by": "terminal"}
+
+
+async def test_it_watches_and_says_when_it_was_too_late(tmp_path: Path) -> None:
+    async with running_hub(tmp_path, permissions={"default": "ask"}) as hub, Panel(hub) as panel, Agent(hub) as agent:
+        found(hub)
+        async with Terminal(hub.home.root, "approve", "--watch") as terminal:
+            calling = asyncio.create_task(agent.call(TOOL, ARGUMENTS))
+            await terminal.sees("[l]ater:")
+            await panel.decide("allow_once")
+            assert not (await calling)["result"].get("isError")
+            terminal.type("a\n")
+            await terminal.sees("Too late")
+            calling = asyncio.create_task(agent.call(TOOL, ARGUMENTS))
+            await until(lambda: terminal.shown.count(b"[l]ater:") == 2, 10)
+            terminal.type("s\n")
+            await terminal.sees("Allowed.")
+            assert not (await calling)["result"].get("isError")
+        assert hub.hub.engine.audit.recent(1)[0]["approval"] == {"decision": "allow_session", "by": "terminal"}
+
+
+async def test_an_answer_cannot_be_piped_in(tmp_path: Path) -> None:
+    async with running_hub(tmp_path) as hub:
+        found(hub)
+        process = await tabhub(hub.home.root, "approve")
+        _, errors = await process.communicate()
+    assert process.returncode == 2
+    assert b"this is no terminal" in errors
+
+
+@pytest.mark.parametrize("key", [None, "", "0" * 64])
+async def test_the_secret_alone_approves_nothing(tmp_path: Path, key: str | None) -> None:
+    asks = running_hub(tmp_path, permissions={"default": "ask"})
+    async with asks as hub, Panel(hub) as panel, client(hub) as http, Agent(hub) as agent:
+        path = hub.home.root / "run" / "approver.key"
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        calling = asyncio.create_task(agent.call(TOOL, ARGUMENTS))
+        request = await panel.request()
+        headers: dict[str, str] = {} if key is None else {"Tabhub-Approver": key}
+        answer: Any = await http.get("/approvals", headers=headers)
+        assert answer.status_code == 403
+        body = {"decision": "allow_once"}
+        answer = await http.post(f"/approvals/{request['id']}", json=body, headers=headers)
+        assert (answer.status_code, "approver's key" in answer.text) == (403, True)
+        right = {"Tabhub-Approver": path.read_text()}
+        assert (await http.post("/approvals/other", json=body, headers=right)).status_code == 404
+        assert (await http.post(f"/approvals/{request['id']}", json={}, headers=right)).status_code == 400
+        assert len(hub.hub.trust.approvals.queue) == 1
+        await panel.answer(request["id"], "deny")
+        await calling
+    assert not path.exists()

@@ -1,0 +1,109 @@
+"""`tabhub sessions`, `tabhub pause` and `tabhub resume` against a hub that says what the test wants."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Run
+from tests.cli.fakehub import FakeHub
+
+PAUSED = {"since": 1_700_000_000.0, "by": "the panel", "reason": "paying", "mode": "wait", "callsWaiting": 2}
+
+
+def session(ident: str, kind: str = "mcp", **more: Any) -> dict[str, Any]:
+    facts = {"id": ident, "kind": kind, "client": "Claude Code 2.1", "idleSeconds": 61, "callsInFlight": 0}
+    return {**facts, "tabId": None, "ownTabs": [], "leases": [], **more}
+
+
+def answer(hub: FakeHub, *sessions: dict[str, Any], paused: Any = None) -> None:
+    hub.answer("GET /sessions", {"sessions": list(sessions), "paused": paused})
+
+
+def test_sessions_are_listed_with_what_they_hold(hub: FakeHub, tabhub: Run) -> None:
+    leases = [{"tabId": 7, "heldSeconds": 130, "title": "The shop\nof all"}, {"tabId": 8, "heldSeconds": 1}]
+    answer(hub, session("0123456789abcdef", tabId=7, ownTabs=[7], leases=leases), session("rest:script", "rest"))
+    done = tabhub("sessions")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "01234567  Claude Code 2.1, mcp, idle 1 min",
+        "  → tab 7 (opened by it), held 2 min: The shop",
+        "    tab 8, held 1 s: not reachable now",
+        "rest:script  Claude Code 2.1, rest, idle 1 min",
+    ]
+    assert json.loads(tabhub("sessions", "list", "--json").stdout)["sessions"][0]["id"] == "0123456789abcdef"
+    answer(hub, paused=PAUSED)
+    said = tabhub("sessions").stdout
+    assert "by the panel (paying); 2 calls waiting" in said
+    assert "No sessions" in said
+
+
+def test_a_session_is_ended_by_the_beginning_of_its_id(hub: FakeHub, tabhub: Run) -> None:
+    answer(hub, session("abc1"), session("abd2"), session("rest:script", "rest"))
+    hub.answer("POST /sessions/abc1/end", {"ok": True, "id": "abc1", "closing": [5]})
+    done = tabhub("sessions", "end", "abc…")
+    assert (done.returncode, done.stdout) == (
+        0,
+        "Ended the session of Claude Code 2.1. 1 tab that it opened will be closed.\n",
+    )
+    hub.answer("POST /sessions/rest:script/end", {"ok": True, "id": "rest:script", "closing": []})
+    assert tabhub("sessions", "end", "script").returncode == 0
+    many = tabhub("sessions", "end", "ab")
+    assert (many.returncode, "2 sessions begin with 'ab'" in many.stderr) == (1, True)
+    none = tabhub("sessions", "end", "zz")
+    assert (none.returncode, "There is no session 'zz'" in none.stderr) == (1, True)
+
+
+def test_a_tab_is_freed_whoever_holds_it(hub: FakeHub, tabhub: Run) -> None:
+    answer(hub, session("abc1"), session("abd2", leases=[{"tabId": 7, "heldSeconds": 1}]))
+    hub.answer("POST /sessions/abd2/release", {"ok": True, "id": "abd2", "tabId": 7})
+    done = tabhub("sessions", "release", "7")
+    assert (done.returncode, done.stdout) == (0, "Tab 7 is free; Claude Code 2.1 held it.\n")
+    assert hub.asked[-1].json == {"tabId": 7}
+    assert "No session holds tab 8" in tabhub("sessions", "release", "8").stderr
+
+
+@pytest.mark.parametrize(
+    "words", [("end",), ("release",), ("release", "x"), ("list", "x"), ("stop",), ("--nothing",)], ids=str
+)
+def test_wrong_words_are_refused(hub: FakeHub, tabhub: Run, words: tuple[str, ...]) -> None:
+    answer(hub)
+    done = tabhub("sessions", *words)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error:")
+
+
+def test_pause_and_resume_say_what_they_did(hub: FakeHub, tabhub: Run) -> None:
+    hub.answer("POST /pause", {"ok": True, "paused": PAUSED})
+    done = tabhub("pause", "--fail", "paying", "a bill")
+    assert "fail at once until `tabhub resume`" in done.stdout
+    assert hub.asked[-1].json == {"reason": "paying a bill", "mode": "fail"}
+    assert hub.asked[-1].headers["tabhub-client"] == "the command line"
+    tabhub("pause")
+    assert hub.asked[-1].json == {"reason": "", "mode": "wait"}
+    hub.answer("POST /resume", {"ok": True, "wasPaused": True, "callsReleased": 2})
+    assert tabhub("resume").stdout == "Resumed: 2 waiting calls on the way.\n"
+    hub.answer("POST /resume", {"ok": True, "wasPaused": False, "callsReleased": 0})
+    assert tabhub("resume").stdout == "Agents were not paused.\n"
+    assert json.loads(tabhub("resume", "--json").stdout)["wasPaused"] is False
+
+
+def test_status_tells_of_a_pause(hub: FakeHub, tabhub: Run) -> None:
+    hub.answer("GET /health", {"status": "ok", "version": "0.1.0", "uptime": 61, "paused": PAUSED})
+    (row,) = [line for line in tabhub("status").stdout.splitlines() if line.startswith("paused")]
+    assert "since 2023-11-1" in row
+    assert "by the panel (paying)" in row
+
+
+def test_a_call_names_its_session(hub: FakeHub, tabhub: Run) -> None:
+    hub.answer("POST /tools/browser_list_tabs/call", {"content": []})
+    tabhub("tool", "call", "browser_list_tabs", "--session", "three", TABHUB_SESSION="two")
+    assert hub.asked[-1].headers["tabhub-session"] == "three"
+
+
+def test_without_a_hub_it_says_so(tabhub: Run) -> None:
+    for words in (("sessions",), ("pause",), ("resume",)):
+        done = tabhub(*words)
+        assert (done.returncode, "is not running" in done.stderr) == (2, True)

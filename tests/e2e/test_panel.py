@@ -1,0 +1,343 @@
+"""The panel on the whole road: the real extension's page, clicked in a real Chromium, and what the hub then does."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import BrowserContext, Page, async_playwright, expect
+
+from tests.e2e import live
+from tests.e2e.live import EXTENSION, Caller, LiveHub, until
+from tests.e2e.site import Site
+from tests.extension.panelpage import THEMES, VIEWS, Theme, go, violations
+
+NOTES = Path(__file__).parents[2] / "examples" / "plugins" / "opentabs-plugin-notes"
+CLICK = "browser_execute_script"
+
+
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHub]:
+    """A hub whose settings these tests may change; one plugin works, another does not."""
+    folder = tmp_path_factory.mktemp("panel")
+    (folder / "home").mkdir(mode=0o700)
+    (folder / "broken").mkdir()
+    (folder / "broken" / "package.json").write_text('{"name": "opentabs-plugin-broken", "version": "1.0.0"}')
+    config = {"localPlugins": [str(NOTES), str(folder / "broken")], "limits": {"admin_rate": 1000}}
+    (folder / "home" / "config.json").write_text(json.dumps(config))
+    hub = live.start(folder)
+    yield hub
+    live.stop(hub)
+
+
+@pytest.fixture
+async def browser(hub: LiveHub) -> AsyncIterator[BrowserContext]:
+    """The hub's own browser, as a person sits in front of it."""
+    port = (hub.home / "managed" / "profile" / "DevToolsActivePort").read_text().split("\n")[0]
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.connect_over_cdp(f"http://127.0.0.1:{port}")
+        yield browser.contexts[0]
+
+
+@pytest.fixture
+async def panel(browser: BrowserContext) -> AsyncIterator[Page]:
+    async with opened(browser) as page:
+        yield page
+
+
+@contextlib.asynccontextmanager
+async def opened(browser: BrowserContext, view: str = "home") -> AsyncIterator[Page]:
+    page = await browser.new_page()
+    complaints: list[str] = []
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("console", lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None)
+    await page.goto(f"{EXTENSION}/panel/panel.html?full#{view}")
+    await expect(page.locator("#bar")).to_contain_text("Connected")
+    await expect(page.get_by_role("button", name="Pause the agents")).to_be_visible()
+    yield page
+    assert complaints == []
+    await page.close()
+
+
+@pytest.fixture
+async def agent(hub: LiveHub) -> AsyncIterator[Caller]:
+    async with live.caller(hub) as agent:
+        yield agent
+
+
+@pytest.fixture
+def asking(hub: LiveHub) -> Iterator[None]:
+    """Running a script is asked about, until the test is over."""
+    assert hub.tabhub("config", "set", f"permissions.browser.tools.{CLICK}", "ask").returncode == 0
+    yield
+    assert hub.tabhub("config", "reset", f"permissions.browser.tools.{CLICK}").returncode == 0
+
+
+def settings(hub: LiveHub) -> dict[str, Any]:
+    read: dict[str, Any] = json.loads((hub.home / "config.json").read_text())
+    return read
+
+
+def browser_settings(hub: LiveHub) -> dict[str, Any]:
+    """What is set for the browser's tools."""
+    own: dict[str, Any] = settings(hub).get("permissions", {}).get("browser", {})
+    return own
+
+
+async def level(page: Page, tool: str, word: str) -> None:
+    """Set the switch of a tool."""
+    await go(page, "tools")
+    await page.get_by_role("searchbox", name="Search tools").fill(tool)
+    await page.locator(f"[data-tool={tool}] .level", has_text=word).click()
+
+
+async def settled(page: Page) -> None:
+    await expect(page.locator(".approvals:not([data-settling])")).to_be_visible()
+
+
+async def test_every_view_is_a_click_away(panel: Page) -> None:
+    for view in VIEWS:
+        await panel.locator(f"#nav a[href='#{view}']:visible").click()
+        heading = panel.get_by_role("heading", level=1)
+        await expect(heading).to_have_text(view.capitalize())
+        assert view == "home" or await panel.title() == f"{view.capitalize()} · Tabhub"
+
+
+@pytest.mark.parametrize("theme", THEMES)
+async def test_axe_finds_nothing_wrong_with_any_view(panel: Page, agent: Caller, site: Site, theme: Theme) -> None:
+    await panel.emulate_media(color_scheme=theme)
+    await agent.open(f"{site.url}/")
+    for view in VIEWS:
+        await go(panel, view)
+        assert await violations(panel) == [], view
+
+
+async def test_a_switch_changes_what_the_hub_enforces(panel: Page, hub: LiveHub, agent: Caller, site: Site) -> None:
+    await agent.open(f"{site.url}/")
+    await level(panel, CLICK, "Off")
+    await until(lambda: browser_settings(hub).get("tools") == {CLICK: "off"})
+    error = await agent.fail(CLICK, code="return 1")
+    assert "off" in error["text"]
+    await panel.locator(f"[data-tool={CLICK}]").get_by_role("button", name="Take back the setting").click()
+    await until(lambda: CLICK not in browser_settings(hub).get("tools", {}))
+    assert await agent.run("return 1") == 1
+
+
+async def test_a_switch_of_a_source_counts_for_all_its_tools(panel: Page, hub: LiveHub, agent: Caller) -> None:
+    await go(panel, "tools")
+    whole = panel.get_by_role("radiogroup", name="all tools of Browser")
+    await whole.locator(".level", has_text="Off").click()
+    await until(lambda: browser_settings(hub).get("permission") == "off")
+    error = await agent.fail("browser_list_tabs")
+    assert "off" in error["text"]
+    await panel.get_by_role("button", name="Take back the setting of all tools of Browser").click()
+    await until(lambda: "permission" not in browser_settings(hub))
+    assert (await agent.get("browser_list_tabs"))["tabs"]
+
+
+async def test_an_allowed_call_runs_and_the_history_says_who_allowed_it(
+    panel: Page, agent: Caller, site: Site, asking: None
+) -> None:
+    await agent.open(f"{site.url}/")
+    call = asyncio.ensure_future(agent.run("return 6 * 7"))
+    card = panel.locator("[data-approval]")
+    await expect(card).to_contain_text("return 6 * 7")
+    await expect(card).to_contain_text("Plain page")
+    await expect(card).to_contain_text(site.url.removeprefix("http://"))
+    assert await violations(panel) == []
+    await settled(panel)
+    await card.get_by_role("button", name="Allow once").click()
+    assert await call == 42
+    await expect(card).to_have_count(0)
+    await go(panel, "activity")
+    row = panel.locator(".call", has_text="Run").first
+    await row.locator("summary").click()
+    await expect(row).to_contain_text("allowed once by panel")
+
+
+async def test_a_denied_call_is_told_the_reason(panel: Page, agent: Caller, site: Site, asking: None) -> None:
+    await agent.open(f"{site.url}/")
+    call = asyncio.ensure_future(agent.fail(CLICK, code="return 1"))
+    card = panel.locator("[data-approval]")
+    await card.get_by_text("Say why").click()
+    await card.get_by_role("textbox").fill("not on this page")
+    await settled(panel)
+    await card.get_by_role("button", name="Deny").click()
+    error = await call
+    assert "not on this page" in error["text"]
+    assert error["outcome"] == "not_sent"
+
+
+async def test_always_is_asked_once(panel: Page, hub: LiveHub, agent: Caller, site: Site, asking: None) -> None:
+    await agent.open(f"{site.url}/")
+    call = asyncio.ensure_future(agent.run("return 1"))
+    await expect(panel.locator("[data-approval]")).to_have_count(1)
+    await settled(panel)
+    await panel.get_by_role("button", name="Always").click()
+    assert await call == 1
+    await until(lambda: browser_settings(hub)["tools"][CLICK] == "auto")
+    assert await agent.run("return 2") == 2
+
+
+async def test_for_this_session_is_asked_again_by_another(
+    panel: Page, hub: LiveHub, agent: Caller, site: Site, asking: None
+) -> None:
+    await agent.open(f"{site.url}/")
+    call = asyncio.ensure_future(agent.run("return 1"))
+    await expect(panel.locator("[data-approval]")).to_have_count(1)
+    await settled(panel)
+    await panel.get_by_role("button", name="For this session").click()
+    assert await call == 1
+    assert await agent.run("return 2") == 2
+    async with live.caller(hub) as other:
+        await other.open(f"{site.url}/")
+        asked = asyncio.ensure_future(other.run("return 3"))
+        await expect(panel.locator("[data-approval]")).to_have_count(1)
+        await settled(panel)
+        await panel.get_by_role("button", name="Allow once").click()
+        assert await asked == 3
+
+
+async def test_two_requests_are_answered_one_by_one(panel: Page, agent: Caller, site: Site, asking: None) -> None:
+    await agent.open(f"{site.url}/")
+    first = asyncio.ensure_future(agent.call(CLICK, code="return 'first'"))
+    await expect(panel.locator("[data-approval]")).to_have_count(1)
+    second = asyncio.ensure_future(agent.call(CLICK, code="return 'second'"))
+    await expect(panel.locator("[data-approval]")).to_have_count(2)
+    await settled(panel)
+    await panel.locator("[data-approval]", has_text="second").get_by_role("button", name="Deny").click()
+    assert (await second)["isError"]
+    await expect(panel.locator("[data-approval]")).to_have_count(1)
+    await settled(panel)
+    await panel.locator("[data-approval]", has_text="first").get_by_role("button", name="Allow once").click()
+    assert (await first)["structuredContent"]["value"] == "first"
+
+
+async def test_what_nobody_answers_goes_away_and_is_refused(
+    panel: Page, hub: LiveHub, agent: Caller, site: Site, asking: None
+) -> None:
+    assert hub.tabhub("config", "set", "approvalTimeout", "2").returncode == 0
+    await agent.open(f"{site.url}/")
+    call = asyncio.ensure_future(agent.fail(CLICK, code="return 1"))
+    await expect(panel.locator("[data-approval] .countdown")).to_contain_text("0:0")
+    error = await call
+    assert "no person answered within 2 s" in error["text"]
+    await expect(panel.locator("[data-approval]")).to_have_count(0)
+    assert hub.tabhub("config", "reset", "approvalTimeout").returncode == 0
+
+
+async def test_pause_is_one_click_and_holds_calls_that_act(panel: Page, agent: Caller, site: Site) -> None:
+    tab_id = await agent.open(f"{site.url}/")
+    await panel.get_by_role("button", name="Pause the agents").click()
+    await expect(panel.locator(".banner.warn")).to_contain_text("Agents can look, but not act.")
+    call = asyncio.ensure_future(agent.get("browser_navigate_tab", url=f"{site.url}/other"))
+    assert (await agent.get("browser_get_tab_info", tabId=tab_id))["title"] == "Plain page"
+    await panel.get_by_role("button", name="Resume the agents").click()
+    assert (await call)["ok"]
+    await expect(panel.locator(".banner.warn")).to_have_count(0)
+
+
+async def test_an_agent_is_shown_with_its_tabs_and_ended(panel: Page, hub: LiveHub, site: Site) -> None:
+    async with live.caller(hub) as agent:
+        tab_id = await agent.open(f"{site.url}/")
+        await agent.run("return 1")
+        await go(panel, "agents")
+        card = panel.locator("article", has_text="Plain page")
+        await card.get_by_role("button", name="Free Plain page").click()
+        await expect(panel.get_by_text("Plain page")).to_have_count(0)
+        await agent.run("return 1", tabId=tab_id)
+        card = panel.locator("article", has_text="Plain page")
+        await card.get_by_role("button", name="End").click()
+        await card.get_by_role("button", name="End it now?").click()
+        await expect(card).to_have_count(0)
+        agent.opened.clear()
+
+
+async def test_a_call_is_seen_while_it_runs(panel: Page, agent: Caller, site: Site) -> None:
+    await agent.open(f"{site.url}/")
+    await go(panel, "activity")
+    wait = "return new Promise((done) => { window.go = done })"
+    call = asyncio.ensure_future(agent.run(wait))
+    await expect(panel.locator(".call.running")).to_contain_text(CLICK)
+    for page in panel.context.pages:
+        if page.url == f"{site.url}/":
+            await page.evaluate("window.go?.(5)")
+    assert await call == 5
+    await expect(panel.locator(".call.running")).to_have_count(0)
+
+
+async def test_the_history_is_filtered(panel: Page, agent: Caller) -> None:
+    await agent.fail("browser_get_tab_info", tabId=999_999)
+    await agent.get("browser_list_tabs")
+    await go(panel, "activity")
+    await panel.get_by_role("combobox", name="Result").select_option("Failed")
+    await panel.get_by_role("searchbox", name="Filter by tool").fill("tab_info")
+    rows = panel.locator(".section:last-of-type .call")
+    await expect(rows.first).to_contain_text("(failed)")
+    await expect(panel.locator(".call", has_text="List tabs")).to_have_count(0)
+    await rows.first.locator("summary").click()
+    await expect(rows.first.locator(".call-error")).to_contain_text("999999")
+
+
+async def test_plugins_are_listed_and_a_broken_one_says_why(panel: Page) -> None:
+    await go(panel, "plugins")
+    await expect(panel.locator("[data-plugin=notes]")).to_contain_text("no tab of it is open")
+    failed = panel.locator(".card.failed")
+    await expect(failed).to_contain_text("broken")
+    assert len(await failed.locator(".card-text").inner_text()) > 10
+
+
+async def test_a_setting_is_written_to_the_settings_file(panel: Page, hub: LiveHub) -> None:
+    await go(panel, "settings")
+    row = panel.locator("[data-setting=keepTabs]")
+    await row.get_by_role("switch").check(force=True)
+    await until(lambda: settings(hub).get("keepTabs") is True)
+    await row.get_by_role("switch").uncheck(force=True)
+    await until(lambda: settings(hub).get("keepTabs") is False)
+    await panel.locator("[data-setting=dataflow] select").select_option("warn")
+    await until(lambda: settings(hub).get("dataflow") == "warn")
+
+
+async def test_never_asking_is_said_on_every_view(panel: Page, hub: LiveHub) -> None:
+    await go(panel, "settings")
+    await panel.get_by_role("switch", name="Never ask").check(force=True)
+    for view in VIEWS:
+        await go(panel, view)
+        await expect(panel.locator(".banner.bad")).to_contain_text("Nobody is asked.")
+    await panel.get_by_role("button", name="Ask again").click()
+    await until(lambda: settings(hub)["skipPermissions"] is False)
+    await expect(panel.locator(".banner.bad")).to_have_count(0)
+
+
+async def test_with_no_panel_open_a_notification_asks_and_its_button_answers(
+    browser: BrowserContext, hub: LiveHub, agent: Caller, site: Site, asking: None
+) -> None:
+    await agent.open(f"{site.url}/")
+    (worker,) = [each for each in browser.service_workers if each.url.startswith(EXTENSION)]
+    for allowed, button in ((True, 0), (False, 1)):
+        call = asyncio.ensure_future(agent.call(CLICK, code="return 1"))
+        shown = "chrome.notifications.getAll().then((all) => Object.keys(all).find((id) => id.startsWith('approval:')))"
+        notice = await worker.evaluate(f"(async () => {{ let id; while (!(id = await {shown})); return id; }})()")
+        await worker.evaluate(f"chrome.notifications.onButtonClicked.dispatch({json.dumps(notice)}, {button})")
+        assert (await call).get("isError", False) is not allowed
+        assert await worker.evaluate(f"(async () => (await {shown}) ?? null)()") is None
+    entries = (await agent.http.get("/audit", params={"limit": 20})).json()
+    decided = [each["approval"]["by"] for each in entries if each["tool"] == CLICK and "approval" in each]
+    assert decided[0] == "notification"
+
+
+async def test_the_popup_says_the_state_and_opens_the_panel_as_a_page(browser: BrowserContext, hub: LiveHub) -> None:
+    popup = await browser.new_page()
+    await popup.goto(f"{EXTENSION}/panel/popup.html")
+    await expect(popup.locator("#headline")).to_have_text("Connected")
+    assert await violations(popup) == []
+    async with browser.expect_page() as opening:
+        await popup.get_by_role("button", name="As a page").click()
+    page = await opening.value
+    await expect(page.locator("#bar")).to_contain_text("Connected")
+    await page.close()

@@ -1,0 +1,220 @@
+"""Plugins end to end: installed and set up by the command line, run by the real extension in real pages."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import shutil
+import tarfile
+import threading
+import time
+from collections.abc import AsyncIterator, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.e2e import live
+from tests.e2e.live import Caller, LiveHub
+
+_EXAMPLES = Path(__file__).resolve().parents[2] / "examples/plugins"
+_NOTES = _EXAMPLES / "opentabs-plugin-notes"
+_STRICT = "default-src 'none'; script-src 'none'; connect-src 'none'; require-trusted-types-for 'script'"
+_NOTEBOOK = "<!doctype html><title>{}</title><ul data-notes><li>first note</li></ul>"
+_LOCKED = "<!doctype html><html data-locked><title>Locked</title><ul data-notes></ul></html>"
+_TIMER = "<!doctype html><title>Timer</title><b data-left=0>0</b>"
+
+
+class Notebooks:
+    """A site under an address of its own, whose pages allow no script at all."""
+
+    def __init__(self, title: str) -> None:
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                page = {"/timer": _TIMER, "/locked": _LOCKED}.get(self.path, _NOTEBOOK.format(title))
+                self.send_response(200)
+                self.send_header("Content-Type", "text/html")
+                self.send_header("Content-Security-Policy", _STRICT)
+                self.end_headers()
+                self.wfile.write(page.encode())
+
+            def log_message(self, *_: Any) -> None:
+                """Say nothing."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+def packed(folder: Path, package: Path, version: str | None = None) -> str:
+    """A plugin's folder as `npm pack` makes a tarball of it."""
+    with tarfile.open(package, "w:gz") as tar:
+        for path in sorted(folder.rglob("*")):
+            if path.is_file():
+                data = path.read_bytes()
+                if path.name == "package.json" and version is not None:
+                    data = json.dumps({**json.loads(data), "version": version}).encode()
+                info = tarfile.TarInfo(f"package/{path.relative_to(folder)}")
+                info.size = len(data)
+                tar.addfile(info, io.BytesIO(data))
+    return str(package)
+
+
+@pytest.fixture(scope="module")
+def work() -> Iterator[Notebooks]:
+    site = Notebooks("Work notebook")
+    yield site
+    site.stop()
+
+
+@pytest.fixture(scope="module")
+def home() -> Iterator[Notebooks]:
+    site = Notebooks("Home notebook")
+    yield site
+    site.stop()
+
+
+@pytest.fixture
+def own_hub(tmp_path: Path) -> Iterator[LiveHub]:
+    """A hub of its own: what is installed here concerns no other test."""
+    hub = live.start(tmp_path)
+    yield hub
+    live.stop(hub)
+
+
+@pytest.fixture
+async def caller(own_hub: LiveHub) -> AsyncIterator[Caller]:
+    async with live.caller(own_hub) as agent:
+        yield agent
+
+
+def done(hub: LiveHub, *words: str) -> str:
+    """Run the command line, which must succeed."""
+    ran = hub.tabhub("plugin", *words)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+def state(hub: LiveHub, plugin: str) -> dict[str, Any]:
+    found = [each for each in hub.health()["pluginDetails"] if each["name"] == plugin]
+    return found[0] if found else {}
+
+
+async def ready(hub: LiveHub, plugin: str, tabs: int) -> None:
+    """Wait until so many tabs of a plugin are ready."""
+    await live.until(lambda: sum(each["ready"] for each in state(hub, plugin).get("tabs", ())) == tabs)
+
+
+@pytest.mark.req("S002-dispatch-04", "S002-instance-04")
+async def test_a_plugin_from_a_tarball_with_two_instances(
+    own_hub: LiveHub, caller: Caller, work: Notebooks, home: Notebooks, tmp_path: Path
+) -> None:
+    assert "Installed Notes 1.0.0" in done(own_hub, "install", packed(_NOTES, tmp_path / "notes-1.0.0.tgz"))
+    sites = (f"site.work={work.url}", f"site.home={home.url}")
+    assert home.url in done(own_hub, "configure", "notes", *sites, "signature=Ada")
+    at_work, at_home = await caller.open(f"{work.url}/"), await caller.open(f"{home.url}/")
+    await ready(own_hub, "notes", 2)
+    missing = await caller.fail("notes_list_notes")
+    assert "instance" in missing["text"]
+    listed = await caller.get("notes_list_notes", instance="work")
+    assert listed == {"notebook": "Work notebook", "notes": ["first note"], "site": work.url}
+    assert (await caller.get("notes_add_note", instance="home", tabId=at_home, text="milk"))["count"] == 2
+    assert (await caller.get("notes_list_notes", instance="home"))["notes"] == ["first note", "milk (Ada)"]
+    assert (await caller.get("notes_list_notes", instance="work"))["notes"] == ["first note"]
+    wrong = await caller.fail("notes_list_notes", instance="home", tabId=at_work)
+    assert "not a page of Notes (home)" in wrong["text"]
+    gone = await caller.fail("notes_remove_note", instance="work", number=7)
+    assert (gone["category"], gone["pluginCode"]) == ("not_found", "NO_NOTE")
+    tabs = (await caller.get("plugin_list_tabs", plugin="notes"))["plugins"][0]["tabs"]
+    assert {(each["tabId"], each["instance"], each["ready"]) for each in tabs} == {
+        (at_work, "work", True),
+        (at_home, "home", True),
+    }
+    done(own_hub, "configure", "notes", "site.home=")
+    assert (await caller.get("notes_list_notes"))["notebook"] == "Work notebook"
+
+
+async def test_a_page_that_wants_the_person_first_is_not_ready(
+    own_hub: LiveHub, caller: Caller, work: Notebooks, tmp_path: Path
+) -> None:
+    done(own_hub, "install", packed(_NOTES, tmp_path / "notes.tgz"))
+    done(own_hub, "configure", "notes", f"site={work.url}")
+    closed = await caller.fail("notes_list_notes")
+    assert "No open tab shows Notes" in closed["text"]
+    await caller.open(f"{work.url}/locked")
+    await live.until(lambda: state(own_hub, "notes")["tabState"] == "unavailable")
+    refused = await caller.fail("notes_list_notes")
+    assert (refused["category"], refused["outcome"]) == ("unavailable", "not_sent")
+    open_tab = await caller.open(f"{work.url}/")
+    await ready(own_hub, "notes", 1)
+    answer = await caller.call("notes_list_notes")
+    assert answer["_meta"]["tabhub/plugin"]["tabId"] == open_tab
+
+
+async def test_an_update_reaches_open_pages_and_an_uninstall_leaves_them_clean(
+    own_hub: LiveHub, caller: Caller, work: Notebooks, tmp_path: Path
+) -> None:
+    done(own_hub, "install", packed(_NOTES, tmp_path / "1.tgz"))
+    done(own_hub, "configure", "notes", f"site={work.url}")
+    tab = await caller.open(f"{work.url}/")
+    await ready(own_hub, "notes", 1)
+    stamp = "globalThis.__openTabs?.adapters?.notes?.__adapterHash ?? null"
+    before = await caller.run(f"return {stamp}", tabId=tab)
+    fresh = tmp_path / "fresh"
+    shutil.copytree(_NOTES, fresh)
+    script = fresh / "dist/adapter.iife.js"
+    script.write_text(script.read_text().replace("notebook: document.title", "notebook: 'new ' + document.title"))
+    assert "1.1.0" in done(own_hub, "install", packed(fresh, tmp_path / "2.tgz", "1.1.0"))
+    await ready(own_hub, "notes", 1)
+    assert (await caller.get("notes_list_notes"))["notebook"] == "new Work notebook"
+    assert await caller.run(f"return {stamp}", tabId=tab) not in (None, before)
+    done(own_hub, "remove", "notes")
+    begun = time.monotonic()
+    while await caller.run(f"return {stamp}", tabId=tab) is not None:
+        assert time.monotonic() - begun < 5
+    assert "There is no tool named" in (await caller.fail("notes_list_notes"))["text"]
+    assert own_hub.health()["plugins"] == 0
+    assert not list((own_hub.home / "managed/extension/adapters").iterdir())
+
+
+async def test_a_call_goes_on_while_plugins_are_reloaded(own_hub: LiveHub, caller: Caller, work: Notebooks) -> None:
+    env = {"localPlugins": [str(_EXAMPLES / "timer")]}
+    (own_hub.home / "config.json").write_text(json.dumps(env))
+    assert httpx2.post(f"{own_hub.url}/reload", headers=own_hub.bearer).json()["plugins"] == 1
+    tab = await caller.open(f"{work.url}/timer")
+    await ready(own_hub, "timer", 1)
+    assert (await caller.get("timer_set_timer", seconds=5)) == {"left": 5}
+    waiting = asyncio.create_task(caller.get("timer_wait_for_timer", seconds=20))
+    await live.until(lambda: own_hub.health()["callsInFlight"] == 1)
+    assert httpx2.post(f"{own_hub.url}/reload", headers=own_hub.bearer).json()["ok"] is True
+    assert not waiting.done()
+    await caller.run("document.querySelector('[data-left]').dataset.left = '0'", tabId=tab)
+    assert await waiting == {"left": 0}
+    assert state(own_hub, "timer")["logBufferSize"] == 1
+
+
+async def test_a_save_is_seen_in_the_browser_within_a_second(
+    own_hub: LiveHub, caller: Caller, work: Notebooks, tmp_path: Path
+) -> None:
+    mine = tmp_path / "timer"
+    shutil.copytree(_EXAMPLES / "timer", mine)
+    (own_hub.home / "config.json").write_text(json.dumps({"localPlugins": [str(mine)]}))
+    httpx2.post(f"{own_hub.url}/reload", headers=own_hub.bearer)
+    await caller.open(f"{work.url}/timer")
+    await ready(own_hub, "timer", 1)
+    assert (await caller.get("timer_read_timer"))["left"] == 0
+    page = mine / "page.js"
+    page.write_text(page.read_text().replace("running: left() > 0", "running: left() > 0, saved: true"))
+    begun = time.monotonic()
+    while "saved" not in (await caller.call("timer_read_timer")).get("structuredContent", {}):
+        assert time.monotonic() - begun < 5, "the save was not seen"
+    assert time.monotonic() - begun < 1.0

@@ -1,0 +1,65 @@
+"""Two stdio servers, one hub and a real browser: the plan by which several clients on one machine are verified."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from typing import Any
+
+import pytest
+from mcp.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+
+from tests.e2e.live import Caller, LiveHub
+from tests.e2e.site import Site
+
+
+def stdio(hub: LiveHub, mode: str) -> Client:
+    words = ["-m", "tabhub", "start", "--stdio"]
+    return Client(stdio_client(StdioServerParameters(command=sys.executable, args=words, env=hub.env)), mode=mode)
+
+
+async def data(client: Client, name: str, **arguments: Any) -> dict[str, Any]:
+    result = await client.call_tool(name, arguments)
+    assert not result.is_error, result.content
+    assert result.structured_content is not None
+    return dict(result.structured_content)
+
+
+async def daemon_status(hub: LiveHub) -> dict[str, Any]:
+    place = json.loads((hub.home / "hub.json").read_text())["socket"]
+    reader, writer = await asyncio.open_unix_connection(place)
+    writer.write(b'{"type":"STATUS","id":"status_1"}\n')
+    answer: dict[str, Any] = json.loads(await reader.readline())
+    writer.close()
+    return answer
+
+
+@pytest.mark.req("S004-verification-01", "S004-goals-01", "S004-goals-02", "S004-goals-04")
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_two_clients_have_a_tab_each_that_goes_with_them(
+    live_hub: LiveHub, agent: Caller, site: Site, mode: str
+) -> None:
+    before = {tab["tabId"] for tab in (await agent.get("browser_list_tabs"))["tabs"]}
+    open_before = (await daemon_status(live_hub))["activeSessions"]
+    async with stdio(live_hub, mode) as one, stdio(live_hub, mode) as two:
+        await asyncio.gather(
+            data(one, "browser_execute_script", code="window.owner = 'one'"),
+            data(two, "browser_execute_script", code="window.owner = 'two'"),
+        )
+        sessions = [s for s in (await agent.http.get("/sessions")).json()["sessions"] if s["kind"] == "daemon"]
+        assert len({session["id"] for session in sessions}) == len(sessions) == 2
+        for client, owner in ((one, "one"), (two, "two")):
+            assert (await data(client, "browser_execute_script", code="return window.owner"))["value"] == owner
+        opened = {tab["tabId"] for tab in (await agent.get("browser_list_tabs"))["tabs"]} - before
+        assert len(opened) == 2
+        status = await daemon_status(live_hub)
+        assert (status["extensionConnected"], status["activeSessions"]) == (True, open_before + 2)
+        (first, *_) = sorted(opened)
+        named = await data(one, "browser_get_tab_info", tabId=first)
+        assert named["tabId"] == first
+    async with asyncio.timeout(10):
+        while {tab["tabId"] for tab in (await agent.get("browser_list_tabs"))["tabs"]} & opened:
+            continue
+    assert (await daemon_status(live_hub))["activeSessions"] == open_before

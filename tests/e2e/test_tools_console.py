@@ -1,0 +1,217 @@
+"""Console, resources and scripts in frames, in real Chromium, the tab in the background."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e import live
+from tests.e2e.live import Caller
+from tests.e2e.netsite import PNG, NetSite
+
+
+@pytest.fixture(scope="module")
+def net() -> Iterator[NetSite]:
+    site = NetSite()
+    yield site
+    site.stop()
+
+
+async def messages(agent: Caller, **more: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = (await agent.get("browser_get_console_logs", **more))["messages"]
+    return found
+
+
+async def settled(agent: Caller) -> None:
+    """Wait in the page until its timers and requests have run."""
+    await agent.run("await fetch('/api/items'); await new Promise((done) => setTimeout(done, 50))")
+
+
+async def test_a_page_is_heard_from_its_first_word_on(agent: Caller, net: NetSite) -> None:
+    await agent.open(f"{net.url}/net_console")
+    await settled(agent)
+    every = await messages(agent)
+    said = {m["text"].partition("\n")[0]: m for m in every}
+    assert said["a debug word"]["level"] == "debug"
+    assert said['plain 42 {a: 1, b: Object} [1, "two"] null undefined true']["level"] == "log"
+    assert said["Anna has 3 apples more"]["level"] == "info"
+    assert said["careful"]["level"] == "warning"
+    assert said["Error: handed over"]["level"] == "error"
+    assert said["again and again"]["times"] == 5
+    assert said["sums do not add up"]["level"] == "error"
+    assert 'Map(1) {"k" => 1}' in next(text for text in said if text.startswith("Map"))
+    caught = said["Uncaught TypeError: nobody caught me"]
+    assert (caught["source"], caught["level"]) == ("exception", "error")
+    assert "net_console" in caught["url"]
+    assert any("not handled" in text for text in said)
+    failed = {m["url"]: m["text"] for m in every if m.get("source") == "network"}
+    assert "404" in failed[f"{net.url}/api/missing"]
+
+
+async def test_levels_limit_and_clear(agent: Caller, net: NetSite) -> None:
+    await agent.open(f"{net.url}/net_console")
+    await settled(agent)
+    assert {m["level"] for m in await messages(agent, level="warning")} == {"warning", "error"}
+    answer = await agent.get("browser_get_console_logs", limit=2)
+    assert len(answer["messages"]) == 2
+    assert "older ones are left out" in answer["note"]
+    assert await messages(agent, clear=True)
+    assert await messages(agent) == []
+    await agent.run("console.log('after')")
+    assert [m["text"] for m in await messages(agent)] == ["after"]
+    assert (await agent.get("browser_clear_console_logs"))["cleared"] == 1
+    assert await messages(agent) == []
+
+
+async def test_navigation_keeps_what_was_said_and_tells_the_pages_apart(agent: Caller, net: NetSite) -> None:
+    await agent.open(f"{net.url}/net_index")
+    await agent.run("console.log('first page')")
+    await agent.get("browser_navigate_tab", url=f"{net.url}/net_console")
+    answer = await agent.call("browser_get_console_logs")
+    pages = {m["text"]: m["page"] for m in answer["structuredContent"]["messages"]}
+    assert pages["first page"] < pages["careful"]
+    text = answer["content"][0]["text"]
+    assert text.index("first page") < text.index(f"-- page {pages['careful']}: {net.url}/net_console")
+
+
+async def test_a_tab_opened_before_anyone_looked_tells_what_it_said(agent: Caller, net: NetSite, devtools: Any) -> None:
+    await devtools.open(f"{net.url}/net_console")
+    tabs = (await agent.get("browser_list_tabs"))["tabs"]
+    tab_id = next(tab["tabId"] for tab in tabs if tab["url"].endswith("/net_console"))
+    agent.opened.append(tab_id)
+    said = [m["text"] for m in await messages(agent, tabId=tab_id)]
+    assert "careful" in said
+    assert said.count("careful") == 1
+
+
+async def test_frames_of_other_processes_and_workers_are_heard(agent: Caller, net: NetSite) -> None:
+    await agent.open(f"{net.url}/net_frames")
+    await agent.run("await fetch('/api/items?again=1')", frame="near")
+    await agent.run("await fetch('/api/items?again=2')", frame="far")
+    await agent.run("new Worker('/worker.js'); await new Promise((done) => setTimeout(done, 300))")
+    said = {m["text"]: m for m in await messages(agent)}
+    assert "frame" not in said["inner speaks from 127.0.0.1"]
+    assert said["inner speaks from localhost"]["frame"] is True
+    assert "from the worker" in said
+    urls = {r["url"] for r in (await agent.get("browser_get_network_requests", filter="/api/items?"))["requests"]}
+    assert {f"{net.url}/api/items?again=1", f"{net.elsewhere}/api/items?again=2"} <= urls
+
+
+async def test_a_flood_stays_bounded_and_the_newest_is_kept(agent: Caller, net: NetSite) -> None:
+    await agent.open(f"{net.url}/net_index")
+    await agent.run("for (let i = 0; i < 3000; i += 1) console.log('n' + i, 'x'.repeat(20))")
+    answer = await agent.get("browser_get_console_logs", limit=50)
+    assert len(answer["messages"]) == 50
+    assert answer["messages"][-1]["text"].startswith("n2999 ")
+    assert "no longer kept" in answer["note"]
+    await agent.run("console.log('y'.repeat(100000))")
+    (last,) = await messages(agent, limit=1)
+    assert len(last["text"]) < 5000
+    assert "more characters" in last["text"]
+
+
+@pytest.mark.parametrize(
+    ("frame", "where"),
+    [
+        (0, "outer"),
+        (1, "inner of 127.0.0.1"),
+        (2, "inner of localhost"),
+        ("near", "inner of 127.0.0.1"),
+        ("far", "inner of localhost"),
+        ("localhost", "inner of localhost"),
+    ],
+)
+async def test_a_script_runs_in_the_pages_own_world_of_a_frame(
+    agent: Caller, net: NetSite, frame: int | str, where: str
+) -> None:
+    await agent.open(f"{net.url}/net_frames")
+    assert await agent.run("return [where, args.x]", frame=frame, args={"x": 1}) == [where, 1]
+
+
+async def test_a_frame_is_found_by_the_ref_of_its_element(agent: Caller, net: NetSite) -> None:
+    await agent.open(f"{net.url}/net_frames")
+    for name, where in (("near", "inner of 127.0.0.1"), ("far", "inner of localhost")):
+        found = await agent.get("browser_query_elements", selector=f"iframe[name={name}]", limit=1)
+        assert await agent.run("return where", frame=found["elements"][0]["ref"]) == where
+
+
+async def test_errors_in_frames_show_the_agents_lines_and_missing_frames_name_the_rest(
+    agent: Caller, net: NetSite
+) -> None:
+    await agent.open(f"{net.url}/net_frames")
+    for frame in ("near", "far"):
+        failed = await agent.fail("browser_execute_script", code="let a = 1;\nnope();", frame=frame)
+        assert "ReferenceError" in failed["text"]
+        assert "line 2" in failed["text"]
+    missing = await agent.fail("browser_execute_script", code="return 1", frame="nowhere")
+    assert "near" in missing["text"]
+    assert net.elsewhere in missing["text"]
+    assert "Frames there" in (await agent.fail("browser_execute_script", code="return 1", frame=9))["text"]
+    assert "2 frames fit" in (await agent.fail("browser_execute_script", code="return 1", frame="net_inner"))["text"]
+
+
+async def test_resources_are_listed_and_read(agent: Caller, net: NetSite) -> None:
+    await agent.open(f"{net.url}/net_index")
+    listed = (await agent.get("browser_list_resources"))["resources"]
+    kinds = {r["url"].removeprefix(net.url): r["type"] for r in listed}
+    assert kinds["/script.js"] == "script"
+    assert kinds["/style.css"] == "stylesheet"
+    assert kinds["/picture.png"] == "image"
+    assert kinds["/net_index"] == "document"
+    only = (await agent.get("browser_list_resources", type="script"))["resources"]
+    assert [r["type"] for r in only] == ["script"]
+    assert "stylesheet" in (await agent.get("browser_list_resources", type="font"))["note"]
+    script = await agent.get("browser_get_resource_content", url=f"{net.url}/script.js")
+    assert script["content"].startswith("window.loaded = 'script'")
+    cut = await agent.get("browser_get_resource_content", url="script.js", maxLength=6)
+    assert (cut["content"], cut["length"]) == ("window", len(script["content"]))
+    assert "left out" in cut["note"]
+    picture = await agent.call("browser_get_resource_content", url=f"{net.url}/picture.png")
+    assert picture["content"][0]["type"] == "image"
+    assert base64.b64decode(picture["content"][0]["data"]) == PNG
+
+
+async def test_what_is_no_resource_comes_from_the_network_record_or_is_refused_with_what_is_near(
+    agent: Caller, net: NetSite
+) -> None:
+    await agent.open(f"{net.url}/net_index")
+    await agent.run("await (await fetch('/data.bin')).arrayBuffer(); await window.ready")
+    items = await agent.get("browser_get_resource_content", url=f"{net.url}/api/items")
+    assert '"apple"' in items["content"]
+    data = await agent.get("browser_get_resource_content", url="data.bin")
+    assert base64.b64decode(data["base64"]) == bytes(range(256))
+    failed = await agent.fail("browser_get_resource_content", url=f"{net.url}/scrip.js")
+    assert f"{net.url}/script.js" in failed["text"]
+
+
+async def test_resources_of_frames_in_other_processes_are_there_too(agent: Caller, net: NetSite) -> None:
+    await agent.open(f"{net.url}/net_frames")
+    urls = {r["url"] for r in (await agent.get("browser_list_resources"))["resources"]}
+    assert {f"{net.url}/net_inner", f"{net.elsewhere}/net_inner"} <= urls
+    inner = await agent.get("browser_get_resource_content", url=f"{net.elsewhere}/net_inner")
+    assert "inner speaks" in inner["content"]
+
+
+async def test_a_tab_nobody_used_for_a_while_tells_what_it_said_meanwhile_once(tmp_path: Path, net: NetSite) -> None:
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    (home / "config.json").write_text('{"limits": {"debugger_idle": 1}}')
+    hub = live.start(tmp_path)
+    try:
+        async with live.caller(hub) as agent:
+            tab_id = await agent.open(f"{net.url}/net_index")
+            await agent.run("console.log('early'); await window.ready")
+            # Said when the tab is no longer watched, and heard of by the site.
+            later = "setTimeout(() => { console.log('late'); fetch('/api/items?late=1'); }, 4000)"
+            await agent.run(later)
+            await live.until(lambda: net.count("/api/items?late=1") == 1)
+            said = [m["text"] for m in await messages(agent, tabId=tab_id)]
+            assert said.count("early") == 1
+            assert said.count("late") == 1
+            assert "Nothing was recorded for" in (await agent.get("browser_get_network_requests"))["note"]
+    finally:
+        live.stop(hub)

@@ -1,0 +1,130 @@
+"""The download tools in a real browser whose folder for downloads is the test's."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e import live
+from tests.e2e.live import Caller, LiveHub
+from tests.e2e.site import Site
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("downloads")
+
+
+@pytest.fixture(scope="module")
+def live_hub(folder: Path) -> Iterator[LiveHub]:
+    """A browser at home in the test's folder."""
+    hub = live.start(folder, HOME=str(folder), XDG_CONFIG_HOME=str(folder / "config"))
+    yield hub
+    live.stop(hub)
+
+
+@pytest.fixture
+async def agent(live_hub: LiveHub) -> AsyncIterator[Caller]:
+    async with live.caller(live_hub) as agent:
+        yield agent
+
+
+def content(download: dict[str, Any]) -> bytes:
+    """The file that was downloaded."""
+    return Path(download["filename"]).read_bytes()
+
+
+async def finished(agent: Caller, download: dict[str, Any]) -> dict[str, Any]:
+    """The download when it is complete."""
+    for _ in range(500):
+        if download["state"] != "in_progress":
+            break
+        download = await agent.get("browser_get_download_status", downloadId=download["downloadId"])
+    assert download["state"] == "complete", download
+    return download
+
+
+async def test_a_file_is_downloaded_under_the_name_that_is_given_and_replaces_none(
+    agent: Caller, site: Site, folder: Path
+) -> None:
+    wanted = {"url": f"{site.url}/file", "filename": "reports/june.txt"}
+    first = await finished(agent, await agent.get("browser_download_file", **wanted))
+    assert first["bytesReceived"] == 5
+    place = Path(first["filename"])
+    assert place.is_relative_to(folder)
+    assert (place.name, place.parent.name, content(first)) == ("june.txt", "reports", b"bytes")
+    second = await finished(agent, await agent.get("browser_download_file", **wanted))
+    assert Path(second["filename"]).name == "june (1).txt"
+    listed = (await agent.get("browser_list_downloads", query="june", state="complete"))["downloads"]
+    assert [item["downloadId"] for item in listed] == [second["downloadId"], first["downloadId"]]
+    some = await agent.get("browser_list_downloads", limit=1)
+    assert (len(some["downloads"]), some["cut"]) == (1, True)
+    status = await agent.get("browser_get_download_status", downloadId=first["downloadId"])
+    assert (status["state"], status["url"]) == ("complete", f"{site.url}/file")
+
+
+@pytest.fixture
+async def slow() -> AsyncIterator[tuple[str, asyncio.Event]]:
+    """A server that sends half a file, and the rest when it is told to; `/silent` is not answered at all."""
+    rest = asyncio.Event()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        path = (await reader.readuntil(b"\r\n\r\n")).split(b" ")[1]
+        if path != b"/silent":
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nContent-Length: 70000\r\n\r\n")
+            writer.write(b"a" * 69_995)  # a browser looks at the beginning before it says that the download began
+        await rest.wait()
+        writer.write(b"rest!")
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", rest
+    rest.set()
+    server.close()
+
+
+async def test_a_slow_download_is_told_as_it_is_and_can_be_looked_at_again(
+    agent: Caller, slow: tuple[str, asyncio.Event]
+) -> None:
+    url, rest = slow
+    begun = await agent.get("browser_download_file", url=f"{url}/half", filename="slow.bin")
+    assert (begun["state"], begun["totalBytes"]) == ("in_progress", 70_000)
+    assert 0 < begun["bytesReceived"] < 70_000
+    running = await agent.get("browser_list_downloads", state="in_progress")
+    assert [item["downloadId"] for item in running["downloads"]] == [begun["downloadId"]]
+    rest.set()
+    done = await finished(agent, begun)
+    assert content(done).endswith(b"aarest!")
+
+
+async def test_a_server_that_says_nothing_is_not_waited_for_until_the_deadline(
+    agent: Caller, slow: tuple[str, asyncio.Event]
+) -> None:
+    error = await agent.fail("browser_download_file", url=f"{slow[0]}/silent")
+    assert "The server has not answered within 8 s." in error["text"]
+    assert "browser_list_downloads" in error["text"]
+
+
+async def test_what_cannot_be_downloaded_is_told_with_the_reason(agent: Caller, site: Site) -> None:
+    failed = await agent.fail("browser_download_file", url=f"{site.url}/missing", filename="x.html")
+    assert "SERVER_BAD_CONTENT" in failed["text"]
+    assert failed["outcome"] == "failed"
+    error = await agent.fail("browser_get_download_status", downloadId=999_999)
+    assert "There is no download 999999." in error["text"]
+    assert "june" in error["text"]
+
+
+@pytest.mark.parametrize("filename", ["/etc/passwd", "../up.txt", "a/../../b", "~/x", "a\\b", "C:x", "a//b", "a/."])
+async def test_a_file_outside_the_folder_for_downloads_is_refused(agent: Caller, site: Site, filename: str) -> None:
+    error = await agent.fail("browser_download_file", url=f"{site.url}/file", filename=filename)
+    assert "filename" in error["text"]
+    assert error["outcome"] == "not_sent"
+
+
+@pytest.mark.parametrize("url", ["file:///etc/hostname", "javascript:1", "chrome://settings", "about:blank"])
+async def test_an_address_that_is_not_of_the_web_is_refused(agent: Caller, url: str) -> None:
+    assert (await agent.fail("browser_download_file", url=url))["outcome"] == "not_sent"

@@ -1,0 +1,162 @@
+"""Emulation in a real browser: what the page sees, what the picture shows, and that it ends when it should."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from typing import Any
+
+from tests.e2e import live, png
+from tests.e2e.live import Caller, DevTools, LiveHub
+from tests.e2e.site import Site
+from tests.e2e.zoo import Zoo
+
+SIZE = "return [innerWidth, innerHeight, devicePixelRatio, matchMedia('(pointer: coarse)').matches]"
+BACKGROUND = "return getComputedStyle(document.body).backgroundColor"
+
+
+async def colour(agent: Caller, x: int, y: int) -> tuple[int, int, int]:
+    answer = await agent.call("browser_screenshot_tab")
+    return png.read(base64.b64decode(answer["content"][0]["data"])).at(x, y)
+
+
+async def in_frame(agent: Caller, code: str) -> Any:
+    """What a script gives in the one frame of another site."""
+    return (await agent.get("browser_execute_script", code=code, frame="see_framed_styles"))["value"]
+
+
+async def test_a_device_is_what_the_page_and_the_site_see(agent: Caller, zoo: Zoo) -> None:
+    tab = await agent.open(zoo.at("see_styles.html"))
+    before = await agent.run(SIZE)
+    device = {"width": 390, "height": 844, "deviceScaleFactor": 3, "mobile": True, "userAgent": "Phone/1.0"}
+    told = await agent.get("browser_emulate_device", **device)
+    assert told["active"] == ["device 390 x 844 at 3, mobile, as Phone/1.0"]
+    assert await agent.run(SIZE) == [390, 844, 3, True]
+    shot = await agent.get("browser_screenshot_tab")
+    assert (shot["width"], shot["height"]) == (1170, 2532)
+    await agent.get("browser_navigate_tab", url=zoo.at("see_styles.html"))
+    assert await agent.run("return navigator.userAgent") == "Phone/1.0"
+    assert await in_frame(agent, "return navigator.userAgent") == "Phone/1.0"
+    assert (await agent.get("browser_get_tab_info", tabId=tab))["active"] is False
+    cleared = await agent.get("browser_clear_emulation")
+    assert len(cleared["cleared"]) == 1
+    assert await agent.run(SIZE) == before
+    assert "Chrome" in await agent.run("return navigator.userAgent")
+    assert (await agent.get("browser_clear_emulation"))["note"] == "Nothing was emulated."
+
+
+async def test_media_features_reach_the_page_and_its_frames(agent: Caller, zoo: Zoo) -> None:
+    await agent.open(zoo.at("see_styles.html"))
+    told = await agent.get("browser_set_media_features", features={"prefers-color-scheme": "dark"})
+    assert told["active"] == ["prefers-color-scheme: dark"]
+    assert await agent.run(BACKGROUND) == "rgb(10, 10, 10)"
+    assert await in_frame(agent, BACKGROUND) == "rgb(20, 20, 20)"
+    listed = [{"name": "media", "value": "print"}, {"name": "prefers-reduced-motion", "value": "reduce"}]
+    await agent.get("browser_set_media_features", features=listed)
+    assert await agent.run(BACKGROUND) != "rgb(10, 10, 10)"
+    assert await agent.run("return getComputedStyle(document.body).color") == "rgb(9, 9, 9)"
+    assert await agent.run("return matchMedia('(prefers-reduced-motion: reduce)').matches")
+    assert (await agent.get("browser_set_media_features", features={}))["active"] == []
+    assert not await agent.run("return matchMedia('print').matches")
+
+
+async def test_a_feature_or_value_the_browser_does_not_know_is_refused(agent: Caller, zoo: Zoo) -> None:
+    await agent.open(zoo.at("see_styles.html"))
+    wrong = await agent.fail("browser_set_media_features", features={"prefers-color-scheme": "pink"})
+    assert "(prefers-color-scheme: pink)" in wrong["text"]
+    assert "features" in (await agent.fail("browser_set_media_features", features={"prefers-colour": "dark"}))["text"]
+
+
+async def test_a_position_is_told_to_a_page_that_may_know_it(agent: Caller, site: Site, devtools: DevTools) -> None:
+    await agent.open(f"{site.url}/other")
+    told = await agent.get("browser_set_geolocation", latitude=48.2, longitude=16.37)
+    assert told["permission"] == "prompt"
+    assert "the person is asked" in told["note"]
+    assert "in view" in told["note"]
+    await agent.open(f"{site.url}/other", active=True)
+    async with devtools.connected() as wire:
+        await wire.send("Browser.grantPermissions", origin=site.url, permissions=["geolocation"])
+        told = await agent.get("browser_set_geolocation", latitude=48.2, longitude=16.37, accuracy=5)
+        assert (told["permission"], "note" in told) == ("granted", False)
+        ask = "navigator.geolocation.getCurrentPosition(({coords}) => done(coords.toJSON()), failed)"
+        place = await agent.run(f"return new Promise((done, failed) => {ask})")
+        assert (place["latitude"], place["longitude"], place["accuracy"]) == (48.2, 16.37, 5)
+
+
+async def test_a_page_that_cannot_ask_for_a_position_is_told_as_such(agent: Caller) -> None:
+    await agent.open("data:text/html,<title>opaque</title>")
+    told = await agent.get("browser_set_geolocation", latitude=1, longitude=2)
+    assert told["permission"] == "unavailable"
+
+
+async def test_eyesight_changes_what_is_drawn(agent: Caller, site: Site) -> None:
+    await agent.open(f"{site.url}/colours")
+    assert await colour(agent, 150, 100) == (255, 0, 0)
+    await agent.get("browser_emulate_vision_deficiency", type="achromatopsia")
+    red, green, blue = await colour(agent, 150, 100)
+    assert red == green == blue
+    assert (await agent.get("browser_emulate_vision_deficiency", type="none"))["active"] == []
+    assert await colour(agent, 150, 100) == (255, 0, 0)
+
+
+async def test_a_forced_state_shows_and_goes(agent: Caller, zoo: Zoo) -> None:
+    await agent.open(zoo.at("see_styles.html"))
+    look = "return getComputedStyle(document.querySelector('#box')).backgroundColor"
+    assert await agent.run(look) == "rgb(255, 0, 0)"
+    told = await agent.get("browser_force_pseudo_state", selector="#box", pseudoClasses=["hover"])
+    assert told["pseudoClasses"] == ["hover"]
+    assert await agent.run(look) == "rgb(0, 128, 0)"
+    await agent.get("browser_force_pseudo_state", selector="#box", pseudoClasses=[])
+    assert await agent.run(look) == "rgb(255, 0, 0)"
+    await agent.get("browser_force_pseudo_state", selector="#inner", pseudoClasses=["hover"])
+    inner = "return getComputedStyle(document.querySelector('#inner')).backgroundColor"
+    assert await in_frame(agent, inner) == "rgb(0, 255, 255)"
+    assert len((await agent.get("browser_clear_emulation"))["cleared"]) == 1
+    assert await in_frame(agent, inner) == "rgb(255, 255, 0)"
+    await agent.get("browser_force_pseudo_state", text="A card", pseudoClasses=["hover", "focus"])
+    await agent.get("browser_navigate_tab", url=zoo.at("see_styles.html"))
+    assert await agent.run(look) == "rgb(255, 0, 0)"
+    assert (await agent.get("browser_clear_emulation"))["cleared"] == []
+    await agent.get("browser_force_pseudo_state", selector="#box", pseudoClasses=["hover"])
+    await agent.run("document.querySelector('#box').remove()")
+    assert len((await agent.get("browser_clear_emulation"))["cleared"]) == 1
+
+
+async def test_styles_are_told_with_the_rules_they_come_from(agent: Caller, zoo: Zoo) -> None:
+    await agent.open(zoo.at("see_styles.html"))
+    told = await agent.get("browser_get_element_styles", selector="#box")
+    assert told["computed"]["width"] == "200px"
+    assert told["computed"]["color"] == "rgb(1, 2, 3)"
+    rules = {rule["selector"]: rule for rule in told["rules"]}
+    assert list(rules) == [".card", "#box", "style attribute"]
+    assert rules[".card"]["source"] == f"{zoo.at('see_styles.css')}:1"
+    assert rules["#box"]["properties"] == {"color": "rgb(1, 2, 3)", "--accent": "teal"}
+    assert rules["style attribute"]["properties"] == {"padding": "4px"}
+    some = await agent.get("browser_get_element_styles", selector="#box", properties=["paddingLeft", "--accent"])
+    assert some["computed"] == {"padding-left": "4px", "--accent": "teal"}
+    framed = await agent.get("browser_get_element_styles", selector="#inner", properties=["background-color"])
+    assert framed["computed"] == {"background-color": "rgb(255, 255, 0)"}
+    assert framed["rules"][-1]["selector"] == "#inner"
+
+
+async def test_emulation_that_was_lost_is_over_and_told(agent: Caller, zoo: Zoo) -> None:
+    tab = await agent.open(zoo.at("see_styles.html"))
+    await agent.get("browser_emulate_device", width=300, height=300)
+    await agent.get("extension_force_reconnect")
+    told = await agent.get("browser_screenshot_tab", tabId=tab)
+    assert told["width"] != 300
+    assert told["note"] == "No longer in force, because the connection to the browser was lost: device 300 x 300."
+
+
+async def test_emulation_ends_with_the_session(live_hub: LiveHub, agent: Caller, zoo: Zoo) -> None:
+    tab = await agent.open(zoo.at("see_styles.html"))
+    before = await agent.run(SIZE, tabId=tab)
+    await agent.get("browser_release_tab", tabId=tab)
+    async with live_hub.mcp("legacy") as client:
+        asked = {"tabId": tab, "width": 300, "height": 300}
+        result = await client.call_tool("browser_emulate_device", asked)
+        assert not result.is_error, result
+    await live.until(lambda: live_hub.health()["mcpClients"] == 0)
+    async with asyncio.timeout(10):
+        while await agent.run(SIZE, tabId=tab) != before:
+            assert await agent.run("return 1") == 1

@@ -1,0 +1,97 @@
+"""The tools for the person's attention, the extension itself and plugins, in a real browser."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.e2e.live import EXTENSION, Caller, DevTools, LiveHub, until
+from tests.e2e.site import Site
+
+
+async def in_worker(devtools: DevTools, expression: str) -> Any:
+    """Run something in the extension's worker."""
+    (target,) = await devtools.targets("service_worker", EXTENSION)
+    async with devtools.connected() as wire:
+        session = await wire.attach(target)
+        answer = await wire.send(
+            "Runtime.evaluate", session, expression=expression, awaitPromise=True, returnByValue=True
+        )
+        assert "exceptionDetails" not in answer, answer
+        return answer["result"].get("value")
+
+
+async def test_a_notification_is_shown_and_a_click_leads_to_its_address(
+    live_hub: LiveHub, agent: Caller, devtools: DevTools, site: Site
+) -> None:
+    shown = await agent.get(
+        "browser_notify", title="Ready", message="Your report", contextMessage="June", url=f"{site.url}/clicked"
+    )
+    assert shown["allowed"] is True
+    assert shown["notificationId"] in await in_worker(devtools, "chrome.notifications.getAll()")
+    await in_worker(devtools, f"chrome.notifications.onClicked.dispatch({shown['notificationId']!r}), 1")
+    await site.asked("/clicked")
+    tabs: list[dict[str, Any]] = []
+
+    async def opened() -> list[dict[str, Any]]:
+        listed = (await agent.get("browser_list_tabs"))["tabs"]
+        return [tab for tab in listed if tab["url"] == f"{site.url}/clicked"]
+
+    for _ in range(50):
+        if tabs := await opened():
+            break
+    agent.opened += [tab["tabId"] for tab in tabs]
+    assert [tab["active"] for tab in tabs] == [True]
+    for wrong in ({"url": "file:///etc"}, {"iconUrl": "https://example.com/x.png"}, {"url": "javascript:1"}):
+        assert (await agent.fail("browser_notify", title="t", message="m", **wrong))["outcome"] == "not_sent"
+
+
+async def test_the_extension_tells_its_state_log_and_panel(agent: Caller, devtools: DevTools, site: Site) -> None:
+    tab_id = await agent.open(f"{site.url}/")
+    await agent.run("return 1")
+    (state,) = (await agent.get("extension_get_state"))["browsers"]
+    assert state["browserName"] == "Chromium"
+    assert tab_id in state["debuggedTabs"]
+    assert state["tabs"] == len((await agent.get("browser_list_tabs"))["tabs"])
+    logs = await agent.get("extension_get_logs")
+    assert {"worker", "link"} <= set(logs["sources"])
+    assert any("Connected to the hub" in entry["message"] for entry in logs["entries"])
+    (last,) = (await agent.get("extension_get_logs", source="link", limit=1))["entries"]
+    assert last["browserId"] == state["browserId"]
+    assert (await agent.get("extension_get_logs", since="2099-01-01"))["entries"] == []
+    panel = await agent.get("extension_get_side_panel")
+    assert (panel["open"], panel["pages"], panel["shows"]["headline"]) == (False, [], "Connected")
+    target = await devtools.open(f"{EXTENSION}/panel/popup.html")
+    for _ in range(100):
+        panel = await agent.get("extension_get_side_panel", browserId=state["browserId"])
+        if panel["open"]:
+            break
+    assert (panel["open"], [page["page"] for page in panel["pages"]]) == (True, ["panel/popup.html"])
+    await devtools.send("Target.closeTarget", targetId=target)
+
+
+async def test_connected_anew_and_reloaded_the_browser_is_back_with_its_tabs(
+    live_hub: LiveHub, agent: Caller, site: Site
+) -> None:
+    tab_id = await agent.open(f"{site.url}/")
+    await agent.run("window.mark = 5")
+    browser = (await agent.get("browser_get_tab_info"))["browserId"]
+    anew = await agent.get("extension_force_reconnect", browserId=browser)
+    assert (anew["browserId"], anew["seconds"] < 3) == (browser, True)
+    assert await agent.run("return window.mark", tabId=tab_id) == 5
+    (before,) = (await agent.get("extension_get_state"))["browsers"]
+    again = await agent.get("extension_reload")
+    assert again["browserId"] == browser
+    (state,) = (await agent.get("extension_get_state"))["browsers"]
+    assert state["startedAt"] > before["startedAt"]
+    assert await agent.run("return window.mark", tabId=tab_id) == 5
+    await until(lambda: live_hub.ready)
+    missing = await agent.fail("extension_reload", browserId="never-was")
+    assert f"Connected: {browser}." in missing["text"]
+
+
+async def test_without_plugins_the_plugin_tools_say_so(agent: Caller) -> None:
+    assert await agent.get("plugin_list_tabs") == {"plugins": []}
+    for name in ("plugin_list_tabs", "extension_check_adapter"):
+        error = await agent.fail(name, plugin="mail")
+        assert "There is no plugin named 'mail'." in error["text"]
+        assert (error["hint"], error["category"]) == ("No plugins are installed.", "not_found")

@@ -1,0 +1,325 @@
+"""The network tools in real Chromium, the tab in the background: look, keep, archive, stop, answer, slow down."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.e2e import live
+from tests.e2e.live import Caller, LiveHub
+from tests.e2e.netsite import NetSite
+
+
+@pytest.fixture(scope="module")
+def net() -> Iterator[NetSite]:
+    site = NetSite()
+    yield site
+    site.stop()
+
+
+async def requests(agent: Caller, wanted: str = "", **more: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = (await agent.get("browser_get_network_requests", filter=wanted, **more))["requests"]
+    return found
+
+
+async def one(agent: Caller, wanted: str, **more: Any) -> dict[str, Any]:
+    return (await requests(agent, wanted, **more))[-1]
+
+
+async def paused(agent: Caller, count: int = 1) -> list[dict[str, Any]]:
+    """Wait until that many requests wait."""
+    for _ in range(200):
+        waiting: list[dict[str, Any]] = (await agent.get("browser_intercept_requests"))["paused"]
+        if len(waiting) >= count:
+            return waiting
+    raise AssertionError("nothing was stopped")
+
+
+async def test_a_page_is_recorded_from_its_first_request_on(agent: Caller, net: NetSite) -> None:
+    await agent.open(f"{net.url}/net_index")
+    await agent.run("await window.ready")
+    seen = {r["url"].removeprefix(net.url): r for r in await requests(agent)}
+    assert (seen["/net_index"]["type"], seen["/net_index"]["status"]) == ("document", 200)
+    assert seen["/script.js"]["type"] == "script"
+    assert seen["/picture.png"]["mime"] == "image/png"
+    assert seen["/api/items"]["type"] == "fetch"
+    assert seen["/api/items"]["ms"] >= 0
+    assert seen["/api/items"]["bytes"] > 50
+
+
+async def test_filters_limit_and_clear(agent: Caller, net: NetSite) -> None:
+    await agent.open(f"{net.url}/net_index")
+    await agent.run(
+        "await window.ready; await fetch('/api/missing'); await fetch('/api/items', {method: 'POST', body: 'a=1'});"
+        "await fetch('http://127.0.0.1:9/refused').catch(() => 0)"
+    )
+    assert [r["url"] for r in await requests(agent, "status:404 type:fetch")] == [f"{net.url}/api/missing"]
+    assert [r["method"] for r in await requests(agent, "method:POST")] == ["POST"]
+    assert {r["type"] for r in await requests(agent, "type:script")} == {"script"}
+    assert {r["url"] for r in await requests(agent, "*/api/items")} == {f"{net.url}/api/items"}
+    (refused,) = await requests(agent, "status:failed :9/")
+    assert "ERR_" in refused["error"]
+    answer = await agent.get("browser_get_network_requests", limit=1, clear=True)
+    assert len(answer["requests"]) == 1
+    assert "older ones are left out" in answer["note"]
+    assert await requests(agent) == []
+    assert "no status" in (await agent.fail("browser_get_network_requests", filter="status:many"))["text"]
+
+
+async def test_bodies_headers_redirects_and_timing_of_one_request(agent: Caller, net: NetSite) -> None:
+    await agent.open(f"{net.url}/net_index")
+    await agent.run(
+        "const r = await fetch('/api/moved', {headers: {Authorization: 'Bearer very-secret', 'X-Plain': 'seen'}});"
+        "await r.json(); await fetch('/echo', {method: 'POST', body: 'name=anna&password=hunter22',"
+        "headers: {'Content-Type': 'application/x-www-form-urlencoded'}}); await (await fetch('/api/login')).text()"
+    )
+    moved = await one(agent, "/api/moved")
+    assert moved["status"] == 302
+    facts = await agent.get("browser_get_network_request", requestId=moved["id"])
+    assert facts["initiator"].startswith("script tabhub-script.js:")
+    assert facts["redirectedTo"] == f"{net.url}/api/items"
+    assert facts["requestHeaders"]["Authorization"] == "Bearer [redacted]"
+    assert facts["requestHeaders"]["X-Plain"] == "seen"
+    assert "redirect" in facts["responseBody"]
+    items = await agent.get("browser_get_network_request", requestId=(await one(agent, "/api/items"))["id"])
+    assert '"apple"' in items["responseBody"]
+    assert items["timing"]["total"] > 0
+    posted = await agent.get("browser_get_network_request", requestId=(await one(agent, "method:POST"))["id"])
+    assert posted["status"] == 201
+    assert posted["requestBody"] == "name=anna&password=[redacted]"
+    only = await agent.get("browser_get_network_request", requestId=moved["id"], part="timing")
+    assert "requestHeaders" not in only
+    login = await agent.get("browser_get_network_request", requestId=(await one(agent, "/api/login"))["id"])
+    cookies = {name.lower(): value for name, value in login["responseHeaders"].items()}["set-cookie"]
+    assert cookies == "sid=[redacted]"
+    assert "abcdef123456" not in json.dumps(login)
+    await agent.run("await fetch('/api/items?later=1')")
+    later = await agent.get("browser_get_network_request", requestId=(await one(agent, "later=1"))["id"])
+    assert "sid=[redacted]" in {n.lower(): v for n, v in later["requestHeaders"].items()}["cookie"]
+    missing = await agent.fail("browser_get_network_request", requestId="r99999")
+    assert "/api/items?later=1" in missing["text"]
+
+
+async def test_bodies_beside_the_list_big_binary_and_streamed(agent: Caller, net: NetSite) -> None:
+    await agent.open(f"{net.url}/net_index")
+    await agent.run("for (const path of ['/api/big', '/data.bin', '/stream']) await (await fetch(path)).arrayBuffer()")
+    found = await requests(agent, "type:fetch", withBodies=True)
+    listed = {r["url"].removeprefix(net.url): r["responseBody"] for r in found}
+    assert listed["/stream"] == "".join(f"part {n}\n" for n in range(5))
+    assert listed["/data.bin"] == "[256 bytes application/octet-stream]"
+    assert listed["/api/big"].endswith("more characters)")
+    assert len(listed["/api/big"]) < 5000
+
+
+async def test_websocket_frames_both_ways(agent: Caller, net: NetSite) -> None:
+    await agent.open(f"{net.url}/net_index")
+    await agent.run(
+        "const s = new WebSocket(args.to); await new Promise((done) => { s.onopen = done; });"
+        "const got = new Promise((done) => { let n = 0; s.onmessage = () => { n += 1; if (n === 2) done(); }; });"
+        "s.send('hello'); s.send(new Uint8Array([1, 2, 3])); await got; s.close()",
+        args={"to": net.socket},
+    )
+    answer = await agent.get("browser_get_websocket_frames")
+    (socket,) = answer["sockets"]
+    assert (socket["url"], socket["status"], socket["type"]) == (net.socket, 101, "websocket")
+    told = [(f["sent"], f["data"]) for f in answer["frames"] if not f["type"].startswith("opcode")]
+    assert told == [(True, "hello"), (True, "AQID"), (False, "echo hello"), (False, "AQID")]
+    await agent.get("browser_get_websocket_frames", clear=True)
+    assert (await agent.get("browser_get_websocket_frames"))["frames"] == []
+
+
+async def test_capture_keeps_bodies_over_navigations_and_filters(agent: Caller, net: NetSite) -> None:
+    await agent.open(f"{net.url}/net_inner")
+    on = await agent.get("browser_enable_network_capture", maxRequests=8, urlFilter="/api/", maxWsFrames=5)
+    assert (on["capturing"], on["maxRequests"], on["maxWsFrames"]) == (True, 8, 5)
+    await agent.run("await (await fetch('/api/items?kept=1')).text()")
+    await agent.get("browser_navigate_tab", url=f"{net.url}/net_frames")
+    await agent.get("browser_navigate_tab", url=f"{net.elsewhere}/net_inner")
+    answer = await agent.get("browser_get_network_requests", filter="kept=1", withBodies=True)
+    assert '"apple"' in answer["requests"][0]["responseBody"]
+    assert "Only addresses with '/api/'" in answer["note"]
+    assert all("/api/" in r["url"] for r in (await requests(agent))[1:])
+    await agent.run("for (let i = 0; i < 10; i += 1) await fetch('/api/items?n=' + i)")
+    assert len(await requests(agent)) == 8
+    assert (await agent.get("browser_disable_network_capture"))["capturing"] is False
+    await agent.run("await fetch('/slow?s=0')")
+    assert await requests(agent, "/slow")
+
+
+async def test_the_archive_is_valid_har_with_secrets_hidden(agent: Caller, net: NetSite) -> None:
+    await agent.open(f"{net.url}/net_index")
+    await agent.run(
+        "await fetch('/api/login', {headers: {Authorization: 'Bearer very-secret'}});"
+        "await (await fetch('/api/moved?x=1&y=two')).text(); await fetch('/echo', {method: 'POST', body: '{}'});"
+        "const s = new WebSocket(args.to); await new Promise((done) => { s.onopen = done; });"
+        "const got = new Promise((done) => { s.onmessage = done; }); s.send('hello'); await got",
+        args={"to": net.socket},
+    )
+    answer = await agent.get("browser_export_har", includeWebSocketFrames=True, filePath="net/site.har")
+    archive = json.loads((live_files(agent) / "net" / "site.har").read_text())
+    log = archive["log"]
+    assert log["version"] == "1.2"
+    assert answer["entries"] == len(log["entries"])
+    pages = {page["id"] for page in log["pages"]}
+    for entry in log["entries"]:
+        assert entry["pageref"] in pages
+        assert {"startedDateTime", "time", "request", "response", "cache", "timings"} <= set(entry)
+        assert {"method", "url", "httpVersion", "cookies", "headers", "queryString", "headersSize", "bodySize"} <= set(
+            entry["request"]
+        )
+        assert {"status", "statusText", "httpVersion", "cookies", "headers", "content", "redirectURL"} <= set(
+            entry["response"]
+        )
+        timings = entry["timings"]
+        assert all(timings[name] >= 0 for name in ("send", "wait", "receive"))
+        spent = sum(v for n, v in timings.items() if n != "ssl" and v > 0)
+        assert abs(spent - entry["time"]) < 0.01
+    by_path = {entry["request"]["url"].removeprefix(net.url): entry for entry in log["entries"]}
+    moved = by_path["/api/moved?x=1&y=two"]
+    assert moved["response"]["redirectURL"] == f"{net.url}/api/items"
+    assert moved["request"]["queryString"] == [{"name": "x", "value": "1"}, {"name": "y", "value": "two"}]
+    assert '"pear"' in by_path["/api/items"]["response"]["content"]["text"]
+    assert by_path["/picture.png"]["response"]["content"]["encoding"] == "base64"
+    frames = next(e["_webSocketMessages"] for e in log["entries"] if e["request"]["url"] == net.socket)
+    assert [(f["type"], f["data"]) for f in frames] == [("send", "hello"), ("receive", "echo hello")]
+    text = json.dumps(archive)
+    assert not any(secret in text for secret in ("very-secret", "s3cr3t-value", "abcdef123456"))
+    again = await agent.fail("browser_export_har", filePath="net/site.har")
+    assert "exists already" in again["text"]
+    await agent.get("browser_export_har", filePath="net/site.har", overwrite=True, clear=True)
+    inline = await agent.get("browser_export_har")
+    assert inline["har"]["log"]["entries"] == []
+
+
+def live_files(agent: Caller) -> Any:
+    return agent.hub.home / "files"
+
+
+async def test_requests_are_stopped_answered_failed_and_let_go(agent: Caller, net: NetSite) -> None:
+    await agent.open(f"{net.url}/net_index")
+    begun = await agent.get("browser_intercept_requests", urlPatterns=["*/api/stop/*"])
+    assert begun["paused"] == []
+    await agent.run(
+        "window.got = {}; const headers = {'X-Api-Key': 'k3y'};"
+        "for (const n of ['a', 'b', 'c']) fetch('/api/stop/' + n, {headers}).then("
+        "async (r) => { got[n] = [r.status, await r.text(), r.headers.get('x-own')]; }, (e) => { got[n] = String(e); })"
+    )
+    waiting = {p["url"].rpartition("/")[2]: p for p in await paused(agent, 3)}
+    assert set(waiting) == {"a", "b", "c"}
+    assert waiting["a"]["headers"]["X-Api-Key"] == "[redacted]"
+    listed = await requests(agent, "/api/stop/")
+    assert {r["paused"] for r in listed} == {p["id"] for p in waiting.values()}
+    await agent.get(
+        "browser_fulfill_request",
+        requestId=waiting["a"]["id"],
+        status=418,
+        body='{"tea":"grün"}',
+        headers={"X-Own": "yes"},
+    )
+    by_record = next(r["id"] for r in listed if r["url"].endswith("/b"))
+    failed = await agent.get("browser_fail_request", requestId=by_record, errorReason="ConnectionRefused")
+    assert failed["errorReason"] == "ConnectionRefused"
+    assert net.count("/api/stop/c") == 0
+    one_on = await agent.get("browser_stop_intercepting", requestId=waiting["c"]["id"])
+    assert (one_on["intercepting"], one_on["continued"]) == (True, 1)
+    got = await agent.run(
+        "const all = () => Object.keys(got).length === 3;"
+        "const pause = () => new Promise((done) => setTimeout(done, 20));"
+        "for (let i = 0; i < 200 && !all(); i += 1) await pause(); return got"
+    )
+    assert got["a"] == [418, '{"tea":"grün"}', "yes"]
+    assert "Failed to fetch" in got["b"]
+    assert got["c"][0] == 404
+    assert net.count("/api/stop/a") == net.count("/api/stop/b") == 0
+    gone = await agent.fail("browser_fail_request", requestId=waiting["a"]["id"])
+    assert "None waits" in gone["text"]
+    assert (await agent.get("browser_stop_intercepting"))["intercepting"] is False
+    assert "Nothing was intercepted" in (await agent.get("browser_stop_intercepting"))["note"]
+    assert await agent.run("return (await fetch('/api/stop/d')).status") == 404
+
+
+async def test_stopping_lets_all_go_on_and_frames_of_other_processes_are_stopped_too(
+    agent: Caller, net: NetSite
+) -> None:
+    await agent.open(f"{net.url}/net_frames")
+    await agent.get("browser_intercept_requests", urlPatterns=["*kind=held*"])
+    for frame in (0, "near", "far"):
+        await agent.run("window.held = fetch('/api/items?kind=held').then((r) => r.status)", frame=frame)
+    assert len(await paused(agent, 3)) == 3
+    ended = await agent.get("browser_stop_intercepting")
+    assert ended["continued"] == 3
+    for frame in (0, "near", "far"):
+        assert await agent.run("return await held", frame=frame) == 200
+
+
+async def test_a_page_itself_can_be_answered(agent: Caller, net: NetSite) -> None:
+    await agent.open(f"{net.url}/net_index")
+    await agent.get("browser_intercept_requests", urlPatterns=["*/made-up"])
+    await agent.get("browser_navigate_tab", url=f"{net.url}/made-up", waitUntil="none")
+    (waits,) = await paused(agent)
+    page = "<!doctype html><title>Made up</title>"
+    await agent.get(
+        "browser_fulfill_request", requestId=waits["id"], status=200, body=page, headers={"Content-Type": "text/html"}
+    )
+    await agent.get("browser_stop_intercepting")
+    for _ in range(100):
+        if await agent.run("return document.title") == "Made up":
+            break
+    assert await agent.run("return document.title") == "Made up"
+    assert net.count("/made-up") == 0
+
+
+async def test_wrong_headers_are_refused_before_anything_is_sent(agent: Caller, net: NetSite) -> None:
+    await agent.open(f"{net.url}/net_index")
+    for headers in ({"A\r\nB": "x"}, {"A": "x\r\nSet-Cookie: y=1"}, {"A:": "x"}):
+        failed = await agent.fail("browser_fulfill_request", requestId="p1", status=200, headers=headers)
+        assert "not a header" in failed["text"]
+
+
+async def test_throttling_slows_cuts_off_and_ends(agent: Caller, net: NetSite) -> None:
+    await agent.open(f"{net.url}/net_index")
+    took = "const t = performance.now(); await fetch('/api/items'); return performance.now() - t"
+    on = await agent.get("browser_throttle_network", latency=400)
+    assert (on["offline"], on["latency"], on["downloadThroughput"]) == (False, 400, -1)
+    assert await agent.run(took) >= 390
+    off = await agent.get("browser_throttle_network", preset="offline")
+    assert off["offline"] is True
+    assert "Failed to fetch" in await agent.run("return String(await fetch('/api/items').catch((e) => e))")
+    assert (await agent.get("browser_clear_network_throttle"))["cleared"] is True
+    assert await agent.run(took) < 390
+    assert (await agent.get("browser_clear_network_throttle"))["cleared"] is False
+    assert "slow-3g" in (await agent.fail("browser_throttle_network"))["text"]
+
+
+async def test_what_is_recorded_is_each_sessions_own_to_clear(agent: Caller, live_hub: LiveHub, net: NetSite) -> None:
+    tab_id = await agent.open(f"{net.url}/net_index")
+    async with live.caller(live_hub) as other:
+        assert await requests(other, tabId=tab_id, clear=True)
+        assert await requests(other, tabId=tab_id) == []
+    assert await requests(agent)
+
+
+async def test_a_page_that_asks_for_much_stays_bounded(agent: Caller, net: NetSite) -> None:
+    await agent.open(f"{net.url}/net_index")
+    begun = time.monotonic()
+    await agent.run(
+        "const fifty = (i) => Array.from({length: 50}, (_, n) => fetch('/api/items?n=' + (i * 50 + n)));"
+        "for (let i = 0; i < 12; i += 1) await Promise.all(fifty(i))"
+    )
+    answer = await agent.get("browser_get_network_requests", limit=5)
+    assert answer["requests"][-1]["url"].startswith(f"{net.url}/api/items?n=")
+    assert "no longer kept" in answer["note"]
+    assert time.monotonic() - begun < 30
+
+
+async def test_a_dialog_does_not_hide_what_was_recorded(agent: Caller, net: NetSite) -> None:
+    await agent.open(f"{net.url}/net_index")
+    await agent.run("await window.ready; console.log('before the question')")
+    await agent.fail("browser_execute_script", code="alert('wait')")
+    said = (await agent.get("browser_get_console_logs"))["messages"]
+    assert "before the question" in {m["text"] for m in said}
+    assert await requests(agent, "/api/items")

@@ -1,0 +1,88 @@
+"""Metrics, traces and CSS coverage of a real page in a background tab."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from tests.e2e.live import Caller
+from tests.e2e.zoo import Zoo
+
+
+def written(told: dict[str, Any]) -> bytes:
+    """The file a tool wrote."""
+    return Path(told["filePath"]).read_bytes()
+
+
+async def test_metrics_tell_how_the_page_loaded_and_what_it_costs(agent: Caller, zoo: Zoo) -> None:
+    await agent.open(zoo.at("see_styles.html"))
+    told = await agent.get("browser_performance_metrics")
+    assert told["url"] == zoo.at("see_styles.html")
+    assert 0 < told["vitals"]["ttfb"] <= told["vitals"]["load"]
+    assert told["vitals"]["cls"] == 0
+    assert told["page"]["nodes"] > 10
+    assert told["page"]["heapBytes"] > 100_000
+    assert told["resources"]["count"] >= 1
+    assert "never in view" in told["note"]
+
+
+async def test_paints_of_a_tab_in_view_and_long_tasks_are_measured(agent: Caller, zoo: Zoo) -> None:
+    await agent.open(zoo.at("see_styles.html"), active=True)
+    await agent.run("document.querySelector('#slow').click()")
+    told = await agent.get("browser_performance_metrics")
+    while "fcp" not in told["vitals"] or not told["longTasks"]["count"]:
+        told = await agent.get("browser_performance_metrics")
+    assert told["vitals"]["fcp"] > 0
+    assert told["longTasks"]["longest"] >= 100
+
+
+async def test_a_trace_says_where_the_time_went_and_is_a_file(agent: Caller, zoo: Zoo) -> None:
+    tab = await agent.open(zoo.at("see_styles.html"))
+    assert (await agent.get("browser_performance_trace", action="start"))["tracing"] is True
+    again = await agent.fail("browser_performance_trace", action="start")
+    assert "traced already" in again["text"]
+    await agent.run("document.querySelector('#slow').click(); document.body.append('x'); document.body.offsetHeight")
+    told = await agent.get("browser_performance_trace", action="stop", filePath=f"{zoo.port}/a.json")
+    trace = orjson.loads(written(told))
+    assert len(trace["traceEvents"]) > 20
+    assert told["milliseconds"]["scripting"] > 100
+    assert told["longTasks"]["count"] >= 1
+    assert told["longTasks"]["longest"] > 100
+    busiest = told["functions"][0]
+    assert (busiest["url"], busiest["line"]) == (zoo.at("see_styles.html"), 15)
+    assert busiest["milliseconds"] > 10
+    none = await agent.fail("browser_performance_trace", action="stop", tabId=tab)
+    assert "No trace runs" in none["text"]
+
+
+async def test_a_browser_runs_one_trace_at_a_time_and_says_so(agent: Caller, zoo: Zoo) -> None:
+    first = await agent.open(zoo.at("see_styles.html"))
+    second = await agent.open(zoo.at("see_styles.html"))
+    await agent.get("browser_performance_trace", action="start", tabId=first)
+    refused = await agent.fail("browser_performance_trace", action="start", tabId=second)
+    assert "one trace at a time" in refused["text"]
+    await agent.get("browser_close_tab", tabId=first)
+    # A tab that goes takes its trace along.
+    await agent.get("browser_performance_trace", action="start", tabId=second)
+    told = await agent.get("browser_performance_trace", action="stop", tabId=second)
+    assert Path(told["filePath"]).name.startswith("127.0.0.1-trace")
+
+
+async def test_coverage_grows_with_what_the_page_uses(agent: Caller, zoo: Zoo) -> None:
+    await agent.open(zoo.at("see_styles.html"))
+    first = await agent.get("browser_get_css_coverage")
+    assert first["started"] is True
+    sheets = {sheet["url"].rpartition("/")[2]: sheet for sheet in first["sheets"]}
+    assert set(sheets) == {"see_styles.html", "see_styles.css"}
+    linked = sheets["see_styles.css"]
+    assert 0 < linked["used"] < linked["length"]
+    assert linked["percent"] == round(100 * linked["used"] / linked["length"], 1)
+    await agent.run("document.querySelector('#box').classList.add('never')")
+    second = await agent.get("browser_get_css_coverage")
+    assert second["started"] is False
+    assert second["used"] > first["used"]
+    assert "other sites" in second["note"]
+    await agent.get("browser_navigate_tab", url=zoo.at("see_inner.html"))
+    assert (await agent.get("browser_get_css_coverage"))["sheets"] == []

@@ -1,0 +1,282 @@
+"""What a page says and shows, in a real browser and in tabs nobody looks at: text, HTML, elements, pictures, PDF."""
+
+from __future__ import annotations
+
+import base64
+import re
+from pathlib import Path
+from typing import Any
+
+from tests.e2e import png
+from tests.e2e.live import Caller
+from tests.e2e.png import Picture
+from tests.e2e.site import Site
+from tests.e2e.zoo import Zoo
+
+RED, BLUE, GREEN = (255, 0, 0), (0, 0, 255), (0, 255, 0)
+YELLOW, CYAN, MAGENTA, WHITE = (255, 255, 0), (0, 255, 255), (255, 0, 255), (255, 255, 255)
+MARKS = ((0xD6, 0, 0x6C), (0x0B, 0x57, 0xD0), (0x0A, 0x7D, 0x33), (0xB3, 0x53, 0x0A), (0x7B, 0x2C, 0xBF))
+
+
+def written(told: dict[str, Any]) -> bytes:
+    """The file a tool wrote."""
+    return Path(told["filePath"]).read_bytes()
+
+
+async def picture(agent: Caller, **how: Any) -> Picture:
+    answer = await agent.call("browser_screenshot_tab", **how)
+    assert not answer.get("isError"), answer
+    return png.read(base64.b64decode(answer["content"][0]["data"]))
+
+
+async def test_content_has_the_words_of_all_frames_where_they_stand(agent: Caller, zoo: Zoo) -> None:
+    await agent.open(zoo.at("see_article.html"))
+    content = (await agent.get("browser_get_tab_content"))["content"]
+    parts = [
+        "The article",
+        "Before the frames, boldly.",
+        "Inner words",
+        "Between",
+        "Far words",
+        "After",
+        "In the shadow",
+    ]
+    places = [content.index(part) for part in parts]
+    assert places == sorted(places)
+    assert "hidden words" not in content
+    assert content.count("Inner words") == 1
+    assert f"[frame {zoo.elsewhere}/pages/see_frame.html]" in content
+    assert "\x03" not in content
+    assert "zerowidth and turned words" in content
+
+
+async def test_content_of_one_element_by_selector_text_and_ref(agent: Caller, zoo: Zoo) -> None:
+    await agent.open(zoo.at("see_article.html"))
+    marked = await agent.get("browser_get_tab_content", selector="#first", format="markdown")
+    assert marked["content"] == "Before the frames, **boldly**."
+    assert (await agent.get("browser_get_tab_content", selector="#inside"))["content"] == "In the shadow"
+    far = await agent.get("browser_get_tab_content", text="Far button")
+    assert (far["content"], far["url"]) == ("Far button", f"{zoo.elsewhere}/pages/see_frame.html")
+    (found,) = (await agent.get("browser_query_elements", selector="#first"))["elements"]
+    assert (await agent.get("browser_get_tab_content", ref=found["ref"]))["content"].startswith("Before")
+    missing = await agent.fail("browser_get_tab_content", selector="#firstt")
+    assert "#first" in missing["text"]
+
+
+async def test_content_is_cut_where_asked_and_says_how_much_is_left(agent: Caller, zoo: Zoo) -> None:
+    await agent.open(zoo.at("see_article.html"))
+    whole = await agent.get("browser_get_tab_content")
+    assert (whole["remaining"], whole["length"]) == (0, len(whole["content"]))
+    part = await agent.get("browser_get_tab_content", maxLength=60)
+    assert len(part["content"]) == 60
+    assert part["content"] == whole["content"][:60]
+    assert part["length"] == whole["length"]
+    assert part["remaining"] == whole["length"] - 60
+
+
+async def test_html_has_shadow_roots_and_is_that_of_an_element_in_any_frame(agent: Caller, zoo: Zoo) -> None:
+    await agent.open(zoo.at("see_article.html"))
+    page = await agent.get("browser_get_page_html")
+    assert page["html"].startswith('<!DOCTYPE html>\n<html lang="en">')
+    assert (
+        '<my-card><template shadowrootmode="open"><p id="inside">In the shadow</p></template></my-card>' in page["html"]
+    )
+    assert (page["shadowRoots"], page["frames"], page["remaining"]) == (1, 3, 0)
+    card = await agent.get("browser_get_page_html", selector="my-card")
+    assert card["html"].startswith('<my-card><template shadowrootmode="open">')
+    far = await agent.get("browser_get_page_html", selector="#go")
+    assert far["html"].startswith('<button id="go"')
+    assert far["html"].endswith(">Far button</button>")
+    part = await agent.get("browser_get_page_html", maxLength=20)
+    assert (len(part["html"]), part["remaining"]) == (20, page["length"] - 20)
+
+
+async def test_elements_are_listed_across_frames_with_boxes_in_the_tabs_view(agent: Caller, zoo: Zoo) -> None:
+    await agent.open(zoo.at("see_boxes.html"))
+    found = await agent.get("browser_query_elements", selector="button, a", attributes=["id", "href", "title"])
+    assert found["total"] == 5
+    one, two, covered, _, far = found["elements"]
+    assert (one["tag"], one["text"], one["visible"], one["role"]) == ("button", "First", True, "button")
+    assert one["box"] == {"x": 100, "y": 50, "width": 120, "height": 40}
+    assert one["attributes"] == {"id": "one", "href": None, "title": None}
+    assert two["attributes"]["href"] == zoo.at("see_boxes.html#x")
+    assert covered["text"] == "Covered"
+    assert far["frame"] == f"{zoo.elsewhere}/pages/see_frame.html"
+    assert far["box"] == {"x": 400 + 5 + 150, "y": 150 + 5 + 100, "width": 80, "height": 30}
+    few = await agent.get("browser_query_elements", selector="button, a", limit=2)
+    assert (len(few["elements"]), few["note"][:6]) == (2, "3 more")
+    named = await agent.get("browser_query_elements", role="button", text="far")
+    assert [element["text"] for element in named["elements"]] == ["Far button"]
+    none = await agent.get("browser_query_elements", selector="#onne")
+    assert (none["total"], "#one" in none["note"]) == (0, True)
+    assert "not valid CSS" in (await agent.fail("browser_query_elements", selector="##"))["text"]
+
+
+async def test_an_element_is_cut_out_of_the_page_of_a_background_tab(agent: Caller, zoo: Zoo) -> None:
+    tab = await agent.open(zoo.at("see_boxes.html"))
+    red = await picture(agent, selector="#red")
+    assert (red.width, red.height) == (200, 100)
+    assert {red.at(x, y) for x in (0, 199) for y in (0, 99)} == {RED}
+    bottom = await picture(agent, text="Bottom")
+    assert (bottom.width, bottom.height, bottom.at(1, 1)) == (120, 40, WHITE)
+    assert (await agent.get("browser_get_tab_info", tabId=tab))["active"] is False
+
+
+async def test_an_element_in_a_scrolled_container_and_in_a_frame_of_another_site_is_cut_right(
+    agent: Caller, zoo: Zoo
+) -> None:
+    await agent.open(zoo.at("see_boxes.html"))
+    low = await picture(agent, selector="#low")
+    assert (low.width, low.height) == (60, 30)
+    assert {low.at(x, y) for x in (0, 59) for y in (0, 29)} == {CYAN}
+    green = await picture(agent, selector="#green")
+    assert (green.width, green.height) == (100, 50)
+    assert {green.at(x, y) for x in (0, 99) for y in (0, 49)} == {GREEN}
+    deep = await picture(agent, selector="#deep")
+    assert (deep.width, deep.height) == (60, 20)
+    assert {deep.at(x, y) for x in (0, 59) for y in (0, 19)} == {MAGENTA}
+    double = await picture(agent, selector="#green", scale=2)
+    assert (double.width, double.height, double.at(195, 95)) == (200, 100, GREEN)
+
+
+async def test_the_whole_page_is_drawn_beyond_what_is_in_view(agent: Caller, zoo: Zoo) -> None:
+    await agent.open(zoo.at("see_boxes.html"))
+    whole = await picture(agent, fullPage=True)
+    assert whole.height == 2400
+    assert (whole.at(110, 2010), whole.at(10, 2390), whole.at(405 + 35, 155 + 45)) == (WHITE, BLUE, GREEN)
+    half = await picture(agent, fullPage=True, scale=0.5)
+    assert (half.height, half.at(55, 1005)) == (1200, WHITE)
+
+
+async def test_marks_are_drawn_around_what_can_be_acted_on_and_go_again(agent: Caller, zoo: Zoo) -> None:
+    await agent.open(zoo.at("see_boxes.html"))
+    answer = await agent.call("browser_screenshot_tab", annotate=True)
+    shot = png.read(base64.b64decode(answer["content"][0]["data"]))
+    lines = answer["content"][-1]["text"].split("\n")
+    assert [line.rsplit(" [", 1)[0] for line in lines] == ['button "First"', 'link "Second"', 'button "Far button"']
+    # The left border of each box, and what is inside of it.
+    assert shot.at(100, 70) in MARKS
+    assert shot.at(104, 55) == WHITE
+    assert shot.at(300, 70) in MARKS
+    assert shot.at(555, 270) in MARKS
+    assert shot.at(500, 70) not in MARKS
+    # The name of the first one, above it.
+    assert any(shot.at(x, 44) == shot.at(100, 70) for x in range(100, 115))
+    after = await picture(agent)
+    assert (after.at(100, 70), after.at(105, 44)) == (WHITE, BLUE)
+    assert await agent.run("return [...document.documentElement.children].slice(2).map((e) => e.outerHTML)") == []
+    ref = lines[0].rsplit("[", 1)[1].rstrip("]")
+    assert (await agent.get("browser_get_tab_content", ref=ref))["content"] == "First"
+
+
+async def test_marks_reach_the_whole_page_and_files(agent: Caller, zoo: Zoo) -> None:
+    await agent.open(zoo.at("see_boxes.html"))
+    name = f"{zoo.port}/marked.png"
+    answer = await agent.call("browser_screenshot_tab", annotate=True, fullPage=True, filePath=name)
+    shot = png.read(written(answer["structuredContent"]))
+    assert shot.at(100, 2020) in MARKS
+    assert 'button "Bottom"' in answer["content"][-1]["text"]
+
+
+async def test_pictures_come_in_three_formats(agent: Caller, zoo: Zoo) -> None:
+    await agent.open(zoo.at("see_boxes.html"))
+    for kind, head in (("jpeg", b"\xff\xd8\xff"), ("webp", b"RIFF"), ("png", b"\x89PNG")):
+        answer = await agent.call("browser_screenshot_tab", format=kind, selector="#red")
+        image = answer["content"][0]
+        data = base64.b64decode(image["data"])
+        assert (image["mimeType"], data[: len(head)]) == (f"image/{kind}", head)
+        assert answer["structuredContent"]["bytes"] == len(data)
+    small, large = [
+        (await agent.get("browser_screenshot_tab", format="jpeg", quality=quality))["bytes"] for quality in (5, 95)
+    ]
+    assert small < large
+
+
+async def test_a_page_is_printed_into_a_file_of_its_own(agent: Caller, zoo: Zoo) -> None:
+    await agent.open(zoo.at("see_boxes.html"))
+    told = await agent.get("browser_save_pdf", options={"margins": 1, "paper": "a5"})
+    data = written(told)
+    assert data.startswith(b"%PDF-")
+    assert (len(data), told["filePath"].endswith(".pdf")) == (told["bytes"], True)
+    assert told["pages"] > 1
+    again = await agent.get("browser_save_pdf", options={"pageRanges": "1"})
+    assert again["filePath"] != told["filePath"]
+    assert again["pages"] == 1
+    wide = await agent.get(
+        "browser_save_pdf",
+        filePath=f"{zoo.port}/wide.pdf",
+        options={"landscape": True, "paper": "a4", "margins": {"top": 2}},
+    )
+    box = re.search(rb"/MediaBox \[0 0 ([0-9.]+) ([0-9.]+)\]", written(wide))
+    assert box is not None
+    assert abs(float(box[1]) - 842) < 2
+    assert abs(float(box[2]) - 595) < 2
+    taken = await agent.fail("browser_save_pdf", filePath=f"{zoo.port}/wide.pdf")
+    assert "exists already" in taken["text"]
+    assert "pageRanges" in (await agent.fail("browser_save_pdf", options={"pageRanges": "99"}))["text"]
+    assert "margins" in (await agent.fail("browser_save_pdf", options={"margins": 40}))["text"]
+
+
+async def test_frames_within_frames_are_read_marked_and_cut_right(agent: Caller, zoo: Zoo) -> None:
+    await agent.open(zoo.at("see_nested.html"))
+    content = (await agent.get("browser_get_tab_content"))["content"]
+    parts = ["Outermost words", "Middle words", "Far words", "Middle end", "Last words"]
+    places = [content.index(part) for part in parts]
+    assert places == sorted(places)
+    green = await picture(agent, selector="#green")
+    assert (green.width, green.height) == (100, 50)
+    assert {green.at(x, y) for x in (0, 99) for y in (0, 49)} == {GREEN}
+    deep = await picture(agent, selector="#deep")
+    assert {deep.at(x, y) for x in (0, 59) for y in (0, 19)} == {MAGENTA}
+    answer = await agent.call("browser_screenshot_tab", annotate=True, text="Far button")
+    assert answer["content"][-1]["text"].startswith('button "Far button"')
+    assert png.read(base64.b64decode(answer["content"][0]["data"])).at(0, 15) in MARKS
+    await agent.run(
+        "const d = document.createElement('dialog'); d.innerHTML = '<button>Yes</button>';"
+        "document.body.append(d); d.showModal()"
+    )
+    over = await agent.call("browser_screenshot_tab", annotate=True)
+    assert [line.split(" [")[0] for line in over["content"][-1]["text"].split("\n")] == ['button "Yes"']
+
+
+async def test_frames_beyond_the_view_are_in_a_picture_of_the_whole_page(agent: Caller, zoo: Zoo) -> None:
+    await agent.open(zoo.at("see_nested.html"))
+    await agent.run("scrollTo(0, 300); addEventListener('scroll', () => { window.moved = true; })")
+    answer = await agent.call("browser_screenshot_tab", fullPage=True, annotate=True)
+    shot = png.read(base64.b64decode(answer["content"][0]["data"]))
+    (button,) = (await agent.get("browser_query_elements", text="Far button", role="button"))["elements"]
+    left, top = round(button["box"]["x"]), round(button["box"]["y"]) + 300
+    assert shot.at(left, top + 15) in MARKS
+    assert shot.at(left - 150 + 35, top - 100 + 45) == GREEN
+    assert await agent.run("return [scrollY, innerHeight < 1000]") == [300, True]
+    await agent.get("browser_emulate_device", width=600, height=500)
+    phone = await agent.get("browser_screenshot_tab", fullPage=True)
+    assert (phone["width"], phone["height"] > 1900) == (585, True)
+    assert await agent.run("return [innerWidth, innerHeight]") == [600, 500]
+
+
+async def test_a_page_that_forbids_everything_is_seen_all_the_same(agent: Caller, site: Site) -> None:
+    await agent.open(f"{site.url}/strict")
+    assert (await agent.get("browser_get_tab_content"))["content"] == "strict words"
+    assert "<h1>strict words</h1>" in (await agent.get("browser_get_page_html"))["html"]
+    assert (await agent.get("browser_query_elements", selector="h1"))["total"] == 1
+    await agent.run("document.querySelector('h1').setAttribute('tabindex', '0')")
+    answer = await agent.call("browser_screenshot_tab", annotate=True, selector="h1")
+    shot = png.read(base64.b64decode(answer["content"][0]["data"]))
+    assert shot.at(1, shot.height // 2) in MARKS
+    assert (await agent.get("browser_save_pdf"))["pages"] == 1
+    assert (await agent.get("browser_set_storage", storageType="session", key="a", value="b"))["replaced"] is False
+
+
+async def test_a_picture_too_large_to_be_sent_says_what_to_do(agent: Caller, site: Site) -> None:
+    await agent.open(f"{site.url}/other")
+    await agent.run(
+        "const c = document.createElement('canvas'); c.width = c.height = 3000; document.body.append(c);"
+        "const x = c.getContext('2d'), d = x.createImageData(3000, 3000);"
+        "for (let i = 0; i < d.data.length; i++) d.data[i] = i % 4 === 3 ? 255 : Math.random() * 256;"
+        "x.putImageData(d, 0, 0);"
+    )
+    refused = await agent.fail("browser_screenshot_tab", fullPage=True)
+    assert "jpeg" in refused["text"]
+    small = await agent.get("browser_screenshot_tab", fullPage=True, format="jpeg", scale=0.5)
+    assert small["bytes"] > 1000

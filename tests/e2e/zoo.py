@@ -1,0 +1,27 @@
+"""A site of the pages in `pages/`, at two origins: `{elsewhere}` in a page is the address of the other one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.e2e.site import Site
+
+PAGES = Path(__file__).parent / "pages"
+_TYPES = {".html": "text/html; charset=utf-8", ".css": "text/css", ".js": "text/javascript"}
+
+
+class Zoo(Site):
+    """Serves `/pages/<file>`."""
+
+    def page(self, path: str) -> tuple[str | bytes, str] | None:
+        """A file of the folder, filled in."""
+        name = path.removeprefix("/pages/")
+        file = PAGES / name
+        if not path.startswith("/pages/") or "/" in name or not file.is_file():
+            return None
+        text = file.read_text("utf-8").replace("{elsewhere}", self.elsewhere).replace("{here}", self.url)
+        return text, _TYPES.get(file.suffix, "text/plain")
+
+    def at(self, name: str) -> str:
+        """The address of a page."""
+        return f"{self.url}/pages/{name}"

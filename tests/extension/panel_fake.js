@@ -1,0 +1,88 @@
+/**
+ * A worker and a hub behind it, as far as the panel can tell: it answers the panel's questions from a state of its own,
+ * changes that state as the hub would, and keeps what was asked in `panelFake.asked`. Loaded after
+ * panel_state.js, before the panel's scripts.
+ */
+
+/** What the hub would do with a question. */
+const ANSWERS = {
+  "hub.pause": (state) =>
+    void (state.paused = { since: Date.now() / 1000, by: "panel", reason: "", mode: "wait", callsWaiting: 1 }),
+  "hub.resume": (state) => void (state.paused = null),
+  "config.setSkipPermissions": (state, { skip }) => void (state.skipPermissions = skip),
+  "confirmation.response": (state, { id }) => void (state.approvals = state.approvals.filter((each) => each.id !== id)),
+  "sessions.end": (state, { id }) => void (state.sessions = state.sessions.filter((each) => each.id !== id)),
+  "audit.list": (state, { tool: wanted = "", ok }) => ({
+    entries: state.activity.filter((each) => each.tool.includes(wanted) && (ok === undefined || each.success === ok)),
+  }),
+  "plugin.search": () => ({
+    results: [
+      {
+        package: "@opentabs-dev/opentabs-plugin-slack",
+        name: "slack",
+        version: "2.1.0",
+        description: "Messages, channels and search of Slack.",
+        author: "opentabs-dev",
+        installed: false,
+      },
+      { package: "opentabs-plugin-mail", name: "mail", version: "1.5.0", description: "Mail.", installed: true },
+    ],
+  }),
+  "plugin.checkUpdates": () => ({ updates: [{ name: "mail", newest: "1.5.0" }], problems: [] }),
+};
+
+class Event {
+  listeners = [];
+  addListener(listener) {
+    this.listeners.push(listener);
+  }
+  fire(...given) {
+    for (const listener of this.listeners) listener(...given);
+  }
+}
+
+const kind = new URLSearchParams(location.search).get("fake") ?? "full";
+const state = structuredClone(globalThis.panelState);
+if (kind === "new")
+  Object.assign(state, {
+    sessions: [],
+    approvals: [],
+    activity: [],
+    plugins: [],
+    failedPlugins: [],
+    pages: [],
+    upstream: [],
+  });
+if (kind === "quiet") Object.assign(state, { approvals: [], failedPlugins: [] });
+const port = { name: "panel", onMessage: new Event(), onDisconnect: new Event(), disconnect() {} };
+const calls = new Map();
+globalThis.panelFake = {
+  state,
+  asked: [],
+  event(method, params) {
+    if (method === "tool.invocationStart") calls.set(params.callId, params);
+    if (method === "tool.invocationEnd") {
+      const { callId, ...facts } = calls.get(params.callId);
+      const ended = { timestamp: new Date().toISOString(), success: params.ok, durationMs: params.durationMs };
+      state.activity.unshift({ ...facts, ...ended });
+    }
+    port.onMessage.fire({ type: "event", method, params });
+  },
+};
+port.postMessage = ({ id, method, params }) => {
+  globalThis.panelFake.asked.push([method, params]);
+  const answer = () => {
+    if (method === "link.state") return kind === "down" ? globalThis.panelDown : globalThis.panelLink;
+    if (kind === "down") throw new Error("The hub is not connected.");
+    if (method === "config.getState") return structuredClone(state);
+    return ANSWERS[method]?.(state, params) ?? {};
+  };
+  queueMicrotask(() => {
+    try {
+      port.onMessage.fire({ type: "answer", id, result: answer() });
+    } catch (error) {
+      port.onMessage.fire({ type: "answer", id, error: { message: error.message } });
+    }
+  });
+};
+globalThis.chrome = { runtime: { connect: () => port, lastError: undefined }, tabs: { create: async () => {} } };

@@ -1,0 +1,97 @@
+"""The panel's page in a Chromium of its own, with a scripted worker behind it: for looks, states and keyboards.
+
+What the panel does to a hub is shown in tests/e2e/test_panel.py.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import http.server
+import shutil
+import threading
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+from playwright.async_api import Browser, Page, async_playwright
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or "chromium"
+AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
+VIEWS = ("home", "approvals", "agents", "activity", "tools", "plugins", "servers", "settings")
+Theme = Literal["light", "dark"]
+THEMES: tuple[Theme, ...] = ("light", "dark")
+
+
+class _Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_request(self, code: Any = "-", size: Any = "-") -> None:
+        """Say nothing."""
+
+
+@contextlib.contextmanager
+def files(folder: Path) -> Iterator[str]:
+    """The files of a folder, at an address."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Quiet, directory=folder))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+@contextlib.asynccontextmanager
+async def chromium() -> AsyncIterator[Browser]:
+    """A browser without a window."""
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        await browser.close()
+
+
+@contextlib.asynccontextmanager
+async def panel(
+    browser: Browser, address: str, view: str = "home", *, kind: str = "full", theme: Theme = "light", width: int = 400
+) -> AsyncIterator[Page]:
+    """The panel with one view open; anything the page complains of fails the test."""
+    context = await browser.new_context(color_scheme=theme, viewport={"width": width, "height": 900})
+    for name in ("panel_state.js", "panel_fake.js"):
+        await context.add_init_script("{\n" + (HERE / name).read_text() + "\n}")
+    page = await context.new_page()
+    complaints: list[str] = []
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+    await page.goto(f"{address}/panel/panel.html?fake={kind}{'&full' if width > 800 else ''}#{view}")
+    await page.locator(".link-state.good, .link-state.bad, .link-state.warn").wait_for()
+    yield page
+    assert complaints == []
+    await context.close()
+
+
+async def open_all(page: Page) -> None:
+    """Open everything that opens, also what is inside."""
+    await page.evaluate("""async () => {
+      const closed = () => document.querySelectorAll("main [aria-expanded=false], main details:not([open]) > summary");
+      while (closed().length > 0) {
+        for (const each of closed()) each.click();
+        await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)));
+      }
+    }""")
+
+
+async def go(page: Page, view: str) -> None:
+    """Show another view."""
+    await page.evaluate(f"location.hash = '{view}'")
+    await page.locator(f"body[data-view={view}]").wait_for()
+
+
+async def violations(page: Page) -> list[str]:
+    """What axe finds wrong with a page, each with where and why."""
+    if not await page.evaluate("'axe' in globalThis"):
+        await page.evaluate(AXE.read_text())
+    result = await page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    return [
+        f"{found['id']}: {node['target']} {node['failureSummary']}"
+        for found in result["violations"]
+        for node in found["nodes"]
+    ]

@@ -1,0 +1,293 @@
+"""The panel as a person meets it: every view readable in both themes and at every width, by mouse, keyboard and ear."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser, Page, expect
+
+from tests.extension import panelpage
+from tests.extension.panelpage import ROOT, THEMES, VIEWS, Theme, go, open_all, panel, violations
+
+
+@pytest.fixture(scope="module")
+async def browser() -> AsyncIterator[Browser]:
+    async with panelpage.chromium() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with panelpage.files(ROOT / "extension") as address:
+        yield address
+
+
+async def asked(page: Page, method: str) -> list[dict[str, Any]]:
+    """What the panel asked the hub of one kind."""
+    all_asked = await page.evaluate("panelFake.asked")
+    return [params for name, params in all_asked if name == method]
+
+
+async def request(page: Page, facts: str) -> None:
+    """An agent asks."""
+    await page.evaluate(f"panelFake.event('confirmation.request', {facts})")
+
+
+async def settled(page: Page) -> None:
+    """Wait until a card may be answered: one that has just moved is not."""
+    await expect(page.locator(".approvals:not([data-settling])")).to_be_visible()
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("width", [320, 1200])
+async def test_axe_finds_nothing_wrong(browser: Browser, address: str, theme: Theme, width: int) -> None:
+    async with panel(browser, address, theme=theme, width=width) as page:
+        for view in VIEWS:
+            await go(page, view)
+            await open_all(page)
+            assert await violations(page) == [], view
+
+
+@pytest.mark.parametrize("kind", ["new", "down"])
+@pytest.mark.parametrize("theme", THEMES)
+async def test_axe_finds_nothing_wrong_where_there_is_nothing_yet(
+    browser: Browser, address: str, kind: str, theme: Theme
+) -> None:
+    async with panel(browser, address, kind=kind, theme=theme) as page:
+        for view in VIEWS:
+            await go(page, view)
+            assert await violations(page) == [], view
+
+
+@pytest.mark.parametrize("width", [320, 400, 760, 1200])
+async def test_nothing_is_cut_off_at_the_side(browser: Browser, address: str, width: int) -> None:
+    async with panel(browser, address, width=width) as page:
+        for view in VIEWS:
+            await go(page, view)
+            await open_all(page)
+            room = await page.evaluate(
+                """() => {
+                  const [whole, main] = [document.documentElement, document.querySelector("main")];
+                  const below = whole.scrollHeight - whole.clientHeight;
+                  return [whole.scrollWidth - whole.clientWidth, main.scrollWidth - main.clientWidth, below];
+                }"""
+            )
+            assert room == [0, 0, 0], view
+
+
+async def test_dark_is_dark_and_light_is_light(browser: Browser, address: str) -> None:
+    for theme in THEMES:
+        low, high = (200, 255) if theme == "light" else (0, 60)
+        async with panel(browser, address, theme=theme) as page:
+            colour = await page.evaluate("getComputedStyle(document.body).backgroundColor")
+            assert all(low <= int(part) <= high for part in colour.strip("rgb()").split(","))
+
+
+async def test_without_a_hub_it_says_why_and_what_to_do(browser: Browser, address: str) -> None:
+    async with panel(browser, address, "tools", kind="down") as page:
+        await expect(page.get_by_text("No hub answers at 127.0.0.1:9515")).to_be_visible()
+        await expect(page.get_by_text("tabhub start", exact=True)).to_be_visible()
+        await expect(page.locator("#bar")).to_contain_text("Not connected")
+        await expect(page.get_by_role("button", name="Pause the agents")).to_have_count(0)
+
+
+async def test_with_a_hub_and_no_agent_the_next_step_is_to_connect_one(browser: Browser, address: str) -> None:
+    async with panel(browser, address, kind="new") as page:
+        await expect(page.locator(".steps li.done")).to_have_text(
+            "Start the hubIt runs, and this browser is connected to it."
+        )
+        await expect(page.get_by_text("tabhub setup claude-code --write")).to_be_visible()
+
+
+async def test_every_empty_view_says_what_belongs_there(browser: Browser, address: str) -> None:
+    told = {
+        "approvals": "Nothing waits for you",
+        "agents": "No agent is connected",
+        "activity": "Nothing has happened yet",
+        "plugins": "No plugin yet",
+        "servers": "No server yet",
+    }
+    for view, words in told.items():
+        async with panel(browser, address, view, kind="new") as page:
+            await expect(page.get_by_role("heading", name=words)).to_be_visible()
+
+
+async def test_arrow_keys_go_through_the_views_and_enter_opens_one(browser: Browser, address: str) -> None:
+    async with panel(browser, address, width=1200) as page:
+        await page.get_by_role("link", name="Home").focus()
+        for _ in range(2):
+            await page.keyboard.press("ArrowDown")
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("heading", level=1)).to_have_text("Agents")
+        await page.keyboard.press("End")
+        await expect(page.get_by_role("link", name="Settings")).to_be_focused()
+
+
+async def test_an_approval_shows_who_what_where_and_with_what(browser: Browser, address: str) -> None:
+    async with panel(browser, address, "approvals") as page:
+        card = page.locator("[data-approval=a1]")
+        for words in (
+            "Claude Code",
+            "Click",
+            "browser_click_element",
+            "shop.nordlicht.example",
+            "button[name=place-order]",
+        ):
+            await expect(card).to_contain_text(words)
+        await expect(card.locator(".countdown")).to_contain_text("1:4")
+        changed = page.locator("[data-approval=a3] .diff")
+        await expect(changed.locator(".gone")).to_have_text("removed: - Writes below the project's folder.")
+        await expect(changed.locator(".added")).to_contain_text("sends a copy to the maintainer")
+        await expect(page.locator("[data-approval=a2]")).to_contain_text("has read content of git.example")
+
+
+async def test_a_card_is_answered_by_one_key_and_only_that_card(browser: Browser, address: str) -> None:
+    async with panel(browser, address, "approvals") as page:
+        await settled(page)
+        await page.locator("[data-approval=a2]").focus()
+        await page.keyboard.press("d")
+        await expect(page.locator("[data-approval=a2]")).to_have_count(0)
+        assert await asked(page, "confirmation.response") == [{"id": "a2", "decision": "deny"}]
+        await expect(page.locator("[data-approval]")).to_have_count(2)
+
+
+async def test_a_letter_typed_into_the_reason_decides_nothing(browser: Browser, address: str) -> None:
+    async with panel(browser, address, "approvals") as page:
+        await settled(page)
+        card = page.locator("[data-approval=a1]")
+        await card.get_by_text("Say why").click()
+        await card.get_by_role("textbox").fill("")
+        await page.keyboard.type("was a bad idea")
+        assert await asked(page, "confirmation.response") == []
+        await page.keyboard.press("Enter")
+        assert await asked(page, "confirmation.response") == [
+            {"id": "a1", "decision": "deny", "reason": "was a bad idea"}
+        ]
+
+
+async def test_a_double_click_never_answers_the_card_that_moves_up(browser: Browser, address: str) -> None:
+    async with panel(browser, address, "approvals") as page:
+        await settled(page)
+        await page.evaluate(
+            """() => {
+              document.querySelector("[data-approval=a1] .primary").click();
+              requestAnimationFrame(() => requestAnimationFrame(() =>
+                document.querySelector("[data-approval=a2] .primary").click()));
+            }"""
+        )
+        await expect(page.locator("[data-approval=a1]")).to_have_count(0)
+        await settled(page)
+        assert await asked(page, "confirmation.response") == [{"id": "a1", "decision": "allow_once"}]
+
+
+async def test_a_new_request_is_read_out_and_does_not_move_the_first(browser: Browser, address: str) -> None:
+    async with panel(browser, address, "approvals") as page:
+        before = await page.locator("[data-approval=a1]").bounding_box()
+        await request(page, "{id: 'a9', tool: 'browser_open_tab', client: 'Cursor', params: {}}")
+        await expect(page.locator("[data-approval]").last).to_have_attribute("data-approval", "a9")
+        await expect(page.locator("#spoken")).to_have_text("Cursor asks for your approval.")
+        assert await page.locator("[data-approval=a1]").bounding_box() == before
+
+
+async def test_what_hides_in_a_parameter_is_shown(browser: Browser, address: str) -> None:
+    async with panel(browser, address, "approvals") as page:
+        params = "{note: 'pay\\u202eyap\\u200b', html: '<img src=x onerror=alert(1)>'}"
+        await request(page, f"{{id: 'a9', tool: 't', client: '<b>x</b>', params: {params}}}")
+        card = page.locator("[data-approval=a9]")
+        await expect(card).to_contain_text("pay⟨U+202E⟩yap⟨U+200B⟩")
+        await expect(card).to_contain_text("<img src=x onerror=alert(1)>")
+        await expect(card).to_contain_text("<b>x</b>")
+        await expect(card.locator("img, b")).to_have_count(0)
+
+
+async def test_only_what_the_hub_offers_can_be_answered(browser: Browser, address: str) -> None:
+    async with panel(browser, address, "approvals") as page:
+        await request(page, "{id: 'a9', tool: 't', client: 'c', params: {}, choices: ['allow_once', 'deny']}")
+        await expect(page.locator("[data-approval=a9] .approval-actions button")).to_have_count(2)
+
+
+async def test_writing_and_focus_outlive_what_happens_meanwhile(browser: Browser, address: str) -> None:
+    async with panel(browser, address, "tools") as page:
+        search = page.get_by_role("searchbox", name="Search tools")
+        await search.click()
+        await page.keyboard.type("coo")
+        for number in range(5):
+            call = f"{{callId: 'c{number}', tool: 'browser_snapshot', client: 'x'}}"
+            await page.evaluate(f"panelFake.event('tool.invocationStart', {call})")
+        await page.evaluate("panelFake.event('panel.changed', {what: ['sessions']})")
+        await page.keyboard.type("kies")
+        await expect(search).to_have_value("cookies")
+        await expect(search).to_be_focused()
+        await expect(page.locator(".tool")).to_have_count(1)
+
+
+async def test_a_running_call_lights_up_and_becomes_history(browser: Browser, address: str) -> None:
+    async with panel(browser, address, "activity") as page:
+        call = "{callId: 'c1', tool: 'browser_snapshot', client: 'Claude Code', session: 'mcp:1', source: 'browser'}"
+        await page.evaluate(f"panelFake.event('tool.invocationStart', {call})")
+        await expect(page.locator(".call.running")).to_contain_text("Snapshot")
+        await page.evaluate("panelFake.event('tool.invocationEnd', {callId: 'c1', ok: true, durationMs: 1234})")
+        await expect(page.locator(".call.running")).to_have_count(0)
+        await expect(page.locator(".call.fresh")).to_contain_text("1.2 s")
+
+
+async def test_the_settings_of_a_plugin_are_a_form_with_several_addresses(browser: Browser, address: str) -> None:
+    async with panel(browser, address, "plugins") as page:
+        card = page.locator("[data-plugin=tracker]")
+        await card.get_by_role("button", name="Settings").click()
+        await card.get_by_role("button", name="Another address").click()
+        await card.get_by_role("textbox", name="Name of address 3").fill("lab")
+        await card.get_by_role("textbox", name="Address 3", exact=True).fill("https://lab.example")
+        await card.get_by_role("combobox", name="Board").select_option("scrum")
+        await card.get_by_text("Include archived issues").click()
+        await card.get_by_role("button", name="Save").click()
+        (sent,) = await asked(page, "config.setPluginSettings")
+        assert sent == {
+            "plugin": "tracker",
+            "settings": {
+                "instanceUrl": {
+                    "work": "https://acme.tracker.example",
+                    "home": "https://me.tracker.example",
+                    "lab": "https://lab.example",
+                },
+                "apiKey": "••••••••",
+                "pageSize": 25,
+                "board": "scrum",
+                "archived": True,
+            },
+        }
+
+
+async def test_plugins_are_found_installed_updated_and_removed(browser: Browser, address: str) -> None:
+    async with panel(browser, address, "plugins") as page:
+        await expect(page.locator(".card.failed")).to_contain_text("dist/tools.json is missing")
+        await page.get_by_role("searchbox", name="Search plugins").fill("slack")
+        await page.get_by_role("button", name="Search", exact=True).click()
+        await page.get_by_role("button", name="Install slack").click()
+        await expect(page.get_by_text("slack is installed.")).to_be_visible()
+        await page.get_by_role("button", name="Check for updates").click()
+        await page.get_by_role("button", name="Update to 1.5.0").click()
+        mail = page.locator("[data-plugin=mail]")
+        await mail.get_by_role("button", name="Remove").click()
+        assert await asked(page, "plugin.remove") == []
+        await mail.get_by_role("button", name="Remove it now?").click()
+        assert await asked(page, "plugin.install") == [{"name": "@opentabs-dev/opentabs-plugin-slack"}]
+        assert await asked(page, "plugin.updateFromRegistry") == [{"name": "mail"}]
+        assert await asked(page, "plugin.remove") == [{"name": "mail"}]
+
+
+async def test_a_server_is_added_by_pasting_and_what_is_no_json_is_told(browser: Browser, address: str) -> None:
+    async with panel(browser, address, "servers") as page:
+        field = page.get_by_role("textbox", name="Settings, as JSON")
+        await field.fill('{"mcpServers": ')
+        await expect(page.locator("#server-wrong")).to_contain_text("Not JSON yet")
+        await expect(page.get_by_role("button", name="Add", exact=True)).to_be_disabled()
+        await field.fill('{"mcpServers": {"files": {"url": "http://127.0.0.1:3001/mcp"}}}')
+        await page.get_by_role("button", name="Add", exact=True).click()
+        (sent,) = await asked(page, "upstream.add")
+        assert sent == {"json": '{"mcpServers": {"files": {"url": "http://127.0.0.1:3001/mcp"}}}'}
+        await expect(page.locator("[data-server=weather]")).to_contain_text("uvx was not found")
+        await page.get_by_role("switch", name="Use files").click(force=True)
+        assert await asked(page, "upstream.set") == [{"name": "files", "enabled": False}]

@@ -1,0 +1,91 @@
+"""The road between panel pages and the hub: events one way, questions of one list the other, and nobody else on it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from tests.extension.conftest import EXTENSION_ID, Chromium
+from tests.extension.fakehub import FakeHub, Wire
+
+Run = Callable[[str], Awaitable[Any]]
+CONNECT = """
+  window.heard = [];
+  window.port = chrome.runtime.connect({ name: "panel" });
+  window.port.onMessage.addListener((message) => window.heard.push(message));
+  window.port.onDisconnect.addListener(() => window.heard.push("disconnected"));
+  window.until = async (wanted) => {
+    for (;;) {
+      const found = window.heard.find(wanted);
+      if (found) return found;
+      await new Promise((go) => setTimeout(go, 10));
+    }
+  };
+  window.ask = (method, params) => {
+    const id = Math.random();
+    window.port.postMessage({ type: "ask", id, method, params });
+    return window.until((message) => message.type === "answer" && message.id === id);
+  };
+"""
+
+
+@pytest.fixture
+async def panel(wire: Wire, chromium: Chromium) -> AsyncIterator[Run]:
+    """A page beside the panel's own, connected; runs expressions there."""
+    (chromium.extension / "panel" / "test.html").write_text("<!doctype html><title>Test</title>")
+    async with chromium.page(f"chrome-extension://{EXTENSION_ID}/panel/test.html") as command:
+
+        async def run(expression: str) -> Any:
+            answer = await command("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
+            assert "exceptionDetails" not in answer, answer
+            return answer["result"].get("value")
+
+        await run(f"{{ {CONNECT} }}")
+        yield run
+
+
+async def test_the_hub_is_told_whether_anyone_looks_and_its_events_reach_the_panel(wire: Wire, panel: Run) -> None:
+    await wire.told("panel.watch", open=True)
+    shown = await panel("until(({ method }) => method === 'link.state')")
+    assert shown["params"]["link"]["phase"] == "connected"
+    for event in ("tool.invocationStart", "confirmation.request", "confirmation.done", "panel.changed"):
+        await wire.notify(event, id="7", what=["sessions"])
+        got = await panel(f"until(({{ method }}) => method === '{event}')")
+        assert got == {"type": "event", "method": event, "params": {"id": "7", "what": ["sessions"]}}
+    await panel("port.disconnect()")
+    await wire.told("panel.watch", open=False)
+
+
+async def test_a_panel_asks_the_hub_what_is_on_the_list_and_nothing_else(wire: Wire, panel: Run) -> None:
+    wire.answers["config.getState"] = {"paused": False}
+    answer = await panel("ask('config.getState', { full: true })")
+    assert answer["result"] == {"paused": False}
+    assert await wire.told("config.getState") == {"full": True}
+    assert (await panel("ask('confirmation.response', { id: '1', decision: 'deny' })"))["result"] == {}
+    assert await wire.told("confirmation.response") == {"id": "1", "decision": "deny"}
+    at = len(wire.seen)
+    for method in ("extension.hello", "tab.syncAll", "tool.progress", "__proto__", "panel.watch"):
+        refusal = await panel(f"ask('{method}', {{}})")
+        assert refusal["error"]["message"] == f"A panel may not ask for {method}."
+    assert (await panel("ask('link.state')"))["result"]["link"]["phase"] == "connected"
+    assert [message.get("method") for message in wire.seen[at:] if message.get("method") != "ping"] == []
+
+
+async def test_a_new_hub_is_told_that_someone_looks(hub: FakeHub, wire: Wire, panel: Run) -> None:
+    await wire.told("panel.watch", open=True)
+    count = len(hub.wires)
+    await wire.socket.close(4006)
+    again = await hub.connection(count + 1)
+    await again.told("panel.watch", open=True)
+
+
+async def test_a_page_of_the_extension_that_is_no_panel_is_not_answered(chromium: Chromium, wire: Wire) -> None:
+    (chromium.extension / "elsewhere.html").write_text("<!doctype html><title>Test</title>")
+    async with chromium.page(f"chrome-extension://{EXTENSION_ID}/elsewhere.html") as command:
+        await command("Runtime.evaluate", expression=f"{{ {CONNECT} }}")
+        answer = await command(
+            "Runtime.evaluate", expression="until((m) => m === 'disconnected')", awaitPromise=True, returnByValue=True
+        )
+        assert answer["result"]["value"] == "disconnected"

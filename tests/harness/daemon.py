@@ -1,0 +1,110 @@
+"""A client of the daemon's socket that says exactly what a test wants, byte by byte if need be."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from tests.harness.hub import RunningHub
+
+ENVELOPE = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": {"name": "raw", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
+class DaemonClient:
+    """One connection."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader = reader
+        self.writer = writer
+        self.session = ""
+        self._count = 0
+
+    def raw(self, data: bytes) -> None:
+        self.writer.write(data)
+
+    def say(self, kind: str, **fields: Any) -> None:
+        self.raw(json.dumps({"type": kind, **fields}).encode() + b"\n")
+
+    async def hear(self) -> dict[str, Any]:
+        """The next line."""
+        async with asyncio.timeout(10):
+            line = await self.reader.readline()
+        assert line.endswith(b"\n"), line
+        heard: dict[str, Any] = json.loads(line)
+        return heard
+
+    async def closed(self) -> bytes:
+        """What still comes until the hub ends the connection."""
+        async with asyncio.timeout(10):
+            try:
+                return await self.reader.read()
+            except ConnectionError:
+                return b""
+
+    async def register(self, **fields: Any) -> dict[str, Any]:
+        self.say("REGISTER", **fields)
+        said = await self.hear()
+        assert said["type"] == "REGISTER_OK", said
+        self.session = said["sessionId"]
+        return said
+
+    def ask(self, action: str, params: dict[str, Any] | None = None, **fields: Any) -> str:
+        """Send a REQUEST and give its id."""
+        self._count += 1
+        ident = f"{self.session}:{self._count}"
+        self.say("REQUEST", **{"id": ident, "sessionId": self.session, "action": action, "params": params} | fields)
+        return ident
+
+    async def request(self, action: str, params: dict[str, Any] | None = None, **fields: Any) -> dict[str, Any]:
+        """Send a REQUEST and give its RESPONSE, which must be the next line."""
+        ident = self.ask(action, params, **fields)
+        said = await self.hear()
+        assert (said["type"], said["id"]) == ("RESPONSE", fields.get("id", ident)), said
+        return said
+
+    async def initialize(self, version: str = "2025-11-25", **capabilities: Any) -> dict[str, Any]:
+        info = {"name": "raw", "version": "1"}
+        params = {"protocolVersion": version, "capabilities": capabilities, "clientInfo": info}
+        said = await self.request("initialize", params)
+        assert said["success"] is True, said
+        self.say("EVENT", sessionId=self.session, event="notifications/initialized")
+        result: dict[str, Any] = said["data"]
+        return result
+
+    async def call(self, name: str, arguments: dict[str, Any] | None = None) -> dict[str, Any]:
+        said = await self.request("tools/call", {"name": name, "arguments": arguments or {}})
+        result: dict[str, Any] = said["data"]
+        return result
+
+
+@asynccontextmanager
+async def connected(hub: RunningHub, *, limit: int = 2**24) -> AsyncIterator[DaemonClient]:
+    """Connect; leaving breaks the connection without a word."""
+    reader, writer = await asyncio.open_unix_connection(hub.hub.daemon.place, limit=limit)
+    try:
+        yield DaemonClient(reader, writer)
+    finally:
+        writer.transport.abort()
+
+
+@asynccontextmanager
+async def registered(hub: RunningHub, **fields: Any) -> AsyncIterator[DaemonClient]:
+    """Connect and register."""
+    async with connected(hub) as client:
+        await client.register(**fields)
+        yield client
+
+
+@asynccontextmanager
+async def greeted(hub: RunningHub, **capabilities: Any) -> AsyncIterator[DaemonClient]:
+    """Connect, register and initialize in the latest revision that has a handshake."""
+    async with registered(hub) as client:
+        await client.initialize(**capabilities)
+        yield client

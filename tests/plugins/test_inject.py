@@ -1,0 +1,71 @@
+"""The parameters the hub adds to every plugin tool, and takes away again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tabhub.errors import InvalidArguments
+from tabhub.hub.tools import Source, Tool
+from tabhub.plugins.inject import injected, stripped
+
+_OWN: dict[str, Any] = {
+    "type": "object",
+    "properties": {"project": {"type": "string"}},
+    "required": ["project"],
+    "additionalProperties": False,
+}
+
+
+def made(schema: dict[str, Any]) -> Tool:
+    return Tool("demo_x", Source("plugin", "demo"), "x", schema)
+
+
+@pytest.mark.req("S002-injected-04", "S002-instance-03")
+@pytest.mark.parametrize("instances", [[], ["only"]])
+def test_tab_id_is_always_there_and_optional(instances: list[str]) -> None:
+    schema = injected(_OWN, instances)
+    assert schema["properties"]["tabId"]["type"] == "integer"
+    assert schema["properties"]["tabId"]["minimum"] == 1
+    assert schema["required"] == ["project"]
+    assert "instance" not in schema["properties"]
+    tool = made(schema)
+    tool.check({"project": "P"})
+    tool.check({"project": "P", "tabId": 1})
+    for wrong in (0, -1, "1", 1.5, None):
+        with pytest.raises(InvalidArguments):
+            tool.check({"project": "P", "tabId": wrong})
+
+
+@pytest.mark.req("S002-injected-05", "S002-instance-02")
+def test_instance_is_a_required_choice_where_there_are_several() -> None:
+    schema = injected(_OWN, ["work", "personal"])
+    assert schema["properties"]["instance"]["enum"] == ["work", "personal"]
+    assert schema["required"] == ["project", "instance"]
+    tool = made(schema)
+    tool.check({"project": "P", "instance": "work", "tabId": 42})
+    for arguments in ({"project": "P"}, {"project": "P", "instance": "other"}):
+        with pytest.raises(InvalidArguments):
+            tool.check(arguments)
+
+
+def test_the_plugins_own_schema_is_not_changed_and_its_own_words_give_way() -> None:
+    own = {"type": "object", "properties": {"tabId": {"type": "string"}}, "required": ["tabId"]}
+    schema = injected(own, [])
+    assert schema["properties"]["tabId"]["type"] == "integer"
+    assert "required" not in schema
+    assert own["properties"] == {"tabId": {"type": "string"}}
+
+
+def test_branches_that_allow_nothing_else_allow_it() -> None:
+    branch = {"type": "object", "properties": {"kind": {"const": "a"}}, "additionalProperties": False}
+    tool = made(injected({"type": "object", "anyOf": [branch]}, ["a", "b"]))
+    tool.check({"kind": "a", "tabId": 3, "instance": "a"})
+
+
+def test_they_are_removed_before_the_plugin_sees_the_input() -> None:
+    given = {"project": "P", "tabId": 42.0, "instance": "work"}
+    assert stripped(given, ["work", "personal"]) == ({"project": "P"}, 42, "work")
+    assert stripped(given, ["work"]) == ({"project": "P", "instance": "work"}, 42, None)
+    assert given == {"project": "P", "tabId": 42.0, "instance": "work"}

@@ -1,0 +1,177 @@
+"""Reading packages: the published form works, and what is wrong with one is told and harms nothing else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tabhub.plugins.manifest import read_package
+from tabhub.plugins.model import PluginError, agents_name, check_name, name_of_package, packages_of
+from tests.plugins.packages import folder, tool
+
+
+def test_a_published_package_is_read_as_it_is(tmp_path: Path) -> None:
+    made = folder(
+        tmp_path,
+        "jira",
+        "0.0.89",
+        package="@opentabs-dev/opentabs-plugin-jira",
+        urlPatterns=["*://*.atlassian.net/*"],
+        excludePatterns=["*://*.atlassian.net/wiki/*"],
+        homepage="https://www.atlassian.com",
+        configSchema={"instanceUrl": {"type": "url", "label": "Jira URL", "required": False}},
+        tools=[tool("list_issues", summary="Issues", group="Issues"), tool("get-issue")],
+        extra={"iconSvg": "<svg><path d='M0 0'/></svg>"},
+    )
+    plugin = read_package(made, "npm")
+    assert (plugin.name, plugin.display_name, plugin.version, plugin.source) == ("jira", "Jira", "0.0.89", "npm")
+    assert plugin.url_patterns == ("*://*.atlassian.net/*",)
+    assert plugin.exclude_patterns == ("*://*.atlassian.net/wiki/*",)
+    assert [each.name for each in plugin.tools] == ["list_issues", "get-issue"]
+    assert plugin.tools[0].group == "Issues"
+    assert plugin.fields[0].facts() == {"type": "url", "label": "Jira URL"}
+    assert plugin.icon_svg == "<svg><path d='M0 0'/></svg>"
+    assert plugin.sdk_version == "0.0.115"
+    assert plugin.problems == ()
+
+
+def test_tools_may_be_a_bare_list_as_older_builds_write_them(tmp_path: Path) -> None:
+    made = folder(tmp_path)
+    (made / "dist/tools.json").write_text(json.dumps([tool("read")]))
+    assert [each.name for each in read_package(made).tools] == ["read"]
+
+
+@pytest.mark.parametrize(
+    ("package", "name"),
+    [
+        ("opentabs-plugin-slack", "slack"),
+        ("@opentabs-dev/opentabs-plugin-slack", "slack"),
+        ("@acme/opentabs-plugin-slack", "acme-slack"),
+        ("tabhub-plugin-notes", "notes"),
+    ],
+)
+def test_names_come_from_packages(package: str, name: str) -> None:
+    assert name_of_package(package) == name
+
+
+@pytest.mark.parametrize(
+    "package",
+    [
+        "@acme/left-pad",
+        "opentabs-plugin-",
+        "opentabs-plugin-../../etc",
+        "opentabs-plugin-..",
+        "@../opentabs-plugin-x",
+        "opentabs-plugin-a/b",
+        "opentabs-plugin-a\\b",
+        "opentabs-plugin-a\r\nHost: evil",
+        "opentabs-plugin-a b",
+        "opentabs-plugin-Ä",
+        "opentabs-plugin-a_b",
+        "opentabs-plugin-%2e%2e",
+        "opentabs-plugin-" + "a" * 300,
+        *(
+            f"opentabs-plugin-{name}"
+            for name in ("browser", "extension", "plugin", "tabhub", "mcp", "website", "default")
+        ),
+    ],
+)
+def test_tricks_and_reserved_names_are_refused(package: str, tmp_path: Path) -> None:
+    with pytest.raises(PluginError):
+        name_of_package(package)
+    with pytest.raises(PluginError):
+        packages_of(package)
+    with pytest.raises(PluginError):
+        read_package(folder(tmp_path, package=package))
+
+
+def test_a_short_name_stands_for_the_packages_that_may_have_it() -> None:
+    assert packages_of("slack")[0] == "@opentabs-dev/opentabs-plugin-slack"
+    assert packages_of("@acme/opentabs-plugin-x") == ("@acme/opentabs-plugin-x",)
+    with pytest.raises(PluginError):
+        check_name("-a")
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"urlPatterns": []}, "at least one site"),
+        ({"urlPatterns": ["<all_urls>"]}, "every site"),
+        ({"urlPatterns": ["*://*.com/*"]}, "top-level domain"),
+        ({"urlPatterns": "https://a.example/*"}, "must be a list"),
+        ({"excludePatterns": ["x"]}, "not a match pattern"),
+        ({"displayName": ""}, "displayName"),
+        ({"configSchema": {"a": {"type": "password", "label": "A"}}}, "must be one of url, string"),
+        ({"configSchema": {"a": {"type": "select", "label": "A"}}}, "without options"),
+        ({"configSchema": {"__proto__": {"type": "string", "label": "A"}}}, "plain name"),
+        ({"tools": "none"}, "must be a list"),
+    ],
+)
+def test_a_package_that_is_wrong_as_a_whole_is_refused_with_the_reason(
+    more: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(PluginError, match=said):
+        read_package(folder(tmp_path, **more))
+
+
+@pytest.mark.parametrize("missing", ["package.json", "dist/tools.json", "dist/adapter.iife.js"])
+def test_a_missing_file_is_named(missing: str, tmp_path: Path) -> None:
+    made = folder(tmp_path)
+    (made / missing).unlink()
+    with pytest.raises(PluginError, match=missing.replace(".", r"\.")):
+        read_package(made)
+    (made / missing).write_bytes(b"\xff\xfe{")
+    if missing.endswith(".json"):
+        with pytest.raises(PluginError, match="not valid JSON"):
+            read_package(made)
+
+
+@pytest.mark.req("B17")
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object", "properties": {"a": {"$ref": "https://evil.example/schema.json"}}},
+        {"type": "object", "allOf": [{"$ref": "#"}]},
+        {"type": "object", "properties": {"a": {"type": "nonsense"}}},
+        {"type": "string"},
+        "none",
+    ],
+)
+def test_a_tool_with_an_unfit_schema_is_left_out_and_the_others_stay(schema: Any, tmp_path: Path) -> None:
+    plugin = read_package(folder(tmp_path, tools=[tool("bad", input_schema=schema), tool("good")]))
+    assert [each.name for each in plugin.tools] == ["good"]
+    assert plugin.problems[0].startswith("the tool bad is left out: ")
+
+
+def test_tools_that_cannot_be_named_or_share_a_name_are_left_out(tmp_path: Path) -> None:
+    tools = [tool("a"), tool("a"), tool("b c"), tool("../x"), tool("d\r\ne"), tool(""), tool("e", description=" "), 7]
+    plugin = read_package(folder(tmp_path, tools=tools))
+    assert [each.name for each in plugin.tools] == ["a"]
+    assert len(plugin.problems) == 7
+    assert all(problem.isprintable() for problem in plugin.problems)
+
+
+def test_an_icon_with_a_script_is_left_out(tmp_path: Path) -> None:
+    plugin = read_package(folder(tmp_path, iconSvg="<svg><script>alert(1)</script></svg>"))
+    assert plugin.icon_svg is None
+    assert plugin.problems == ("the icon is left out: it holds <script>",)
+
+
+def test_words_a_person_could_not_see_are_taken_out(tmp_path: Path) -> None:
+    made = folder(
+        tmp_path, displayName="Ja\u202ene\nX", tools=[tool("a", description="Does it.\u200b\u202e", displayName="T\n")]
+    )
+    plugin = read_package(made)
+    assert plugin.display_name == "Jane X"
+    assert plugin.tools[0].description == "Does it."
+    assert plugin.tools[0].title == "T"
+
+
+def test_names_for_agents_are_short_and_unique() -> None:
+    assert agents_name("my-app", "list_issues") == "my-app_list_issues"
+    long = [agents_name("my-app", f"{'x' * 80}{n}") for n in range(3)]
+    assert all(len(name) == 64 for name in long)
+    assert len(set(long)) == 3

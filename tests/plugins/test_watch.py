@@ -1,0 +1,45 @@
+"""Changes of local plugins are noticed, by the system's word or by looking."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from tabhub.plugins.watch import Watcher
+from tests.plugins.packages import folder
+
+
+async def test_a_build_is_noticed_at_once(tmp_path: Path) -> None:
+    made = folder(tmp_path / "one", "one")
+    changed = asyncio.Event()
+    watcher = Watcher(changed.set)
+    watcher.watch([made])
+    watcher.start()
+    try:
+        async with asyncio.timeout(10):
+            while not changed.is_set():  # the watch begins in a thread of its own
+                (made / "dist/adapter.iife.js").write_text("1;")
+                await asyncio.sleep(0.05)
+        changed.clear()
+        (made / "dist/adapter.iife.js").write_text("2;")
+        async with asyncio.timeout(1):
+            await changed.wait()
+    finally:
+        watcher.stop()
+
+
+def test_what_the_system_does_not_tell_is_found_by_looking(tmp_path: Path) -> None:
+    made = folder(tmp_path / "one", "one")
+    now, told = [100.0], []
+    watcher = Watcher(lambda: told.append(now[0]), lambda: now[0])
+    watcher.watch([made, tmp_path / "later"], pending=1)
+    assert watcher.facts() == {"watchedPlugins": 1, "pendingPlugins": 1, "lastPollAt": None, "pollDetections": 0}
+    watcher.poll()
+    folder(made, "one", "1.0.1")
+    now[0] = 102.0
+    watcher.poll()
+    assert told == []
+    now[0] = 106.0
+    watcher.poll()
+    assert told == [106.0]
+    assert watcher.facts() == {"watchedPlugins": 1, "pendingPlugins": 1, "lastPollAt": 106_000, "pollDetections": 1}

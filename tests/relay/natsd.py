@@ -1,0 +1,76 @@
+"""A real nats-server for tests: on one port, killed and started again at will."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import sysconfig
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+_BINARY = Path(sysconfig.get_path("scripts")) / "nats-server"
+
+
+class NatsServer:
+    """One server."""
+
+    def __init__(self, *words: str) -> None:
+        self.port = _free_port()
+        self._words = words
+        self._process: asyncio.subprocess.Process | None = None
+
+    @property
+    def url(self) -> str:
+        return f"nats://127.0.0.1:{self.port}"
+
+    async def start(self) -> None:
+        self._process = await asyncio.create_subprocess_exec(
+            *(str(_BINARY), "-a", "127.0.0.1", "-p", str(self.port), *self._words),
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+        async with asyncio.timeout(15):
+            while not await self._listens():  # noqa: ASYNC110 - it says so by no event
+                await asyncio.sleep(0.01)
+
+    async def kill(self) -> None:
+        """End it without a word."""
+        if self._process is not None and self._process.returncode is None:
+            self._process.kill()
+            await self._process.wait()
+
+    def freeze(self, frozen: bool) -> None:
+        """Have it stand still, or go on."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP if frozen else signal.SIGCONT)
+
+    async def _listens(self) -> bool:
+        try:
+            reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        except OSError:
+            return False
+        greeting = await reader.readline()
+        writer.close()
+        await writer.wait_closed()
+        return greeting.startswith(b"INFO")
+
+
+@asynccontextmanager
+async def nats_server(*words: str) -> AsyncIterator[NatsServer]:
+    """A server that runs, until the end of the test."""
+    server = NatsServer(*words)
+    await server.start()
+    try:
+        yield server
+    finally:
+        await server.kill()
+
+
+def _free_port() -> int:
+    """A port that stays this server's when it is started again."""
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        port: int = sock.getsockname()[1]
+        return port

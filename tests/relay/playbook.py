@@ -1,0 +1,107 @@
+"""A relay's state on its own: what is said to it, and what it wants sent, as values."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from tabhub.limits import DEFAULTS
+from tabhub.relay.bus import Presence
+from tabhub.relay.records import Close, Effect, Find, Send, ToNode, Verify
+from tabhub.relay.state import Relay
+from tabhub.trust.jwt import Claims, InvalidToken
+from tabhub.wire import nodes
+
+
+class Play:
+    """One node. A token is `<user>` or `<user>/<token id>`; any other text with a `!` is refused."""
+
+    def __init__(self, node: str = "here", **limits: Any) -> None:
+        numbers = itertools.count(1)
+        prefix = node[:8].ljust(8, "0")
+        self.relay = Relay(
+            node,
+            replace(DEFAULTS, **limits),
+            ids=lambda: f"{prefix}-0000-4000-8000-{next(numbers):012d}",
+            stamp=lambda: "2025-10-20T21:43:53.163+0200",
+        )
+        self.now = 0.0
+        self.ttl = 3600.0
+        self.sent: dict[int, list[dict[str, Any]]] = {}
+        self.closed: dict[int, tuple[int, str]] = {}
+        self.to_nodes: list[tuple[str, nodes.NodeMessage]] = []
+        self.notes: list[Effect] = []
+        self.elsewhere: Sequence[Presence] | None = ()
+        self._clients = itertools.count(1)
+
+    def run(self, effects: list[Effect]) -> None:
+        for effect in effects:
+            if isinstance(effect, Send):
+                self.sent.setdefault(effect.client, []).append(json.loads(effect.data))
+            elif isinstance(effect, Close):
+                self.closed[effect.client] = (effect.code, effect.reason)
+            elif isinstance(effect, Verify):
+                user, _, ident = effect.token.partition("/")
+                bad = InvalidToken("test") if "!" in effect.token else None
+                verdict = bad or Claims(user, 0.0, ident or effect.token)
+                self.run(self.relay.verified(effect.client, verdict, self.now, self.ttl))
+            elif isinstance(effect, Find):
+                self.run(self.relay.found(effect.ticket, self.elsewhere))
+            elif isinstance(effect, ToNode):
+                self.to_nodes.append((effect.node, effect.message))
+            else:
+                self.notes.append(effect)
+
+    def agent(self, token: str | None = None) -> int:
+        client = next(self._clients)
+        self.run(self.relay.agent_opened(client, self.now))
+        if token is not None:
+            self.say(client, {"id": 0, "method": "mcp_handshake", "params": {"accessToken": token}})
+        return client
+
+    def browser(self, token: str | None = None, name: str = "Chrome 141", **more: Any) -> int:
+        client = next(self._clients)
+        self.run(self.relay.browser_opened(client, self.now))
+        if token is not None:
+            self.say(client, {"id": "proxy:1", "result": {"name": name, "accessToken": token, **more}})
+        return client
+
+    def pair(self, user: str = "ann") -> tuple[int, int, str]:
+        """An agent connected to a browser, both quiet, and their connection."""
+        browser, agent = self.browser(user), self.agent(user)
+        return agent, browser, self.connect(agent, browser)
+
+    def connect(self, agent: int, browser: int) -> str:
+        ident = self.relay.tables.browsers[browser].ident
+        self.say(agent, {"id": 0, "method": "connect", "params": {"extension_id": ident}})
+        answers = [m for m in self.take(agent) if m.get("id") == 0 and "connection_id" in m.get("result", {})]
+        self.take(browser)
+        connection: str = answers[0]["result"]["connection_id"]
+        return connection
+
+    def say(self, client: int, message: dict[str, Any] | bytes | str) -> None:
+        if isinstance(message, dict):
+            message = json.dumps({"jsonrpc": "2.0", **message})
+        data = message.encode() if isinstance(message, str) else message
+        self.run(self.relay.said(client, data, self.now))
+
+    def take(self, client: int) -> list[dict[str, Any]]:
+        """What was sent to a client since the last time."""
+        return self.sent.pop(client, [])
+
+    def tick(self, now: float) -> None:
+        self.now = now
+        self.run(self.relay.tick(now))
+
+
+def methods(messages: list[dict[str, Any]]) -> list[str]:
+    """The names of notifications and requests, in order."""
+    return [message["method"] for message in messages if "method" in message]
+
+
+def codes(messages: list[dict[str, Any]]) -> list[tuple[Any, int]]:
+    """The ids and codes of refusals, in order."""
+    return [(message["id"], message["error"]["code"]) for message in messages if "error" in message]

@@ -1,0 +1,186 @@
+"""A relay's keys: from a file, the environment or an address, and their rotation while it runs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ed25519
+
+from tabhub.errors import SetupError
+from tabhub.limits import DEFAULTS
+from tabhub.relay.bus import MemoryBus
+from tabhub.relay.keyring import Keyring
+from tabhub.relay.node import Node
+from tabhub.relay.revocations import Revocations, append
+from tests.harness.hub import until
+from tests.relay.independent import IndependentAgent
+from tests.relay.world import running_relay, token
+
+
+class Published:
+    """A JWKS address whose answer can be changed."""
+
+    def __init__(self) -> None:
+        self.status = 200
+        self.body = b"{}"
+        self.asked = 0
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                outer.asked += 1
+                self.send_response(outer.status)
+                if outer.status == 302:
+                    self.send_header("Location", "/elsewhere")
+                self.send_header("Content-Length", str(len(outer.body)))
+                self.end_headers()
+                self.wfile.write(outer.body)
+
+            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
+                return
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/keys"
+
+    def publish(self, *keys: tuple[str, ed25519.Ed25519PrivateKey]) -> None:
+        algorithm = jwt.get_algorithm_by_name("EdDSA")
+        listed = [{**json.loads(algorithm.to_jwk(key.public_key())), "kid": kid} for kid, key in keys]
+        self.body = json.dumps({"keys": listed}).encode()
+
+
+@pytest.fixture
+def published() -> Iterator[Published]:
+    made = Published()
+    thread = threading.Thread(target=made.server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield made
+    made.server.shutdown()
+    thread.join()
+    made.server.server_close()
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def signed(key: ed25519.Ed25519PrivateKey, kid: str) -> str:
+    claims = {"sub": "ann", "aud": "tabhub-relay", "exp": time.time() + 60}
+    return jwt.encode(claims, key, algorithm="EdDSA", headers={"kid": kid})
+
+
+async def test_published_keys_rotate_without_a_restart_and_are_not_fetched_often(published: Published) -> None:
+    first, second = ed25519.Ed25519PrivateKey.generate(), ed25519.Ed25519PrivateKey.generate()
+    published.publish(("a", first))
+    clock = Clock()
+    ring = Keyring(jwks_url=published.url, clock=clock)
+    assert await ring.fetch()
+    assert [key.kid for key in ring.keys] == ["a"]
+    published.publish(("a", first), ("b", second))
+    assert not await ring.fetch()  # a moment ago
+    clock.now += 31
+    assert all(await asyncio.gather(ring.fetch(), ring.fetch(), ring.fetch()))
+    assert published.asked == 2
+    assert [key.kid for key in ring.keys] == ["a", "b"]
+    published.status = 500
+    clock.now += 31
+    assert not await ring.fetch()
+    assert [key.kid for key in ring.keys] == ["a", "b"]
+    assert not ring.old()
+    clock.now += 3600
+    assert ring.old()
+
+
+@pytest.mark.parametrize(
+    ("status", "body"), [(302, b"{}"), (200, b"{"), (200, b"x" * (1024 * 1024 + 1)), (200, b'{"keys":[{"kty":"oct"}]}')]
+)
+async def test_a_bad_answer_leaves_the_keys_as_they_were(published: Published, status: int, body: bytes) -> None:
+    published.status, published.body = status, body
+    ring = Keyring(jwks_url=published.url, clock=Clock())
+    assert not await ring.fetch()
+    assert ring.keys == ()
+    assert published.asked == 1
+
+
+async def test_a_token_with_a_new_key_lets_in_after_one_fetch(published: Published) -> None:
+    first, second = ed25519.Ed25519PrivateKey.generate(), ed25519.Ed25519PrivateKey.generate()
+    published.publish(("a", first))
+    clock = Clock()
+    node = Node(
+        MemoryBus("n"),
+        Keyring(jwks_url=published.url, clock=clock),
+        limits=replace(DEFAULTS),
+    )
+    sent: list[dict[str, Any]] = []
+
+    class Socket:
+        def send_text(self, data: bytes) -> None:
+            sent.append(json.loads(data))
+
+        def send_close(self, code: int, reason: str) -> None:
+            sent.append({"closed": code})
+
+    await node.start()
+    published.publish(("a", first), ("b", second))
+    clock.now += 31
+    client = node.attach("agent", Socket())
+    shake = {"jsonrpc": "2.0", "id": 1, "method": "mcp_handshake", "params": {"accessToken": signed(second, "b")}}
+    node.feed(client, json.dumps(shake).encode())
+    await until(lambda: bool(sent))
+    assert sent[0]["result"]["user_id"] == "ann"
+    other = node.attach("agent", Socket())
+    shake["params"] = {"accessToken": signed(ed25519.Ed25519PrivateKey.generate(), "c")}
+    node.feed(other, json.dumps(shake).encode())
+    await until(lambda: len(sent) == 3)
+    assert sent[2] == {"closed": 4001}
+    assert published.asked == 2
+    await node.stop()
+
+
+def test_a_key_file_that_changes_is_read_anew_and_a_broken_one_is_not(tmp_path: Path) -> None:
+    file = tmp_path / "relay.key"
+    file.write_bytes(b"a" * 32)
+    ring = Keyring(file=file, env={"TABHUB_RELAY_KEY": "e" * 32}, clock=Clock())
+    assert [key.verifying for key in ring.keys] == [b"a" * 32, b"e" * 32]
+    file.write_bytes(b"b" * 40)
+    ring.reread()
+    assert ring.keys[0].verifying == b"b" * 40
+    file.write_bytes(b"short")
+    ring.reread()
+    file.unlink()
+    ring.reread()
+    assert ring.keys[0].verifying == b"b" * 40
+
+
+def test_no_key_a_missing_file_or_an_open_address_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match="needs a key"):
+        Keyring(clock=Clock())
+    with pytest.raises(SetupError, match="cannot be read"):
+        Keyring(file=tmp_path / "nothing", clock=Clock())
+    for url in ("http://keys.example/x", "file:///etc/passwd", "ftp://x"):
+        with pytest.raises(SetupError, match="https"):
+            Keyring(jwks_url=url, clock=Clock())
+
+
+async def test_a_token_put_on_the_list_is_out_within_a_moment(tmp_path: Path) -> None:
+    file = tmp_path / "revoked"
+    access = token("ann", ident="stolen")
+    async with running_relay(revocations=Revocations(file)) as relay, IndependentAgent(relay.url, access) as agent:
+        await agent.handshake()
+        append(file, "stolen", int(time.time()) + 600)
+        assert await agent.closed() == (4001, "the token was revoked")
+        async with IndependentAgent(relay.url, access) as again:
+            await again.error("mcp_handshake", {"accessToken": access})
+            assert (await again.closed())[0] == 4001

@@ -1,0 +1,234 @@
+"""Several nodes on one bus: an agent anywhere reaches its user's browser anywhere, and a lost node is noticed."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from typing import NamedTuple
+
+import pytest
+
+from tabhub.relay.bus import Exchange, MemoryBus, Presence
+from tabhub.relay.revocations import Revocations
+from tabhub.wire import nodes
+from tests.harness.hub import until
+from tests.relay.independent import IndependentAgent, IndependentExtension
+from tests.relay.playbook import Play, codes
+from tests.relay.world import RunningRelay, running_relay, token
+
+
+class Two(NamedTuple):
+    """Two nodes and their buses."""
+
+    here: RunningRelay
+    there: RunningRelay
+    bus: MemoryBus
+    far_bus: MemoryBus
+
+
+@pytest.fixture
+async def two() -> AsyncIterator[Two]:
+    exchange = Exchange()
+    bus, far_bus = MemoryBus("here", exchange), MemoryBus("there", exchange)
+    async with AsyncExitStack() as stack:
+        here = await stack.enter_async_context(running_relay(bus=bus, relay_user_rate=60))
+        there = await stack.enter_async_context(running_relay(bus=far_bus, relay_user_rate=60))
+        yield Two(here, there, bus, far_bus)
+
+
+async def test_an_agent_on_one_node_uses_a_browser_on_another(two: Two) -> None:
+    async with (
+        IndependentExtension(two.there.url, token("ann")) as browser,
+        IndependentAgent(two.here.url, token("ann")) as agent,
+        IndependentAgent(two.there.url, token("ann")) as near,
+    ):
+        await agent.handshake()
+        assert [b["id"] for b in await agent.browsers()] == [browser.extension_id]
+        joined = await agent.join(browser.extension_id)
+        assert joined["extension_name"] == "Chrome 141"
+        assert (await browser.notified("status"))["peer_count"] == 1
+        await near.ready()
+        assert await agent.result("createTab", {"n": 1}) == {"method": "createTab", "params": {"n": 1}}
+        assert (await agent.ask("createTab", id="7"))["id"] == "7"
+        await browser.notify("tab.stateChanged", {"tabId": 3})
+        assert await agent.notified("tab.stateChanged") == {"tabId": 3}
+        assert await near.notified("tab.stateChanged") == {"tabId": 3}
+        assert await agent.result("disconnect") == {"disconnected": True}
+        await until(lambda: len(two.there.node.state.tables.connections) == 1)
+        await agent.join(browser.extension_id)
+
+
+async def test_the_browsers_end_is_told_across_nodes(two: Two) -> None:
+    async with IndependentAgent(two.here.url, token("ann")) as agent:
+        async with IndependentExtension(two.there.url, token("ann")) as browser:
+            browser.handle = lambda method, params: None
+            await agent.ready()
+            call = await agent.begin("click")
+            await until(lambda: bool(browser.requests))
+        assert (await call)["error"]["data"]["outcome"] == "unknown"
+        assert (await agent.notified("disconnected"))["connection_id"] == agent.connection_id
+        assert two.here.node.state.tables.by_node == {}
+
+
+async def test_the_agents_end_is_told_across_nodes(two: Two) -> None:
+    async with IndependentExtension(two.there.url, token("ann")) as browser:
+        browser.handle = lambda method, params: None
+        async with IndependentAgent(two.here.url, token("ann")) as agent:
+            await agent.ready()
+            await agent.begin("click")
+            await until(lambda: bool(browser.requests))
+        assert (await browser.notified("cancel"))["id"] == browser.requests[0]["id"]
+        assert (await browser.notified("status"))["peer_count"] == 0
+
+
+async def test_users_are_apart_across_nodes(two: Two) -> None:
+    async with (
+        IndependentExtension(two.there.url, token("ann")) as browser,
+        IndependentAgent(two.here.url, token("bob")) as bob,
+    ):
+        await bob.handshake()
+        assert await bob.browsers() == []
+        foreign = await bob.error("connect", {"extension_id": browser.extension_id})
+        assert foreign == await bob.error("connect", {"extension_id": "ext-nothing"})
+        two.bus.send("there", nodes.encode(nodes.Open("conn-x", "bob", browser.extension_id)))
+        two.bus.send("there", nodes.encode(nodes.ToBrowser("conn-x", b"{}")))
+        two.bus.send("there", b"nonsense")
+        await until(lambda: two.there.node.state.counts.node_messages == 3)
+        assert browser.requests == []
+        assert browser.notifications.empty()
+
+
+async def test_without_the_bus_local_pairs_go_on_the_rest_fails_clearly_and_all_recovers(two: Two) -> None:
+    async with (
+        IndependentExtension(two.here.url, token("ann"), "Near") as near,
+        IndependentExtension(two.there.url, token("ann"), "Far") as far,
+        IndependentAgent(two.here.url, token("ann")) as local,
+        IndependentAgent(two.here.url, token("ann")) as remote,
+    ):
+        far.handle = lambda method, params: None
+        await local.handshake()
+        await local.join(near.extension_id)
+        await remote.handshake()
+        await remote.join(far.extension_id)
+        call = await remote.begin("click")
+        await until(lambda: bool(far.requests))
+        two.bus.cut_off(True)
+        assert (await call)["error"]["data"]["outcome"] == "unknown"
+        assert "bus" in (await remote.notified("disconnected"))["reason"]
+        assert await local.result("getTabs") == {"method": "getTabs", "params": {}}
+        assert [b["name"] for b in await remote.browsers()] == ["Near"]
+        error = await remote.error("connect", {"extension_id": far.extension_id})
+        assert error["code"] == -32000
+        assert "bus unavailable" in error["message"]
+        await until(lambda: not two.there.node.state.tables.by_node)
+        two.bus.cut_off(False)
+        far.handle = lambda method, params: {"back": True}
+        await until(lambda: two.here.node.bus.healthy)
+        await remote.join(far.extension_id)
+        assert await remote.result("getTabs") == {"back": True}
+        assert [r["method"] for r in far.requests] == ["click", "getTabs"]
+
+
+async def test_a_node_that_goes_takes_its_connections_with_it(two: Two) -> None:
+    async with (
+        IndependentExtension(two.there.url, token("ann")) as browser,
+        IndependentAgent(two.here.url, token("ann")) as agent,
+    ):
+        browser.handle = lambda method, params: None
+        await agent.ready()
+        call = await agent.begin("click")
+        await until(lambda: bool(browser.requests))
+        await two.far_bus.close()
+        assert (await call)["error"]["data"]["outcome"] == "unknown"
+        await agent.notified("disconnected")
+        assert await agent.browsers() == []
+
+
+async def test_a_browser_that_changes_nodes_is_one_browser(two: Two) -> None:
+    async with (
+        IndependentExtension(two.here.url, token("ann"), instanceId="p") as first,
+        IndependentExtension(two.there.url, token("ann"), instanceId="p") as second,
+        IndependentAgent(two.here.url, token("ann")) as agent,
+    ):
+        assert first.extension_id == second.extension_id
+        await until(lambda: first.ws.close_code == 4000)
+        await agent.ready()
+        assert await agent.result("getTabs")
+        assert len(second.requests) == 1
+
+
+async def test_limits_and_revocations_hold_on_all_nodes(two: Two) -> None:
+    stolen = token("ann", ident="t1")
+    async with (
+        IndependentAgent(two.here.url, stolen) as agent,
+        IndependentAgent(two.there.url, token("ann", ident="t2")) as other,
+    ):
+        await agent.handshake()
+        await other.handshake()
+        two.far_bus.count("ann", 10**9)
+        await until(lambda: two.here.node.state.tables.users["ann"].pace._full_at > 0)
+        assert (await agent.error("list_extensions"))["code"] == -32004
+        two.far_bus.revoke(["t1 99999999999"])
+        assert (await agent.closed())[0] == 4001
+        async with IndependentAgent(two.here.url, stolen) as back:
+            error = await back.error("mcp_handshake", {"accessToken": stolen})
+            assert error["message"] == "Authentication failed: Invalid token"
+        assert await other.browsers() == []
+
+
+async def test_nodes_tell_one_another_what_they_took(two: Two) -> None:
+    async with (
+        IndependentAgent(two.here.url, token("ann")) as agent,
+        IndependentAgent(two.there.url, token("ann")) as other,
+    ):
+        await agent.handshake()
+        await other.handshake()
+        before = two.there.node.state.tables.users["ann"].pace._full_at
+        for _ in range(5):
+            await agent.browsers()
+        await until(lambda: two.there.node.state.tables.users["ann"].pace._full_at > before)
+
+
+def test_a_node_that_does_not_answer_is_not_waited_for() -> None:
+    play = Play(relay_open=5.0)
+    play.elsewhere = [Presence("ann", "ext-far", "Far", "there")]
+    agent = play.agent("ann")
+    play.take(agent)
+    play.say(agent, {"id": 1, "method": "connect", "params": {"extension_id": "ext-far"}})
+    play.say(agent, {"id": 2, "method": "connect", "params": {"extension_id": "ext-far"}})
+    assert codes(play.take(agent)) == [(2, -32001)]
+    (_, opening) = play.to_nodes.pop()
+    assert isinstance(opening, nodes.Open)
+    play.tick(5.0)
+    assert codes(play.take(agent)) == [(1, -32000)]
+    assert play.to_nodes.pop() == ("there", nodes.Ended(opening.connection, "It took too long"))
+    play.run(play.relay.heard("there", nodes.encode(nodes.Opened(opening.connection, "Far"))))
+    assert play.take(agent) == []
+    assert play.to_nodes.pop()[1] == nodes.Ended(opening.connection, "The agent has gone")
+    assert play.relay.tables.connections == {}
+
+
+def test_another_node_cannot_speak_for_a_connection_it_does_not_share() -> None:
+    play = Play()
+    agent, browser, connection = play.pair()
+    play.say(agent, {"id": 1, "method": "x"})
+    play.take(browser)
+    answer = b'{"jsonrpc":"2.0","id":"%b:1","result":{}}' % connection.encode()
+    for message in (
+        nodes.ToAgent(connection, answer),
+        nodes.ToBrowser(connection, b"{}"),
+        nodes.Ended(connection, "x"),
+    ):
+        play.run(play.relay.heard("evil", nodes.encode(message)))
+    assert play.take(agent) == play.take(browser) == []
+    assert play.relay.counts.foreign == 3
+    assert connection in play.relay.tables.connections
+
+
+def test_revocations_are_kept_until_the_tokens_end_by_themselves() -> None:
+    known = Revocations(None)
+    assert known.add(["a 100", "a 100", "b 5", "bad", "c x", " d 200 "], 10) == ["a 100", "d 200"]
+    assert "a" in known
+    assert "b" not in known
+    assert known.entries(150) == ["d 200"]
+    assert "a" not in known

@@ -1,0 +1,305 @@
+"""A relay node over real sockets: what is refused before anything is read, bad input, slow readers, and its end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import http.client
+import json
+import logging
+import warnings
+from collections.abc import AsyncIterator
+from typing import Any
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.frames import Frame, Opcode
+from websockets.typing import Origin
+
+from tabhub.errors import SetupError
+from tabhub.trust.jwt import Rules, read_keys
+from tests.harness.hub import until
+from tests.relay.independent import IndependentAgent, IndependentExtension
+from tests.relay.world import SECRET, RunningRelay, running_relay, token
+
+
+@pytest.fixture
+async def relay() -> AsyncIterator[RunningRelay]:
+    async with running_relay() as running:
+        yield running
+
+
+async def get(relay: RunningRelay, path: str, **headers: str) -> tuple[int, bytes]:
+    def ask() -> tuple[int, bytes]:
+        connection = http.client.HTTPConnection("127.0.0.1", relay.port, timeout=5)
+        connection.request("GET", path, headers=headers)
+        answer = connection.getresponse()
+        found = answer.status, answer.read()
+        connection.close()
+        return found
+
+    return await asyncio.to_thread(ask)
+
+
+async def end_of(ws: ClientConnection) -> tuple[int, str]:
+    """How a connection was closed; what was sent before is passed over."""
+    async with asyncio.timeout(10):
+        with contextlib.suppress(ConnectionClosed):
+            while True:
+                await ws.recv()
+    return ws.close_code or 0, ws.close_reason or ""
+
+
+@pytest.mark.parametrize("path", ["/extension", "/mcp"])
+@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://localhost", "chrome-extension.evil://x"])
+async def test_web_pages_are_refused(relay: RunningRelay, path: str, origin: str) -> None:
+    with pytest.raises(InvalidStatus) as refused:
+        await connect(relay.url + path, origin=Origin(origin))
+    assert refused.value.response.status_code == 403
+
+
+async def test_foreign_names_and_unknown_addresses_are_refused(relay: RunningRelay) -> None:
+    with pytest.raises(InvalidStatus) as refused:
+        await connect(f"{relay.url}/mcp", additional_headers={"Host": "evil.example"})
+    assert refused.value.response.status_code in (400, 403)
+    with pytest.raises(InvalidStatus) as refused:
+        await connect(f"{relay.url}/other")
+    assert refused.value.response.status_code == 404
+    assert (await get(relay, "/mcp"))[0] == 404
+    assert (await get(relay, "/nothing"))[0] == 404
+
+
+@pytest.mark.parametrize("path", ["/extension", "/mcp"])
+async def test_broken_messages_are_answered_with_their_code_and_the_connection_goes_on(
+    relay: RunningRelay, path: str
+) -> None:
+    bad: list[tuple[bytes, int, Any]] = [
+        (b"{", -32700, None),
+        (b"[1]", -32600, None),
+        (b'{"id":1,"method":"x"}', -32600, 1),
+        (b'{"jsonrpc":"2.0","id":true,"method":"x"}', -32600, None),
+        (b'{"jsonrpc":"2.0","id":1.5,"method":"x"}', -32600, None),
+        (b'{"jsonrpc":"2.0","id":{},"method":"x"}', -32600, None),
+        (b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":' + b"[" * 70 + b"]" * 70 + b"}}", -32700, None),
+        (b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":NaN}}', -32700, None),
+        (b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":1,"a":2}}', -32700, None),
+        (b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":' + b"9" * 5000 + b"}}", -32700, None),
+        (b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":"\xff"}}', -32700, None),
+        (b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":"\\ud800"}}', -32700, None),
+        (b'\xef\xbb\xbf{"jsonrpc":"2.0","id":1,"method":"x"}', -32700, None),
+        ('{"jsonrpc":"2.0","id":1,"method":"x"}'.encode("utf-16"), -32700, None),
+    ]
+    async with connect(relay.url + path) as ws:
+        if path == "/extension":
+            await ws.recv()
+        for data, code, ident in bad:
+            ws.transport.write(Frame(Opcode.TEXT, data).serialize(mask=True))
+            answer = json.loads(await ws.recv())
+            assert (answer["error"]["code"], answer["id"]) == (code, ident), data[:60]
+        if path == "/mcp":
+            await ws.send(json.dumps(handshake(token())))
+            assert json.loads(await ws.recv())["result"]["authenticated"] is True
+
+
+def handshake(access: str) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": 1, "method": "mcp_handshake", "params": {"accessToken": access}}
+
+
+@pytest.mark.parametrize("path", ["/extension", "/mcp"])
+async def test_messages_that_are_too_large_or_not_text_end_the_connection(relay: RunningRelay, path: str) -> None:
+    async with connect(relay.url + path, max_size=None) as ws:
+        with contextlib.suppress(ConnectionClosed):  # it may be refused while it is still being sent
+            await ws.send("x" * (10 * 1024 * 1024 + 1))
+        assert (await end_of(ws))[0] == 1009
+    async with connect(relay.url + path) as ws:
+        await ws.send(b"{}")
+        assert (await end_of(ws))[0] == 4002
+    await until(lambda: relay.node.clients == 0)
+
+
+async def test_ten_megabytes_pass_both_ways(relay: RunningRelay) -> None:
+    async with IndependentExtension(relay.url, token()) as browser, IndependentAgent(relay.url, token()) as agent:
+        await agent.ready()
+        browser.handle = lambda method, params: {"back": params["text"]}
+        text = "x" * (10 * 1024 * 1024 - 400)
+        assert (await agent.result("type", {"text": text}))["back"] == text
+
+
+def bad_tokens() -> dict[str, str]:
+    """A token for every way to be wrong."""
+    rsa_key = rsa.generate_private_key(65537, 2048)
+    good = {"user_id": "ann", "aud": "tabhub-relay", "exp": 9_999_999_999, "iss": "us"}
+    public = json.loads(jwt.get_algorithm_by_name("RS256").to_jwk(rsa_key.public_key()))
+
+    def made(key: Any = SECRET, algorithm: str = "HS256", headers: dict[str, Any] | None = None, **claims: Any) -> str:
+        said = {name: value for name, value in {**good, **claims}.items() if value is not None}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of short keys, which are the point
+            return jwt.encode(said, key, algorithm=algorithm, headers=headers)
+
+    return {
+        "unsigned": made(None, "none"),
+        "expired": made(exp=1),
+        "not yet valid": made(nbf=9_999_999_998),
+        "without exp": made(exp=None),
+        "wrong audience": made(aud="other"),
+        "wrong issuer": made(iss="them"),
+        "without a user": made(user_id=None),
+        "another algorithm": made(SECRET, "HS512"),
+        "a header's key": made(rsa_key, "RS256", {"jwk": public}),
+        "a header's address": made(rsa_key, "RS256", {"jku": "https://evil.example", "kid": "x"}),
+        "a short key": made("short"),
+        "another key": made("x" * 32),
+        "no token at all": "hello",
+    }
+
+
+@pytest.mark.req("B10", "S003-auth-02")
+@pytest.mark.parametrize("path", ["/extension", "/mcp"])
+async def test_a_bad_token_ends_the_connection_within_a_second_with_one_message(path: str) -> None:
+    async with running_relay(rules=Rules(issuer="us")) as relay:
+        for name, access in bad_tokens().items():
+            async with asyncio.timeout(1), connect(relay.url + path) as ws:
+                if path == "/mcp":
+                    await ws.send(json.dumps(handshake(access)))
+                    error = json.loads(await ws.recv())["error"]
+                    assert (error["code"], error["message"]) == (-32000, "Authentication failed: Invalid token"), name
+                else:
+                    await ws.recv()
+                    credentials = {"name": "Chrome", "accessToken": access}
+                    await ws.send(json.dumps({"jsonrpc": "2.0", "id": "proxy:1", "result": credentials}))
+                assert await end_of(ws) == (4001, "Authentication failed: Invalid token"), name
+    with pytest.raises(SetupError, match="needs 32 or more"):
+        read_keys(b"short")
+
+
+async def test_silence_ends_the_connection() -> None:
+    async with (
+        running_relay(relay_auth=0.05) as relay,
+        connect(f"{relay.url}/mcp") as agent,
+        connect(f"{relay.url}/extension") as browser,
+    ):
+        assert await end_of(agent) == (4001, "not authenticated in time")
+        assert (await end_of(browser))[0] == 4001
+
+
+@pytest.mark.req("F4")
+async def test_who_does_not_read_is_cut_and_others_are_not() -> None:
+    text = "x" * 200_000
+    async with (
+        running_relay(relay_queue=1024 * 1024) as relay,
+        IndependentExtension(relay.url, token(), "Good") as browser,
+        IndependentAgent(relay.url, token()) as good,
+        IndependentAgent(relay.url, token()) as other,
+        connect(f"{relay.url}/mcp", max_queue=1) as deaf,
+        connect(f"{relay.url}/extension", max_queue=1) as deaf_browser,
+    ):
+        await good.handshake()
+        await good.join(browser.extension_id)
+        await deaf.send(json.dumps(handshake(token())))
+        await deaf.recv()
+        params = {"extension_id": browser.extension_id}
+        await deaf.send(json.dumps({"jsonrpc": "2.0", "id": 2, "method": "connect", "params": params}))
+        await until(lambda: len(relay.node.state.tables.connections) == 2)
+        deaf.transport.pause_reading()
+        for number in range(100):
+            await browser.notify("noise", {"n": number, "text": text})
+            assert (await good.notified("noise"))["n"] == number
+        await until(lambda: len(relay.node.state.tables.connections) == 1)
+
+        await deaf_browser.recv()
+        credentials = {"name": "Deaf", "accessToken": token()}
+        await deaf_browser.send(json.dumps({"jsonrpc": "2.0", "id": "proxy:1", "result": credentials}))
+        await deaf_browser.recv()
+        await other.handshake()
+        await other.join(next(b["id"] for b in await other.browsers() if b["name"] == "Deaf"))
+        deaf_browser.transport.pause_reading()
+        calls = [await other.begin("type", {"text": text}) for _ in range(100)]
+        await other.notified("disconnected")
+        errors = [(await call)["error"] for call in calls]
+        assert {error["code"] for error in errors} <= {-32006, -32000}
+        assert errors[0]["data"]["outcome"] == "unknown"
+        assert await good.result("getTabs") == {"method": "getTabs", "params": {}}
+        deaf.transport.abort()
+        deaf_browser.transport.abort()
+
+
+async def test_a_silent_peer_is_found_out() -> None:
+    async with (
+        running_relay(ping_interval=0.05, ping_timeout=0.1) as relay,
+        IndependentAgent(relay.url, token()) as agent,
+        connect(f"{relay.url}/extension") as dead,
+    ):
+        await agent.handshake()
+        dead.transport.pause_reading()  # pings are not answered
+        await until(lambda: not relay.node.state.tables.browsers)
+        dead.transport.abort()
+        assert await agent.browsers() == []
+
+
+async def test_at_its_end_a_node_tells_both_sides_to_come_back(relay: RunningRelay) -> None:
+    async with IndependentExtension(relay.url, token()) as browser, IndependentAgent(relay.url, token()) as agent:
+        await agent.ready()
+        relay.node.shut()
+        assert (await agent.notified("disconnected"))["reason"] == "The relay restarts: reconnect"
+        assert (await browser.notified("status"))["peer_count"] == 1
+        assert (await browser.notified("status"))["connected"] is False
+        assert await agent.closed() == (1012, "reconnect")
+        with pytest.raises(InvalidStatus) as refused:
+            await connect(f"{relay.url}/mcp")
+        assert refused.value.response.status_code == 503
+        assert (await get(relay, "/readyz"))[0] == 503
+
+
+async def test_a_full_node_takes_nobody_more() -> None:
+    async with running_relay(relay_clients=1) as relay, connect(f"{relay.url}/mcp"):
+        with pytest.raises(InvalidStatus) as refused:
+            await connect(f"{relay.url}/mcp")
+        assert refused.value.response.status_code == 503
+
+
+async def test_health_metrics_and_figures(relay: RunningRelay) -> None:
+    async with IndependentExtension(relay.url, token()), IndependentAgent(relay.url, token()) as agent:
+        await agent.ready()
+        await agent.result("getTabs")
+        assert await get(relay, "/healthz") == (200, b'{"status":"ok"}')
+        assert (await get(relay, "/readyz"))[0] == 200
+        status, page = await get(relay, "/metrics")
+        assert status == 200
+        assert b"tabhub_relay_forwarded_total 1.0" in page
+        assert b"tabhub_relay_browsers 1.0" in page
+        figures = json.loads((await get(relay, "/status"))[1])
+        assert (figures["agents"], figures["browsers"], figures["users"], figures["connections"]) == (1, 1, 1, 1)
+        assert (await get(relay, "/metrics", **{"X-Forwarded-For": "203.0.113.9"}))[0] == 404
+
+
+async def test_no_token_reaches_the_log(relay: RunningRelay, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    access, bad = token(), token(ttl=-1000)
+    async with IndependentExtension(relay.url, access), IndependentAgent(relay.url, access) as agent:
+        await agent.ready()
+        async with IndependentAgent(relay.url, bad) as refused:
+            await refused.error("mcp_handshake", {"accessToken": bad})
+    assert "authentication_failed" in caplog.text
+    for record in caplog.records:
+        if record.name.startswith("tabhub"):
+            said = f"{record.getMessage()} {getattr(record, 'facts', '')}"
+            assert access not in said
+            assert bad not in said
+
+
+@pytest.mark.req("S003-codes-05")
+async def test_a_slip_of_the_relay_is_answered(relay: RunningRelay, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with IndependentAgent(relay.url, token()) as agent:
+        await agent.handshake()
+
+        def fail(*_: object) -> None:
+            raise RuntimeError("a slip")
+
+        monkeypatch.setattr(relay.node.state._agents, "_find", fail)
+        assert (await agent.error("list_extensions"))["code"] == -32603
+        monkeypatch.undo()
+        assert await agent.browsers() == []

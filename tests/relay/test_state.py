@@ -1,0 +1,393 @@
+"""Conversations with a relay as playbooks: what comes in, what must go out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.relay.playbook import Play, codes, methods
+
+
+@pytest.mark.req("S003-authenticate-01", "S003-authenticate-02", "S003-auth-04")
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"result": {"name": "Chrome", "accessToken": "!"}},
+        {"result": {"name": "Chrome"}},
+        {"result": {"name": "Chrome", "accessToken": 7}},
+        {"result": {"name": "Chrome", "accessToken": ""}},
+        {"result": {"accessToken": "ann"}},
+        {"result": {"name": "", "accessToken": "ann"}},
+        {"result": {"name": 7, "accessToken": "ann"}},
+        {"result": "ann"},
+        {"result": None},
+        {"error": {"code": -32000, "message": "no"}},
+        {},
+        {"result": {}, "error": {"code": 1, "message": ""}},
+    ],
+)
+def test_a_browser_without_name_and_valid_token_is_out(answer: dict[str, Any]) -> None:
+    play = Play()
+    browser = play.browser()
+    play.say(browser, {"id": "proxy:1", **answer})
+    code, reason = play.closed[browser]
+    assert code == 4001
+    assert reason.startswith("Authentication failed")
+    assert methods(play.take(browser)) == ["authenticate"]
+    assert play.relay.counts.auth_failed == 1
+
+
+@pytest.mark.parametrize("key", ["accessToken", "access_token"])
+def test_both_spellings_of_the_token_are_read(key: str) -> None:
+    play = Play()
+    browser, agent = play.browser(), play.agent()
+    play.say(browser, {"id": "proxy:1", "result": {"name": "Chrome", key: "ann"}})
+    play.say(agent, {"id": 1, "method": "mcp_handshake", "params": {key: "ann"}})
+    assert methods(play.take(browser)) == ["authenticate", "authenticated"]
+    assert play.take(agent)[0]["result"]["authenticated"] is True
+
+
+@pytest.mark.req("S003-handshake-02", "S003-codes-06")
+def test_a_bad_token_of_an_agent_is_answered_and_the_agent_is_out() -> None:
+    play = Play()
+    agent = play.agent("!")
+    error = play.take(agent)[0]["error"]
+    assert (error["code"], error["message"]) == (-32000, "Authentication failed: Invalid token")
+    assert play.closed[agent] == (4001, "Authentication failed: Invalid token")
+    play.say(agent, {"id": 2, "method": "list_extensions"})
+    assert play.take(agent) == []
+
+
+@pytest.mark.req("S003-codes-04")
+@pytest.mark.parametrize("params", [{}, {"accessToken": 7}, {"accessToken": ""}, {"accessToken": None}])
+def test_a_handshake_without_a_token_is_wrong_params(params: dict[str, Any]) -> None:
+    play = Play()
+    agent = play.agent()
+    play.say(agent, {"id": 1, "method": "mcp_handshake", "params": params})
+    assert codes(play.take(agent)) == [(1, -32602)]
+    assert agent not in play.closed
+
+
+@pytest.mark.req("S003-security-02", "B11")
+def test_before_authentication_everything_is_refused_and_silence_ends_after_ten_seconds() -> None:
+    play = Play()
+    agent, browser = play.agent(), play.browser()
+    play.take(browser)
+    for number, method in enumerate(("list_extensions", "connect", "disconnect", "refresh_token", "createTab", "ping")):
+        play.say(agent, {"id": number, "method": method, "params": {"accessToken": "x", "extension_id": "x"}})
+        assert codes(play.take(agent)) == [(number, -32000)]
+    play.say(agent, {"method": "createTab"})
+    play.say(browser, {"id": "ext:1", "method": "list_extensions"})
+    assert codes(play.take(browser)) == [("ext:1", -32601)]
+    play.say(browser, {"method": "tab.stateChanged", "params": {}})
+    play.say(browser, {"id": "conn-x:1", "result": {}})
+    assert play.take(agent) == play.take(browser) == []
+    play.tick(9.9)
+    assert play.closed == {}
+    play.tick(10.0)
+    assert {code for code, _ in play.closed.values()} == {4001}
+    assert set(play.closed) == {agent, browser}
+    assert play.relay.tables.agents == {}
+    assert play.relay.tables.browsers == {}
+
+
+@pytest.mark.req("S003-principles-04", "S003-forwarded-05", "S003-compat-02", "S003-proxies-05")
+def test_control_methods_are_answered_here_and_all_others_forwarded() -> None:
+    play = Play()
+    agent, browser, connection = play.pair()
+    for number, method in enumerate(("createTab", "forwardCDPCommand", "tools/call", "screenshot", "anything")):
+        play.say(agent, {"id": number, "method": method, "params": {"n": number}})
+        assert play.take(browser) == [
+            {"jsonrpc": "2.0", "id": f"{connection}:{number}", "method": method, "params": {"n": number}}
+        ]
+        play.say(browser, {"id": f"{connection}:{number}", "result": {"ok": number}})
+        assert play.take(agent) == [{"jsonrpc": "2.0", "id": number, "result": {"ok": number}}]
+    play.say(agent, {"id": 9, "method": "list_extensions"})
+    assert play.take(browser) == []
+    kept = play.relay.tables.connections[connection]
+    assert kept.agent is play.relay.tables.agents[agent]
+    assert kept.browser is play.relay.tables.browsers[browser]
+    assert (kept.extension_id, kept.user.name) == (kept.browser.ident, "ann")
+
+
+@pytest.mark.parametrize("method", ["authenticate", "authenticated", "status", "disconnected"])
+def test_the_relays_own_words_never_reach_the_other_side(method: str) -> None:
+    play = Play()
+    agent, browser, _ = play.pair()
+    play.say(agent, {"id": 1, "method": method})
+    play.say(agent, {"method": method})
+    assert codes(play.take(agent)) == [(1, -32601)]
+    play.say(browser, {"method": method, "params": {}})
+    assert play.take(agent) == play.take(browser) == []
+
+
+@pytest.mark.req("S003-codes-03")
+def test_a_browser_that_asks_gets_no() -> None:
+    play = Play()
+    agent, browser, connection = play.pair()
+    play.say(browser, {"id": "ext:1", "method": "list_extensions"})
+    play.say(browser, {"id": 5, "method": "anything"})
+    play.say(browser, {"id": f"{connection}:1", "method": "anything"})
+    play.say(browser, {"id": "proxy:7", "method": "anything"})
+    assert codes(play.take(browser)) == [
+        ("ext:1", -32601),
+        (5, -32601),
+        (f"{connection}:1", -32600),
+        ("proxy:7", -32600),
+    ]
+    assert play.take(agent) == []
+
+
+@pytest.mark.req("S003-forwarding-05")
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {},
+        {"result": 1, "error": {"code": 1, "message": ""}},
+        {"error": "no"},
+        {"error": {"code": 1}},
+        {"result": 1, "jsonrpc": "1.0"},
+    ],
+)
+def test_an_answer_that_is_none_fails_the_request_it_names(answer: dict[str, Any]) -> None:
+    play = Play()
+    agent, browser, connection = play.pair()
+    play.say(agent, {"id": 4, "method": "createTab"})
+    play.say(browser, {"id": f"{connection}:4", **answer})
+    (message,) = play.take(agent)
+    assert message["id"] == 4
+    assert message["error"]["message"].startswith("Invalid response")
+    assert message["error"]["data"]["outcome"] == "unknown"
+    play.say(browser, {"id": f"{connection}:4", "result": {}})
+    assert play.take(agent) == []
+    assert play.relay.counts.late == 1
+
+
+@pytest.mark.req("S003-proxies-04")
+def test_late_doubled_unknown_and_foreign_answers_are_dropped_and_counted() -> None:
+    play = Play()
+    agent, browser, connection = play.pair("ann")
+    other_agent, other_browser, other_connection = play.pair("bob")
+    play.say(agent, {"id": 1, "method": "x"})
+    play.say(other_agent, {"id": 1, "method": "x"})
+    for ident in (f"{other_connection}:1", f"{connection}:2", "nonsense", 1, "conn-x:1", "proxy:1", "proxy:9"):
+        play.say(browser, {"id": ident, "result": {"stolen": True}})
+    assert play.take(agent) == play.take(other_agent) == []
+    play.say(browser, {"id": f"{connection}:1", "result": {}})
+    play.say(browser, {"id": f"{connection}:1", "result": {"again": True}})
+    assert play.take(agent) == [{"jsonrpc": "2.0", "id": 1, "result": {}}]
+    play.say(other_browser, {"id": f"{other_connection}:1", "result": {}})
+    assert play.take(other_agent) == [{"jsonrpc": "2.0", "id": 1, "result": {}}]
+    assert (play.relay.counts.late, play.relay.counts.foreign) == (4, 4)
+
+
+def test_an_id_that_still_waits_cannot_be_used_again() -> None:
+    play = Play()
+    agent, browser, connection = play.pair()
+    play.say(agent, {"id": 1, "method": "x"})
+    play.say(agent, {"id": 1, "method": "y"})
+    assert codes(play.take(agent)) == [(None, -32600)]
+    play.say(browser, {"id": f"{connection}:1", "result": {}})
+    play.say(agent, {"id": 1, "method": "y"})
+    assert methods(play.take(browser)) == ["x", "y"]
+
+
+def test_a_request_nobody_answers_ends_at_its_deadline_and_the_browser_is_told() -> None:
+    play = Play(call_timeout_max=300.0)
+    agent, browser, connection = play.pair()
+    play.say(agent, {"id": 1, "method": "x"})
+    play.take(browser)
+    play.tick(299.0)
+    assert play.take(agent) == []
+    play.tick(300.0)
+    assert codes(play.take(agent)) == [(1, -32009)]
+    assert play.take(browser) == [{"jsonrpc": "2.0", "method": "cancel", "params": {"id": f"{connection}:1"}}]
+    play.say(browser, {"id": f"{connection}:1", "result": {}})
+    assert play.take(agent) == []
+
+
+def test_taking_a_request_back_names_it_as_the_browser_knows_it() -> None:
+    play = Play()
+    agent, browser, connection = play.pair()
+    play.say(agent, {"id": "1", "method": "x"})
+    play.take(browser)
+    play.say(agent, {"method": "cancel", "params": {"id": "1"}})
+    play.say(agent, {"method": "notifications/cancelled", "params": {"requestId": "1", "reason": "no"}})
+    assert [m["params"] for m in play.take(browser)] == [
+        {"id": f'{connection}:"1"'},
+        {"requestId": f'{connection}:"1"', "reason": "no"},
+    ]
+
+
+def test_what_an_agent_that_goes_had_asked_is_taken_back() -> None:
+    play = Play()
+    agent, browser, connection = play.pair()
+    play.say(agent, {"id": 1, "method": "x"})
+    play.take(browser)
+    play.run(play.relay.closed(agent, "gone"))
+    assert methods(play.take(browser)) == ["cancel", "status"]
+    assert play.relay.tables.connections == {}
+    play.say(browser, {"id": f"{connection}:1", "result": {}})
+    assert play.take(agent) == []
+
+
+def test_a_browser_keeps_its_id_when_it_says_which_one_it_is() -> None:
+    play = Play()
+    first = play.browser("ann", instanceId="profile-1")
+    ident = play.take(first)[1]["params"]["extension_id"]
+    agent = play.agent("ann")
+    connection = play.connect(agent, first)
+    play.say(agent, {"id": 1, "method": "x"})
+    second = play.browser("ann", instanceId="profile-1")
+    assert play.take(second)[1]["params"]["extension_id"] == ident
+    assert play.closed[first][0] == 4000
+    told = play.take(agent)
+    assert codes(told) == [(1, -32006)]
+    assert [m["params"]["connection_id"] for m in told if m.get("method") == "disconnected"] == [connection]
+    for other in (play.browser("ann", instanceId="profile-2"), play.browser("bob", instanceId="profile-1")):
+        assert play.take(other)[1]["params"]["extension_id"] != ident
+    assert play.connect(agent, second)
+
+
+@pytest.mark.req("S003-principles-07")
+def test_tokens_are_refreshed_without_dropping_anyone() -> None:
+    play = Play(relay_refresh=60.0)
+    play.ttl = 600.0
+    agent, browser, connection = play.pair()
+    play.tick(540.0)
+    assert play.take(browser) == [{"jsonrpc": "2.0", "id": "proxy:2", "method": "authenticate", "params": {}}]
+    play.say(browser, {"id": "proxy:2", "result": {"name": "Chrome", "accessToken": "ann"}})
+    play.say(agent, {"id": 5, "method": "refresh_token", "params": {"accessToken": "ann"}})
+    assert play.take(agent)[0]["result"]["user_id"] == "ann"
+    play.tick(1139.0)
+    assert play.closed == {}
+    play.say(agent, {"id": 6, "method": "x"})
+    assert f"{connection}:6" in [m["id"] for m in play.take(browser) if "id" in m]
+    play.tick(1141.0)
+    assert {code for code, _ in play.closed.values()} == {4001}
+    assert {reason for _, reason in play.closed.values()} == {"the token expired"}
+
+
+def test_a_token_of_another_user_refreshes_nothing() -> None:
+    play = Play()
+    agent, browser, _ = play.pair()
+    play.say(agent, {"id": 5, "method": "refresh_token", "params": {"accessToken": "bob"}})
+    assert play.closed[agent][0] == 4001
+    play.tick(3599.0)
+    play.say(browser, {"id": "proxy:2", "result": {"name": "Chrome", "accessToken": "bob"}})
+    assert play.closed[browser][0] == 4001
+
+
+def test_who_came_with_a_revoked_token_is_out_and_nobody_else() -> None:
+    play = Play()
+    browser = play.browser("ann/t1")
+    agent, other = play.agent("ann/t2"), play.agent("ann/t3")
+    play.connect(agent, browser)
+    play.run(play.relay.revoked({"t2"}))
+    assert play.closed == {agent: (4001, "the token was revoked")}
+    play.run(play.relay.revoked({"t1"}))
+    assert set(play.closed) == {agent, browser}
+    assert other not in play.closed
+
+
+@pytest.mark.req("S003-security-05")
+def test_too_many_messages_are_refused_for_a_connection_and_for_a_user() -> None:
+    play = Play(relay_client_rate=5, relay_user_rate=6)
+    agent, browser = play.agent("ann"), play.browser("ann")
+    for number in range(1, 6):
+        play.say(agent, {"id": number, "method": "list_extensions"})
+    (refused,) = [m for m in play.take(agent) if "error" in m]
+    assert (refused["id"], refused["error"]["code"]) == (5, -32004)
+    assert refused["error"]["data"]["retryAfter"] == 12 + 1
+    second = play.agent("ann")
+    play.take(second)
+    for number in range(1, 5):
+        play.say(second, {"id": number, "method": "list_extensions"})
+    assert codes(play.take(second)) == [(3, -32004), (4, -32004)]
+    bob = play.agent("bob")
+    assert codes(play.take(bob)) == []
+    for _ in range(20):
+        play.say(browser, {"method": "noise", "params": {}})
+    assert browser not in play.closed
+    assert play.relay.counts.rate_limited > 3
+
+
+def test_what_other_nodes_took_counts_for_the_user() -> None:
+    play = Play(relay_user_rate=10)
+    agent = play.agent("ann")
+    play.take(agent)
+    play.run(play.relay.counted("ann", 100, 0.0))
+    play.say(agent, {"id": 1, "method": "list_extensions"})
+    assert codes(play.take(agent)) == [(1, -32004)]
+
+
+def test_one_agent_cannot_have_endless_requests_or_a_user_endless_connections() -> None:
+    play = Play(relay_calls=2, relay_user_clients=3)
+    agent, _, _ = play.pair()
+    for number in range(3):
+        play.say(agent, {"id": number, "method": "x"})
+    assert codes(play.take(agent)) == [(2, -32011)]
+    play.agent("ann")
+    fourth = play.agent("ann")
+    assert play.closed[fourth][0] == 4001
+    assert play.agent("bob") not in play.closed
+
+
+def test_at_shutdown_both_sides_are_told_to_come_back() -> None:
+    play = Play()
+    agent, browser, connection = play.pair()
+    idle = play.agent("ann")
+    play.take(idle)
+    play.say(agent, {"id": 1, "method": "x"})
+    play.take(browser)
+    play.run(play.relay.closing())
+    told = play.take(agent)
+    assert codes(told) == [(1, -32006)]
+    assert methods(told) == ["disconnected", "status"]
+    assert told[1]["params"] == {"connection_id": connection, "reason": "The relay restarts: reconnect"}
+    assert methods(play.take(browser)) == ["cancel", "status"]
+    assert methods(play.take(idle)) == ["status"]
+    assert set(play.closed.values()) == {(1012, "reconnect")}
+    assert set(play.closed) == {agent, browser, idle}
+
+
+def test_agents_learn_that_a_browser_came_or_went() -> None:
+    play = Play()
+    agent = play.agent("ann")
+    play.take(agent)
+    browser = play.browser("ann")
+    (status,) = play.take(agent)
+    assert status["params"] == {"connected": False, "peer_count": 1, "timestamp": "2025-10-20T21:43:53.163+0200"}
+    play.run(play.relay.closed(browser, "gone"))
+    (status,) = play.take(agent)
+    assert status["params"]["peer_count"] == 0
+
+
+@pytest.mark.req("S003-codes-01", "S003-codes-02")
+def test_broken_messages_are_answered_and_the_connection_stays() -> None:
+    play = Play()
+    agent, browser, _ = play.pair()
+    for client in (agent, browser):
+        play.say(client, "{")
+        assert codes(play.take(client)) == [(None, -32700)]
+        play.say(client, b'{"id":1,"method":"x"}')
+        assert codes(play.take(client)) == [(1, -32600)]
+        play.say(client, b"[]")
+        assert codes(play.take(client)) == [(None, -32600)]
+    play.say(agent, {"id": 3, "result": {}})
+    assert codes(play.take(agent)) == [(None, -32600)]
+    play.say(agent, {"id": 4, "method": "x", "params": {"__proto__": {"a": 1}, "constructor": 1}})
+    assert play.take(browser)[0]["params"] == {"__proto__": {"a": 1}, "constructor": 1}
+    for name in ("__proto__", "constructor", "prototype"):
+        play.say(agent, {"id": name, "method": name})
+        play.say(agent, {"id": 7, "method": "connect", "params": {"extension_id": name}})
+    assert methods(play.take(browser)) == ["__proto__", "constructor", "prototype"]
+
+
+def test_keepalive_is_answered_and_goes_no_further() -> None:
+    play = Play()
+    agent, browser, _ = play.pair()
+    play.say(browser, {"method": "ping"})
+    play.say(agent, {"method": "ping"})
+    assert methods(play.take(browser)) == methods(play.take(agent)) == ["pong"]

@@ -1,0 +1,74 @@
+"""A relay node inside the test's own event loop, on a free port, and tokens for it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import uvicorn
+
+from tabhub.limits import DEFAULTS
+from tabhub.relay.bus import Bus, MemoryBus
+from tabhub.relay.keyring import Keyring
+from tabhub.relay.node import Node
+from tabhub.relay.revocations import Revocations
+from tabhub.relay.run import RelayOptions, listen, uvicorn_config
+from tabhub.relay.server import App
+from tabhub.trust.jwt import Rules, issue, read_keys
+
+SECRET = "0123456789abcdef" * 4
+KEY = read_keys(SECRET.encode())[0]
+
+
+def token(user: str = "ann", *, ttl: float = 600, ident: str | None = None, **more: Any) -> str:
+    """A valid token of a user's."""
+    name = ident or str(uuid.uuid4())
+    return issue(KEY, user, now=time.time(), ttl=ttl, token_id=name, rules=Rules(), **more)
+
+
+@dataclass(frozen=True, slots=True)
+class RunningRelay:
+    """A node that serves."""
+
+    node: Node
+    port: int
+    server: uvicorn.Server
+
+    @property
+    def url(self) -> str:
+        return f"ws://127.0.0.1:{self.port}"
+
+
+@asynccontextmanager
+async def running_relay(
+    *, bus: Bus | None = None, revocations: Revocations | None = None, rules: Rules | None = None, **limits: Any
+) -> AsyncIterator[RunningRelay]:
+    """Start a node with these limits, and end it in order."""
+    keyring = Keyring(env={"TABHUB_RELAY_KEY": SECRET}, clock=time.monotonic)
+    chosen = replace(DEFAULTS, **limits)
+    made = bus if bus is not None else MemoryBus(f"node-{uuid.uuid4().hex}")
+    node = Node(made, keyring, limits=chosen, rules=rules, revocations=revocations)
+    sock = listen("127.0.0.1", 0)
+    port: int = sock.getsockname()[1]
+    server = uvicorn.Server(uvicorn_config(App(node, port=port), chosen, RelayOptions(port=port)))
+    server.config.load()
+    server.lifespan = server.config.lifespan_class(server.config)
+    await server.startup(sockets=[sock])
+    try:
+        yield RunningRelay(node, port, server)
+    finally:
+        node.shut()
+        for listener in server.servers:
+            listener.close()
+        for connection in list(server.server_state.connections):
+            connection.shutdown()
+        if tasks := list(server.server_state.tasks):
+            _, late = await asyncio.wait(tasks, timeout=5)
+            assert not late, f"still running after the relay's end: {late}"
+        await server.lifespan.shutdown()
+        sock.close()

@@ -1,0 +1,141 @@
+"""Clients of the daemon's socket that come, go, break off and come back; and a hub that ends."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.harness.daemon import ENVELOPE, connected, greeted
+from tests.harness.fake_extension import FakeExtension
+from tests.harness.hub import RunningHub, running_hub, until
+from tests.harness.probe import Probe
+
+
+def call(name: str, **arguments: Any) -> dict[str, Any]:
+    return {"name": name, "arguments": arguments}
+
+
+async def test_disconnect_ends_the_session_and_what_it_runs(hub: RunningHub) -> None:
+    probe = Probe(hub)
+    async with greeted(hub) as client:
+        client.ask("tools/call", call("probe_wait"))
+        await probe.begun()
+        client.say("DISCONNECT")
+        await client.closed()
+        await probe.cancelled()
+        assert len(hub.hub.sessions) == 0
+    async with connected(hub) as client:
+        assert (await client.register(sessionId="0" * 32))["resumed"] is False
+
+
+async def test_a_broken_connection_cancels_its_calls_and_the_session_waits_for_its_client(tmp_path: Path) -> None:
+    async with running_hub(tmp_path) as hub:
+        probe = Probe(hub)
+        async with FakeExtension(hub):
+            async with greeted(hub) as client:
+                await client.call("browser_execute_script", {"tabId": 7, "code": "1"})
+                client.ask("tools/call", call("probe_wait"))
+                await probe.begun()
+                session = client.session
+            await probe.cancelled()
+            await until(lambda: len(hub.hub.engine.calls) == 0)
+            probe.change()
+            async with connected(hub) as client:
+                said = await client.register(sessionId=session)
+                assert (said["sessionId"], said["resumed"], said["initialized"]) == (session, True, True)
+                probe.change()
+                assert (await client.hear())["event"] == "notifications/tools/list_changed"
+                assert hub.hub.sessions.require(session, "daemon").tab == 7
+                assert (await client.request("ping"))["success"] is True
+
+
+@pytest.mark.parametrize("word", ["DISCONNECT", None])
+async def test_clients_that_come_and_go_leave_nothing_behind(tmp_path: Path, word: str | None) -> None:
+    async with running_hub(tmp_path, limits={"daemon_grace": 0, "session_rate": 0}) as hub:
+        Probe(hub)
+
+        async def come_and_go() -> None:
+            async with greeted(hub) as client:
+                await client.call("probe_echo", {"value": "x"})
+                client.ask("subscriptions/listen", {"notifications": {}, "_meta": ENVELOPE})
+                await client.hear()
+                if word is not None:
+                    client.say(word)
+                    await client.closed()
+
+        await come_and_go()
+        await until(lambda: len(hub.hub.sessions) == 0)
+        tasks, files = len(asyncio.all_tasks()), len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+        for _ in range(5):
+            await asyncio.gather(*(come_and_go() for _ in range(20)))
+        await until(lambda: len(hub.hub.sessions) == 0 and len(asyncio.all_tasks()) <= tasks)
+        await until(lambda: len(os.listdir("/proc/self/fd")) <= files)  # noqa: PTH208
+        assert (len(hub.hub.daemon.sessions), len(hub.hub.daemon.in_flight)) == (0, 0)
+
+
+async def test_what_changed_while_the_client_was_away_is_told(hub: RunningHub) -> None:
+    probe = Probe(hub)
+    async with greeted(hub) as client:
+        await client.request("tools/list")
+        session = client.session
+    await until(lambda: hub.hub.sessions.require(session, "daemon").busy == 0)
+    probe.change()
+    async with connected(hub) as client:
+        await client.register(sessionId=session)
+        assert (await client.hear())["event"] == "notifications/tools/list_changed"
+
+
+async def test_a_session_nobody_comes_back_to_ends(tmp_path: Path) -> None:
+    async with running_hub(tmp_path, limits={"daemon_grace": 0.05}) as hub:
+        async with greeted(hub) as client:
+            session = client.session
+        await until(lambda: len(hub.hub.sessions) == 0)
+        async with connected(hub) as client:
+            said = await client.register(sessionId=session)
+            assert (said["resumed"], said["initialized"]) == (False, False)
+            assert said["sessionId"] != session
+
+
+async def test_a_client_that_is_back_takes_the_place_of_its_old_connection(hub: RunningHub) -> None:
+    async with greeted(hub) as old, connected(hub) as new:
+        assert (await new.register(sessionId=old.session))["resumed"] is True
+        assert (await old.hear())["type"] == "ERROR"
+        assert await old.closed() == b""
+        assert (await new.request("ping"))["success"] is True
+        assert hub.hub.sessions.require(new.session, "daemon").busy == 1
+
+
+async def test_a_session_ended_by_another_hand_is_told_with_the_next_request(hub: RunningHub) -> None:
+    async with greeted(hub) as client:
+        await client.request("ping")
+        hub.hub.engine.end_session(client.session, "the person ended it")
+        ident = client.ask("ping")
+        said = await client.hear()
+        assert (said["type"], said["id"], said["error"]["code"]) == ("ERROR", ident, -32012)
+        assert await client.closed() == b""
+
+
+async def test_sessions_of_an_earlier_hub_wait_for_their_clients(tmp_path: Path) -> None:
+    async with running_hub(tmp_path) as hub:
+        hub.hub.daemon.closing()
+        now = hub.hub.engine.clock()
+        hub.hub.sessions.open("a" * 32, "daemon", "earlier", now)
+        await hub.hub.daemon.start()
+        async with connected(hub) as client:
+            said = await client.register(sessionId="a" * 32)
+            assert (said["resumed"], said["initialized"]) == (True, False)
+
+
+async def test_a_hub_that_ends_answers_what_runs_and_removes_its_socket(tmp_path: Path) -> None:
+    async with running_hub(tmp_path) as hub, greeted(hub) as client:
+        probe = Probe(hub)
+        client.ask("tools/call", call("probe_wait"))
+        await probe.begun()
+        hub.hub.closing()
+        said = await client.hear()
+        assert "shutting down" in said["data"]["content"][0]["text"]
+        assert not (hub.home.root / "run" / "daemon.sock").exists()

@@ -1,0 +1,114 @@
+"""A person takes the wheel: what acts waits or fails, what reads goes on, and all of it is told."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from tabhub.hub.registry import Entry
+from tabhub.hub.tools import HUB, CallContext, Tool, ToolResult
+from tests.harness.agent import Agent, client, message
+from tests.harness.hub import RunningHub, running_hub, until
+
+
+def offer(hub: RunningHub) -> list[int]:
+    """Tools that note their number, one of which only reads; gives the notes."""
+    ran: list[int] = []
+
+    async def run(ctx: CallContext, args: dict[str, Any]) -> ToolResult:
+        ran.append(args["n"])
+        return ToolResult.text(str(args["n"]))
+
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
+    tools = [
+        Tool("do_act", HUB, "acts", schema),
+        Tool("do_read", HUB, "reads", schema, annotations={"readOnlyHint": True}),
+    ]
+    hub.hub.register(HUB, [Entry(tool, run) for tool in tools])
+    return ran
+
+
+async def test_what_acts_waits_and_goes_on_in_order_and_what_reads_is_not_held(hub: RunningHub) -> None:
+    ran = offer(hub)
+    async with Agent(hub) as agent, client(hub, **{"Tabhub-Client": "the panel"}) as http:
+        paused = (await http.post("/pause", json={"reason": "paying"})).json()["paused"]
+        assert (paused["by"], paused["reason"], paused["mode"]) == ("the panel", "paying", "wait")
+        calls = []
+        for n in range(5):
+            calls.append(asyncio.create_task(agent.call("do_act", {"n": n})))
+            await until(lambda: hub.hub.engine.wheel.waiting == len(calls))
+        await agent.call("do_read", {"n": 99})
+        assert ran == [99]
+        health = (await http.get("/health")).json()
+        assert (health["paused"]["callsWaiting"], health["status"]) == (5, "ok")
+        resumed = (await http.post("/resume")).json()
+        assert resumed == {"ok": True, "wasPaused": True, "callsReleased": 5}
+        await asyncio.gather(*calls)
+        assert ran == [99, 0, 1, 2, 3, 4]
+        assert (await http.get("/health")).json()["paused"] is None
+        assert (await http.post("/resume")).json()["wasPaused"] is False
+
+
+async def test_a_call_waits_no_longer_than_its_deadline_and_says_who_has_the_wheel(tmp_path: Path) -> None:
+    async with running_hub(tmp_path, limits={"call_timeout": 0.1}) as hub, client(hub) as http:
+        ran = offer(hub)
+        await http.post("/pause", json={"reason": "paying", "by": "Ada"})
+        late = await http.post("/tools/do_act/call", json={"n": 1})
+        assert late.status_code == 423
+        error = late.json()["error"]
+        assert (error["code"], error["outcome"], error["retryable"]) == (-32015, "not_sent", True)
+        assert "a person has had the wheel for 0 s, paused by Ada (paying)" in error["message"]
+        assert "tabhub resume" in error["hint"]
+        assert ran == []
+        assert hub.hub.engine.audit.recent(1)[0]["error"]["category"] == "paused"
+
+
+async def test_in_the_other_mode_calls_fail_at_once_also_those_that_wait(hub: RunningHub) -> None:
+    offer(hub)
+    async with client(hub) as http:
+        await http.post("/pause", json={})
+        waiting = asyncio.create_task(http.post("/tools/do_act/call", json={"n": 1}))
+        await until(lambda: hub.hub.engine.wheel.waiting == 1)
+        since = (await http.get("/sessions")).json()["paused"]["since"]
+        assert (await http.post("/pause", json={"mode": "fail"})).json()["paused"]["since"] == since
+        assert (await waiting).status_code == 423
+        assert (await http.post("/tools/do_act/call", json={"n": 2})).status_code == 423
+        assert (await http.post("/tools/do_read/call", json={"n": 3})).status_code == 200
+
+
+async def test_a_call_that_waits_can_be_taken_back_or_ends_with_its_session(hub: RunningHub) -> None:
+    ran = offer(hub)
+    async with Agent(hub) as agent, client(hub) as http:
+        await http.post("/pause")
+        wheel = hub.hub.engine.wheel
+        request = message("tools/call", {"name": "do_act", "arguments": {"n": 1}})
+        first = asyncio.create_task(agent.post(request))
+        await until(lambda: wheel.waiting == 1)
+        await agent.notify("notifications/cancelled", {"requestId": request["id"]})
+        assert (await first).json()["result"]["_meta"]["tabhub/error"]["outcome"] == "not_sent"
+        gone = asyncio.create_task(http.post("/tools/do_act/call", json={"n": 2}))
+        await until(lambda: wheel.waiting == 1)
+        gone.cancel()
+        await until(lambda: wheel.waiting == 0)
+        last = asyncio.create_task(agent.call("do_act", {"n": 3}))
+        await until(lambda: wheel.waiting == 1)
+        await agent.http.delete("/mcp", headers=agent.headers)
+        assert (await last)["result"]["isError"] is True
+        await http.post("/resume")
+        assert ran == []
+
+
+async def test_a_pause_outlives_the_hub_and_its_end_cuts_off_who_waits(tmp_path: Path) -> None:
+    async with running_hub(tmp_path) as hub, client(hub) as http:
+        offer(hub)
+        before = (await http.post("/pause", json={"by": "Ada", "mode": "wait"})).json()["paused"]
+        waiting = asyncio.create_task(http.post("/tools/do_act/call", json={"n": 1}))
+        await until(lambda: hub.hub.engine.wheel.waiting == 1)
+        hub.hub.closing()
+        assert (await waiting).json()["error"]["category"] == "cancelled"
+    async with running_hub(tmp_path) as hub, client(hub) as http:
+        assert (await http.get("/health")).json()["paused"] == {**before, "callsWaiting": 0}
+        await http.post("/resume")
+    async with running_hub(tmp_path) as hub, client(hub) as http:
+        assert (await http.get("/health")).json()["paused"] is None

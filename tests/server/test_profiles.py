@@ -1,0 +1,84 @@
+"""Which tools a connection is shown: by its address, by the setting, and all of them through the gateway."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tabhub.browser.families import CORE, FAMILIES
+from tests.harness.agent import client, message, stateless
+from tests.harness.fake_extension import FakeExtension
+from tests.harness.hub import RunningHub
+
+FULL = {name for names in FAMILIES.values() for name in names}
+
+
+async def listed(hub: RunningHub, address: str, era: str = "stateless") -> tuple[list[dict[str, Any]], int]:
+    """The tools at an address, and how many bytes the answer has."""
+    async with client(hub) as http:
+        if era == "stateless":
+            body, headers = stateless("tools/list")
+            answer = await http.post(address, json=body, headers=headers)
+        else:
+            hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+            opened = await http.post(address, json=message("initialize", hello))
+            assert opened.status_code == 200, opened.text
+            session = {"Mcp-Session-Id": opened.headers["mcp-session-id"]}
+            answer = await http.post(address, json=message("tools/list"), headers=session)
+    assert answer.status_code == 200, answer.text
+    return answer.json()["result"]["tools"], len(answer.content)
+
+
+@pytest.mark.parametrize("era", ["stateless", "handshake"])
+async def test_the_core_profile_has_25_tools_at_most_in_12_kb(hub: RunningHub, era: str) -> None:
+    tools, size = await listed(hub, "/mcp?tools=core", era)
+    assert {tool["name"] for tool in tools} == set(CORE)
+    assert len(tools) <= 25
+    assert size <= 12_000
+    for tool in tools:
+        assert tool["description"]
+        assert tool["inputSchema"]["type"] == "object"
+        assert tool["outputSchema"]["type"] == "object"
+
+
+@pytest.mark.parametrize("era", ["stateless", "handshake"])
+async def test_an_address_chooses_families_and_all_is_what_is_listed_without(hub: RunningHub, era: str) -> None:
+    everything, _ = await listed(hub, "/mcp", era)
+    network, _ = await listed(hub, "/mcp?tools=core,network", era)
+    without, _ = await listed(hub, "/mcp?tools=all,-network", era)
+    assert {tool["name"] for tool in everything} == FULL
+    assert {tool["name"] for tool in network} == {*CORE, *FAMILIES["network"]}
+    assert {tool["name"] for tool in without} == FULL - set(FAMILIES["network"])
+
+
+async def test_the_setting_decides_for_connections_that_say_nothing(hub: RunningHub) -> None:
+    hub.home.config.write_text('{"tools": "tabs"}')
+    async with client(hub) as http:
+        assert (await http.post("/reload")).status_code == 200
+    tools, _ = await listed(hub, "/mcp")
+    assert {tool["name"] for tool in tools} == {*FAMILIES["tabs"], *FAMILIES["hub"]}
+    everything, _ = await listed(hub, "/mcp?tools=all")
+    assert {tool["name"] for tool in everything} == FULL
+
+
+@pytest.mark.parametrize("word", ["nettwork", "%00", "core,__proto__"])
+async def test_a_selection_nobody_knows_is_refused_with_what_there_is(hub: RunningHub, word: str) -> None:
+    body, headers = stateless("tools/list")
+    async with client(hub) as http:
+        answer = await http.post(f"/mcp?tools={word}", json=body, headers=headers)
+    assert answer.status_code == 400
+    error = answer.json()["error"]
+    assert error["code"] == -32602
+    assert "network" in str(error)
+
+
+async def test_what_is_not_listed_can_still_be_called_and_the_gateway_finds_it(hub: RunningHub) -> None:
+    async with FakeExtension(hub), client(hub) as http:
+        body, headers = stateless("tools/call", {"name": "browser_get_tab_info", "arguments": {"tabId": 7}})
+        answer = (await http.post("/mcp?tools=network", json=body, headers=headers)).json()
+        find = {"name": "tabhub_list_tools", "arguments": {"query": "describe a tab"}}
+        body, headers = stateless("tools/call", find)
+        found = (await http.post("/mcp/gateway?tools=network", json=body, headers=headers)).json()
+    assert answer["result"]["structuredContent"]["tabId"] == 7
+    assert "browser_get_tab_info" in str(found["result"])

@@ -1,0 +1,315 @@
+"""Sessions in a running hub: tabs of one's own, leases between agents, and the end of a session."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.harness.agent import Agent, client, message, stateless
+from tests.harness.fake_extension import FakeExtension
+from tests.harness.hub import RunningHub, running_hub, until
+from tests.harness.tenants import act, closing_browser, holders, refused, tab_of
+
+ELICITS: dict[str, Any] = {"elicitation": {}}
+
+
+@pytest.fixture
+async def browser(hub: RunningHub) -> AsyncIterator[FakeExtension]:
+    async with closing_browser(hub) as browser:
+        yield browser
+
+
+async def test_a_tab_of_ones_own_is_in_a_group_named_after_the_client(hub: RunningHub, browser: FakeExtension) -> None:
+    async with Agent(hub) as agent:
+        await tab_of(agent)
+        asked = (await browser.asked("createTab"))["params"]
+        assert asked == {"active": False, "group": {"key": agent.headers["Mcp-Session-Id"], "title": "raw"}}
+        await agent.call("browser_open_tab", {"url": "data:text/html,x"})
+        assert (await browser.asked("createTab"))["params"]["group"] == asked["group"]
+
+
+async def test_a_held_tab_refuses_the_others_acting_calls_and_names_its_holder(
+    hub: RunningHub, browser: FakeExtension
+) -> None:
+    async with Agent(hub) as one, Agent(hub) as two, client(hub) as http:
+        assert not (await act(one, tabId=7)).get("isError")
+        error = refused(await act(two, tabId=7))
+        assert (error["code"], error["category"], error["outcome"]) == (-32007, "conflict", "not_sent")
+        assert error["holder"] == {"client": "raw 1", "session": f"{one.headers['Mcp-Session-Id'][:8]}…"}
+        assert "browser_request_tab" in error["text"]
+        assert one.headers["Mcp-Session-Id"] not in error["text"]
+        closing = refused((await two.call("browser_close_tab", {"tabId": 7}))["result"])
+        assert closing["code"] == -32007
+        assert [each["tabId"] for each in browser.tabs] == [7, 8]
+        rest = await http.post("/tools/browser_execute_script/call", json={"tabId": 7, "code": "1"})
+        assert rest.status_code == 409
+        body, headers = stateless(
+            "tools/call", {"name": "browser_execute_script", "arguments": {"tabId": 7, "code": "1"}}
+        )
+        assert refused((await http.post("/mcp", json=body, headers=headers)).json()["result"])["code"] == -32007
+
+
+async def test_reading_a_held_tab_binds_nothing_and_reading_a_free_one_does(
+    hub: RunningHub, browser: FakeExtension
+) -> None:
+    async with Agent(hub) as one, Agent(hub) as two:
+        await act(one, tabId=7)
+        assert await tab_of(two, tabId=8) == 8
+        assert await tab_of(two, tabId=7) == 7
+        assert await tab_of(two) == 8
+        assert holders(hub) == {7: one.headers["Mcp-Session-Id"], 8: two.headers["Mcp-Session-Id"]}
+
+
+async def test_reading_can_be_refused_too(tmp_path: Path) -> None:
+    async with (
+        running_hub(tmp_path, readLeasedTabs=False) as hub,
+        closing_browser(hub),
+        Agent(hub) as one,
+        Agent(hub) as two,
+    ):
+        await act(one, tabId=7)
+        assert refused((await two.call("browser_get_tab_info", {"tabId": 7}))["result"])["code"] == -32007
+
+
+async def test_a_released_tab_is_free_and_stays_open_after_the_session(hub: RunningHub, browser: FakeExtension) -> None:
+    async with Agent(hub) as one, Agent(hub) as two:
+        mine = await tab_of(one)
+        released = (await one.call("browser_release_tab"))["result"]["structuredContent"]
+        assert released == {"tabId": mine, "released": True}
+        assert not (await act(two, tabId=mine)).get("isError")
+        error = refused((await one.call("browser_release_tab", {"tabId": mine}))["result"])
+        assert "does not hold" in error["text"]
+        assert "raw 1" in error["text"]
+        await one.http.delete("/mcp", headers=one.headers)
+        await browser.settle()
+        assert mine in [each["tabId"] for each in browser.tabs]
+        assert await tab_of(two) == mine
+
+
+async def test_an_idle_holder_loses_its_tab_to_one_who_wants_it_and_is_told(tmp_path: Path) -> None:
+    async with (
+        running_hub(tmp_path, limits={"lease_idle": 0}) as hub,
+        closing_browser(hub) as browser,
+        Agent(hub) as one,
+        Agent(hub) as two,
+    ):
+        await act(one, tabId=7)
+        assert await tab_of(two, tabId=7) == 7
+        assert holders(hub) == {7: one.headers["Mcp-Session-Id"]}, "looking takes nothing"
+        assert not (await act(two, tabId=7)).get("isError")
+        assert "was taken over by raw 1" in refused(await act(one))["text"]
+        assert not (await act(one)).get("isError")
+        await browser.asked("createTab")
+
+
+@pytest.mark.req("S004-binding-04")
+async def test_at_its_end_a_session_closes_the_tabs_it_opened_and_no_other(
+    hub: RunningHub, browser: FakeExtension
+) -> None:
+    async with Agent(hub) as one, Agent(hub) as two:
+        mine, his = await tab_of(one), await tab_of(two)
+        await act(one, tabId=7)
+        await one.http.delete("/mcp", headers=one.headers)
+        assert (await browser.asked("closeTab"))["params"] == {"tabId": mine}
+        await until(lambda: sorted(each["tabId"] for each in browser.tabs) == [7, 8, his])
+        assert holders(hub) == {his: two.headers["Mcp-Session-Id"]}
+    async with running_hub(hub.home.root / "keeping", keepTabs=True) as other, closing_browser(other) as elsewhere:
+        async with Agent(other) as three:
+            mine = await tab_of(three)
+            await three.http.delete("/mcp", headers=three.headers)
+        await elsewhere.settle()
+        assert mine in [each["tabId"] for each in elsewhere.tabs]
+
+
+async def test_a_session_that_expires_closes_its_tabs_too(hub: RunningHub, browser: FakeExtension) -> None:
+    async with Agent(hub) as one:
+        mine = await tab_of(one)
+        session = hub.hub.sessions.all()[0]
+        session.seen = hub.hub.engine.clock() - hub.hub.engine.limits.session_idle
+        hub.hub.expire_sessions()
+        assert (await browser.asked("closeTab"))["params"] == {"tabId": mine}
+        assert holders(hub) == {}
+
+
+async def test_a_tab_whose_browser_is_away_at_the_end_is_closed_when_it_returns(hub: RunningHub) -> None:
+    async with Agent(hub) as one:
+        async with closing_browser(hub) as browser:
+            mine = await tab_of(one)
+        await until(lambda: not hub.hub.browsers.links())
+        await one.http.delete("/mcp", headers=one.headers)
+        back = closing_browser(hub)
+        back.tabs = browser.tabs
+        async with back as browser:
+            assert (await browser.asked("closeTab"))["params"] == {"tabId": mine}
+
+
+async def test_a_tab_that_arrives_after_its_session_ended_is_closed(hub: RunningHub, browser: FakeExtension) -> None:
+    go = asyncio.Event()
+    create = browser.handlers["createTab"]
+
+    async def slowly(params: dict[str, Any]) -> Any:
+        await go.wait()
+        return create(params)
+
+    browser.handlers["createTab"] = slowly
+    async with Agent(hub) as one:
+        call = asyncio.create_task(act(one))
+        await browser.asked("createTab")
+        await one.http.delete("/mcp", headers=one.headers)
+        go.set()
+        await browser.asked("closeTab")
+        await call
+    assert holders(hub) == {}
+
+
+async def test_an_agent_sees_its_own_session_and_no_other(hub: RunningHub, browser: FakeExtension) -> None:
+    async with Agent(hub) as one, Agent(hub) as two:
+        mine = await tab_of(one)
+        await act(one, tabId=7)
+        await tab_of(two)
+        (own,) = (await one.call("browser_list_sessions"))["result"]["structuredContent"]["sessions"]
+        assert own["session"] == one.headers["Mcp-Session-Id"]
+        assert (own["client"], own["tabId"], own["ownTabs"]) == ("raw 1", 7, [mine])
+        assert [(held["tabId"], held["reachable"]) for held in own["leases"]] == [(mine, True), (7, True)]
+        status = (await one.call("browser_get_connection_status"))["result"]["structuredContent"]
+        assert status["session"]["tabId"] == 7
+
+
+async def test_a_stateless_agent_sees_the_session_whose_handle_it_has(hub: RunningHub, browser: FakeExtension) -> None:
+    async with client(hub) as http:
+
+        async def call(name: str, **arguments: Any) -> dict[str, Any]:
+            body, headers = stateless("tools/call", {"name": name, "arguments": arguments})
+            result: dict[str, Any] = (await http.post("/mcp", json=body, headers=headers)).json()["result"]
+            return result
+
+        assert (await call("browser_list_sessions"))["structuredContent"]["sessions"] == []
+        asked = await call("browser_request_tab", tabId=8, reason="to read it")
+        handle = asked["_meta"]["tabhub/session"]
+        (own,) = (await call("browser_list_sessions", session=handle))["structuredContent"]["sessions"]
+        assert (own["session"], own["tabId"]) == (handle, 8)
+        assert not (await call("browser_release_tab", session=handle)).get("isError")
+        assert refused(await call("browser_list_sessions", session="s_nobody"))["category"] == "not_found"
+
+
+async def test_a_stateless_client_that_names_its_own_tab_is_not_kept_from_it(
+    hub: RunningHub, browser: FakeExtension
+) -> None:
+    async with client(hub) as http, Agent(hub) as other:
+        for arguments in ({"url": "data:text/html,x"}, {"tabId": 1001, "code": "return 1"}):
+            name = "browser_execute_script" if "code" in arguments else "browser_open_tab"
+            body, headers = stateless("tools/call", {"name": name, "arguments": arguments})
+            assert not (await http.post("/mcp", json=body, headers=headers)).json()["result"].get("isError")
+        assert refused(await act(other, tabId=1001))["code"] == -32007
+        info = {"io.modelcontextprotocol/clientInfo": {"name": "someone else", "version": "1"}}
+        body, headers = stateless("tools/call", {"name": name, "arguments": arguments}, **info)
+        assert refused((await http.post("/mcp", json=body, headers=headers)).json()["result"])["code"] == -32007
+
+
+# asking for a tab
+
+
+async def request_tab(agent: Agent, tab_id: int = 7) -> dict[str, Any]:
+    """Ask for a tab where nobody can be asked."""
+    answer = await agent.call("browser_request_tab", {"tabId": tab_id, "reason": "the report"})
+    result: dict[str, Any] = answer["result"]
+    return result
+
+
+async def test_a_free_tab_is_given_at_once_and_a_held_one_not_if_nobody_can_be_asked(
+    hub: RunningHub, browser: FakeExtension
+) -> None:
+    async with Agent(hub) as one, Agent(hub) as two:
+        assert (await request_tab(one))["structuredContent"]["by"] == "free"
+        assert (await request_tab(one))["structuredContent"]["by"] == "free", "one's own too"
+        error = refused(await request_tab(two))
+        assert error["text"].startswith("Nobody could be asked")
+        assert "held by another session: raw 1" in error["text"]
+        assert error["code"] == -32007
+
+
+@pytest.mark.parametrize("action", ["accept", "decline"])
+async def test_the_person_at_the_holder_is_asked_where_its_client_listens(
+    hub: RunningHub, browser: FakeExtension, action: str
+) -> None:
+    async with Agent(hub, capabilities=ELICITS) as one, Agent(hub, capabilities=ELICITS) as two:
+        await act(one, tabId=7)
+        async with one.listening() as events:
+            await events.next()
+            asking = asyncio.create_task(request_tab(two))
+            question = await events.message()
+            assert question["method"] == "elicitation/create"
+            assert "the report" in question["params"]["message"]
+            await one.post({"jsonrpc": "2.0", "id": question["id"], "result": {"action": action, "content": {}}})
+            answer = await asking
+        if action == "accept":
+            assert answer["structuredContent"]["by"] == "holder"
+            assert holders(hub) == {7: two.headers["Mcp-Session-Id"]}
+            assert "was taken over by raw 1" in refused(await act(one))["text"]
+        else:
+            assert "did not agree" in refused(answer)["text"]
+            assert holders(hub) == {7: one.headers["Mcp-Session-Id"]}
+
+
+async def test_a_holder_that_goes_while_its_person_is_asked_leaves_the_tab(
+    hub: RunningHub, browser: FakeExtension
+) -> None:
+    async with Agent(hub, capabilities=ELICITS) as one, Agent(hub) as two:
+        await act(one, tabId=7)
+        async with one.listening() as events:
+            await events.next()
+            asking = asyncio.create_task(request_tab(two))
+            await events.message()
+            await one.http.delete("/mcp", headers=one.headers)
+            assert (await asking)["structuredContent"]["granted"] is True
+        assert holders(hub) == {7: two.headers["Mcp-Session-Id"]}
+
+
+@pytest.mark.parametrize("action", ["accept", "cancel"])
+async def test_else_the_asking_agents_own_person_decides(hub: RunningHub, browser: FakeExtension, action: str) -> None:
+    async with Agent(hub) as one, Agent(hub, capabilities=ELICITS) as two:
+        await act(one, tabId=7)
+        arguments = {"name": "browser_request_tab", "arguments": {"tabId": 7, "reason": "the report"}}
+        async with two.streamed("tools/call", arguments) as events:
+            question = await events.message()
+            await two.post({"jsonrpc": "2.0", "id": question["id"], "result": {"action": action}})
+            answer = (await events.message())["result"]
+        if action == "accept":
+            assert answer["structuredContent"]["by"] == "person"
+            assert holders(hub) == {7: two.headers["Mcp-Session-Id"]}
+        else:
+            assert "did not agree" in refused(answer)["text"]
+
+
+@pytest.mark.req("F16")
+async def test_who_cancels_or_disappears_leaves_no_call_and_no_lease(hub: RunningHub, browser: FakeExtension) -> None:
+    never = asyncio.Event()
+    browser.handlers["forwardCDPCommand"] = lambda params: (
+        never.wait() if params["method"] == "Runtime.evaluate" else {}
+    )
+    async with Agent(hub) as one, client(hub) as http:
+        request = message(
+            "tools/call", {"name": "browser_execute_script", "arguments": {"tabId": 7, "code": "return 1"}}
+        )
+        call = asyncio.create_task(one.post(request))
+        evaluating = await browser.asked("forwardCDPCommand")
+        while evaluating["params"]["method"] != "Runtime.evaluate":
+            evaluating = await browser.asked("forwardCDPCommand")
+        await one.notify("notifications/cancelled", {"requestId": request["id"]})
+        assert (await browser.told("cancel"))["params"] == {"id": evaluating["id"]}
+        await call
+        assert len(hub.hub.engine.calls) == 0
+        assert holders(hub) == {7: one.headers["Mcp-Session-Id"]}
+        gone = asyncio.create_task(one.post({**request, "id": "again"}))
+        await browser.asked("forwardCDPCommand")
+        await one.http.delete("/mcp", headers=one.headers)
+        await browser.told("cancel")
+        await gone
+        assert (len(hub.hub.engine.calls), holders(hub)) == (0, {})
+        browser.handlers["forwardCDPCommand"] = lambda params: {"result": {"type": "string", "value": "x"}}
+        free = await http.post("/tools/browser_execute_script/call", json={"tabId": 7, "code": "return 1"})
+        assert free.status_code == 200

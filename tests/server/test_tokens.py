@@ -1,0 +1,155 @@
+"""Named tokens: each client has its own name, sessions and permissions, and the secret can be kept from agents."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tabhub.store.tokens import create, revoke
+from tests.harness.agent import ACCEPT, Agent, client, message, stateless
+from tests.harness.approver import Panel
+from tests.harness.daemon import connected
+from tests.harness.fake_extension import FakeExtension
+from tests.harness.hub import Address, RunningHub, running_hub
+
+TOOL = "browser_execute_script"
+ARGUMENTS = {"tabId": 7, "code": "return 1"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class As(Address):
+    """A hub as the holder of a token sees it."""
+
+
+def named(hub: RunningHub, name: str) -> As:
+    return As(port=hub.port, secret=create(hub.home, name, 1.0))
+
+
+async def test_a_tokens_client_has_its_name_in_the_audit_log_and_the_panel(hub: RunningHub) -> None:
+    ci = named(hub, "ci")
+    async with Panel(hub) as panel, Agent(ci) as agent, client(ci) as http:
+        await agent.call(TOOL, ARGUMENTS)
+        line = hub.hub.engine.audit.recent(1)[0]
+        assert (line["client"], line["tokenName"]) == ("raw 1", "ci")
+        await http.post("/tools/browser_list_tabs/call", json={})
+        assert hub.hub.engine.audit.recent(1)[0]["tokenName"] == "ci"
+        body, headers = stateless("tools/call", {"name": "browser_list_tabs", "arguments": {}})
+        await http.post("/mcp", json=body, headers=headers)
+        assert hub.hub.engine.audit.recent(1)[0]["tokenName"] == "ci"
+        state = await panel.get("config.getState")
+        assert "ci" in [session.get("token") for session in state["sessions"]]
+
+
+async def test_another_tokens_session_does_not_exist(hub: RunningHub) -> None:
+    ci, other = named(hub, "ci"), named(hub, "other")
+    async with FakeExtension(hub), Agent(ci) as agent, client(other) as http, client(hub) as person:
+        for stranger in (http, person):
+            answer = await stranger.post("/mcp", json=message("tools/list"), headers=agent.headers)
+            assert answer.status_code == 404
+        body, headers = stateless("tools/call", {"name": TOOL, "arguments": {"code": "return 1"}})
+        async with client(ci) as own:
+            handle = (await own.post("/mcp", json=body, headers=headers)).json()["result"]["_meta"]["tabhub/session"]
+            params = {"name": "browser_get_tab_info", "arguments": {"session": handle}}
+            body, headers = stateless("tools/call", params)
+            assert "result" in (await own.post("/mcp", json=body, headers=headers)).json()
+            theirs = (await http.post("/mcp", json=body, headers=headers)).json()
+            params["arguments"] = {"session": "s_made-up"}
+            body, headers = stateless("tools/call", params)
+            nobodys = (await http.post("/mcp", json=body, headers=headers)).json()
+            assert theirs["error"] == nobodys["error"]
+        # the same name of a REST session is another session
+        for who in (ci, other):
+            async with client(who, **{"Tabhub-Session": "work"}) as rest:
+                await rest.post("/tools/browser_list_tabs/call", json={})
+        ids = {session.id for session in hub.hub.sessions.all()}
+        assert {"rest:ci:work", "rest:other:work"} <= ids
+
+
+async def test_a_token_opens_what_agents_use_and_nothing_of_the_persons(hub: RunningHub) -> None:
+    async with client(named(hub, "ci")) as http:
+        assert (await http.get("/tools")).status_code == 200
+        assert (await http.get("/health")).json() == {"status": "ok"}
+        for method, path in (
+            ("GET", "/audit"),
+            ("GET", "/sessions"),
+            ("POST", "/pause"),
+            ("POST", "/reload"),
+            ("POST", "/plugin-settings"),
+            ("GET", "/approvals"),
+            ("POST", "/approvals/x"),
+        ):
+            answer = await http.request(method, path)
+            assert (answer.status_code, "for the person" in answer.text) == (403, True), path
+
+
+@pytest.mark.req("B9")
+@pytest.mark.parametrize("wrong", ["thb_", "thb_" + "0" * 64, "thb_" + "0" * 100_000, "prefix", "query"])
+async def test_a_wrong_token_is_refused_everywhere(hub: RunningHub, wrong: str, caplog: Any) -> None:
+    token = create(hub.home, "ci", 1.0)
+    shown = {"prefix": token[:-1], "query": "x"}.get(wrong, wrong)
+    query = f"?token={token}" if wrong == "query" else ""
+    async with client(As(port=hub.port, secret=shown)) as http:
+        for path in ("/mcp", "/mcp/gateway", "/tools", "/tools/browser_list_tabs/call"):
+            answer = await http.post(f"{path}{query}", json={}, headers=ACCEPT)
+            assert answer.status_code in (401, 431), path
+    assert token not in caplog.text
+
+
+async def test_a_revoked_token_is_refused_at_once_also_on_the_straight_road(hub: RunningHub) -> None:
+    ci = named(hub, "ci")
+    async with FakeExtension(hub), client(ci) as http:
+        for _ in range(3):  # the head is known by then
+            assert (await http.post("/tools/browser_list_tabs/call", json={})).status_code == 200
+        revoke(hub.home, "ci")
+        assert (await http.post("/tools/browser_list_tabs/call", json={})).status_code == 401
+
+
+async def test_where_tokens_are_required_the_shared_secret_opens_no_agents_door(tmp_path: Path) -> None:
+    async with running_hub(tmp_path) as hub, client(hub) as person, FakeExtension(hub) as browser:
+        for _ in range(3):
+            assert (await person.post("/tools/browser_list_tabs/call", json={})).status_code == 200
+        ci = named(hub, "ci")
+        hub.home.config.write_text('{"requireTokens": true, "permissions": {"default": "auto"}}')
+        hub.hub.reload()
+        for path in ("/mcp", "/mcp/gateway", "/tools/browser_list_tabs/call"):
+            answer = await person.post(path, json={}, headers=ACCEPT)
+            assert (answer.status_code, "tabhub token create" in answer.text) == (401, True), path
+        assert (await person.get("/sessions")).status_code == 200
+        async with client(ci) as http:
+            assert (await http.post("/tools/browser_list_tabs/call", json={})).status_code == 200
+        async with connected(hub) as bare:
+            bare.say("REGISTER", client="x")
+            assert (await bare.hear())["error"]["code"] == -32002
+        async with connected(hub) as wrong:
+            wrong.say("REGISTER", client="x", agentToken="thb_" + "0" * 64)
+            assert (await wrong.hear())["error"]["code"] == -32002
+        async with connected(hub) as right:
+            said = await right.register(client="x", agentToken=ci.secret)
+            session = hub.hub.sessions.get(said["sessionId"])
+            assert session is not None
+            assert session.token == "ci"
+        await browser.settle()  # the extension goes on with the secret
+        assert not browser.closed.done()
+
+
+async def test_each_tokens_client_has_permissions_of_its_own(tmp_path: Path) -> None:
+    permissions = {
+        "default": "ask",
+        "clients": {"ci": {"default": "auto"}, "guest": {"browser": {"permission": "off"}}},
+    }
+    async with running_hub(tmp_path, permissions=permissions) as hub, Panel(hub) as panel:
+        ci, guest = named(hub, "ci"), named(hub, "guest")
+        async with client(ci) as http:
+            assert (await http.post(f"/tools/{TOOL}/call", json=ARGUMENTS)).status_code == 200
+            hub.hub.end_session("rest:ci:rest", "done")
+        async with client(guest) as http:
+            answer = await http.post(f"/tools/{TOOL}/call", json=ARGUMENTS)
+            assert "switched off" in answer.text
+        async with client(hub) as http:
+            calling = asyncio.create_task(http.post(f"/tools/{TOOL}/call", json=ARGUMENTS))
+            await panel.decide("allow_once")
+            assert (await calling).status_code == 200

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from tabhub.errors import SetupError
+from tabhub.store.home import Home
+from tabhub.store.tokens import TokenStore, create, listed, revoke
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    made = Home(tmp_path / "home")
+    made.ensure()
+    return made
+
+
+def test_a_token_is_shown_once_and_only_its_hash_is_kept(home: Home) -> None:
+    token = create(home, "ci", 5.0)
+    path = home.root / "tokens.json"
+    assert token.startswith("thb_")
+    assert len(token) == 68
+    assert token.removeprefix("thb_") not in path.read_text()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert [(each.name, each.created) for each in listed(home)] == [("ci", 5.0)]
+
+
+def test_a_store_that_is_open_sees_new_and_revoked_tokens_at_once(home: Home) -> None:
+    store = TokenStore(home)
+    token = create(home, "ci", 1.0)
+    other = create(home, "laptop", 2.0)
+    assert store.name_of(token.encode()) == "ci"
+    assert store.name_of(other.encode()) == "laptop"
+    revoke(home, "ci")
+    assert store.name_of(token.encode()) is None
+    assert store.name_of(other.encode()) == "laptop"
+
+
+@pytest.mark.parametrize("wrong", [b"", b"thb_", b"ci", b"thb_" + b"0" * 64, b"thb_" + b"0" * 5000, b"\xff" * 68])
+def test_what_is_no_token_has_no_name(home: Home, wrong: bytes) -> None:
+    store, token = TokenStore(home), create(home, "ci", 1.0).encode()
+    assert store.name_of(wrong) is None
+    assert store.name_of(token[:-1]) is None
+    assert store.name_of(token + b"0") is None
+    assert store.name_of(token.upper()) is None
+
+
+@pytest.mark.parametrize("name", ["", "a b", "../x", "-x", "é", "a" * 65, "a.b"])
+def test_a_name_that_cannot_be_is_refused(home: Home, name: str) -> None:
+    with pytest.raises(SetupError, match="cannot be the name"):
+        create(home, name, 1.0)
+
+
+def test_a_name_is_used_once_and_one_that_is_not_there_cannot_be_revoked(home: Home) -> None:
+    create(home, "ci", 1.0)
+    with pytest.raises(SetupError, match="already"):
+        create(home, "ci", 1.0)
+    with pytest.raises(SetupError, match="no token named 'x'"):
+        revoke(home, "x")
+
+
+def test_a_broken_file_lets_nobody_in_and_says_so(home: Home) -> None:
+    store, token = TokenStore(home), create(home, "ci", 1.0)
+    assert store.name_of(token.encode()) == "ci"
+    (home.root / "tokens.json").write_text("[{")
+    assert store.name_of(token.encode()) is None
+    assert store.error is not None
+    assert "is broken" in store.error
+    with pytest.raises(SetupError, match="is broken"):
+        create(home, "x", 1.0)

@@ -1,0 +1,207 @@
+"""The relay's tokens: what is let in, and one refusal for everything else."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+from typing import Any
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tabhub.errors import SetupError
+from tabhub.trust.jwt import (
+    Claims,
+    InvalidToken,
+    Rules,
+    UnknownKey,
+    issue,
+    read_keys,
+    read_published,
+    token_id,
+    unverified,
+    verify,
+)
+
+NOW = 1_800_000_000.0
+SECRET = b"s" * 32
+RULES = Rules()
+RSA = rsa.generate_private_key(65537, 2048)
+EC = ec.generate_private_key(ec.SECP256R1())
+ED = ed25519.Ed25519PrivateKey.generate()
+CLAIMS = {"user_id": "ann", "aud": "tabhub-relay", "exp": NOW + 60, "jti": "t1"}
+
+
+def private_pem(key: Any) -> bytes:
+    pem: bytes = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    return pem
+
+
+def public_pem(key: Any) -> bytes:
+    pem: bytes = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    return pem
+
+
+def jwk(key: Any, algorithm: str, **more: Any) -> dict[str, Any]:
+    made: dict[str, Any] = json.loads(jwt.get_algorithm_by_name(algorithm).to_jwk(key.public_key()))
+    return {**made, **more}
+
+
+def signed(claims: dict[str, Any], key: Any = SECRET, algorithm: str = "HS256", **headers: Any) -> str:
+    return jwt.encode(claims, key, algorithm=algorithm, headers=headers or None)
+
+
+def judged(token: str, keys: bytes = SECRET, rules: Rules = RULES) -> Claims:
+    return verify(token, read_keys(keys), NOW, rules)
+
+
+def part(value: Any) -> str:
+    return base64.urlsafe_b64encode(json.dumps(value).encode()).rstrip(b"=").decode()
+
+
+@pytest.mark.parametrize(
+    ("file", "signer", "algorithm"),
+    [
+        (SECRET, SECRET, "HS256"),
+        (SECRET + b"\n", SECRET, "HS256"),
+        (public_pem(RSA), RSA, "RS256"),
+        (public_pem(EC), EC, "ES256"),
+        (public_pem(ED), ED, "EdDSA"),
+        (json.dumps(jwk(EC, "ES256")).encode(), EC, "ES256"),
+        (json.dumps({"keys": [jwk(RSA, "RS256", kid="a"), jwk(ED, "EdDSA", kid="b")]}).encode(), ED, "EdDSA"),
+    ],
+)
+def test_a_token_of_every_algorithm_is_let_in_with_its_key(file: bytes, signer: Any, algorithm: str) -> None:
+    token = signed({**CLAIMS, "connection_url": "wss://relay.example"}, signer, algorithm)
+    assert judged(token, file) == Claims("ann", NOW + 60, "t1", "wss://relay.example")
+
+
+@pytest.mark.parametrize("key", [RSA, EC, ED, None])
+def test_what_is_issued_is_valid(key: Any) -> None:
+    file = private_pem(key) if key is not None else SECRET
+    token = issue(
+        read_keys(file)[0], "ann", now=NOW, ttl=60, token_id="x", rules=RULES, connection_url="wss://relay.example"
+    )
+    public = public_pem(key) if key is not None else SECRET
+    assert judged(token, public) == Claims("ann", NOW + 60, "x", "wss://relay.example")
+    assert unverified(token)["claims"]["sub"] == "ann"
+
+
+def test_the_user_is_user_id_or_else_sub() -> None:
+    assert judged(signed({**CLAIMS, "sub": "other"})).user == "ann"
+    claims = {key: value for key, value in CLAIMS.items() if key != "user_id"}
+    assert judged(signed({**claims, "sub": "other"})).user == "other"
+
+
+def without(*names: str) -> dict[str, Any]:
+    return {key: value for key, value in CLAIMS.items() if key not in names}
+
+
+BAD: dict[str, str] = {
+    "unsigned": f"{part({'alg': 'none'})}.{part(CLAIMS)}.",
+    "unsigned, with a signature": f"{part({'alg': 'none'})}.{part(CLAIMS)}.AAAA",
+    "expired": signed({**CLAIMS, "exp": NOW - 6}),
+    "not yet valid": signed({**CLAIMS, "nbf": NOW + 6}),
+    "issued in the future": signed({**CLAIMS, "iat": NOW + 60}),
+    "without exp": signed(without("exp")),
+    "exp as text": signed({**CLAIMS, "exp": "9"}),
+    "without audience": signed(without("aud")),
+    "wrong audience": signed({**CLAIMS, "aud": "other"}),
+    "without a user": signed(without("user_id")),
+    "an empty user": signed({**CLAIMS, "user_id": ""}),
+    "a user that is no text": signed({**CLAIMS, "user_id": 7}),
+    "a user with control characters": signed({**CLAIMS, "user_id": "a\nb"}),
+    "wrong key": signed(CLAIMS, b"x" * 32),
+    "a header with extensions": signed(CLAIMS, SECRET, "HS256", crit=["b64"]),
+    "another algorithm": signed(CLAIMS, b"s" * 64, "HS512"),
+    "tampered": signed(CLAIMS)[:-4] + "AAAA",
+    "not a token": "hello",
+    "huge": "a" * 5000 + "." + "b" * 5000 + ".c",
+    "empty": "",
+    "a header key": signed(CLAIMS, RSA, "RS256", jwk=jwk(RSA, "RS256")),
+    "a header address": signed(CLAIMS, RSA, "RS256", jku="https://evil.example/keys", x5u="https://evil.example/c"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_everything_else_is_refused_with_one_message(name: str) -> None:
+    with pytest.raises(InvalidToken) as refused:
+        judged(BAD[name])
+    assert refused.value.text() == "Authentication failed: Invalid token"
+    assert refused.value.code == -32000
+
+
+def test_a_public_key_is_no_shared_secret() -> None:
+    pem = public_pem(RSA)
+    head, body = part({"alg": "HS256", "typ": "JWT"}), part(CLAIMS)
+    mac = hmac.new(pem, f"{head}.{body}".encode(), hashlib.sha256).digest()
+    forged = f"{head}.{body}.{base64.urlsafe_b64encode(mac).rstrip(b'=').decode()}"
+    with pytest.raises(InvalidToken):
+        judged(forged, pem)
+
+
+def test_the_issuer_must_fit_if_one_is_set() -> None:
+    rules = Rules(issuer="https://id.example")
+    assert judged(signed({**CLAIMS, "iss": "https://id.example"}), rules=rules).user == "ann"
+    for claims in (CLAIMS, {**CLAIMS, "iss": "https://evil.example"}):
+        with pytest.raises(InvalidToken):
+            judged(signed(claims), rules=rules)
+    assert judged(signed({**CLAIMS, "aud": ["x", "mine"]}), rules=Rules("mine")).user == "ann"
+
+
+def test_a_key_id_chooses_among_keys_and_an_unknown_one_is_told_apart() -> None:
+    keys = read_published(json.dumps({"keys": [jwk(EC, "ES256", kid="new")]}).encode())
+    assert verify(signed(CLAIMS, EC, "ES256", kid="new"), keys, NOW, RULES).user == "ann"
+    with pytest.raises(UnknownKey):
+        verify(signed(CLAIMS, EC, "ES256", kid="newer"), keys, NOW, RULES)
+
+
+def test_published_keys_are_public_and_of_kinds_that_are_used() -> None:
+    other = ec.generate_private_key(ec.SECP384R1())
+    small = {"kty": "oct", "k": base64.urlsafe_b64encode(SECRET).decode()}
+    listed = [small, jwk(other, "ES384"), jwk(EC, "ES256", use="enc"), jwk(ED, "EdDSA", kid="k"), {"kty": "?"}]
+    keys = read_published(json.dumps({"keys": listed}).encode())
+    assert [(key.algorithm, key.kid, key.signing) for key in keys] == [("EdDSA", "k", None)]
+    assert "Ed25519" not in repr(keys)
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        b"",
+        b"short",
+        b"x" * 31,
+        public_pem(ec.generate_private_key(ec.SECP384R1())),
+        public_pem(rsa.generate_private_key(65537, 1024)),
+        b"-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----",
+        b'{"kty":"oct","k":"c2hvcnQ"}',
+        b'{"keys":[]}',
+        b'{"keys":7}',
+        b"{",
+    ],
+)
+def test_weak_broken_and_unused_keys_are_refused(file: bytes) -> None:
+    with pytest.raises(SetupError):
+        read_keys(file)
+
+
+def test_a_public_key_cannot_issue() -> None:
+    with pytest.raises(SetupError, match="only verify"):
+        issue(read_keys(public_pem(ED))[0], "ann", now=NOW, ttl=1, token_id="x", rules=RULES)
+
+
+def test_a_token_without_a_name_is_named_by_its_fingerprint() -> None:
+    token = signed(without("jti"))
+    assert judged(token).token_id == token_id(token, {}) == f"sha256-{hashlib.sha256(token.encode()).hexdigest()}"
+
+
+@given(st.text(max_size=300))
+def test_no_text_gets_in_or_breaks_it(text: str) -> None:
+    with pytest.raises(InvalidToken):
+        judged(text)

@@ -1,0 +1,97 @@
+"""External servers for tests: those of the official SDKs, and broken ones that a few lines of Python are."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import socket
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.harness.hub import RunningHub, until
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "node_modules/@modelcontextprotocol/sdk/dist/esm/examples/server"
+FIXTURES = Path(__file__).parent / "fixtures"
+NODE = str(Path(sys.executable).parent / "node")
+
+
+def free_port() -> int:
+    """A port nobody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@asynccontextmanager
+async def process(*argv: str, port: int, **env: str) -> AsyncIterator[str]:
+    """Run a server until the end of the block; gives the address of its `/mcp` once it listens."""
+    running = await asyncio.create_subprocess_exec(
+        *argv,
+        env={**os.environ, **env},
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        async with asyncio.timeout(60):
+            while not _listens(port):
+                assert running.returncode is None, (await running.stderr.read()).decode()  # type: ignore[union-attr]
+                await asyncio.sleep(0.05)
+        yield f"http://127.0.0.1:{port}/mcp"
+    finally:
+        if running.returncode is None:
+            os.killpg(running.pid, 9)
+        await running.wait()
+        transport: Any = getattr(running, "_transport", None)
+        transport.close()
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def typescript(example: str, port: int) -> Any:
+    """One of the TypeScript SDK's example servers."""
+    return process(NODE, str(EXAMPLES / f"{example}.js"), port=port, MCP_PORT=str(port), PORT=str(port))
+
+
+def python(fixture: str, *args: str) -> dict[str, Any]:
+    """The configuration of a server in Python, as a local command."""
+    return {"command": sys.executable, "args": [str(FIXTURES / f"{fixture}.py"), *args]}
+
+
+def python_http(fixture: str, port: int, *args: str) -> Any:
+    """A server in Python, over HTTP."""
+    return process(sys.executable, str(FIXTURES / f"{fixture}.py"), "http", str(port), *args, port=port)
+
+
+async def ready(hub: RunningHub, name: str) -> None:
+    """Wait until a server is connected."""
+    await until(lambda: state(hub, name) == "ready", 30)
+
+
+def state(hub: RunningHub, name: str) -> str:
+    """The state of a server."""
+    life = hub.hub.upstream.pool.get(name)
+    return life.state if life is not None else "none"
+
+
+def names(hub: RunningHub) -> set[str]:
+    """The names of all external tools that are offered."""
+    return {tool.name for tool in hub.hub.registry.tools() if tool.source.kind == "upstream"}
+
+
+def text(result: dict[str, Any]) -> str:
+    """The text of a tool's result."""
+    return "".join(block.get("text", "") for block in result["content"])
+
+
+def plain(words: str) -> str:
+    """Words without the spaces that lines are made of."""
+    return re.sub(r"\s+", " ", words)

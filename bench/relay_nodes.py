@@ -106,10 +106,12 @@ async def idle(nodes: Nodes, users: int) -> dict[str, float]:
     """What users on a bus cost that say nothing: a browser on one node and an agent on the other."""
     before = [child.rss_mb() for child in (*nodes.nodes, nodes.nats)]
     kept: list[Wire] = []
+    start = nodes.cpu()
     for number in range(users):
         token = nodes.token(f"idle{number}")
         kept.append(await browser(nodes.ports[0], token, "idle"))
         kept.append(await agent(nodes.ports[1], token))
+    joining = [(after - old) / users / 2 * 1e6 for after, old in zip(nodes.cpu(), start, strict=True)]
     await asyncio.sleep(2)
     grown = [child.rss_mb() - old for child, old in zip((*nodes.nodes, nodes.nats), before, strict=True)]
     start = nodes.cpu()
@@ -121,6 +123,8 @@ async def idle(nodes: Nodes, users: int) -> dict[str, float]:
         "users": users,
         "node_kb_each": (grown[0] + grown[1]) / 2 * 1024 / users,
         "nats_kb_each": grown[2] * 1024 / users,
+        "nodes_join_cpu_us": joining[0],
+        "nats_join_cpu_us": joining[1],
         "nodes_idle_cpu": used[0],
         "nats_idle_cpu": used[1],
     }

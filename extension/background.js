@@ -11,9 +11,13 @@ import { notifyCommands, watchNotifications } from "./browser/notify.js";
 import { siteDataCommands } from "./browser/sitedata.js";
 import { windowCommands } from "./browser/windows.js";
 import { log, lastErrorText, tellLogTo } from "./log.js";
+import { Gate } from "./link/gate.js";
+import { DIRECT, Hubs, RELAY, ownerOf } from "./link/hubs.js";
 import { about, browserId } from "./link/identity.js";
 import { reviveBy } from "./link/keepalive.js";
 import * as read from "./link/params.js";
+import { Relay } from "./link/relay.js";
+import { relayNotifications } from "./link/relayed.js";
 import { Rpc, textOf } from "./link/rpc.js";
 import { Link } from "./link/socket.js";
 import { showIcon } from "./panel/icon.js";
@@ -37,12 +41,14 @@ const identity = browserId((message) => log("error", "identity", message));
 const facts = about();
 /** @type {Rpc | null} */
 let rpc = null;
+let tellings = 0;
 
+const hubs = new Hubs((question) => gate.asked(question));
 const cdp = new Debugger({
-  event: (event) => rpc?.notify("cdp.event", event),
-  detached: (tabId, reason) => rpc?.notify("cdp.detached", { tabId, reason }),
+  event: (event, wantedBy) => hubs.notifyThose(wantedBy, "cdp.event", event),
+  detached: (tabId, reason) => void hubs.notify("cdp.detached", { tabId, reason }),
   changed: (attached) => {
-    rpc?.notify("debugger.changed", { attached });
+    hubs.notify("debugger.changed", { attached });
     panel.refresh();
   },
   note: (message) => log("warning", "debugger", message),
@@ -108,8 +114,8 @@ const methods = new Map([
   ],
   [
     "subscribeCDPEvents",
-    async (params) => {
-      await cdp.subscribe(read.tabIdOf(params), read.requiredStrings(params, "events", 100));
+    async (params, call) => {
+      await cdp.subscribe(read.tabIdOf(params), read.requiredStrings(params, "events", 100), ownerOf(call.id));
       return {};
     },
   ],
@@ -161,13 +167,11 @@ const link = new Link({
       receive: (data) => opened.receive(data),
       ping: () => opened.notify("ping", {}),
       closed: () => {
-        rpc = null;
+        rpc = hubs.direct = null;
         tellLogTo(null);
-        void tellTabsTo(null);
-        pages.tellTo(null);
-        plugins.tellTo(null);
+        void tellEveryone();
         marks.change({ tabs: [] });
-        cdp.unsubscribeAll();
+        cdp.unsubscribe((owner) => owner === DIRECT);
         opened.close();
       },
     };
@@ -190,19 +194,69 @@ async function introduce(opened, managed) {
   // A page the hub opens from now on is one whose tools we see.
   await scripts.ready;
   if (rpc !== opened) return;
+  hubs.direct = opened;
   opened.notify("extension.hello", hello);
   tellLogTo((entry) => opened.notify("log", entry));
-  await tellTabsTo({
-    change: (change) => opened.request("tab.stateChanged", change),
-    syncAll: (tabs) => {
-      const attached = cdp.attached();
-      opened.notify("tab.syncAll", { tabs, plugins: plugins.states(), debugger: { attached } });
+  if (await tellEveryone()) panel.introduce();
+}
+
+/** Tell whoever is there everything, and what changes from now on; gives whether that was not overtaken. */
+async function tellEveryone() {
+  const turn = ++tellings;
+  const there = hubs.any ? hubs : null;
+  const telling = tellTabsTo(
+    there && {
+      change: (change) => there.request("tab.stateChanged", change),
+      syncAll: (tabs) => {
+        const attached = cdp.attached();
+        there.notify("tab.syncAll", { tabs, plugins: plugins.states(), debugger: { attached } });
+      },
     },
-  });
-  if (rpc !== opened) return;
-  pages.tellTo(opened);
-  plugins.tellTo(opened);
-  panel.introduce();
+  );
+  if (!there) {
+    pages.tellTo(null);
+    plugins.tellTo(null);
+  }
+  await telling;
+  if (!there || turn !== tellings) return false;
+  pages.tellTo(there);
+  plugins.tellTo(there);
+  return true;
+}
+
+/** What an agent over a relay may ask is what the hub may ask, if the person lets it. */
+const gate = new Gate({
+  changed: () => panel.event("relay.changed", relayState()),
+  note: (message) => log("warning", "relay", message),
+});
+const relay = new Relay({
+  methods: gate.guard(methods),
+  notifications: relayNotifications({
+    plugins: plugins.notifications(),
+    direct: () => hubs.direct !== null,
+    may: () => gate.may(RELAY, "", "put the code of its plugins into your pages"),
+    note: (message) => log("warning", "relay", message),
+  }),
+  identity: async () => ({ instanceId: await identity, ...(await facts) }),
+  peers: (rpc) => {
+    hubs.relay = rpc;
+    if (!rpc) {
+      gate.forget();
+      cdp.unsubscribe((owner) => owner !== DIRECT);
+    }
+    void tellEveryone();
+  },
+  changed: () => {
+    gate.level = relay.settings.acting;
+    gate.place = relay.place;
+    link.rest(relay.settings.instead && relay.settings.url !== "");
+    panel.event("relay.changed", relayState());
+  },
+  note: (message) => log("warning", "relay", message),
+});
+
+function relayState() {
+  return { ...relay.state(), questions: gate.questions() };
 }
 
 const notices = approvalNotices({
@@ -212,8 +266,20 @@ const notices = approvalNotices({
 const panel = servePanel({
   state: panelState,
   hub: () => rpc,
-  opened: () => link.wake(),
+  opened: () => wakeLinks(),
+  own: new Map(
+    /** @type {[string, (params: Params) => unknown][]} */ ([
+      ["relay.state", relayState],
+      ["relay.set", (params) => relay.change(params).then(relayState)],
+      ["relay.answer", (params) => gate.answer(params)],
+    ]),
+  ),
 });
+
+function wakeLinks() {
+  link.wake();
+  relay.wake();
+}
 
 self.addEventListener("unhandledrejection", (event) => log("error", "worker", textOf(event.reason)));
 self.addEventListener("error", (event) => log("error", "worker", event.message));
@@ -231,5 +297,5 @@ pages.start();
 plugins.start();
 marks.start();
 cdp.start();
-reviveBy(() => link.wake());
-void link.start();
+reviveBy(wakeLinks);
+void link.start(relay.start());

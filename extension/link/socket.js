@@ -36,6 +36,7 @@ const GOOD_MS = 5_000;
 /** Bytes that may wait for a hub that does not read. */
 const MAX_UNSENT = 32 * 1024 * 1024;
 
+const RESTING = "This browser is set to be reached over its relay only.";
 const REPLACED = 4000;
 const SHUTTING_DOWN = 4004;
 const CONNECT_ANEW = 4006;
@@ -58,6 +59,7 @@ export class Link {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
   #notBefore = 0;
+  #resting = false;
   /** Why we end the connection ourselves. @type {string | null} */
   #complaint = null;
   #wiring;
@@ -69,10 +71,14 @@ export class Link {
     this.#wiring = wiring;
   }
 
-  /** Begin: connect at once, unless this browser was replaced just before the worker was stopped. */
-  async start() {
+  /**
+   * Begin: connect at once, unless this browser was replaced just before the worker was stopped.
+   * @param {Promise<unknown>} known when it is known whether there is to be a connection at all
+   */
+  async start(known) {
     // Held so that an event that wakes the worker cannot connect before the pause is known.
     this.#attempting = true;
+    await known;
     /** @type {Record<string, unknown>} */
     const { notBefore } = await chrome.storage.session.get("notBefore").catch((error) => {
       this.#wiring.note(`The browser's session storage cannot be read: ${error.message}`);
@@ -87,7 +93,7 @@ export class Link {
 
   /** Connect now if there is no connection and nothing forbids it. */
   wake() {
-    if (this.#socket || this.#attempting || Date.now() < this.#notBefore) return;
+    if (this.#resting || this.#socket || this.#attempting || Date.now() < this.#notBefore) return;
     clearTimeout(this.#timer);
     this.#attempting = true;
     this.#attempt()
@@ -95,6 +101,18 @@ export class Link {
       .finally(() => {
         this.#attempting = false;
       });
+  }
+
+  /**
+   * Have no connection until told otherwise, for a browser that is reached in another way.
+   * @param {boolean} resting
+   */
+  rest(resting) {
+    if (resting === this.#resting) return;
+    this.#resting = resting;
+    if (!resting) return this.wake();
+    if (this.#socket) this.#leave(this.#socket, 1000, RESTING);
+    else this.#later(RESTING);
   }
 
   async #attempt() {
@@ -202,6 +220,10 @@ export class Link {
    * @param {"setup" | "waiting"} [phase]
    */
   #later(reason, phase = "waiting") {
+    if (this.#resting) {
+      clearTimeout(this.#timer);
+      return this.#set({ phase: "waiting", address: this.state.address, reason: RESTING, retryAt: null, since: null });
+    }
     const delay = FIRST_DELAY * 2 ** Math.min(this.#failures++, 10) * (1 + Math.random() * 0.3);
     this.#wait(Math.min(delay, LONGEST_DELAY), reason, phase);
   }

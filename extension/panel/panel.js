@@ -139,7 +139,16 @@ function step(event) {
 }
 
 function banners() {
-  const { state } = store;
+  const { state, relay } = store;
+  const asked = relay?.questions.length ?? 0;
+  const wish = `${counted(asked, "agent")} elsewhere ${asked === 1 ? "wants" : "want"} to act in this browser.`;
+  const review = () => store.go("settings");
+  const elsewhere = asked > 0 && current().id !== "settings";
+  return [elsewhere ? banner("relay", "accent", "approvals", wish, "Review", review) : null, hubBanners(state)];
+}
+
+/** @param {import("./shapes.js").HubState | null} state */
+function hubBanners(state) {
   if (!state) return null;
   const waiting = state.approvals.length;
   const view = current().id;
@@ -214,7 +223,8 @@ function draw() {
   document.title = view.id === "home" ? "Tabhub" : `${view.title} · Tabhub`;
   show(element("bar"), bar());
   show(element("nav"), nav());
-  const body = store.state || view.id === "home" ? view.draw(store) : home.draw(store);
+  const alone = view.id === "home" || (view.id === "settings" && store.relay !== null);
+  const body = store.state || alone ? view.draw(store) : home.draw(store);
   const main = element("main");
   show(main, h("div", { class: "view", key: view.id }, banners(), h("h1", { key: "title" }, view.title), body));
   show(element("notice"), notice());

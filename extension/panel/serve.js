@@ -35,9 +35,9 @@ const NOTIFICATIONS = new Set(["confirmation.response"]);
 
 /**
  * Answer panels; call this while the worker starts.
- * @param {{ state: () => Promise<PanelState>, hub: () => Hub | null, opened: () => void }} wiring
+ * @param {{ state: () => Promise<PanelState>, hub: () => Hub | null, opened: () => void, own: ReadonlyMap<string, (params: Params) => unknown> }} wiring `own` is what the worker answers itself
  */
-export function servePanel({ state, hub, opened }) {
+export function servePanel({ state, hub, opened, own }) {
   const home = chrome.runtime.getURL("panel/");
   /** @type {Set<chrome.runtime.Port>} */
   const popups = new Set();
@@ -75,6 +75,8 @@ export function servePanel({ state, hub, opened }) {
    */
   async function ask(method, params) {
     if (method === "link.state") return state();
+    const answer = own.get(method);
+    if (answer) return answer(params);
     const connected = hub();
     const [asked, told] = [REQUESTS.has(method), NOTIFICATIONS.has(method)];
     if (!asked && !told) throw new Error(`A panel may not ask for ${method.slice(0, 100)}.`);

@@ -142,10 +142,25 @@
  */
 
 /**
+ * How this browser stands with a relay.
+ * @typedef {object} RelayFacts
+ * @property {string} url
+ * @property {boolean} hasToken
+ * @property {Permission} acting what agents over it may do beside looking
+ * @property {boolean} instead whether the hub on this computer is left alone
+ * @property {"off" | "connecting" | "connected" | "waiting"} phase
+ * @property {string | null} reason
+ * @property {string} user
+ * @property {number} agents
+ * @property {{ id: string, what: string, site: string, place: string, at: number }[]} questions
+ */
+
+/**
  * What a view is given.
  * @typedef {object} App
  * @property {HubState | null} state
  * @property {import("./words.js").PanelState | null} link
+ * @property {RelayFacts | null} relay
  * @property {ReadonlyMap<string, Running>} running
  * @property {boolean} settling approvals have just moved, and no click on one counts
  * @property {Record<string, any>} ui what a view keeps while the panel is open

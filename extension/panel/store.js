@@ -29,6 +29,8 @@ export class Store {
   failed = null;
   /** @type {import("./words.js").PanelState | null} */
   link = null;
+  /** @type {import("./shapes.js").RelayFacts | null} */
+  relay = null;
   /** @type {Map<string, Running>} */
   running = new Map();
   /** @type {Record<string, any>} */
@@ -178,11 +180,15 @@ export class Store {
     else if (method === "tool.invocationEnd") this.#ended(params);
     else if (method === "confirmation.request") this.#asked(params);
     else if (method === "confirmation.done") this.#without(params.id);
+    else if (method === "relay.changed") this.relay = params;
     this.changed();
   }
 
   async #opened() {
+    const relay = this.ask("relay.state").catch(() => null);
     this.#linked(await this.ask("link.state").catch(() => this.link));
+    this.relay = await relay;
+    this.changed();
   }
 
   /** @param {any} link */

@@ -20,13 +20,14 @@ import { Interrupts } from "./interrupt.js";
  * @property {number} used when a command last ended or began
  * @property {Set<Flight>} flights
  * @property {Map<string, CdpObject>} children the Target.attachedToTarget of each child session
- * @property {readonly string[]} events names, or "Domain." prefixes; while there are any, the tab is in use
+ * @property {Map<string, readonly string[]>} wanted by who wants them: names, or "Domain." prefixes
+ * @property {readonly string[]} events all of these; while there are any, the tab is in use
  * @property {ReturnType<typeof setTimeout> | undefined} timer
  */
 
 /**
  * @typedef {object} Outlet
- * @property {(event: { tabId: number, sessionId?: string, method: string, params: CdpObject }) => void} event
+ * @property {(event: { tabId: number, sessionId?: string, method: string, params: CdpObject }, wantedBy: string[]) => void} event
  * @property {(tabId: number, reason: string) => void} detached
  * @property {(attached: number[]) => void} changed
  * @property {(message: string) => void} note
@@ -116,24 +117,32 @@ export class Debugger {
    * Choose the events of a tab that are passed on; an empty list ends it.
    * @param {number} tabId
    * @param {readonly string[]} events
+   * @param {string} owner who wants them
    */
-  async subscribe(tabId, events) {
+  async subscribe(tabId, events, owner) {
     const known = this.#held.get(tabId);
     if (!known && events.length === 0) return;
     const held = known ?? this.#attach(tabId);
-    const before = held.events;
-    held.events = events;
+    const before = held.wanted.get(owner) ?? [];
+    held.wanted.set(owner, events);
+    held.events = [...held.wanted.values()].flat();
     held.used = Date.now();
     if (held.attaching) return held.attaching;
     // Children that are there already were announced before anyone listened.
     const announced = "Target.attachedToTarget";
     if (wants(before, announced) || !wants(events, announced)) return;
-    for (const params of held.children.values()) this.#outlet.event({ tabId, method: announced, params });
+    for (const params of held.children.values()) this.#outlet.event({ tabId, method: announced, params }, [owner]);
   }
 
-  /** The hub is gone: nobody wants events. */
-  unsubscribeAll() {
-    for (const held of this.#held.values()) held.events = [];
+  /**
+   * Someone is gone, and wants no events any more.
+   * @param {(owner: string) => boolean} gone
+   */
+  unsubscribe(gone) {
+    for (const held of this.#held.values()) {
+      for (const owner of [...held.wanted.keys()]) if (gone(owner)) held.wanted.delete(owner);
+      held.events = [...held.wanted.values()].flat();
+    }
   }
 
   /** @param {number} tabId */
@@ -145,6 +154,7 @@ export class Debugger {
       used: Date.now(),
       flights: new Set(),
       children: new Map(),
+      wanted: new Map(),
       events: [],
       timer: undefined,
     };
@@ -242,8 +252,10 @@ export class Debugger {
     } else if (method === "Debugger.paused") {
       this.#interrupts.paused(sessionId === undefined ? { tabId } : { tabId, sessionId }, params);
     }
-    if (!wants(held.events, method)) return;
-    this.#outlet.event(sessionId === undefined ? { tabId, method, params } : { tabId, sessionId, method, params });
+    const wantedBy = [...held.wanted].filter(([, events]) => wants(events, method)).map(([owner]) => owner);
+    if (wantedBy.length === 0) return;
+    const event = sessionId === undefined ? { tabId, method, params } : { tabId, sessionId, method, params };
+    this.#outlet.event(event, wantedBy);
   }
 }
 

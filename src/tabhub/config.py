@@ -18,7 +18,7 @@ from typing import Any, Literal, cast
 
 from tabhub.agentsettings import AGENT, AgentSettings
 from tabhub.errors import SetupError
-from tabhub.kinds import READERS, Choice, Guarding, from_text, json_or_text, mapping, number, shown
+from tabhub.kinds import READERS, Choice, Guarding, RelaySettings, from_text, json_or_text, mapping, number, shown
 from tabhub.limits import DEFAULTS, Limits
 
 Permission = Literal["off", "ask", "auto"]
@@ -147,6 +147,9 @@ class Config:
     )
     upstream_hosts: tuple[str, ...] = field(
         default=(), metadata=_is("hosts", "private hosts and networks that external MCP servers may be on")
+    )
+    relays: tuple[RelaySettings, ...] = field(
+        default=(), metadata=_is("relays", "relays whose browsers the hub uses too, each with `url` and `tokenFile`")
     )
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     permissions: PermissionSettings = PermissionSettings()
@@ -386,7 +389,9 @@ _SECTIONS: Mapping[str, Callable[[Mapping[str, Any], _Unknown], Any]] = {
 
 
 def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
+    if not isinstance(value, tuple):
+        return value
+    return [item.values() if isinstance(item, RelaySettings) else item for item in value]
 
 
 def _camel(name: str) -> str:

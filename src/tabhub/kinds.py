@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from tabhub.errors import SetupError
@@ -22,7 +23,20 @@ _SELECTION = re.compile(r"[A-Za-z, -]{1,500}")
 _ADDRESS = re.compile(r"https?://[^\s/?#@]+[^\s?#@]*")
 _HOST = re.compile(r"[A-Za-z0-9.:_-]{1,253}(/[0-9]{1,3})?")
 _ORIGIN = re.compile(r"\*|file://|https?://[^\s/?#@]+")
+_RELAY = re.compile(r"wss?://[^\s?#@]+")
 _REFERENCE = re.compile(r"\$\{[^{}]{1,300}\}")
+
+
+@dataclass(frozen=True, slots=True)
+class RelaySettings:
+    """A relay whose browsers the hub uses too, and the file that holds the token for it."""
+
+    url: str
+    token_file: str
+
+    def values(self) -> dict[str, str]:
+        """As the config file would write it."""
+        return {"url": self.url, "tokenFile": self.token_file}
 
 
 def mapping(path: str, value: Any) -> Mapping[str, Any]:
@@ -129,6 +143,20 @@ def _reference(path: str, value: Any) -> str | None:
     return value
 
 
+def _relays(path: str, value: Any) -> tuple[RelaySettings, ...]:
+    hint = 'Write it as [{"url": "wss://relay.example", "tokenFile": "~/relay.token"}].'
+    if not isinstance(value, (list, tuple)):
+        raise SetupError(f"{path} must be a list of relays, not {shown(value)}.", hint=hint)
+    for item in value:
+        if not isinstance(item, Mapping) or item.keys() != {"url", "tokenFile"}:
+            raise SetupError(f"{path}: each relay has a `url` and a `tokenFile`; this is {shown(item)}.", hint=hint)
+        if not isinstance(item["url"], str) or not _RELAY.fullmatch(item["url"]):
+            raise SetupError(f"{path}: {shown(item['url'])} is not the address of a relay.", hint=hint)
+        if _path(f"{path}.tokenFile", item["tokenFile"]) is None:
+            raise SetupError(f"{path}: `tokenFile` must be a path.", hint=hint)
+    return tuple(RelaySettings(item["url"], item["tokenFile"]) for item in value)
+
+
 def _count(path: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _LARGEST:
         raise SetupError(f"{path} must be a whole number above 0, not {shown(value)}.")
@@ -160,6 +188,7 @@ READERS: Mapping[str, Callable[[str, Any], Any]] = {
     "name": _name,
     "reference": _reference,
     "count": _count,
+    "relays": _relays,
     "provider": _one_of("openai", "anthropic"),
     "format": _one_of("native", "xml"),
 }
@@ -171,7 +200,7 @@ def from_text(kind: str, key: str, text: str) -> Any:
     value: Any = typed
     if kind == "bool":
         value = _WORDS.get(typed.lower(), typed)
-    elif kind in ("port", "number", "seconds", "count"):
+    elif kind in ("port", "number", "seconds", "count", "relays"):
         value = json_or_text(typed)
     elif kind in ("path", "address", "name", "reference"):
         value = typed or None

@@ -27,7 +27,7 @@ class Limits:
     max_head: int = _limit(64 * 1024, "largest head of an HTTP request: its line and headers")
     max_frame: int = _limit(10 * MB, "largest WebSocket message, either way")
     max_depth: int = _limit(64, "deepest nesting of a JSON value")
-    max_keys: int = _limit(50_000, "most object keys in one JSON message")
+    max_keys: int = _limit(90_000, "most object keys in one JSON message")
     max_digits: int = _limit(400, "longest number in a JSON message")
     max_token: int = _limit(512, "longest token looked at")
     header_timeout: float = _limit(10.0, "time for a client to send its request")

@@ -6,8 +6,8 @@ import pytest
 
 from tabhub.browser import browser_tools
 from tabhub.browser.place import NotThere
-from tabhub.hub.patterns import matches
 from tabhub.browser.spec import PluginSite
+from tabhub.hub.patterns import matches
 from tests.browser.conftest import Bench, Choice
 from tests.browser.fake_browser import FakeBrowser
 

@@ -4,6 +4,12 @@
  * panel_state.js, before the panel's scripts.
  */
 
+/** A browser that no relay was set for. */
+const RELAY = {
+  ...{ url: "", hasToken: false, acting: "ask", instead: false, user: "", agents: 0 },
+  ...{ phase: "off", reason: null, retryAt: null, questions: [] },
+};
+
 /** What the hub would do with a question. */
 const ANSWERS = {
   "hub.pause": (state) =>
@@ -28,6 +34,8 @@ const ANSWERS = {
       { package: "opentabs-plugin-mail", name: "mail", version: "1.5.0", description: "Mail.", installed: true },
     ],
   }),
+  "relay.state": (state) => state.relay ?? RELAY,
+  "relay.set": (state, given) => (state.relay = { ...(state.relay ?? RELAY), ...given, token: undefined }),
   "plugin.checkUpdates": () => ({ updates: [{ name: "mail", newest: "1.5.0" }], problems: [] }),
 };
 

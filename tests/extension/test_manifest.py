@@ -36,13 +36,14 @@ def test_it_asks_for_no_more_than_it_uses(manifest: dict[str, Any]) -> None:
         assert way_in not in manifest
 
 
-def test_its_pages_reach_nothing_but_this_computer(manifest: dict[str, Any]) -> None:
+def test_it_reaches_nothing_but_this_computer_and_a_relay_over_tls(manifest: dict[str, Any]) -> None:
     policy = manifest["content_security_policy"]["extension_pages"]
     rules = {rule.split()[0]: rule.split()[1:] for rule in policy.split("; ")}
     assert rules["default-src"] == ["'none'"]
     assert rules["script-src"] == ["'self'"]
     # data: is what an address carries itself; pictures for notifications are read from there.
-    assert rules["connect-src"] == ["'self'", "data:", "ws://127.0.0.1:*", "ws://localhost:*", "http://127.0.0.1:*"]
+    here = ["ws://127.0.0.1:*", "ws://localhost:*", "http://127.0.0.1:*"]
+    assert rules["connect-src"] == ["'self'", "data:", *here, "wss:"]
     assert not any("unsafe" in value for values in rules.values() for value in values)
 
 

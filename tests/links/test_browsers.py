@@ -209,3 +209,13 @@ async def test_a_tab_from_a_reply_joins_the_picture() -> None:
     with pytest.raises(CommandFailed, match="cannot be used"):
         browsers.described(browser.link, {"tabId": "x"}, "created")
     await settle()
+
+
+async def test_a_browser_with_as_many_tabs_as_there_may_be_can_tell_them_all() -> None:
+    """One message has them all; the bound on its keys must leave room for that."""
+    browsers = Browsers()
+    flags = dict.fromkeys(("active", "windowFocused", "pinned", "incognito", "discarded", "audible"), False)
+    more = {**flags, "index": 3, "status": "complete", "groupId": -1, "openerTabId": 1, "lastAccessed": 1.5}
+    many = [tab(number, **more) for number in range(1, DEFAULTS.tabs_per_browser + 1)]
+    FakeBrowser("many").join(browsers, *many)
+    assert len(browsers.book) == DEFAULTS.tabs_per_browser

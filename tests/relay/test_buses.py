@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tabhub.relay.bus import Bus, BusUnavailable, Exchange, MemoryBus, Presence
 from tabhub.relay.nats import NatsBus
+from tabhub.relay.natslink import connect
+from tabhub.relay.rosters import subject_of
+from tabhub.wire.bus import Beat, encode
 from tests.harness.hub import until
 from tests.relay.natsd import NatsServer, nats_server
+from tests.relay.test_run import certificate
 
 
 class Listening:
@@ -222,7 +227,41 @@ async def test_the_servers_token_may_come_from_the_environment(monkeypatch: pyte
         with pytest.raises(BusUnavailable, match="TLS"):
             await NatsBus(f"tls://s3cret-of-nats@127.0.0.1:{server.port}", "a").start(Listening())
         monkeypatch.setenv("TABHUB_RELAY_BUS_TOKEN", "s3cret-of-nats")
-        bus = NatsBus(server.url, "a")
-        await bus.start(Listening())
-        assert bus.healthy
-        await bus.close()
+        await _reached(f"nats://127.0.0.1:9, {server.url}")
+    async with nats_server("--user", "ann", "--pass", "p@ss") as server:
+        await _reached(f"nats://ann:p%40ss@127.0.0.1:{server.port}")
+
+
+async def _reached(url: str) -> None:
+    bus = NatsBus(url, "a")
+    await bus.start(Listening())
+    assert bus.healthy
+    await bus.close()
+    assert not bus.healthy
+
+
+async def test_the_road_to_the_server_may_be_tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cert, key = certificate(tmp_path)
+    async with nats_server("--tls", "--tlscert", str(cert), "--tlskey", str(key)) as server:
+        with pytest.raises(BusUnavailable, match="certificate verify failed"):
+            await NatsBus(f"tls://127.0.0.1:{server.port}", "a").start(Listening())
+        monkeypatch.setenv("SSL_CERT_FILE", str(cert))
+        await _reached(f"tls://127.0.0.1:{server.port}")
+
+
+async def test_what_is_not_of_the_bus_is_refused_and_harms_nobody() -> None:
+    async with over_nats() as road:
+        assert road.server is not None
+        (a, ears), (b, _) = [await road.bus(name) for name in "ab"]
+        a.join("ann")
+        await known(b, a)
+        stranger = await connect(road.server.url, "stranger", most=1000)
+        for subject in ("tabhub.node.a", "tabhub.all", f"tabhub.user.{subject_of('ann')}", "tabhub.reply.a.x"):
+            stranger.publish(subject, b"\xc1 nonsense")
+            stranger.publish(subject, encode(Beat("no such.name >")))
+        assert not stranger.carry("tabhub.node.a", b"x" * 1000)
+        await stranger.close()
+        assert b.send("a", b"last")
+        await until(lambda: ("b", b"last") in ears.messages)
+        assert ears.told == []
+        assert a.healthy

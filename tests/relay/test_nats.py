@@ -227,6 +227,18 @@ async def test_revocation_on_one_node_counts_on_all(world: World, tmp_path: Path
         assert await two.closed() == (4001, "the token was revoked")
 
 
+async def test_a_node_that_cannot_reach_its_bus_says_so_and_ends(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text(SECRET)
+    words = ("--port", "0", "--key-file", str(tmp_path / "key"), "--bus", "nats://u:hidden@127.0.0.1:9")
+    process = await tabhub(tmp_path, "relay", "start", *words)
+    out, errors = await process.communicate()
+    assert process.returncode not in (0, None)
+    assert b"is running" not in out
+    assert b"bus cannot be reached at nats://127.0.0.1:9" in errors
+    assert b"Traceback" not in errors
+    assert b"hidden" not in errors
+
+
 async def test_no_call_is_answered_twice_or_crossed_while_the_server_comes_and_goes(world: World) -> None:
     async with (
         IndependentExtension(world.there.url, token("ann")) as far,

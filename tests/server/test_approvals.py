@@ -337,3 +337,39 @@ async def test_more_requests_than_a_person_can_look_at_are_refused(tmp_path: Pat
         for request in requests:
             await panel.answer(request["id"], "deny")
         await asyncio.gather(*calls)
+
+
+@pytest.mark.req("S000-overview-06")
+async def test_the_tools_of_pages_are_guarded_as_all_others_are(tmp_path: Path) -> None:
+    shop, name = "https://shop.example", "website_tool_shop_example_tab1_buy"
+    buy = {
+        "name": "buy",
+        "description": "Buys.",
+        "inputSchema": {"type": "object"},
+        "annotations": {"readOnlyHint": True},
+    }
+    where = {"tabId": 7, "frameId": 0, "documentId": "d", "origin": shop, "url": f"{shop}/", "title": "Shop"}
+    ran: list[str] = []
+
+    def bought(params: dict[str, Any]) -> dict[str, Any]:
+        ran.append(params["toolName"])
+        return {"success": True, "payload": {"content": [{"type": "text", "text": "bought"}]}}
+
+    async with asking(tmp_path) as hub, Panel(hub, tabs=[tab(7, f"{shop}/")]) as panel, Agent(hub) as agent:
+        panel.handlers["browser/executeTool"] = bought
+        await panel.notify("browser/registerTools", {**where, "tools": [buy]})
+        await panel.settle()
+        async with client(hub, Authorization="Bearer wrong") as stranger:
+            assert (await stranger.post(f"/tools/{name}/call", json={})).status_code == 401
+        # That it only reads is the page's own word: a person is asked all the same.
+        calling = asyncio.create_task(agent.call(name))
+        request = await panel.decide("deny", "not today")
+        assert (request["origin"], request["tool"]) == (shop, name)
+        assert "not today" in (await calling)["result"]["content"][0]["text"]
+        calling = asyncio.create_task(agent.call(name))
+        await panel.decide("allow_once")
+        assert (await calling)["result"]["content"][0]["text"].endswith("bought")
+        assert await panel.get("config.setPluginPermission", {"plugin": shop, "permission": "off"}) is not None
+        assert "switched off" in (await agent.call(name))["result"]["content"][0]["text"]
+        assert name not in str(await agent.request("tools/list"))
+    assert ran == ["buy"]

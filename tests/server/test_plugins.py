@@ -168,7 +168,7 @@ async def test_health_tells_each_plugin_and_its_tabs(tmp_path: Path) -> None:
         assert (await health(hub))["pluginDetails"][0]["tabState"] == "closed"
 
 
-@pytest.mark.req("S002-health-21", "S002-health-22")
+@pytest.mark.req("S002-health-08", "S002-health-12", "S002-health-21", "S002-health-22")
 async def test_health_tells_what_failed_and_what_is_watched(tmp_path: Path) -> None:
     good = folder(tmp_path / "good", "good", iconSvg="<svg><script/></svg>")
     bad = folder(tmp_path / "bad", "bad", urlPatterns=["x"])
@@ -176,6 +176,7 @@ async def test_health_tells_what_failed_and_what_is_watched(tmp_path: Path) -> N
         facts = await health(hub)
         assert facts["plugins"] == 1
         assert {Path(each["path"]).name for each in facts["failedPlugins"]} == {"bad", "gone"}
+        assert all(each["error"] for each in facts["failedPlugins"])
         assert facts["discoveryErrors"] == ["good: the icon is left out: it holds <script>"]
         assert set(facts["fileWatcher"]) == {"watchedPlugins", "pendingPlugins", "lastPollAt", "pollDetections"}
         assert facts["fileWatcher"]["watchedPlugins"] == 1

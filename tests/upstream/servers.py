@@ -58,7 +58,8 @@ def _listens(port: int) -> bool:
 
 def typescript(example: str, port: int) -> Any:
     """One of the TypeScript SDK's example servers."""
-    return process(NODE, str(EXAMPLES / f"{example}.js"), port=port, MCP_PORT=str(port), PORT=str(port))
+    moved = ("--import", str(FIXTURES / "port.mjs"))
+    return process(NODE, *moved, str(EXAMPLES / f"{example}.js"), port=port, MCP_PORT=str(port), PORT=str(port))
 
 
 def python(fixture: str, *args: str) -> dict[str, Any]:

@@ -34,6 +34,7 @@ async def test_a_local_command_is_reached_by_stdio_and_its_tools_answer(hub: Run
     assert "resultType" not in answer
 
 
+@pytest.mark.req("S001-execution-03")
 @pytest.mark.parametrize("kind", ["json", "sse", "stateless"])
 async def test_python_over_http_with_json_and_sse_answers(hub: RunningHub, kind: str) -> None:
     port = free_port()
@@ -53,7 +54,7 @@ async def test_python_over_http_with_json_and_sse_answers(hub: RunningHub, kind:
             assert "Error executing tool fail" in text(failed)
 
 
-@pytest.mark.req("S001-transport-01", "S001-transport-03", "S001-execution-02", "S001-execution-03")
+@pytest.mark.req("S001-transport-01", "S001-execution-02")
 async def test_typescript_with_a_session_and_event_streams(hub: RunningHub) -> None:
     port = free_port()
     async with typescript("simpleStreamableHttp", port) as url:
@@ -81,12 +82,12 @@ async def test_typescript_without_sessions(hub: RunningHub) -> None:
 
 
 async def test_a_server_that_changes_its_tools_is_followed(hub: RunningHub) -> None:
-    port = free_port()
-    async with typescript("standaloneSseWithGetStreamableHttp", port) as url:
-        await added(hub, ts={"url": url}, every=python("everything"))
-        async with Agent(hub) as agent:
-            await agent.call("mcp__every__grow")
-        await until(lambda: "mcp__every__grown" in names(hub), 20)
+    async with python_http("everything", free_port()) as url, Agent(hub) as agent:
+        await added(hub, local=python("everything"), remote={"url": url})
+        for name in ("local", "remote"):
+            assert text((await agent.call(f"mcp__{name}__grow"))["result"]) == "grew"
+            await until(lambda name=name: f"mcp__{name}__grown" in names(hub), 20)  # type: ignore[misc]
+            assert text((await agent.call(f"mcp__{name}__grown"))["result"]) == "grown"
 
 
 async def test_progress_reaches_the_agent(hub: RunningHub) -> None:
@@ -103,19 +104,50 @@ async def test_progress_reaches_the_agent(hub: RunningHub) -> None:
 
 async def test_a_question_of_the_server_reaches_the_agents_client(hub: RunningHub) -> None:
     await added(hub, every=python("everything"))
-    async with Agent(hub, capabilities={"elicitation": {}}) as agent:
-        async with agent.streamed("tools/call", {"name": "mcp__every__greet", "arguments": {}}) as events:
+    call = {"name": "mcp__every__greet", "arguments": {}}
+    async with Agent(hub, capabilities={"elicitation": {}}) as agent, agent.streamed("tools/call", call) as events:
+        asked = await events.message()
+        assert asked["method"] == "elicitation/create"
+        assert asked["params"]["message"] == "Who is there?"
+        answer = {"action": "accept", "content": {"name": "Ada"}}
+        await agent.post({"jsonrpc": "2.0", "id": asked["id"], "result": answer})
+        assert text((await events.message())["result"]) == "Hello Ada"
+
+
+async def test_a_question_in_the_middle_of_a_call_reaches_the_agent_that_made_it(hub: RunningHub) -> None:
+    async with typescript("simpleStreamableHttp", free_port()) as url:
+        await added(hub, ts={"url": url})
+        call: dict[str, Any] = {"name": "mcp__ts__collect-user-info", "arguments": {"infoType": "contact"}}
+        able = Agent(hub, capabilities={"elicitation": {}})
+        async with able as agent, Agent(hub) as other, agent.streamed("tools/call", call) as events:
             asked = await events.message()
-            assert asked["method"] == "elicitation/create"
-            assert asked["params"]["message"] == "Who is there?"
-            answer = {"action": "accept", "content": {"name": "Ada"}}
+            assert asked["params"]["message"] == "Please provide your contact information"
+            assert "Bob" in text((await other.call("mcp__ts__greet", {"name": "Bob"}))["result"])
+            answer = {"action": "accept", "content": {"name": "Ada", "email": "ada@example.com"}}
             await agent.post({"jsonrpc": "2.0", "id": asked["id"], "result": answer})
-            assert text((await events.message())["result"]) == "Hello Ada"
+            assert "ada@example.com" in text((await events.message())["result"])
+            unable = (await other.call(call["name"], call["arguments"]))["result"]
+            assert "elicitation" in text(unable)
+
+
+async def test_a_stateless_agent_answers_a_question_asked_in_the_middle_of_a_call(hub: RunningHub) -> None:
+    capabilities: dict[str, Any] = {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}
+    call: dict[str, Any] = {"name": "mcp__ts__collect-user-info", "arguments": {"infoType": "contact"}}
+    async with typescript("simpleStreamableHttp", free_port()) as url, client(hub) as http:
+        await added(hub, ts={"url": url})
+        body, headers = stateless("tools/call", call, **capabilities)
+        first = (await http.post("/mcp", json=body, headers=headers)).json()["result"]
+        assert first["resultType"] == "input_required"
+        content = {"name": "Ada", "email": "ada@example.com"}
+        answers = {key: {"action": "accept", "content": content} for key in first["inputRequests"]}
+        again = {**call, "inputResponses": answers, "requestState": first.get("requestState")}
+        body, headers = stateless("tools/call", again, **capabilities)
+        assert "ada@example.com" in text((await http.post("/mcp", json=body, headers=headers)).json()["result"])
 
 
 async def test_a_question_reaches_a_stateless_agent_as_required_input(hub: RunningHub) -> None:
     await added(hub, every=python("everything"))
-    capabilities = {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}
+    capabilities: dict[str, Any] = {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}
     call = {"name": "mcp__every__greet", "arguments": {}}
     async with client(hub) as http:
         body, headers = stateless("tools/call", call, **capabilities)

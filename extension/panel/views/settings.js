@@ -4,6 +4,7 @@
 
 import { h } from "../dom.js";
 import { button, command, section, toggle } from "../parts.js";
+import { relaySection } from "./relay.js";
 
 /** @typedef {import("../shapes.js").App} App */
 /** @typedef {import("../shapes.js").View} View */
@@ -88,6 +89,7 @@ const GROUPS = [
 
 /** @param {App} app */
 function draw(app) {
+  if (!app.state) return relaySection(app);
   const values = app.state?.settings ?? {};
   const skip = app.state?.skipPermissions === true;
   return [
@@ -105,6 +107,7 @@ function draw(app) {
             ),
           );
     }),
+    relaySection(app),
     section(
       "Danger",
       null,

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 _MAX_HEAD = 64 * 1024
 _CONNECT = 15.0
+_CLOSE = 1.0
 _T = TypeVar("_T")
 
 
@@ -149,7 +150,8 @@ async def exchange(
     finally:
         writer.close()
         with contextlib.suppress(OSError, TimeoutError):
-            await asyncio.wait_for(writer.wait_closed(), 1.0)
+            async with asyncio.timeout(_CLOSE):
+                await writer.wait_closed()
 
 
 async def _head(reader: asyncio.StreamReader, wait: Patience) -> tuple[int, dict[str, str]]:
@@ -169,7 +171,8 @@ async def _head(reader: asyncio.StreamReader, wait: Patience) -> tuple[int, dict
 
 async def _within(seconds: float, work: Awaitable[_T]) -> _T:
     try:
-        return await asyncio.wait_for(work, seconds)
+        async with asyncio.timeout(seconds):  # wait_for may swallow a cancellation (Python 3.11)
+            return await work
     except TimeoutError:
         raise HttpFailed(f"nothing came for {seconds:g} s") from None
 

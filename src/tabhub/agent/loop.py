@@ -103,23 +103,25 @@ class Loop:
         self._bounds = bounds or Bounds()
         self._first = first
         self._tell = tell
-        self._found: set[str] = set()
+        self._found = {call.name for message in conversation.messages for call in message.calls}
+        """Tools that are told even if there is little room: the model has found or used them."""
         self._shelf = Shelf(())
         self._ids = itertools.count(1)
         self._work: asyncio.Task[Ended] | None = None
         self._stopped = False
 
     def stop(self) -> None:
-        """End the work as soon as can be; calls that run are taken back."""
+        """End the work as soon as can be, also work that is about to begin; calls that run are taken back."""
         if self._work is not None and not self._stopped:
-            self._stopped = True
             self._work.cancel()
+        self._stopped = True
 
     async def run(self, text: str) -> Ended:
         """Work on what the person says until it is done, stopped, or a limit is reached."""
-        self._stopped = False
         self.conversation.add(Message("user", text))
         self._work = asyncio.ensure_future(self._go())
+        if self._stopped:
+            self._work.cancel()
         try:
             ended = await self._work
         except asyncio.CancelledError:
@@ -132,6 +134,7 @@ class Loop:
             ended = Ended("failed", error.text())
         finally:
             self._work = None
+            self._stopped = False
         self._tell(ended)
         return ended
 

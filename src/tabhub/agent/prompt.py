@@ -83,10 +83,10 @@ def shelve(offers: Iterable[Offer], room: int, *, first: frozenset[str] = frozen
     left = room
     shown: set[str] = set()
     for tool in sorted(live, key=lambda tool: _rank(tool, first)):  # a stable order: within a rank as they were listed
-        left -= estimate_tokens(definition(tool))
-        if left < 0:
-            break
-        shown.add(tool.name)
+        cost = estimate_tokens(definition(tool))
+        if cost <= left:  # one that is too long keeps no other away
+            left -= cost
+            shown.add(tool.name)
     return Shelf(
         tuple(tool for tool in live if tool.name in shown),
         tuple(tool for tool in live if tool.name not in shown),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from tabhub.browser import keys, pointer
 from tabhub.browser.activity import Doing
-from tabhub.browser.outcome import ALWAYS, GIVES, carried, outcome
+from tabhub.browser.outcome import ALWAYS, GIVES, asked_with, carried, outcome
 from tabhub.browser.ready import Aim, aim, refuse
 from tabhub.browser.spec import Call, Toolbox, hints, tool
 from tabhub.browser.tab import Page
@@ -80,11 +81,14 @@ async def strike(
     aimed = aimed or await aim(box, page, args, need)
     while True:
         events = pointer.clicked(*aimed.spot, button=button, count=count, modifiers=modifiers)
-        await carried(box, page, _within(aimed, pointer.send(page, events, aimed.session_id)))
-        if doing.unsettled or doing.url is not None or box.watch.dialog(page.link, page.tab.chrome_id):
-            return aimed, None
-        landed = await carried(box, page, _landed(aimed))
-        if not isinstance(landed, dict):
+        struck = carried(box, page, _within(aimed, pointer.send(page, events, aimed.session_id)))
+        after = _Landed(box, page, doing, aimed)
+        if button == "left":
+            landed = await asked_with(struck, after.ask(count), after.now)
+        else:
+            await struck
+            landed = await after.now()
+        if after.elsewhere or not isinstance(landed, dict):
             return aimed, None
         if landed.get("verdict") != "missed":
             return aimed, landed
@@ -94,9 +98,30 @@ async def strike(
         aimed = await aim(box, page, args, need, patient=True)
 
 
-async def _landed(aimed: Aim) -> Any:
-    """What the page saw of the click."""
-    return await _within(aimed, aimed.element.frame.evaluate("landed", {"ref": aimed.element.ref}))
+@dataclass(frozen=True, slots=True)
+class _Landed:
+    """What the page saw of a click."""
+
+    box: Toolbox
+    page: Page
+    doing: Doing
+    aimed: Aim
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether the page has gone, is about to, or waits behind a dialog."""
+        doing, tab = self.doing, self.page.tab
+        return bool(doing.unsettled or doing.url is not None or self.box.watch.dialog(self.page.link, tab.chrome_id))
+
+    async def now(self) -> Any:
+        """Ask after the click."""
+        return None if self.elsewhere else await self.ask(0)
+
+    async def ask(self, clicks: int) -> Any:
+        """Ask, to be answered when the page has seen so many clicks."""
+        element = self.aimed.element
+        answer = element.frame.evaluate("landed", {"ref": element.ref, "clicks": clicks})
+        return await carried(self.box, self.page, _within(self.aimed, answer))
 
 
 async def _within(aimed: Aim, work: Awaitable[Any]) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 from tabhub.browser import keys, pointer
 from tabhub.browser.activity import Doing
-from tabhub.browser.outcome import ALWAYS, GIVES, carried, outcome
+from tabhub.browser.outcome import ALWAYS, GIVES, asked_with, carried, outcome
 from tabhub.browser.ready import Aim, aim, refuse
 from tabhub.browser.spec import Call, Toolbox, hints, tool
 from tabhub.browser.tab import Page
@@ -58,8 +58,7 @@ async def write(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str, 
         else:
             events, held = typing(aimed, text, clear=clear), None
             events += pointer.stroke(keys.NAMED["enter"]) if submit else []
-        await carried(box, page, pointer.send(page, events))
-        held = await holds(box, page, doing, aimed) or held
+        held = await _struck(box, page, doing, aimed, events, ask_ahead=not submit) or held
         return await outcome(box, page, doing, did, before=aimed.facts.get("url"), **told(aimed, held))
 
 
@@ -71,12 +70,35 @@ def typing(aimed: Aim, text: str, *, clear: bool) -> list[pointer.Event]:
     return events
 
 
+async def _struck(
+    box: Toolbox, page: Page, doing: Doing, aimed: Aim, events: list[pointer.Event], *, ask_ahead: bool
+) -> dict[str, Any] | None:
+    """Send the keys, and give what the field holds then.
+
+    That is asked for together with the last key: the page answers when it has seen that key, which saves a round trip.
+    """
+    work = carried(box, page, pointer.send(page, events))
+    keyups = sum(params.get("type") == "keyUp" for _, params in events)
+    if ask_ahead and events and events[-1][1].get("type") == "keyUp":
+        held = await asked_with(work, _held(box, page, aimed, keyups), lambda: holds(box, page, doing, aimed))
+        return None if _elsewhere(box, page, doing) else held
+    await work
+    return await holds(box, page, doing, aimed)
+
+
+def _elsewhere(box: Toolbox, page: Page, doing: Doing) -> bool:
+    """Whether the page has gone, is about to, or waits behind a dialog."""
+    return bool(doing.unsettled or doing.url is not None or box.watch.dialog(page.link, page.tab.chrome_id))
+
+
 async def holds(box: Toolbox, page: Page, doing: Doing, aimed: Aim) -> dict[str, Any] | None:
     """What the field holds now; None if the page has gone, or waits behind a dialog."""
-    if doing.unsettled or doing.url is not None or box.watch.dialog(page.link, page.tab.chrome_id):
-        return None
+    return None if _elsewhere(box, page, doing) else await _held(box, page, aimed, 0)
+
+
+async def _held(box: Toolbox, page: Page, aimed: Aim, keyups: int) -> dict[str, Any] | None:
     try:
-        held = await carried(box, page, aimed.element.call("holds"))
+        held = await carried(box, page, aimed.element.call("holds", {"keyups": keyups}))
     except TabFailed:
         raise
     except CommandFailed:

@@ -6,7 +6,8 @@ failure. It looks at what the browser told by itself; it asks nothing.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
 from tabhub.browser.activity import Doing
@@ -20,6 +21,8 @@ GIVES: dict[str, Any] = {"did": {"type": "string"}}
 itself (navigated, opened, dialog, download, closed, note)."""
 ALWAYS = ("did",)
 T = TypeVar("T")
+_GRACE = 0.002
+"""Seconds an answer may take longer than the work it was asked for with."""
 
 
 async def carried(box: Toolbox, page: Page, work: Awaitable[T]) -> T | None:
@@ -35,6 +38,28 @@ async def carried(box: Toolbox, page: Page, work: Awaitable[T]) -> T | None:
         if box.browsers.book.get(page.tab_id) is not None:
             raise
     return None
+
+
+async def asked_with(work: Awaitable[Any], asked: Coroutine[Any, Any, T], again: Callable[[], Awaitable[T]]) -> T:
+    """Do a part of an action, and give what was asked of the page together with it, which saves a round trip.
+
+    A page that keeps events to itself does not answer by itself; it is then asked again.
+    """
+    asking = asyncio.ensure_future(asked)
+    try:
+        await work
+        await asyncio.wait((asking,), timeout=_GRACE)
+        if asking.done() and asking.exception() is None and (told := asking.result()) is not None:
+            return told
+        return await again()
+    finally:
+        asking.add_done_callback(_overlook)
+
+
+def _overlook(asking: asyncio.Future[Any]) -> None:
+    """It was asked again, or the action itself failed, which says why."""
+    if not asking.cancelled():
+        asking.exception()
 
 
 async def outcome(

@@ -1,7 +1,7 @@
 """A question of the hub, put to the person at the terminal.
 
-Owns how it looks and what may be typed. It wants a terminal: what is piped in decides nothing. Waiting for a line leaves
-the rest of the program running, so that it can be stopped.
+Owns how it looks and what may be typed. It wants a terminal: what is piped in decides nothing. Waiting for a line
+leaves the rest of the program running, so that it can be stopped.
 """
 
 from __future__ import annotations

@@ -28,6 +28,12 @@ def _port(text: str) -> int:
 
 def start(args: Namespace) -> int:
     """Start the hub, or serve a client on stdio."""
+    if (args.relay is None) != (args.token_file is None):
+        raise CliError(
+            "--relay and --token-file belong together.",
+            "`tabhub relay token issue`, or whoever runs the relay, gives you a token.",
+            exit_code=2,
+        )
     if args.stdio:
         if args.background:
             raise CliError(
@@ -78,6 +84,7 @@ def _serve(args: Namespace) -> int:
             launch=args.launch,
             headless=args.headless,
             home=find_hub().home,
+            relay=(args.relay, args.token_file) if args.relay is not None else None,
             background_child=args.background_child,
             on_ready=None if args.background_child else lambda facts: _greet(facts, args, background=False),
         )
@@ -93,6 +100,10 @@ def _words(args: Namespace) -> list[str]:
         words.append("--launch" if args.launch else "--no-launch")
     if args.headless:
         words.append("--headless")
+    if args.relay is not None:
+        from pathlib import Path
+
+        words += ["--relay", args.relay, "--token-file", str(Path(args.token_file).expanduser().absolute())]
     return words
 
 
@@ -167,6 +178,10 @@ def _arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--headless", action="store_true", default=None, help="that browser without a window")
     parser.add_argument(
+        "--relay", metavar="URL", help="use the browsers you have at a relay, too: wss://… (needs --token-file)"
+    )
+    parser.add_argument("--token-file", metavar="FILE", help="with --relay: the file that holds your token for it")
+    parser.add_argument(
         "--stdio",
         action="store_true",
         help="be an MCP server on stdin and stdout, over the hub's socket; start a hub if none runs",
@@ -194,6 +209,7 @@ COMMAND = Command(
         ("tabhub start", "in this terminal, until Ctrl+C"),
         ("tabhub start --background --launch", "in the background, with a browser of its own"),
         ("tabhub start --port 9600", "on another port"),
+        ("tabhub start --relay wss://relay.example.com --token-file ~/relay.token", "with your browsers elsewhere"),
         ("tabhub start --stdio", "as an MCP client starts it"),
     ),
 )

@@ -127,7 +127,7 @@ def fit(payload: bytes, max_tokens: int, *, keep_structured: bool = False) -> Fi
     texts = [text for text in map(_text_of, blocks) if text is not None]
     room = max_tokens - IMAGE_TOKENS * (len(blocks) - len(texts))
     # An agent is shown the text or the structured form of the same answer, so each alone must fit.
-    if _within(texts, room) and estimate_tokens(structured) <= room:
+    if _within(texts, room) and (len(structured) <= room or estimate_tokens(structured) <= room):
         return None
     if structured:
         part = _shortened(structured, room)
@@ -175,6 +175,8 @@ def _shorten(value: Any, longest: int, most: int) -> Any:
 
 
 def _within(texts: list[str], room: int) -> bool:
+    if 3 * sum(map(len, texts)) <= room or sum(len(text.encode()) for text in texts) <= room:
+        return True  # a token is a byte at least: what is short need not be estimated
     for text in texts:
         room -= estimate_tokens(text)
         if room < 0:

@@ -256,6 +256,7 @@ class Browsers:
         return {
             "browserId": link.browser_id,
             "connected": True,
+            **({} if link.local else {"relay": True}),
             **seat.hello,
             "socket": {
                 "connectedAt": seat.since,
@@ -282,7 +283,7 @@ class Browsers:
         if seat is None:
             return
         seat.hello = {name: str(params[name])[:200] for name in _HELLO if isinstance(params.get(name), str)}
-        if params.get("managed") is True:
+        if params.get("managed") is True and link.local:
             seat.hello["managed"] = True
         link.name = seat.hello.get("browserName", link.name)
         if params.get("browserId") not in (None, link.browser_id):

@@ -132,9 +132,9 @@ class ExtensionLink:
         return self.counts.total
 
     @property
-    def upcoming(self) -> int:
-        """The number the next request will have."""
-        return self._last + 1
+    def upcoming(self) -> str:
+        """What names the next request in what the browser tells of it."""
+        return str(self._last + 1)
 
     @property
     def pending(self) -> int:
@@ -148,14 +148,18 @@ class ExtensionLink:
 
         Where the parameters are there as JSON already, `encoded` is sent, and `params` says only which tab is meant.
         """
+        if method not in COMMANDS:
+            raise MethodNotFound(f"{method} is not a command of the browser link.")
+        return self.issue(method, params, raw, encoded)
+
+    def issue(self, method: str, params: dict[str, Any], raw: bool = False, encoded: bytes | None = None) -> Pending:
+        """Send one request, whatever its method."""
         if self.closed is not None:
             raise LinkLost(
                 f"The connection to browser {self.browser_id} has ended: {self.closed}.",
                 sent=False,
                 hint="It reconnects by itself when the browser runs; try again shortly.",
             )
-        if method not in COMMANDS:
-            raise MethodNotFound(f"{method} is not a command of the browser link.")
         number = self._last + 1
         if encoded is None:
             data = orjson.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
@@ -251,10 +255,14 @@ class ExtensionLink:
         if has_result == ("error" in message) or message.get("jsonrpc") != "2.0":
             future.set_exception(unusable(future.method, "it needs `jsonrpc` 2.0 and either a result or an error"))
         elif not has_result:
-            future.set_exception(failure(future.method, message["error"]))
+            future.set_exception(self.refusal(future.method, message["error"]))
         else:
             result = message["result"]
             future.set_result(orjson.dumps(result) if future.raw else result)
+
+    def refusal(self, method: str, error: Any) -> TabhubError:
+        """The typed error for what a command was answered with."""
+        return failure(method, error)
 
     def _take(self, number: Any) -> Pending | None:
         """The command a reply belongs to; only an exact whole number names one."""
@@ -360,7 +368,7 @@ class ExtensionLink:
         except TabhubError as error:
             self.counts.refused += 1
             if asks:
-                self._answer(number, error={"code": error.code, "message": error.text()})
+                self._answer(number, error=_told(error))
             return
         if asks and isinstance(result, asyncio.Future):
             result.add_done_callback(lambda done: self._answer_later(number, done))
@@ -372,9 +380,10 @@ class ExtensionLink:
             self._answer(number, error={"code": -32010, "message": "cancelled"})
         elif (error := done.exception()) is None:
             self._answer(number, result=done.result())
+        elif isinstance(error, TabhubError):
+            self._answer(number, error=_told(error))
         else:
-            said = error.text() if isinstance(error, TabhubError) else "The hub failed to answer; its log says why."
-            self._answer(number, error={"code": getattr(error, "code", -32603), "message": said})
+            self._answer(number, error={"code": -32603, "message": "The hub failed to answer; its log says why."})
 
     def _refuse(self, number: Any, code: int, message: str) -> None:
         self.counts.malformed += 1
@@ -383,3 +392,8 @@ class ExtensionLink:
     def _answer(self, number: Any, **outcome: Any) -> None:
         if self.closed is None:
             self._send(orjson.dumps({"jsonrpc": "2.0", "id": number, **outcome}))
+
+
+def _told(error: TabhubError) -> dict[str, Any]:
+    """A refusal as the extension reads it; `data` names the fields that are wrong, where it is about fields."""
+    return {"code": error.code, "message": error.text(), **({"data": error.data} if error.data else {})}

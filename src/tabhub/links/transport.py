@@ -100,7 +100,7 @@ class LinkTransport:
             raise
         params = {**message["params"], "tabId": ref.tab.chrome_id}
         if message["method"] == "tool.dispatch":
-            params["dispatchId"] = str(ref.link.upcoming)  # what the tab says meanwhile comes back under this
+            params["dispatchId"] = ref.link.upcoming  # what the tab says meanwhile comes back under this
         future = ref.link.request(message["method"], params, raw=raw)
         key = (ref.link, future.number if isinstance(future, Pending) else 0)
         if listener is not None:

@@ -17,14 +17,13 @@ import os
 import time
 from collections.abc import Callable, Sequence
 
-from nats.aio.msg import Msg
-
 from tabhub.limits import DEFAULTS, MB, Limits
 from tabhub.relay.bus import BusUnavailable, Ears, Presence
 from tabhub.relay.natslink import CannotConnect, NatsLink, connect, read, shown
 from tabhub.relay.peers import Peers
 from tabhub.relay.rosters import Roster, Rosters
 from tabhub.wire import bus as wire
+from tabhub.wire.nats import Message
 
 log = logging.getLogger("tabhub.relay.bus")
 
@@ -60,6 +59,7 @@ class NatsBus:
         self._waiting: dict[str, list[asyncio.Future[None]]] = {}
         self._version = 0
         self._ticks = 0
+        self._attempts = -1
         self._ears: Ears
         self._link: NatsLink | None = None
         self._keeping: asyncio.Task[None] | None = None
@@ -77,14 +77,18 @@ class NatsBus:
     async def start(self, ears: Ears) -> None:
         """Connect and listen."""
         self._ears = ears
-        try:
-            await self._connect()
-        except CannotConnect as error:
-            where = ", ".join(shown(server) for server in self._servers)
+        reasons = []
+        for server in self._servers:
+            try:
+                await self._connect()
+                break
+            except CannotConnect as error:
+                reasons.append(f"{shown(server)}: {error}")
+        else:
             raise BusUnavailable(
-                f"The relay's bus cannot be reached at {where}: {error}.",
+                f"The relay's bus cannot be reached at {'; '.join(reasons)}.",
                 hint="See that nats-server runs there and takes these credentials, or start without --bus.",
-            ) from None
+            )
         self._keeping = asyncio.get_running_loop().create_task(self._keep())
 
     async def close(self) -> None:
@@ -95,7 +99,7 @@ class NatsBus:
             self._keeping = None
         if self._link is not None:
             self._tell_all(wire.Bye(self._node))
-            await self._link.close(in_order=True)
+            await self._link.close()
             self._link = None
         self._fail_waiting()
 
@@ -173,7 +177,7 @@ class NatsBus:
 
     # what NATS brings
 
-    async def _to_node(self, message: Msg) -> None:
+    def _to_node(self, message: Message) -> None:
         piece = read(wire.PIECE, message)
         if piece is None or piece.node == self._node:
             return
@@ -188,7 +192,7 @@ class NatsBus:
         if arrival.message is not None:
             self._ears.heard(node, arrival.message)
 
-    async def _to_all(self, message: Msg) -> None:
+    def _to_all(self, message: Message) -> None:
         said = read(wire.TO_ALL, message)
         if said is None or said.node == self._node:
             return
@@ -200,7 +204,7 @@ class NatsBus:
         if isinstance(said, wire.Revoked):
             self._ears.revoked(said.entries)
 
-    async def _to_user(self, message: Msg) -> None:
+    def _to_user(self, message: Message) -> None:
         roster = self._rosters.at(message.subject.rpartition(".")[2])
         said = read(wire.TO_USER, message)
         if roster is None or said is None or said.node == self._node:
@@ -219,11 +223,11 @@ class NatsBus:
             self._publish(message.reply, wire.encode(here))
         self._changed(roster, changed)
 
-    async def _replied(self, message: Msg) -> None:
+    def _replied(self, message: Message) -> None:
         roster = self._rosters.at(message.subject.rpartition(".")[2])
         if roster is None:
             return
-        if message.headers and message.headers.get("Status") == "503":
+        if message.nobody:
             asyncio.get_running_loop().call_later(_GRACE, self._alone, roster)
             return
         said = read(wire.HERE, message)
@@ -312,27 +316,17 @@ class NatsBus:
     # the connection
 
     async def _connect(self) -> None:
-        self._link = await connect(
-            self._servers,
-            f"tabhub relay {self._node}",
-            (
-                (f"tabhub.node.{self._node}", self._to_node),
-                (_ALL, self._to_all),
-                (f"tabhub.reply.{self._node}.*", self._replied),
-            ),
-            most=self._most,
-            overrun=self._overrun,
-            token=os.environ.get(VARIABLE) or None,
-        )
+        token = os.environ.get(VARIABLE) or None
+        self._attempts += 1
+        url = self._servers[self._attempts % len(self._servers)]
+        link = await connect(url, f"tabhub relay {self._node}", most=self._most, token=token)
+        link.listen(f"tabhub.node.{self._node}", self._to_node)
+        link.listen(_ALL, self._to_all)
+        link.listen(f"tabhub.reply.{self._node}.*", self._replied)
+        self._link = link
         self._tell_all(wire.Beat(self._node))
         for roster in self._rosters:
             self._ask(roster, _RETURN if roster.awaited else _ANSWER)
-
-    def _overrun(self, subject: str) -> None:
-        """Something was dropped on the way in. Missing pieces show by their numbers; news of a user is asked for."""
-        roster = self._rosters.at(subject.rpartition(".")[2])
-        if roster is not None:
-            self._ask(roster, _ANSWER)
 
     async def _keep(self) -> None:
         while True:
@@ -344,7 +338,8 @@ class NatsBus:
             self._peers.clear()
             self._guarded(lambda: self._ears.bus_changed(False))
             if link is not None:
-                await link.close(in_order=False)
+                log.warning("the bus is gone", extra={"facts": {"reason": link.trouble}})
+                await link.close()
             await self._come_back()
             self._guarded(lambda: self._ears.bus_changed(True))
 
@@ -370,6 +365,8 @@ class NatsBus:
 
     def _tick(self) -> None:
         self._ticks += 1
+        if self._link is not None:
+            self._link.tick()
         for node in self._peers.tick():
             self._lose(node)
         for roster in self._rosters:

@@ -1,212 +1,233 @@
-"""One connection to NATS: from its beginning to its end, and what is published on it in order.
+"""One connection to NATS: from its beginning to its end.
 
-Owns the client library and the queue in front of it. Knows nothing of nodes and users. A connection that has ended is
-not mended: a new one takes its place, and what was queued on the old one is gone, so that nothing is sent late.
+Owns the socket. Knows nothing of nodes and users. What is published leaves at once or not at all, in order. A
+connection that has ended is not mended: a new one takes its place, so that nothing is sent late.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeVar
+import ssl
+from collections.abc import Callable
+from typing import TypeVar, cast
+from urllib.parse import unquote, urlsplit
 
 from msgspec.msgpack import Decoder
-from nats.aio.client import Client
-from nats.aio.msg import Msg
-from nats.aio.subscription import Subscription
-from nats.errors import Error as NatsError
-from nats.errors import SlowConsumerError
 
 from tabhub.errors import ParseError
 from tabhub.limits import MB
+from tabhub.wire import nats as wire
 from tabhub.wire.bus import decode
+from tabhub.wire.nats import Message
 
 log = logging.getLogger("tabhub.relay.bus")
 
 T = TypeVar("T")
-Listener = Callable[[Msg], Awaitable[None]]
+Listener = Callable[[Message], None]
 
-_CONNECT = 5.0
+_PORT = 4222
+_CONNECT = 3.0
 _FAREWELL = 2.0
-_PING = 1
-_PINGS = 2
+_UNANSWERED = 6
 _OWN_SHARE = 16 * MB
-"""What may wait beyond the bound of the queue: words of the bus itself, without which it cannot go on."""
-_TROUBLE = (NatsError, OSError, TimeoutError)
+"""What may wait beyond the bound: words of the bus itself, without which it cannot go on."""
 
 
 class CannotConnect(Exception):
     """Why there is no connection."""
 
 
-class NatsLink:
+class NatsLink(asyncio.Protocol):
     """A connection; `connect` makes one."""
 
-    def __init__(self, client: Client, most: int, overrun: Callable[[str], None]) -> None:
+    def __init__(self, most: int) -> None:
         self.lost = asyncio.Event()
-        self._client = client
+        self.largest = MB
         self._most = most
-        self._overrun = overrun
-        self._queue: deque[tuple[str, bytes, str, Listener | None]] = deque()
-        self._queued = 0
-        self._more = asyncio.Event()
-        self._empty = asyncio.Event()
-        self._empty.set()
-        self._listening: dict[str, Subscription] = {}
-        self._pouring: asyncio.Task[None] | None = None
+        self._transport: asyncio.Transport
+        self._reader = wire.Reader()
+        self._listeners: dict[int, Listener] = {}
+        self._numbers: dict[str, int] = {}
+        self._last = 0
+        self._unanswered = 0
+        self._out: list[bytes] = []
+        self._waits = 0
+        self._info: asyncio.Future[wire.Info] = asyncio.get_running_loop().create_future()
+        self._pong: asyncio.Future[None] | None = None
+        self.trouble = "the connection was closed"
 
     @property
     def healthy(self) -> bool:
         """Whether it still stands."""
-        return self._client.is_connected and not self.lost.is_set()
-
-    @property
-    def largest(self) -> int:
-        """The largest payload the server takes."""
-        return self._client.max_payload
+        return not self.lost.is_set()
 
     def publish(self, subject: str, payload: bytes, reply: str = "") -> bool:
-        """Put a message of the bus itself. If even those pile up, the connection is of no use any more."""
-        done = self._put(subject, payload, reply, None, self._most + _OWN_SHARE)
-        if not done:
-            self.lost.set()
+        """Say something of the bus itself. If even that piles up, the connection is of no use any more."""
+        done = self._write(wire.publish(subject, payload, reply), self._most + _OWN_SHARE)
+        if not done and self.healthy:
+            self._end("more waits to be sent than can be kept")
         return done
 
     def carry(self, subject: str, payload: bytes) -> bool:
-        """Put a message of the nodes; False if too much waits already."""
-        return self._put(subject, payload, "", None, self._most)
+        """Send a message of the nodes; False if too much waits already."""
+        return self._write(wire.publish(subject, payload), self._most)
 
     def listen(self, subject: str, listener: Listener) -> None:
         """Hear what is published there from now on."""
-        self._put(subject, b"", "", listener, self._most + _OWN_SHARE)
+        if subject in self._numbers:
+            return
+        self._last += 1
+        self._numbers[subject] = self._last
+        self._listeners[self._last] = listener
+        self._write(wire.subscribe(subject, self._last), self._most + _OWN_SHARE)
 
     def unlisten(self, subject: str) -> None:
         """Hear it no more."""
-        self._put(subject, b"", "", _nobody, self._most + _OWN_SHARE)
+        number = self._numbers.pop(subject, None)
+        if number is not None:
+            del self._listeners[number]
+            self._write(wire.unsubscribe(number), self._most + _OWN_SHARE)
 
-    async def close(self, *, in_order: bool) -> None:
-        """End it; in order: after all that was put has left."""
-        try:
-            async with asyncio.timeout(_FAREWELL):
-                if in_order and self.healthy:
-                    await self._empty.wait()
-                    await self._client.flush()
-        except _TROUBLE as error:
-            log.warning("the bus did not take the last messages: %s", error)
-        self.lost.set()
-        if self._pouring is not None:
-            self._pouring.cancel()
-            await asyncio.gather(self._pouring, return_exceptions=True)
-        await _end(self._client)
+    def tick(self) -> None:
+        """See whether the server still answers: to be called twice a second."""
+        self._unanswered += 1
+        if self._unanswered > _UNANSWERED:
+            self._end("the server does not answer")
+        else:
+            self._write(wire.PING, self._most + _OWN_SHARE)
 
-    def _put(self, subject: str, payload: bytes, reply: str, listener: Listener | None, most: int) -> bool:
-        if not self.healthy or self._queued + len(payload) > most:
+    async def close(self) -> None:
+        """End it, after all that was published has left."""
+        if self.healthy:
+            try:
+                await self._settled(_FAREWELL)
+            except (CannotConnect, TimeoutError) as error:
+                log.warning("the bus did not take the last messages: %s", error)
+        self._end("it was closed")
+
+    async def introduce(self, url: str, name: str, token: str | None) -> None:
+        """The first words of both sides; nothing secret is said before the connection is as safe as was asked for."""
+        parts = urlsplit(url)
+        async with asyncio.timeout(_CONNECT):
+            info = (await self._info).facts
+            wanted = parts.scheme == "tls"
+            if wanted and not (info.get("tls_required") or info.get("tls_available")):
+                raise CannotConnect("the server speaks no TLS, and tls:// asks for it")
+            tls = wanted or bool(info.get("tls_required"))
+            if tls:
+                loop, context = asyncio.get_running_loop(), ssl.create_default_context()
+                secured = await loop.start_tls(self._transport, self, context, server_hostname=parts.hostname)
+                self._transport = cast("asyncio.Transport", secured)
+            user = unquote(parts.username) if parts.username is not None else None
+            password = unquote(parts.password) if parts.password is not None else None
+            if user is not None and password is None:
+                user, token = None, user
+            self._write(wire.connect(name, user, password, token if user is None else None, tls), self._most)
+            most = info.get("max_payload")
+            self.largest = most if isinstance(most, int) and most > 0 else MB
+        await self._settled(_CONNECT)
+
+    async def _settled(self, seconds: float) -> None:
+        """Wait until the server has taken all that was written."""
+        self._pong = asyncio.get_running_loop().create_future()
+        self._unanswered = 0
+        self._write(wire.PING, self._most + _OWN_SHARE)
+        async with asyncio.timeout(seconds):
+            await self._pong
+
+    def _write(self, data: bytes, most: int) -> bool:
+        if self.lost.is_set() or self._waits + self._transport.get_write_buffer_size() + len(data) > most:
             return False
-        self._queue.append((subject, payload, reply, listener))
-        self._queued += len(payload)
-        self._empty.clear()
-        self._more.set()
+        if not self._out:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._out.append(data)
+        self._waits += len(data)
         return True
 
-    async def _pour(self) -> None:
-        """Hand over what was put, in order."""
-        client, queue = self._client, self._queue
+    def _flush(self) -> None:
+        """What was written in one turn of the loop leaves as one."""
+        data, self._waits = b"".join(self._out), 0
+        self._out.clear()
+        if not self.lost.is_set():
+            self._transport.write(data)
+
+    # what the socket brings
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The socket is there."""
+        self._transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes of the server."""
         try:
-            while True:
-                while queue:
-                    subject, payload, reply, listener = queue[0]
-                    if listener is None:
-                        await client.publish(subject, payload, reply)
-                    elif listener is not _nobody:
-                        if subject not in self._listening:
-                            self._listening[subject] = await client.subscribe(subject, cb=listener)
-                    elif (old := self._listening.pop(subject, None)) is not None:
-                        await old.unsubscribe()
-                    queue.popleft()
-                    self._queued -= len(payload)
-                self._empty.set()
-                self._more.clear()
-                await self._more.wait()
-        except _TROUBLE as error:
-            log.info("bus_trouble", extra={"facts": {"reason": _said(error)}})
-            self.lost.set()
+            for event in self._reader.feed(data):
+                if type(event) is Message:
+                    self._bring(event)
+                else:
+                    self._take(cast("wire.Info | wire.Refusal | bytes", event))
+        except (ParseError, UnicodeDecodeError) as error:
+            self._end(str(error))
 
-    async def begin(self, listeners: Sequence[tuple[str, Listener]]) -> None:
-        """Listen at these subjects; when it returns, the server knows."""
-        for subject, listener in listeners:
-            self._listening[subject] = await self._client.subscribe(
-                subject, cb=listener, pending_bytes_limit=self._most, pending_msgs_limit=0
-            )
-        await self._client.flush()
-        self._pouring = asyncio.get_running_loop().create_task(self._pour())
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The socket is gone."""
+        self._end(str(exc) if exc is not None else self.trouble)
 
-    async def closed(self) -> None:
-        """The client library says that the connection is gone."""
+    def _bring(self, message: Message) -> None:
+        listener = self._listeners.get(message.number)
+        if listener is None:
+            return
+        try:
+            listener(message)
+        except Exception:
+            log.exception("what came over the bus could not be handled")
+
+    def _take(self, event: wire.Info | wire.Refusal | bytes) -> None:
+        if event == wire.PING:
+            self._write(wire.PONG, self._most + _OWN_SHARE)
+        elif event == wire.PONG:
+            self._unanswered = 0
+            if self._pong is not None and not self._pong.done():
+                self._pong.set_result(None)
+        elif isinstance(event, wire.Info):
+            if not self._info.done():
+                self._info.set_result(event)
+        elif isinstance(event, wire.Refusal):
+            self._end(event.reason)
+
+    def _end(self, why: str) -> None:
+        if self.lost.is_set():
+            return
+        self.trouble = why
         self.lost.set()
-
-    async def met(self, error: Exception) -> None:
-        """The client library met something; what matters of it ends the connection as well."""
-        if isinstance(error, SlowConsumerError):
-            log.warning("the bus brings more than can be taken", extra={"facts": {"subject": error.subject}})
-            self._overrun(error.subject)
-        elif isinstance(error, _TROUBLE):
-            log.info("bus_trouble", extra={"facts": {"reason": _said(error)}})
-        else:
-            log.error("what came over the bus could not be handled", exc_info=error)
+        for waiting in (self._info, self._pong):
+            if waiting is not None and not waiting.done():
+                waiting.set_exception(CannotConnect(why))
+                waiting.exception()  # it may be that nobody waits
+        self._transport.close()
 
 
-async def connect(
-    servers: Sequence[str],
-    name: str,
-    listeners: Sequence[tuple[str, Listener]],
-    *,
-    most: int,
-    overrun: Callable[[str], None],
-    token: str | None = None,
-) -> NatsLink:
-    """A new connection that listens at these subjects; CannotConnect says why there is none."""
-    client = Client()
-    link = NatsLink(client, most, overrun)
-    problem: list[Exception] = []
-
-    async def met(error: Exception) -> None:
-        if link.healthy:
-            await link.met(error)
-        else:
-            problem.append(error)
-
+async def connect(url: str, name: str, *, most: int, token: str | None = None) -> NatsLink:
+    """A new connection; CannotConnect says why there is none."""
+    link = NatsLink(most)
     try:
+        parts = urlsplit(url)
         async with asyncio.timeout(_CONNECT):
-            await client.connect(
-                list(servers),
-                name=name,
-                error_cb=met,
-                closed_cb=link.closed,
-                allow_reconnect=False,
-                max_reconnect_attempts=1,
-                reconnect_time_wait=0,
-                connect_timeout=2,
-                ping_interval=_PING,
-                max_outstanding_pings=_PINGS,
-                no_echo=True,
-                skip_subject_validation=True,
-                token=token,
-            )
-            if all(server.startswith("tls://") for server in servers) and not client._server_info.get("tls_required"):
-                raise NatsError("the server speaks no TLS, and tls:// asks for it")
-            await link.begin(listeners)
-    except _TROUBLE as error:
-        await _end(client)
-        raise CannotConnect(_said(problem[-1] if problem else error)) from None
+            loop = asyncio.get_running_loop()
+            await loop.create_connection(lambda: link, parts.hostname or "127.0.0.1", parts.port or _PORT)
+        await link.introduce(url, name, token)
+    except (CannotConnect, OSError, ValueError, TimeoutError) as error:
+        link.lost.set()
+        if hasattr(link, "_transport"):
+            link._transport.abort()
+        raise CannotConnect(str(error)[:200] or "it does not answer") from None
     return link
 
 
-def read(form: Decoder[T], message: Msg) -> T | None:
+def read(form: Decoder[T], message: Message) -> T | None:
     """What was published; None if it is not what belongs there."""
     try:
-        return decode(form, message.data)
+        return decode(form, message.payload)
     except ParseError as error:
         log.warning("refused on the bus", extra={"facts": {"subject": message.subject, "reason": error.message}})
         return None
@@ -216,19 +237,3 @@ def shown(url: str) -> str:
     """An address without what is secret in it."""
     scheme, _, rest = url.partition("://")
     return f"{scheme}://{rest.rpartition('@')[2]}"
-
-
-async def _end(client: Client) -> None:
-    try:
-        async with asyncio.timeout(_FAREWELL):
-            await client.close()
-    except _TROUBLE as error:
-        log.info("bus_trouble", extra={"facts": {"reason": _said(error)}})
-
-
-async def _nobody(message: Msg) -> None:
-    """In the queue: no longer listen."""
-
-
-def _said(error: Exception) -> str:
-    return str(error)[:200] or type(error).__name__

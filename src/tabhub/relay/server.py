@@ -146,7 +146,11 @@ class App:
         while True:
             message = await receive()
             if message["type"] == "lifespan.startup":
-                await self._node.start()
+                try:
+                    await self._node.start()
+                except TabhubError as error:
+                    await send({"type": "lifespan.startup.failed", "message": error.text()})
+                    return
                 await send({"type": "lifespan.startup.complete"})
             else:
                 await self._node.stop()

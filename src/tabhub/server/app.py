@@ -17,7 +17,7 @@ from tabhub.server.heads import HEAD, TOKEN, Head, Post, with_query
 from tabhub.server.http import Disconnected, Receive, Scope, Send, respond_error
 from tabhub.server.rest import Rest
 from tabhub.server.sessions import SessionRoutes
-from tabhub.server.upstreamroutes import UpstreamWays
+from tabhub.server.upstreamroutes import CALLBACK, UpstreamWays, logged_in
 from tabhub.server.ws import refuse
 
 if TYPE_CHECKING:
@@ -90,6 +90,9 @@ class App:
                 if scope["method"] != "GET":
                     raise WrongMethod("/health takes GET.")
                 await self._admin.health(self._guard.authenticated(authorization), send)
+                return
+            if path == CALLBACK:
+                await logged_in(self._hub, scope, send)
                 return
             name = self._guard.require(authorization, self._clock(), agents=_for_agents(path))
             route = self._any.get(path) or self._route(path, scope["method"])

@@ -174,7 +174,10 @@ class Approvals:
         self, caller: Caller, tool: Tool, arguments: Mapping[str, Any], question: Question, tab_id: int | None
     ) -> Request:
         session, now = caller.session, self._clock()
+        page = (tool.meta or {}).get("tabhub/page", {}) if tool.source.kind == "page" else {}
         named = arguments.get("tabId", session.tab) if tool.source.kind in ("browser", "plugin") else tab_id
+        if named is None:
+            named = page.get("tabId")
         tab = self._book.get(named) if type(named) is int else None
         choices: tuple[Decision, ...] = DECISIONS
         if not question.lasting:
@@ -199,7 +202,7 @@ class Approvals:
             tab_id=tab.tab_id if tab is not None else None,
             title=tab.title if tab is not None else None,
             url=tab.url if tab is not None else None,
-            origin=question.target or (tab.origin if tab is not None else None),
+            origin=question.target or page.get("origin") or (tab.origin if tab is not None else None),
             diff=question.diff,
             choices=choices,
             mark=_mark(caller, tool, arguments),

@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tabhub import __version__
 from tabhub.browser import browser_tools
@@ -28,6 +28,7 @@ from tabhub.hub.tools import BROWSER, HUB, Source, Tool
 from tabhub.links.browsers import Browsers, Change
 from tabhub.links.sites import LinkSites
 from tabhub.links.transport import LinkTransport
+from tabhub.server.agent import agent_parts
 from tabhub.server.binding import Binding
 from tabhub.server.daemon import Daemon
 from tabhub.server.engine import Engine
@@ -56,6 +57,10 @@ from tabhub.store.results import ResultStore
 from tabhub.store.sessions import SessionStore
 from tabhub.trust.permissions import Permissions
 from tabhub.trust.rates import Rate
+
+if TYPE_CHECKING:
+    from tabhub.kinds import RelaySettings
+    from tabhub.links.relays import Relays
 
 log = logging.getLogger("tabhub.hub")
 
@@ -88,6 +93,9 @@ class Hub:
         self.started = clock()
         self.reloading = Reloading(self, config_file, secret)
         self.managed: Managed | None = None
+        self.relays: Relays | None = None
+        self.more_relays: tuple[RelaySettings, ...] = ()
+        """Besides those of the configuration."""
         limits = self.config.limits
         self.registry = Registry()
         self.sessions = Sessions(limits)
@@ -181,6 +189,7 @@ class Hub:
         )
         self.plugins.load()
         self.upstream = upstream_parts(self)
+        self.agent = agent_parts(self)
 
     def _endpoint(self, surface: Surface, rate: Rate) -> McpEndpoint:
         server = {"name": "tabhub", "title": "Tabhub", "version": __version__}
@@ -276,10 +285,16 @@ class Hub:
         self.upstream.start()
         if self.managed is not None:
             self.managed.begin()
+        if relays := (*self.config.relays, *self.more_relays):
+            from tabhub.links.relays import Relays  # most hubs have none, and its parts take long to load
+
+            self.relays = Relays(relays, self.browsers, self.engine.limits)
+            self.relays.start()
 
     def closing(self) -> None:
         """Tell everyone that the hub is going, before connections are closed."""
         self.notices.close()
+        self.agent.closing()
         self.daemon.closing()
         self.socket.close()
         for waits in self.engine.waits:
@@ -291,11 +306,14 @@ class Hub:
         """End what start began."""
         if self._upkeep is not None:
             self._upkeep.cancel()
+        await self.agent.stop()
         await self.daemon.stop()
         self.trust.panel.stop()
         self.trust.key.withdraw()
         if self.managed is not None:
             await self.managed.stop()
+        if self.relays is not None:
+            await self.relays.stop()
         self.pages.close()
         self.plugins.stop()
         await self.upstream.stop()

@@ -189,7 +189,7 @@ class Plugins:
     # to the browsers
 
     def _greet(self, link: ExtensionLink) -> None:
-        link.notify("sync.full", {"plugins": [self._wire(active) for active in self.all()]})
+        link.notify("sync.full", {"plugins": [self._wire(active, link) for active in self.all()]})
 
     def _tell(self, changed: list[str], gone: list[str], *, only_changed: bool) -> None:
         if not changed and not gone:
@@ -202,13 +202,13 @@ class Plugins:
                 task.add_done_callback(self._uninstalls.discard)
             if only_changed:
                 for name in changed:
-                    link.notify("plugin.update", {"plugin": self._wire(self._active[name])})
+                    link.notify("plugin.update", {"plugin": self._wire(self._active[name], link)})
             else:
                 self._greet(link)
             link.notify("plugins.changed", {})
 
-    def _wire(self, active: Active) -> dict[str, Any]:
-        plugin, setup = active.plugin, active.setup
+    def _wire(self, active: Active, link: ExtensionLink) -> dict[str, Any]:
+        plugin, setup, adapter = active.plugin, active.setup, active.adapter
         facts: dict[str, Any] = {
             "name": plugin.name,
             "displayName": plugin.display_name,
@@ -217,8 +217,9 @@ class Plugins:
             "urlPatterns": list(setup.url_patterns),
             "excludePatterns": list(plugin.exclude_patterns),
             "homepage": setup.homepage,
-            "adapterHash": active.adapter.hash,
-            "adapterFile": active.adapter.file,
+            "adapterHash": adapter.hash,
+            # The folder of a browser elsewhere cannot be written to.
+            **({"adapterFile": adapter.file} if link.local else {"adapterSource": adapter.text}),
             "tools": [tool.name for tool in plugin.tools],
         }
         if plugin.icon_svg is not None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("tabhub.hub")
 
-_AT_START = ("port", "limits", "launch", "headless", "browser", "filesDir", "fileUrls")
+_AT_START = ("port", "limits", "launch", "headless", "browser", "filesDir", "fileUrls", "relays")
 """Settings that are read once."""
 
 

@@ -25,6 +25,7 @@ import uvicorn
 
 from tabhub import __version__
 from tabhub.errors import SetupError
+from tabhub.kinds import RelaySettings
 from tabhub.links.find import FoundBrowser, find_browsers
 from tabhub.links.install import install_extension
 from tabhub.server.app import App
@@ -52,6 +53,8 @@ class StartOptions:
     launch: bool | None = None
     headless: bool | None = None
     home: str | None = None
+    relay: tuple[str, str] | None = None
+    """A relay's address and the file with the token for it, besides those of the configuration."""
     background_child: bool = False
     on_ready: Callable[[dict[str, Any]], None] | None = None
 
@@ -91,6 +94,11 @@ def serve(options: StartOptions) -> int:
         secret = secrets_store.load_or_create(home)
         install_extension(home.extension, secret=secret, port=port)
         hub = Hub(home, port=port, config_file=config_file, secret=secret)
+        if options.relay is not None:
+            from tabhub.links.relays import read_token
+
+            hub.more_relays = (RelaySettings(*options.relay),)
+            read_token(hub.more_relays[0])  # so that a mistake is told here, and not in the log
         for problem in config.problems:
             log.warning("config.json: %s", problem)
         launch = _launch_mode(options, config.launch)

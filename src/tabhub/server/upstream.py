@@ -16,7 +16,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from msgspec.structs import replace
 
-from tabhub.errors import InvalidParams
+from tabhub.errors import InvalidParams, TabhubError
 from tabhub.hub.tools import Source
 from tabhub.hub.upnames import upstream_name
 from tabhub.store.upstream import Server, UpstreamStore
@@ -26,6 +26,8 @@ from tabhub.upstream.calls import Calls
 from tabhub.upstream.config import Wanted
 from tabhub.upstream.failures import UnknownServer, UpstreamOffline
 from tabhub.upstream.life import Life, facts_of
+from tabhub.upstream.login import LoginDesk
+from tabhub.upstream.plan import Plan
 from tabhub.upstream.pool import Pool
 from tabhub.upstream.secrets import has_reference
 from tabhub.upstream.tools import Listed
@@ -49,8 +51,13 @@ class Upstreams:
         self._servers = {server.name: server for server in self.store.load()}
         self.calls = Calls()
         self.pool = Pool(
-            self._limits, hosts=lambda: hub.config.upstream_hosts, listed=self._listed, changed=self._changed
+            self._limits,
+            hosts=lambda: hub.config.upstream_hosts,
+            listed=self._listed,
+            changed=self._changed,
+            authorize=self._authorize,
         )
+        self.desk = LoginDesk(hub.home.root / "mcp-logins", hub.port, self._show)
         self.changes = 0
         """Counts what the panel would show otherwise."""
         self._starting: asyncio.Task[None] | None = None
@@ -97,7 +104,7 @@ class Upstreams:
         if self._servers.get(server.name) is server:
             self._hub.register(Source("upstream", server.name), entries)
 
-    def _changed(self, _life: Life, _kind: str | None) -> None:
+    def _changed(self, _life: Life) -> None:
         self.changes += 1
 
     async def _store(self, fresh: Iterable[Server], gone: Sequence[str] = ()) -> None:
@@ -106,6 +113,26 @@ class Upstreams:
         after = tuple(self._servers.values())
         self.changes += 1
         await asyncio.to_thread(self.store.change, lambda _before: after)
+
+    # logging in
+
+    def _authorize(self, life: Life, plan: Plan) -> Any:
+        """OAuth for servers by address, unless the person gave them an Authorization of their own."""
+        if plan.url is None or any(header.lower() == "authorization" for header in plan.headers):
+            return None
+        from tabhub.upstream.oauth import provider  # the SDK is loaded by now
+
+        return provider(life, plan.url, self.desk)
+
+    async def _show(self, address: str) -> None:
+        """Open the login in the person's own browser where one is connected; panel and terminal show it too."""
+        for link in self._hub.browsers.links():
+            if link.local:
+                try:
+                    await link.request("createTab", {"url": address, "active": True})
+                except TabhubError as error:
+                    log.info("the login page could not be opened in a browser: %s", error.message)
+                return
 
     # what a person does
 
@@ -131,8 +158,6 @@ class Upstreams:
             await self._store(fresh)
             await self._take(fresh)
         lives = [life for each in fresh if (life := self.pool.get(each.name)) is not None]
-        for life in lives:
-            life.may_ask_login = True
         await self._tried(life.settled() for life in lives)
         return [self.facts(self.get(each.name)) for each in fresh if each.name in self._servers]
 
@@ -147,7 +172,8 @@ class Upstreams:
             log.info("%s: %s", wanted.name, error.message)
 
     async def _take(self, fresh: Iterable[Server]) -> None:
-        await self.pool.take(self._servers.values())
+        # A person asked for these, and may be sent to log in.
+        await self.pool.take(self._servers.values(), asked={server.name for server in fresh})
         for server in fresh:
             await self._offer(server)
 
@@ -192,6 +218,7 @@ class Upstreams:
             server = self.get(name)
             await self._store((), gone=[name])
             await self.pool.take(self._servers.values())
+            self.desk.forget(server.id)
             self._hub.registry.remove(Source("upstream", name))
             self._hub.trust.pins.forget(str(Source("upstream", name)))
             log.info("external server %s (%s) was removed", name, server.id)

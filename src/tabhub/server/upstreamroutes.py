@@ -10,12 +10,14 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs
 
 from tabhub.errors import Forbidden, InvalidParams, TabhubError
 from tabhub.links.extension import ExtensionLink, Handler
 from tabhub.server.approving import HEADER
-from tabhub.server.http import Receive, Scope, Send, read_body, respond_json
+from tabhub.server.http import Receive, Scope, Send, read_body, respond, respond_json
 from tabhub.server.upstream import Upstreams
+from tabhub.upstream.login import PATH as CALLBACK
 from tabhub.wire import strict
 
 if TYPE_CHECKING:
@@ -23,8 +25,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("tabhub.upstream")
 
+__all__ = ["CALLBACK", "UpstreamWays", "logged_in", "upstream_parts"]
+
 _LONGEST = 300
 _MOST = 2000
+_QUERY = 16_000
 Route = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
@@ -127,3 +132,18 @@ async def _logged(work: Coroutine[Any, Any, Any]) -> Any:
     except Exception:
         log.exception("a request of the panel failed inside")
         raise
+
+
+async def logged_in(hub: Hub, scope: Scope, send: Send) -> None:
+    """`GET /oauth/callback`: a login page sends the person's browser back; its one-time `state` is what opens this."""
+    read = parse_qs(scope["query_string"][:_QUERY].decode("latin-1"), keep_blank_values=True)
+    taken = scope["method"] == "GET" and hub.upstream.desk.answered({key: values[-1] for key, values in read.items()})
+    words = "You are logged in. This tab can be closed." if taken else "No login is awaited here. Start it once more."
+    page = f"<!doctype html><meta charset=utf-8><title>Tabhub</title><p>{words}</p>".encode()
+    headers = [
+        (b"content-type", b"text/html; charset=utf-8"),
+        (b"content-security-policy", b"default-src 'none'"),
+        (b"cache-control", b"no-store"),
+        (b"referrer-policy", b"no-referrer"),
+    ]
+    await respond(send, 200 if taken else 400, page, headers)

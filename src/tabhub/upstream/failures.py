@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from tabhub.errors import BadInput, Outcome, SetupError, TabhubError
 
 
@@ -53,3 +55,11 @@ class NeedsLogin(UpstreamOffline):
 
     category = "auth"
     retryable = False
+
+
+def first_cause(error: BaseException) -> BaseException:
+    """The first failure that is one, inside groups of failures."""
+    while isinstance(error, BaseExceptionGroup):
+        told = [each for each in error.exceptions if not isinstance(each, asyncio.CancelledError)]
+        error = (told or list(error.exceptions))[0]
+    return error

@@ -72,6 +72,8 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         """By host: two hosts on one address must not share a connection whose certificate was held against one."""
         self._known: dict[tuple[str, int], tuple[float, list[str]]] = {}
         self.seen = Seen()
+        self.session_gone = False
+        """Whether the server has said that it knows the session no more."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send one request."""
@@ -83,6 +85,8 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
             return _failed(request, f"no connection to {request.url.host}: {error or type(error).__name__}", NOT_SENT)
         except httpx2.TransportError as error:
             return _failed(request, f"the connection broke: {error or type(error).__name__}", -32000)
+        if response.status_code == 404 and "mcp-session-id" in request.headers:
+            self.session_gone = True
         kind = response.headers.get("content-type", "")
         other = request.method == "POST" and response.status_code != 202 and not kind.startswith(_SPOKEN)
         if response.status_code >= 300 or other:

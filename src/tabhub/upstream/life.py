@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from tabhub.errors import TabhubError
 from tabhub.limits import Limits
 from tabhub.store.upstream import Server
-from tabhub.upstream.failures import NeedsLogin, UpstreamOffline
+from tabhub.upstream.failures import NeedsLogin, UpstreamOffline, first_cause
 from tabhub.upstream.running import InFlight
 from tabhub.upstream.tools import Listed, read_listing
 
 if TYPE_CHECKING:
-    from tabhub.upstream.link import Hooks, Kind, Link
+    from tabhub.upstream.link import Hooks, Link
 
 log = logging.getLogger("tabhub.upstream")
 
@@ -51,7 +51,7 @@ class Life:
         opener: Opener,
         limits: Limits,
         listed: Callable[[Life, Listed], Awaitable[None]],
-        changed: Callable[[Life, Kind | None], None],
+        changed: Callable[[Life], None],
     ) -> None:
         self.server = server
         self.state: State = "off"
@@ -155,10 +155,10 @@ class Life:
             began = loop.time()
             try:
                 await self._connected()
-            except _SessionGone:
-                continue  # it is there and wants to be greeted anew
             except Exception as error:  # noqa: BLE001 - whatever a server does, it is this server's alone
                 cause = first_cause(error)
+                if isinstance(cause, _SessionGone):
+                    continue  # it is there and wants to be greeted anew
                 if isinstance(cause, NeedsLogin) or self.state == "login":
                     self.error = cause.message if isinstance(cause, NeedsLogin) else "Nobody has logged in."
                     self._end("login")
@@ -246,13 +246,10 @@ class Life:
                 raise UpstreamOffline("The connection was lost.")
             if "tools" in news:
                 await self._list(link)
-            for kind in ("resources", "prompts"):
-                if kind in news:
-                    self._changed(self, kind)
             self._settle()
 
     async def _list(self, link: Link) -> None:
-        tools = await link.list_all("tools") if link.offers("tools") else []
+        tools = await link.list_tools()
         listed = await asyncio.to_thread(read_listing, tools, self._limits.upstream_tools)
         self.problems = listed.problems
         await self._listed(self, listed)
@@ -260,7 +257,7 @@ class Life:
     def _hooks(self) -> Hooks:
         from tabhub.upstream.link import Hooks  # loaded by now
 
-        return Hooks(self._said, self.calls.log, self.calls.ask, self._lost)
+        return Hooks(lambda: self._said("tools"), self.calls.log, self.calls.ask, self._lost)
 
     def _said(self, what: str) -> None:
         self._news.add(what)
@@ -279,21 +276,13 @@ class Life:
     def _set(self, state: State) -> None:
         if state != self.state:
             self.state = state
-            self._changed(self, None)
+            self._changed(self)
 
     def _settle(self) -> None:
         settled, self._settled = self._settled, []
         for each in settled:
             if not each.done():
                 each.set_result(None)
-
-
-def first_cause(error: BaseException) -> BaseException:
-    """The first failure that is one, inside groups of failures."""
-    while isinstance(error, BaseExceptionGroup):
-        told = [each for each in error.exceptions if not isinstance(each, asyncio.CancelledError)]
-        error = (told or list(error.exceptions))[0]
-    return error
 
 
 def facts_of(life: Life) -> dict[str, Any]:

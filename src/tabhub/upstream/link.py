@@ -12,9 +12,10 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any
 
 import httpx2
+import mcp.client.auth  # noqa: F401 - loaded here, in the thread, for those who log in
 import mcp_types as types
 from mcp import Client
 from mcp.client.session import ClientRequestContext
@@ -26,18 +27,18 @@ from pydantic import TypeAdapter, ValidationError
 
 from tabhub import __version__
 from tabhub.limits import Limits
-from tabhub.upstream.failures import UpstreamError, UpstreamLost, UpstreamOffline
+from tabhub.upstream.failures import UpstreamError, UpstreamLost, UpstreamOffline, first_cause
 from tabhub.upstream.guard import AddressGuard
 from tabhub.upstream.http import NOT_SENT, GuardedTransport, make_client, make_context
 from tabhub.upstream.plan import Plan
 from tabhub.upstream.stdio import Process
 
 log = logging.getLogger("tabhub.upstream")
+for _noisy in ("mcp", "client"):  # what a server does wrong is said here, in a line; the SDK would add its tracebacks
+    logging.getLogger(_noisy).setLevel(logging.CRITICAL)
 
-Kind = Literal["tools", "resources", "prompts"]
-KINDS: tuple[Kind, ...] = ("tools", "resources", "prompts")
+Progress = Callable[[float, float | None, str | None], Awaitable[None]]
 _RAW: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])
-_SESSION_GONE = "Session terminated"
 _PAGES = 200
 _LISTEN_AGAIN = 5.0
 TLS = make_context()
@@ -48,7 +49,7 @@ TLS = make_context()
 class Hooks:
     """What a connection tells those who use it."""
 
-    changed: Callable[[Kind], None]
+    changed: Callable[[], None]
     log: Callable[[str, str, Any], None]
     ask: Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
     """Ask the agent whose call the server asks about; raises if it cannot be asked."""
@@ -76,74 +77,51 @@ class Link:
         """Whether it is the stateless era."""
         return self.version in MODERN_PROTOCOL_VERSIONS
 
-    def offers(self, kind: Kind) -> bool:
-        """Whether the server declared that it has some."""
-        return getattr(self._client.server_capabilities, kind, None) is not None
-
     @property
     def info(self) -> dict[str, Any]:
         """What the server says of itself."""
         said = self._client.server_info
         return {} if said is None else {"name": said.name[:200], "version": said.version[:100]}
 
-    async def request(
-        self,
-        method: str,
-        params: Mapping[str, Any],
-        *,
-        within: float | None = None,
-        progress: Callable[[float, float | None, str | None], Awaitable[None]] | None = None,
-    ) -> dict[str, Any]:
-        """Send a request and give its answer as it came; failures are UpstreamErrors that say what is known."""
-        request = _REQUESTS[method]
+    async def _request(self, params: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
+        """Send `tools/call` and give its answer as it came; failures are UpstreamErrors that say what is known."""
         try:
-            built = request.model_validate({"method": method, "params": dict(params)}, by_name=False)
+            built = types.CallToolRequest.model_validate({"method": "tools/call", "params": params}, by_name=False)
             session: Any = self._client.session  # typed for the SDK's models; the answer is wanted as it came
-            answer: dict[str, Any] = await session.send_request(
-                built, _RAW, request_read_timeout_seconds=within, progress_callback=progress
-            )
+            answer: dict[str, Any] = await session.send_request(built, _RAW, progress_callback=progress)
             return answer
         except MCPError as error:
-            raise self._failure(method, error) from None
+            raise self._failure("tools/call", error) from None
         except ValidationError as error:
             problem = error.errors(include_input=False, include_url=False)[0]
             where = ".".join(str(step) for step in problem["loc"])
             raise UpstreamError(
-                f"{self._name} answered {method} with something the protocol does not know: {where[:200]}: "
+                f"{self._name} answered with something the protocol does not know: {where[:200]}: "
                 f"{problem['msg'][:200]}.",
                 hint="The server may have done what was asked; only its answer cannot be used.",
             ) from None
 
-    async def call(
-        self,
-        params: Mapping[str, Any],
-        progress: Callable[[float, float | None, str | None], Awaitable[None]],
-    ) -> dict[str, Any]:
+    async def call(self, params: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
         """Call a tool; a tool whose listing is out of date is listed again, once."""
         try:
-            return await self.request("tools/call", params, progress=progress)
+            return await self._request(params, progress)
         except UpstreamError as error:
             if not self.modern or (error.data or {}).get("upstream", {}).get("code") != types.HEADER_MISMATCH:
                 raise
-        await self.list_all("tools")
-        return await self.request("tools/call", params, progress=progress)
+        await self.list_tools()
+        return await self._request(params, progress)
 
-    async def list_all(self, kind: Kind | Literal["templates"]) -> list[Any]:
-        """All pages of a listing."""
-        method, field = _LISTS[kind]
+    async def list_tools(self) -> list[Any]:
+        """All tools, page by page, through the SDK's own method, which remembers what a call needs."""
+        if self._client.server_capabilities.tools is None:
+            return []
         found: list[Any] = []
         cursor: str | None = None
         for _ in range(_PAGES):
-            params = {} if cursor is None else {"cursor": cursor}
-            if kind == "tools":  # through the SDK's own method, which remembers what a call needs
-                page = types.PaginatedRequestParams(cursor=cursor)
-                raw = await self._tools_page(page)
-            else:
-                raw = await self.request(method, params, within=self._limits.upstream_connect)
-            items = raw.get(field)
-            found += items if isinstance(items, list) else []
+            raw = await self._tools_page(types.PaginatedRequestParams(cursor=cursor))
+            found += raw["tools"]
             cursor = raw.get("nextCursor")
-            if not isinstance(cursor, str) or not cursor or len(found) > 10 * self._limits.upstream_tools:
+            if not cursor or len(found) > 10 * self._limits.upstream_tools:
                 break
         return found
 
@@ -171,11 +149,11 @@ class Link:
         if code == types.CONNECTION_CLOSED:
             self._gone()
             return UpstreamLost(f"{self._name} ended the connection before it answered.", data=data)
-        if code == types.INVALID_REQUEST and message == _SESSION_GONE:
+        if self._transport is not None and self._transport.session_gone:
             self.session_gone = True
             self._gone()
             return UpstreamOffline(f"{self._name} has forgotten the session; it is opened anew.", data=data)
-        if code == types.REQUEST_TIMEOUT:
+        if code == types.REQUEST_TIMEOUT and message == f"Request {method!r} timed out":
             return UpstreamLost(f"{self._name} gave no answer to {method} in time.", data=data)
         if self._transport is not None and message == "Server returned an error response":
             message = f"it answered with status {self._transport.seen.status}"
@@ -187,30 +165,21 @@ class Link:
 
     async def follow(self) -> None:
         """Hear of changes in the stateless era, where a client has to ask for them; ends with the server's will."""
-        capabilities = self._client.server_capabilities
-        wanted = {
-            f"{kind}_list_changed": bool(getattr(getattr(capabilities, kind, None), "list_changed", False))
-            for kind in KINDS
-        }
-        if not self.modern or not any(wanted.values()) or self.hooks is None:
+        told = self._client.server_capabilities.tools
+        if not self.modern or told is None or not told.list_changed or self.hooks is None:
             return
         while True:
             try:
-                async with self._client.listen(**cast("Any", wanted)) as events:
-                    async for event in events:
-                        name = type(event).__name__.lower()
-                        for kind in KINDS:
-                            if name.startswith(kind):
-                                self.hooks.changed(kind)
+                async with self._client.listen(tools_list_changed=True) as events:
+                    async for _event in events:
+                        self.hooks.changed()
             except MCPError as error:
                 log.info("%s tells of no changes: %s", self._name, error.message[:300])
                 return
             except (SubscriptionLost, TimeoutError) as error:
                 log.debug("%s has stopped telling of changes: %s", self._name, error)
             await asyncio.sleep(_LISTEN_AGAIN)
-            for kind in KINDS:
-                if wanted[f"{kind}_list_changed"]:
-                    self.hooks.changed(kind)  # what happened meanwhile was not told
+            self.hooks.changed()  # what happened meanwhile was not told
 
 
 @asynccontextmanager
@@ -222,9 +191,8 @@ async def open_link(
     transport = GuardedTransport(guard, TLS, limits.upstream_answer) if plan.url is not None else None
 
     async def said(message: Any) -> None:
-        for kind, notification in _CHANGES.items():
-            if isinstance(message, notification):
-                hooks.changed(kind)
+        if isinstance(message, types.ToolListChangedNotification):
+            hooks.changed()
 
     async def logged(params: types.LoggingMessageNotificationParams) -> None:
         hooks.log(params.level, params.logger or plan.name, params.data)
@@ -264,8 +232,11 @@ async def open_link(
             finally:
                 if watch is not None:
                     watch.cancel()
-    except MCPError as error:
-        raise _no_connection(plan, error, process, transport) from None
+    except Exception as error:
+        cause = first_cause(error)
+        if not isinstance(cause, MCPError):
+            raise
+        raise _no_connection(plan, cause, process, transport) from None
     finally:
         if http is not None:
             await http.aclose()
@@ -310,25 +281,3 @@ def _no_connection(
         f"{plan.name} does not speak Streamable HTTP: it answered a POST of JSON-RPC 2.0 with {what}.",
         hint="Check the address; it often ends in /mcp. The old SSE transport alone is not supported.",
     )
-
-
-_REQUESTS: dict[str, Any] = {
-    "tools/call": types.CallToolRequest,
-    "tools/list": types.ListToolsRequest,
-    "resources/list": types.ListResourcesRequest,
-    "resources/templates/list": types.ListResourceTemplatesRequest,
-    "resources/read": types.ReadResourceRequest,
-    "prompts/list": types.ListPromptsRequest,
-    "prompts/get": types.GetPromptRequest,
-}
-_LISTS: dict[str, tuple[str, str]] = {
-    "tools": ("tools/list", "tools"),
-    "resources": ("resources/list", "resources"),
-    "templates": ("resources/templates/list", "resourceTemplates"),
-    "prompts": ("prompts/list", "prompts"),
-}
-_CHANGES: dict[Kind, Any] = {
-    "tools": types.ToolListChangedNotification,
-    "resources": types.ResourceListChangedNotification,
-    "prompts": types.PromptListChangedNotification,
-}

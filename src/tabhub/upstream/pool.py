@@ -20,7 +20,7 @@ from tabhub.upstream.plan import Plan, make_plan
 from tabhub.upstream.tools import Listed
 
 if TYPE_CHECKING:
-    from tabhub.upstream.link import Hooks, Kind, Link
+    from tabhub.upstream.link import Hooks, Link
 
 Authorize = Callable[[Life, Plan], Any]
 """Gives the authorization of a server's requests (httpx2.Auth), or None."""
@@ -35,7 +35,7 @@ class Pool:
         *,
         hosts: Callable[[], Collection[str]],
         listed: Callable[[Life, Listed], Awaitable[None]],
-        changed: Callable[[Life, Kind | None], None],
+        changed: Callable[[Life], None],
         authorize: Authorize | None = None,
     ) -> None:
         self._limits = limits
@@ -54,7 +54,7 @@ class Pool:
         """All servers, by name."""
         return [self._lives[name] for name in sorted(self._lives)]
 
-    async def take(self, servers: Iterable[Server]) -> None:
+    async def take(self, servers: Iterable[Server], asked: Collection[str] = ()) -> None:
         """Make the lives fit the records: what is new and enabled starts, what is gone or disabled ends."""
         wanted = {server.name: server for server in servers}
         ending = []
@@ -73,6 +73,7 @@ class Pool:
             await asyncio.gather(*(life.stop() for life in ending))
         for life in self._lives.values():
             if life.server.enabled and life.state == "off":
+                life.may_ask_login = life.server.name in asked
                 life.start()
 
     async def stop(self) -> None:

@@ -13,8 +13,9 @@ import logging
 import os
 import signal
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
+from typing import Any
 
 import anyio
 import anyio.streams.memory
@@ -31,6 +32,8 @@ _KILL = 1.0
 _LAST_WORDS = 20
 _WORD = 500
 _CHUNK = 64 * 1024
+_MOST_JUNK = 10_000
+"""Lines that are no messages before the process is given up."""
 
 
 class Process:
@@ -70,15 +73,12 @@ class Process:
         try:
             yield read_out, write_in
         finally:
+            for stream in (read_out, write_in):
+                stream.close()
             with anyio.CancelScope(shield=True):
-                for stream in (read_out, write_in):
-                    await stream.aclose()
-                await self._stop(process)
-                for task in tasks:
-                    task.cancel()
-                await asyncio.gather(*tasks, return_exceptions=True)
-                for other in (read_in, write_out):
-                    await other.aclose()
+                await _to_the_end(self._stop(process, tasks))
+            for other in (read_in, write_out):
+                other.close()
 
     async def _start(self) -> asyncio.subprocess.Process:
         plan = self._plan
@@ -103,26 +103,19 @@ class Process:
     ) -> None:
         assert process.stdout is not None  # noqa: S101 - asked for above
         line = bytearray()
-        skipping = False
         try:
             async with to:
                 while chunk := await process.stdout.read(_CHUNK):
                     *whole, rest = chunk.split(b"\n")
                     for part in whole:
                         line += part
-                        if not skipping and (message := self._message(bytes(line))) is not None:
+                        if (message := self._message(bytes(line))) is not None:
                             await to.send(message)
                         line.clear()
-                        skipping = False
                     line += rest
-                    if len(line) > self._longest:
-                        if not skipping:
-                            self.junk += 1
-                            log.warning(
-                                "%s wrote a line of more than %d bytes: left out", self._plan.name, self._longest
-                            )
-                        skipping = True
-                        line.clear()
+                    if len(line) > self._longest or self.junk > _MOST_JUNK:
+                        self._words.append(f"more than {self._longest} bytes in a line, or {_MOST_JUNK} lines of junk")
+                        return
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             pass  # nobody listens any more: the connection is being closed
         finally:
@@ -159,8 +152,8 @@ class Process:
                 if line.strip():
                     self._words.append(line.strip()[:_WORD])
 
-    async def _stop(self, process: asyncio.subprocess.Process) -> None:
-        """Close its input, and wait, ask and force in turn."""
+    async def _stop(self, process: asyncio.subprocess.Process, tasks: list[asyncio.Task[None]]) -> None:
+        """Close its input, and wait, ask and force in turn; every wait has an end."""
         if process.stdin is not None:
             process.stdin.close()
         for wait, then in ((_GRACE, signal.SIGTERM), (_KILL, signal.SIGKILL), (_KILL, None)):
@@ -174,6 +167,22 @@ class Process:
         transport = getattr(process, "_transport", None)
         if transport is not None:
             transport.close()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
+    """Carry work to its end however often this task is cancelled meanwhile: a process must not be left behind."""
+    task = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
 
 
 def _signal(pid: int, which: signal.Signals) -> None:

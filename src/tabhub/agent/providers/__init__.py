@@ -21,11 +21,10 @@ from tabhub.upstream.secrets import expand
 def model_of(settings: AgentSettings, limits: Limits, env: Mapping[str, str]) -> Model:
     """The model the settings name, or SetupError saying how to name one."""
     if settings.base_url is None or settings.model is None:
-        missing = " and ".join(
-            key for key, value in (("agent.baseUrl", settings.base_url), ("agent.model", settings.model)) if not value
-        )
+        wanted = {"agent.baseUrl": settings.base_url, "agent.model": settings.model}
+        missing = " and ".join(key for key, value in wanted.items() if value is None)
         raise SetupError(
-            f"The agent has no model: {missing} is not set.",
+            f"The agent has no model yet; not set: {missing}.",
             hint=(
                 "Set the address and the name of a model, for example one that runs on this machine: "
                 "tabhub config set agent.baseUrl http://127.0.0.1:11434/v1; tabhub config set agent.model NAME. "

@@ -1,5 +1,9 @@
-// What a field holds now; a password only by its length.
-function () {
+// What a field holds now, or after so many keys were let go in it; a password only by its length.
+async function ({ keyups }) {
+  const keys = globalThis.tabhubKeys;
+  if (keyups && !((await keys?.heard.reach(keyups)) && this.isConnected)) return null;
+  keys?.heard.drop();
+  keys?.stop();
   const inner = () => this.querySelectorAll("input:not([type=hidden]), textarea, select, [contenteditable]:not([contenteditable=false])");
   let field = this.localName === "label" && this.control ? this.control : this;
   if (!("value" in field) && !field.isContentEditable && inner().length === 1) field = inner()[0];

@@ -1,6 +1,8 @@
-// What came of the last click at an element, and whether it is checked now.
-({ ref }) => {
+// What came of the last click at an element, after so many were made, and whether it is checked now.
+async ({ ref, clicks }) => {
   const aim = globalThis.tabhubAim;
+  if (clicks && !(await aim?.heard.reach(clicks))) return null;
+  aim?.heard.drop();
   aim?.stop();
   globalThis.tabhubAim = undefined;
   const facts = { verdict: aim?.verdict ?? "none", cover: aim?.cover ?? null, url: location.href.slice(0, 8192).toWellFormed() };

@@ -175,12 +175,31 @@ async function ({ need, within, patient, all, value }) {
     return cover ? { why: "covered", detail: cover } : { why: "outside" };
   };
 
+  // Counts events of ours, so that what is asked after the last of them need not wait for the browser's word on each.
+  const counter = () => {
+    const heard = { count: 0, wake: () => {}, drop: () => {} };
+    heard.add = () => {
+      heard.count += 1;
+      heard.wake();
+    };
+    // True when so many have come; false if somebody asks anew before that.
+    heard.reach = (wanted) => {
+      const { promise, resolve } = Promise.withResolvers();
+      heard.wake = () => heard.count >= wanted && resolve(true);
+      heard.drop = () => resolve(false);
+      heard.wake();
+      setTimeout(heard.drop, 5000);
+      return promise;
+    };
+    return heard;
+  };
+
   // The first press decides: if it lands elsewhere, it and what follows of the same click reach nobody.
   const guard = () => {
     globalThis.tabhubAim?.stop();
     const types = ["pointerdown", "mousedown", "pointerup", "mouseup", "click", "auxclick", "dblclick", "contextmenu"];
     const hosts = roots(element).map((root) => root.host).filter(Boolean);
-    const aim = { verdict: "none", cover: null };
+    const aim = { verdict: "none", cover: null, heard: counter() };
     const judge = (event) => {
       if (!event.isTrusted) return;
       if (aim.verdict === "none") {
@@ -198,13 +217,25 @@ async function ({ need, within, patient, all, value }) {
     // The browser's own menu helps nobody here, and would stay open over the person's window.
     const noMenu = (event) => event.preventDefault();
     addEventListener("contextmenu", noMenu);
+    // The last to hear of it: what the page does at once is done by then.
+    const count = (event) => event.isTrusted && aim.heard.add();
+    addEventListener("click", count);
     aim.stop = () => {
+      removeEventListener("click", count);
       removeEventListener("contextmenu", noMenu);
       for (const type of types) removeEventListener(type, judge, { capture: true });
     };
     // Should nothing come of it, nobody else is to be kept from clicking.
     setTimeout(aim.stop, 1500);
     globalThis.tabhubAim = aim;
+  };
+
+  const listen = () => {
+    globalThis.tabhubKeys?.stop();
+    const heard = counter();
+    const take = (event) => event.isTrusted && heard.add();
+    addEventListener("keyup", take);
+    globalThis.tabhubKeys = { heard, stop: () => removeEventListener("keyup", take) };
   };
 
   const focus = () => {
@@ -237,6 +268,7 @@ async function ({ need, within, patient, all, value }) {
   if (need === "click" || (pointed && need === "field")) guard();
   const typed = need === "edit" ? kind !== "whole" : need === "field" && ["text", "area", "rich"].includes(kind);
   if (need === "key") element.focus({ preventScroll: true });
+  if (typed) listen();
   if (typed && !focus()) return { problem: { why: "unfocusable", detail: describe(element), waited: 0 } };
   return {
     x: found.at.x,

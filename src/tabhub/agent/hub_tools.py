@@ -1,7 +1,7 @@
 """The running hub as the agent's toolbox: MCP (2025-11-25) over HTTP, many calls at once.
 
-Owns the agent's session with the hub and the questions the hub puts to the person on the way. A call that is given up is
-cancelled at the hub. It prints nothing and knows no model.
+Owns the agent's session with the hub and the questions the hub puts to the person on the way. A call that is given up
+is cancelled at the hub; a question that was answered elsewhere is taken back. It prints nothing and knows no model.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from tabhub import __version__
 from tabhub.agent.http import Answer, HttpFailed, Patience, exchange
 from tabhub.agent.prompt import EXTERNAL, offer
 from tabhub.agent.turns import Offer
-from tabhub.cli.client import Hub, bearer
 from tabhub.errors import SetupError, TabhubError
 from tabhub.hub.tools import BROWSER, Source, Tool
 
@@ -34,11 +33,17 @@ class HubRefused(TabhubError):
     """The hub answered with an error."""
 
 
+class HubGone(SetupError):
+    """The hub cannot be reached, or broke off."""
+
+
 class HubTools:
     """One MCP session with the hub."""
 
-    def __init__(self, hub: Hub, name: str, ask: Ask | None) -> None:
-        self._hub = hub
+    def __init__(self, address: str, token: Callable[[], str | None], name: str, ask: Ask | None = None) -> None:
+        self._address = address
+        """Host and port."""
+        self._token = token
         self._name = name
         self._ask = ask
         self._asking = asyncio.Lock()
@@ -95,17 +100,22 @@ class HubTools:
     async def _once(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         ident = next(self._ids)
         message = {"jsonrpc": "2.0", "id": ident, "method": method, "params": params}
+        questions: list[asyncio.Task[None]] = []
         try:
             async with self._exchange("POST", message) as answer:
                 self._session = answer.headers.get("mcp-session-id") or self._session
                 async for said in _messages(answer):
-                    if "method" in said:
-                        await self._asked(said)
-                    elif said.get("id") == ident:
+                    if said.get("id") == ident and "method" not in said:
                         return _result(said)
+                    if "method" in said and "id" in said:  # notifications need nothing
+                        questions.append(asyncio.create_task(self._asked(said)))
         except asyncio.CancelledError:
             await asyncio.shield(asyncio.ensure_future(self._cancel(ident)))
             raise
+        finally:
+            for question in questions:
+                question.cancel()
+            await asyncio.gather(*questions, return_exceptions=True)
         raise SetupError(f"The hub gave no answer to {method}.", hint="Look at `tabhub status` and `tabhub logs`.")
 
     async def _cancel(self, ident: int) -> None:
@@ -114,9 +124,7 @@ class HubTools:
             await self._post({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
 
     async def _asked(self, message: dict[str, Any]) -> None:
-        """The hub asks something while it works on a call; notifications need nothing."""
-        if "id" not in message:
-            return
+        """The hub asks something while it works on a call."""
         answer: dict[str, Any] = {"jsonrpc": "2.0", "id": message["id"]}
         params = message.get("params")
         if message["method"] == "elicitation/create" and self._ask and isinstance(params, dict):
@@ -133,7 +141,7 @@ class HubTools:
     @contextlib.asynccontextmanager
     async def _exchange(self, method: str, message: dict[str, Any] | None) -> AsyncIterator[Answer]:
         headers = {
-            "Authorization": f"Bearer {bearer(self._hub, '/mcp')}",
+            "Authorization": f"Bearer {self._token()}",
             "Accept": "application/json, text/event-stream",
             "Content-Type": "application/json",
             "MCP-Protocol-Version": _VERSION,
@@ -142,15 +150,15 @@ class HubTools:
             headers["Mcp-Session-Id"] = self._session
         body = None if message is None else json.dumps(message).encode()
         try:
-            async with exchange(method, f"http://{self._hub.address}/mcp", headers, body, _PATIENCE) as answer:
+            async with exchange(method, f"http://{self._address}/mcp", headers, body, _PATIENCE) as answer:
                 if answer.status == _GONE and self._session is not None:
                     raise _SessionGone("The session has ended.")
                 if answer.status >= 300:
                     raise _refused(answer.status, await answer.body())
                 yield answer
         except HttpFailed as error:
-            raise SetupError(
-                f"The hub on {self._hub.address} does not answer: {error}.",
+            raise HubGone(
+                f"The hub on {self._address} does not answer: {error}.",
                 hint="Start it with: tabhub start --background",
             ) from None
 

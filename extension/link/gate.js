@@ -1,0 +1,226 @@
+/**
+ * What agents over a relay may do in this browser: looking is allowed, acting is as the person set it: off, ask, auto.
+ *
+ * Owns the list of what is looking (everything else is acting), the questions that wait for the person, and what was
+ * granted: to one connection of the relay, for one site, until that connection's end.
+ */
+
+import { ownerOf } from "./hubs.js";
+import { FAILED, METHOD_NOT_FOUND, RpcError, isObject, textOf } from "./rpc.js";
+
+/** @typedef {import("./rpc.js").Params} Params */
+/** @typedef {import("./rpc.js").Handler} Handler */
+/** @typedef {"off" | "ask" | "auto"} Level */
+/** @typedef {{ id: string, key: string, what: string, site: string, place: string, at: number, decide: (allowed: boolean) => void }} Question */
+
+const ANSWER_MS = 120_000;
+/** After a refusal the same is refused for this long without asking again. */
+const REFUSED_MS = 60_000;
+const MOST_QUESTIONS = 20;
+const PREFIX = "relay:";
+
+const LOOKING = new Set(["getState", "getTabs", "getGroups", "getWindows", "getPanels", "getAdapters"]);
+const LOOKING_CDP = new Set([
+  ...["enable", "disable", "getFullAXTree", "getPartialAXTree", "getRootAXNode", "queryAXTree"].map(
+    (name) => `Accessibility.${name}`,
+  ),
+  ...["enable", "disable", "getDocument", "describeNode", "getBoxModel", "getContentQuads", "querySelector"].map(
+    (name) => `DOM.${name}`,
+  ),
+  ...["querySelectorAll", "getOuterHTML", "getAttributes", "getFrameOwner", "resolveNode"].map((name) => `DOM.${name}`),
+  ...["enable", "disable", "captureScreenshot", "getLayoutMetrics", "getFrameTree", "getNavigationHistory"].map(
+    (name) => `Page.${name}`,
+  ),
+  ...["CSS.enable", "CSS.disable", "CSS.getComputedStyleForNode", "DOMSnapshot.captureSnapshot", "Log.enable"],
+  ...["Page.setLifecycleEventsEnabled", "Performance.enable", "Performance.getMetrics", "Runtime.releaseObject"],
+]);
+/** Scripts are acting, unless the browser itself sees to it that they change nothing. */
+const SCRIPTS = ["Runtime.evaluate", "Runtime.callFunctionOn"];
+const LOOKING_EVENTS = /^(Page|DOM|Accessibility|Inspector|Target|Log)\./;
+/** Commands that lead to an address: that site is the one meant. */
+const LEADING = ["createTab", "browser_navigate", "createWindow", "downloadFile"];
+
+export class Gate {
+  /** @type {Level} */
+  level = "ask";
+  /** Which relay, in words. */
+  place = "";
+  /** @type {Map<string, Promise<boolean>>} */
+  #granted = new Map();
+  /** @type {Map<string, number>} */
+  #refused = new Map();
+  /** @type {Map<string, Question>} */
+  #questions = new Map();
+  #wiring;
+
+  /** @param {{ changed: () => void, note: (message: string) => void }} wiring */
+  constructor(wiring) {
+    this.#wiring = wiring;
+    chrome.notifications.onButtonClicked.addListener((notice, button) => {
+      if (notice.startsWith(PREFIX)) this.answer({ id: notice.slice(PREFIX.length), allow: button === 0 });
+    });
+  }
+
+  /**
+   * The same commands, behind the gate.
+   * @param {ReadonlyMap<string, Handler>} methods
+   * @returns {Map<string, Handler>}
+   */
+  guard(methods) {
+    return new Map([...methods].map(([name, run]) => [name, (params, call) => this.#pass(name, run, params, call)]));
+  }
+
+  /**
+   * @param {string} name
+   * @param {Handler} run
+   * @param {Params} params
+   * @param {import("./rpc.js").Call} call
+   */
+  async #pass(name, run, params, call) {
+    const owner = ownerOf(call.id);
+    if (!owner.startsWith("conn-")) throw new RpcError(METHOD_NOT_FOUND, "Only forwarded requests run here.");
+    if (isActing(name, params)) {
+      const site = await siteOf(name, params);
+      if (!(await this.may(owner, site, wordsFor(name)))) throw new RpcError(FAILED, this.#refusal());
+      if (call.cancelled) return {};
+    }
+    return run(params, call);
+  }
+
+  #refusal() {
+    const off = "Agents over a relay may only look in this browser: acting is off in its Tabhub settings.";
+    return this.level === "off" ? off : "The person at the browser did not allow it.";
+  }
+
+  /**
+   * Whether something that acts is allowed; the person is asked if it is to be asked.
+   * @param {string} owner
+   * @param {string} site "" is the browser itself
+   * @param {string} what
+   * @returns {Promise<boolean>}
+   */
+  async may(owner, site, what) {
+    if (this.level !== "ask") return this.level === "auto";
+    const key = `${owner} ${site}`;
+    const known = this.#granted.get(key);
+    if (known) return known;
+    if ((this.#refused.get(key) ?? 0) > Date.now()) return false;
+    const asking = this.#ask(key, site, what);
+    this.#granted.set(key, asking);
+    const allowed = await asking;
+    if (!allowed) {
+      this.#granted.delete(key);
+      this.#refused.set(key, Date.now() + REFUSED_MS);
+    }
+    return allowed;
+  }
+
+  /**
+   * A page's own question, in a call over the relay.
+   * @param {Params} question
+   */
+  async asked({ message, toolName, callId }) {
+    const what = `confirm “${String(message).slice(0, 200)}” for ${String(toolName).slice(0, 100)}`;
+    const confirmed = this.level !== "off" && (await this.#ask(`${ownerOf(callId)} ${what}`, "", what));
+    return { confirmed, reason: confirmed ? "" : "The person at the browser did not confirm it." };
+  }
+
+  /** What waits for the person. */
+  questions() {
+    return [...this.#questions.values()].map(({ id, what, site, place, at }) => ({ id, what, site, place, at }));
+  }
+
+  /** @param {Params} params */
+  answer({ id, allow }) {
+    const question = this.#questions.get(String(id));
+    question?.decide(allow === true);
+    return { known: question !== undefined };
+  }
+
+  /** Nobody is connected any more: nothing is granted. */
+  forget() {
+    for (const question of [...this.#questions.values()]) question.decide(false);
+    this.#granted.clear();
+    this.#refused.clear();
+  }
+
+  /**
+   * @param {string} key
+   * @param {string} site
+   * @param {string} what
+   * @returns {Promise<boolean>}
+   */
+  #ask(key, site, what) {
+    if (this.#questions.size >= MOST_QUESTIONS) return Promise.resolve(false);
+    return new Promise((resolve) => {
+      const id = crypto.randomUUID();
+      const decide = (/** @type {boolean} */ allowed) => {
+        clearTimeout(timer);
+        if (!this.#questions.delete(id)) return;
+        chrome.notifications.clear(PREFIX + id).catch((error) => this.#wiring.note(textOf(error)));
+        this.#wiring.changed();
+        resolve(allowed);
+      };
+      const timer = setTimeout(() => decide(false), ANSWER_MS);
+      this.#questions.set(id, { id, key, what, site, place: this.place, at: Date.now(), decide });
+      chrome.notifications
+        .create(PREFIX + id, {
+          type: "basic",
+          iconUrl: chrome.runtime.getURL("icons/connected-128.png"),
+          title: `An agent over ${this.place} wants to ${what}`.slice(0, 180),
+          message: site || "In this browser",
+          contextMessage: "Allowed until it disconnects",
+          buttons: [{ title: "Allow" }, { title: "Deny" }],
+          requireInteraction: true,
+          priority: 2,
+        })
+        .catch((error) => this.#wiring.note(`A notification failed: ${textOf(error)}`));
+      this.#wiring.changed();
+    });
+  }
+}
+
+/**
+ * @param {string} name
+ * @param {Params} params
+ */
+export function isActing(name, params) {
+  if (LOOKING.has(name)) return false;
+  if (name === "subscribeCDPEvents") {
+    const { events } = params;
+    return !Array.isArray(events) || events.some((event) => typeof event !== "string" || !LOOKING_EVENTS.test(event));
+  }
+  if (name !== "forwardCDPCommand") return true;
+  const { method, params: given } = params;
+  if (typeof method !== "string") return true;
+  if (SCRIPTS.includes(method)) return !(isObject(given) && given["throwOnSideEffect"] === true);
+  return !LOOKING_CDP.has(method);
+}
+
+/**
+ * The site a command acts on.
+ * @param {string} name
+ * @param {Params} params
+ */
+async function siteOf(name, params) {
+  const { tabId, url } = params;
+  if (LEADING.includes(name)) return typeof url === "string" ? originOf(url) : "";
+  if (!Number.isSafeInteger(tabId)) return "";
+  // A tab that is not there is refused by the command itself.
+  const tab = await chrome.tabs.get(/** @type {number} */ (tabId)).catch(() => null);
+  return originOf(tab?.url ?? tab?.pendingUrl ?? "");
+}
+
+/** @param {string} url */
+function originOf(url) {
+  if (!URL.canParse(url)) return "";
+  const { origin, protocol } = new URL(url);
+  return origin === "null" ? protocol : origin;
+}
+
+/** @param {string} name */
+function wordsFor(name) {
+  if (LEADING.includes(name)) return "open pages";
+  if (name === "tool.dispatch" || name === "browser/executeTool") return "use the page's tools";
+  return name === "forwardCDPCommand" || name === "subscribeCDPEvents" ? "act in the page" : `use ${name}`;
+}

@@ -1,0 +1,79 @@
+/**
+ * Everyone who is told what happens in this browser: the hub on this computer, and agents over a relay.
+ *
+ * Owns who is told what. A hub on this computer is asked and answers; over a relay a browser only tells. What concerns
+ * one call goes where the call came from, which its id tells: a relay's are "conn-…:…".
+ */
+
+/** @typedef {Record<string, unknown>} Params */
+/** @typedef {{ notify: (method: string, params: Params) => boolean, request: (method: string, params: Params) => Promise<unknown> }} Member */
+
+export const DIRECT = "hub";
+export const RELAY = "relay";
+/** What only the hub on this computer is told if there is one. */
+const NEARER = ["plugin.log"];
+
+/**
+ * Who sent a request: the hub on this computer, or one connection of a relay.
+ * @param {unknown} id
+ */
+export function ownerOf(id) {
+  return typeof id === "string" && id.startsWith("conn-") ? id.slice(0, id.indexOf(":") >>> 0) : DIRECT;
+}
+
+export class Hubs {
+  /** @type {Member | null} */
+  direct = null;
+  /** @type {Member | null} */
+  relay = null;
+  #ask;
+
+  /** @param {(question: Params) => Promise<unknown>} ask puts a page's question to the person at this browser */
+  constructor(ask) {
+    this.#ask = ask;
+  }
+
+  get any() {
+    return this.direct !== null || this.relay !== null;
+  }
+
+  /**
+   * @param {string} method
+   * @param {Params} params
+   */
+  notify(method, params) {
+    if (method === "tool.progress") return this.#of(params["dispatchId"])?.notify(method, params) ?? false;
+    const sent = this.direct?.notify(method, params) ?? false;
+    if (sent && NEARER.includes(method)) return sent;
+    return (this.relay?.notify(method, params) ?? false) || sent;
+  }
+
+  /**
+   * @param {readonly string[]} owners
+   * @param {string} method
+   * @param {Params} params
+   */
+  notifyThose(owners, method, params) {
+    if (owners.includes(DIRECT)) this.direct?.notify(method, params);
+    if (owners.some((owner) => owner !== DIRECT)) this.relay?.notify(method, params);
+  }
+
+  /**
+   * @param {string} method
+   * @param {Params} params
+   * @returns {Promise<unknown>}
+   */
+  request(method, params) {
+    if (method === "browser/elicitConfirmation" && ownerOf(params["callId"]) !== DIRECT) return this.#ask(params);
+    if (method === "browser/elicitConfirmation") {
+      return this.direct?.request(method, params) ?? Promise.reject(new Error("There is no hub to ask."));
+    }
+    this.relay?.notify(method, params);
+    return this.direct?.request(method, params) ?? Promise.resolve({});
+  }
+
+  /** @param {unknown} id of a call */
+  #of(id) {
+    return ownerOf(id) === DIRECT ? this.direct : this.relay;
+  }
+}

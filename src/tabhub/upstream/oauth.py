@@ -1,0 +1,116 @@
+"""Logging in at external servers that ask for it: OAuth 2.1 with the official SDK's flow.
+
+Owns where the person is sent, the way back through the hub's own address, and the file a login is kept in, readable by
+this user alone. Discovery, registration, PKCE and refreshing are the SDK's. Nobody is sent anywhere unless a person
+asked for this connection. Imports the SDK, so it is imported late.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlsplit
+
+from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
+from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthMetadata, OAuthToken
+from pydantic import ValidationError
+
+from tabhub.store.home import write_atomic
+from tabhub.upstream.failures import NeedsLogin
+
+if TYPE_CHECKING:
+    from tabhub.upstream.life import Life
+    from tabhub.upstream.login import LoginDesk
+
+
+class _Kept:
+    """A login on disk (the SDK's TokenStorage); one of another address or way back counts for nothing."""
+
+    def __init__(self, path: Path, url: str, redirect: str) -> None:
+        self._path = path
+        self._about = {"url": url, "redirect": redirect}
+        self.provider: OAuthClientProvider | None = None
+
+    def _read(self) -> dict[str, Any]:
+        try:
+            value = json.loads(self._path.read_bytes())
+        except (OSError, ValueError):
+            return {}
+        fits = isinstance(value, dict) and all(value.get(key) == told for key, told in self._about.items())
+        return value if fits else {}
+
+    async def _write(self, **changes: Any) -> None:
+        value = {**self._read(), **self._about, **changes}
+        self._path.parent.mkdir(mode=0o700, exist_ok=True)
+        await asyncio.to_thread(write_atomic, self._path, json.dumps(value))
+
+    async def get_tokens(self) -> OAuthToken | None:
+        """The tokens, and until when and where they can be refreshed."""
+        kept = self._read()
+        try:
+            tokens = OAuthToken.model_validate(kept["tokens"])
+            if self.provider is not None:
+                self.provider.context.token_expiry_time = kept.get("expires")
+                if kept.get("metadata"):
+                    self.provider.context.oauth_metadata = OAuthMetadata.model_validate(kept["metadata"])
+        except (KeyError, ValidationError):
+            return None
+        return tokens
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        """Keep new tokens."""
+        metadata = self.provider.context.oauth_metadata if self.provider is not None else None
+        await self._write(
+            tokens=tokens.model_dump(mode="json", exclude_none=True),
+            expires=None if tokens.expires_in is None else time.time() + tokens.expires_in,
+            metadata=metadata.model_dump(mode="json", exclude_none=True) if metadata is not None else None,
+        )
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        """What the hub is known as there."""
+        try:
+            return OAuthClientInformationFull.model_validate(self._read()["client"])
+        except (KeyError, ValidationError):
+            return None
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        """Keep it."""
+        await self._write(client=client_info.model_dump(mode="json", exclude_none=True))
+
+
+def provider(life: Life, url: str, desk: LoginDesk) -> OAuthClientProvider:
+    """The authorization of a server's requests: with the login that is kept, or a new one if a person is there."""
+    kept = _Kept(desk.file(life.server.id), url, desk.redirect)
+    waiting: list[str] = []
+
+    async def send(address: str) -> None:
+        state = parse_qs(urlsplit(address).query).get("state", [""])[0]
+        if not life.may_ask_login or urlsplit(address).scheme not in ("http", "https") or not state:
+            raise NeedsLogin(f"{life.server.name} wants the person to log in.")
+        desk.expect(state)
+        waiting[:] = [state]
+        life.wants_login(address)
+        await desk.show(address)
+
+    async def come_back() -> AuthorizationCodeResult:
+        answer = await desk.answer(waiting[0])
+        if "code" not in answer:
+            why = answer.get("error_description") or answer.get("error") or "no code came back"
+            raise NeedsLogin(f"The login at {life.server.name} failed: {why[:200]}.")
+        return AuthorizationCodeResult(code=answer["code"], state=answer.get("state"), iss=answer.get("iss"))
+
+    metadata = OAuthClientMetadata.model_validate(
+        {
+            "client_name": "Tabhub",
+            "redirect_uris": [desk.redirect],
+            "grant_types": ["authorization_code", "refresh_token"],
+            "response_types": ["code"],
+            "token_endpoint_auth_method": "none",
+        }
+    )
+    made = OAuthClientProvider(url, metadata, kept, send, come_back)
+    kept.provider = made
+    return made

@@ -1,0 +1,304 @@
+"""The loop: turns and calls in order, what is told to the model, limits, and a stop at any time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from tabhub.agent.loop import Bounds, Ended, Event, Finished, Loop, Spoke, Started
+from tabhub.agent.prompt import FIND
+from tabhub.agent.turns import Asking, Called, Cut, ModelError, Offer, Piece, Said, Spent
+from tabhub.errors import PermissionDenied
+from tabhub.hub.tools import BROWSER, Tool
+from tabhub.store.conversations import Call, Conversation, Message
+
+READ = {"readOnlyHint": True}
+SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}}
+LOOK = Tool("look", BROWSER, "Look at something.", SCHEMA, annotations=READ)
+ACT = Tool("act", BROWSER, "Do something.", SCHEMA)
+OFF = Tool("off", BROWSER, "Switched off.", SCHEMA)
+
+
+class FakeModel:
+    """Says what it is told to, turn by turn."""
+
+    def __init__(self, *turns: list[Piece | asyncio.Event | Exception]) -> None:
+        self._turns = list(turns)
+        self.asked: list[Asking] = []
+        self.closed = 0
+
+    async def turn(self, asking: Asking) -> AsyncIterator[Piece]:
+        self.asked.append(Asking(asking.system, list(asking.messages), asking.tools))
+        try:
+            for piece in self._turns.pop(0):
+                if isinstance(piece, asyncio.Event):
+                    await piece.wait()
+                elif isinstance(piece, Exception):
+                    raise piece
+                else:
+                    yield piece
+        finally:
+            self.closed += 1
+
+
+class FakeTools:
+    """Runs what a test says."""
+
+    def __init__(self, run: Callable[[str, Mapping[str, Any]], Any] | None = None) -> None:
+        self.run = run or (lambda name, arguments: f"{name} done")
+        self.calls: list[tuple[str, dict[str, Any]]] = []
+        self.cancelled: list[str] = []
+        self.tools: list[Offer] = [Offer(LOOK), Offer(ACT), Offer(OFF, disabled=True)]
+
+    async def offers(self) -> Sequence[Offer]:
+        return self.tools
+
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        self.calls.append((name, dict(arguments)))
+        answer = self.run(name, arguments)
+        try:
+            answer = await answer if isinstance(answer, asyncio.Future) else answer
+        except asyncio.CancelledError:
+            self.cancelled.append(name)
+            raise
+        return answer if isinstance(answer, dict) else {"content": [{"type": "text", "text": answer}]}
+
+
+def call(name: str, ident: str = "1", problem: str = "", **arguments: Any) -> Called:
+    return Called(Call(ident, name, arguments, problem))
+
+
+def new() -> Conversation:
+    return Conversation("0" * 12, 0.0, 0.0)
+
+
+def results(conversation: Conversation) -> list[tuple[str, str, bool]]:
+    return [(r.name, r.text, r.failed) for m in conversation.messages for r in m.results]
+
+
+async def test_calls_are_run_and_told_until_the_model_is_done() -> None:
+    model = FakeModel(
+        [Said("I "), Said("look."), call("look", n=1), Spent(10)],
+        [call("act", "2", n=2), Spent(20)],
+        [Said("Done."), Spent(30)],
+    )
+    tools, told = FakeTools(), list[Event]()
+    loop = Loop(model, tools, new(), tell=told.append)
+    ended = await loop.run("Do it")
+    assert ended == Ended("done", "", 3, 60)
+    assert tools.calls == [("look", {"n": 1}), ("act", {"n": 2})]
+    assert [m.role for m in loop.conversation.messages] == [
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+        "tool",
+        "assistant",
+    ]
+    assert model.asked[2].messages[-1].results[0].text == "act done"
+    assert [type(each) for each in told] == [Spoke, Spoke, Started, Finished, Started, Finished, Spoke, Ended]
+    assert [tool.name for tool in model.asked[0].tools] == ["look", "act"]
+    assert (loop.conversation.title, loop.conversation.tokens) == ("Do it", 60)
+
+
+async def test_a_call_is_started_while_the_model_still_speaks() -> None:
+    speaking = asyncio.Event()
+
+    def run(name: str, arguments: Mapping[str, Any]) -> str:
+        speaking.set()
+        return "early"
+
+    model = FakeModel([call("look"), speaking, Said("and more")], [Said("Done.")])
+    loop = Loop(model, FakeTools(run), new())
+    async with asyncio.timeout(5):
+        assert (await loop.run("Go")).why == "done"
+
+
+async def test_calls_that_act_run_in_order_and_those_that_read_side_by_side() -> None:
+    gates = {n: asyncio.get_running_loop().create_future() for n in range(4)}
+    tools = FakeTools(lambda name, arguments: gates[arguments["n"]])
+    calls = [call("look", "a", n=0), call("look", "b", n=1), call("act", "c", n=2), call("act", "d", n=3)]
+    loop = Loop(FakeModel([*calls], [Said("ok")]), tools, new())
+    work = asyncio.ensure_future(loop.run("Go"))
+
+    async def settled() -> list[int]:
+        for _ in range(20):
+            await asyncio.sleep(0)
+        return [arguments["n"] for _, arguments in tools.calls]
+
+    assert await settled() == [0, 1]
+    gates[1].set_result("b")
+    assert await settled() == [0, 1]
+    gates[0].set_result("a")
+    assert await settled() == [0, 1, 2]
+    gates[2].set_result("c")
+    assert await settled() == [0, 1, 2, 3]
+    gates[3].set_result("d")
+    assert (await work).why == "done"
+    assert [r[1] for r in results(loop.conversation)] == ["a", "b", "c", "d"]
+
+
+async def test_after_a_call_that_failed_no_later_one_acts_unknowingly() -> None:
+    def run(name: str, arguments: Mapping[str, Any]) -> Any:
+        if arguments.get("n") == 1:
+            raise PermissionDenied("The person said no.", hint="Ask for something else.")
+        return "ok"
+
+    calls = [call("act", "a", n=1), call("act", "b", n=2), call("look", "c", n=3)]
+    tools = FakeTools(run)
+    loop = Loop(FakeModel([*calls], [call("act", "d", n=4)], [Said("ok")]), tools, new())
+    await loop.run("Go")
+    told = results(loop.conversation)
+    assert told[0] == ("act", "The person said no. (outcome: not_sent) Ask for something else.", True)
+    assert told[1][1].startswith("Not run: a call before it in the same answer failed.")
+    assert told[2:] == [("look", "ok", False), ("act", "ok", False)]
+    assert [arguments["n"] for _, arguments in tools.calls] == [1, 3, 4]
+
+
+async def test_a_failed_result_a_disabled_tool_and_a_malformed_call_are_told() -> None:
+    tools = FakeTools(lambda *_: {"content": [{"type": "text", "text": "boom"}], "isError": True})
+    model = FakeModel(
+        [call("act")], [call("off")], [call("act", problem="Its arguments are not valid JSON.")], [Said("I see.")]
+    )
+    loop = Loop(model, tools, new())
+    await loop.run("Go")
+    failed, off, malformed = results(loop.conversation)
+    assert failed == ("act", "boom", True)
+    assert "switched off by the person" in off[1]
+    assert malformed[1] == "The call could not be read and was not run. Its arguments are not valid JSON."
+    assert tools.calls == [("act", {})]
+
+
+XML = 'Now:<tool_calls><invoke name="act"><parameter name="n">5</parameter></invoke></tool_calls>'
+
+
+async def test_calls_in_the_text_are_run_with_typed_values_and_malformed_ones_answered() -> None:
+    wrong = '<invoke name="act"><parameter name="n">five</parameter></invoke>'
+    model = FakeModel([Said(letter) for letter in XML], [Said(wrong)], [Said('<invoke name="act">')], [Said("Done.")])
+    tools, told = FakeTools(), list[Event]()
+    loop = Loop(model, tools, new(), form="xml", tell=told.append)
+    assert (await loop.run("Go")).why == "done"
+    assert tools.calls == [("act", {"n": 5})]
+    _, typed, unfinished = results(loop.conversation)
+    assert typed[1].endswith("The parameter 'n' must be a whole number, not 'five'.")
+    assert unfinished[1].endswith("The text ended before its `</invoke>`.")
+    assert "".join(each.text for each in told if isinstance(each, Spoke)) == "Now:Done."
+    assert loop.conversation.messages[1].raw == XML
+    assert model.asked[0].tools == ()
+    assert "### act" in model.asked[0].system
+
+
+async def test_a_stop_while_a_call_runs_takes_it_back_and_leaves_a_conversation_that_can_go_on() -> None:
+    running: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    tools = FakeTools(lambda *_: running)
+    model = FakeModel([Said("Wait."), call("act"), call("act", "2")], [Said("Ok, I stopped.")])
+    loop = Loop(model, tools, new(), tell=lambda each: loop.stop() if isinstance(each, Started) else None)
+    ended = await loop.run("Go")
+    assert ended.why == "stopped"
+    assert tools.cancelled in ([], ["act"])
+    assert len(tools.calls) <= 1
+    assert [m.role for m in loop.conversation.messages] == ["user", "assistant", "tool"]
+    assert all("stopped the work" in text for _, text, _ in results(loop.conversation))
+    assert len(results(loop.conversation)) == 2
+    assert (await loop.run("What now?")).why == "done"
+    assert len(model.asked[1].messages) == 4
+
+
+async def test_a_stop_while_the_model_speaks_keeps_what_it_said() -> None:
+    model = FakeModel([Said("Once upon"), asyncio.Event()])
+    loop = Loop(model, FakeTools(), new(), tell=lambda each: loop.stop() if isinstance(each, Spoke) else None)
+    assert (await loop.run("Tell me")).why == "stopped"
+    assert [(m.role, m.text) for m in loop.conversation.messages] == [("user", "Tell me"), ("assistant", "Once upon")]
+    assert model.closed == 1
+
+
+async def test_work_that_is_stopped_before_it_begins_does_not_begin() -> None:
+    model = FakeModel([Said("Here I am.")])
+    loop = Loop(model, FakeTools(), new())
+    loop.stop()
+    assert (await loop.run("Go")).why == "stopped"
+    assert model.asked == []
+    assert (await loop.run("Now go")).why == "done"
+
+
+async def test_cancelling_the_task_itself_is_passed_on() -> None:
+    model = FakeModel([Said("Hm"), asyncio.Event()])
+    loop = Loop(model, FakeTools(), new())
+    work = asyncio.ensure_future(loop.run("Go"))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+
+
+async def test_steps_and_tokens_are_bounded() -> None:
+    turns: list[list[Piece | asyncio.Event | Exception]] = [[call("look", str(n)), Spent(10)] for n in range(9)]
+    model = FakeModel(*turns)
+    loop = Loop(model, FakeTools(), new(), bounds=Bounds(steps=3))
+    ended = await loop.run("Go")
+    assert (ended.why, ended.steps, ended.tokens) == ("steps", 3, 30)
+    assert "It has taken 3 steps" in ended.words
+    loop = Loop(model, FakeTools(), loop.conversation, bounds=Bounds(tokens=15))
+    ended = await loop.run("Go on")
+    assert (ended.why, ended.steps, ended.tokens) == ("tokens", 2, 20)
+    assert "20 tokens" in ended.words
+
+
+async def test_tokens_a_provider_does_not_tell_are_estimated() -> None:
+    loop = Loop(FakeModel([Said("word " * 100)]), FakeTools(), new())
+    assert (await loop.run("Go")).tokens > 100
+
+
+async def test_a_provider_that_fails_ends_the_work_with_its_words() -> None:
+    model = FakeModel([Said("Well"), ModelError("It broke.", hint="Try again.")])
+    loop = Loop(model, FakeTools(), new())
+    assert await loop.run("Go") == Ended("failed", "It broke. Try again.")
+    assert loop.conversation.messages[-1] == Message("assistant", "Well")
+
+
+async def test_an_answer_that_was_cut_says_so() -> None:
+    loop = Loop(FakeModel([Said("A long"), Cut()]), FakeTools(), new())
+    await loop.run("Go")
+    assert loop.conversation.messages[-1].text == "A long\n[The answer was cut off: it was too long.]"
+
+
+async def test_tools_that_are_not_told_can_be_found_and_then_called() -> None:
+    tools = FakeTools()
+    tools.tools = [Offer(Tool(f"tool_{n}", BROWSER, f"Water the plant {'x' * n}.", SCHEMA)) for n in range(60)]
+    find = call(FIND, query="water the plant")
+    model = FakeModel([find], [call("tool_59", "2", n=1)], [Said("Done.")])
+    loop = Loop(model, tools, new(), bounds=Bounds(prompt=100))
+    await loop.run("Go")
+    assert FIND in [tool.name for tool in model.asked[0].tools]
+    found = results(loop.conversation)[0][1]
+    assert "### tool_" in found
+    assert tools.calls == [("tool_59", {"n": 1})]
+    assert found.split("\n")[0].removeprefix("### ") in [tool.name for tool in model.asked[1].tools]
+    later = FakeModel([Said("Hm.")])
+    await Loop(later, tools, loop.conversation, bounds=Bounds(prompt=100)).run("Again")
+    assert "tool_59" in [tool.name for tool in later.asked[0].tools], "it was used before"
+
+
+async def test_pictures_and_resources_of_results_are_passed_on() -> None:
+    content = [
+        {"type": "text", "text": "Seen:"},
+        {"type": "image", "mimeType": "image/png", "data": "QQ=="},
+        {"type": "audio", "mimeType": "audio/wav", "data": "QQ=="},
+        {"type": "resource_link", "uri": "file:///a"},
+        {"type": "resource", "resource": {"uri": "x:1", "text": "inner"}},
+    ]
+    answers = iter([{"content": content}, {"content": [], "structuredContent": {"a": 1}}, {"content": []}])
+    loop = Loop(
+        FakeModel([call("look")], [call("look")], [call("look")], []), FakeTools(lambda *_: next(answers)), new()
+    )
+    await loop.run("Go")
+    assert [text for _, text, _ in results(loop.conversation)] == [
+        "Seen:\n[audio: audio/wav]\n[resource: file:///a]\ninner",
+        '{"a": 1}',
+        "(no output)",
+    ]
+    assert loop.conversation.messages[2].results[0].pictures[0].mime == "image/png"

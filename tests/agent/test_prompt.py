@@ -1,0 +1,141 @@
+"""What a model is told of the tools: the sections, the simple form of parameters, and the room they may take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tabhub.agent.prompt import FIND, definition, found_text, offer, shelve, system_prompt
+from tabhub.agent.turns import Offer
+from tabhub.hub.budget import estimate_tokens
+from tabhub.hub.tools import BROWSER, Source, Tool
+
+
+def tool(name: str, words: str = "Does it.", required: tuple[str, ...] = (), **properties: Any) -> Tool:
+    source = Source("upstream", name.split("__")[1]) if name.startswith("mcp__") else BROWSER
+    return Tool(name, source, words, {"type": "object", "properties": properties, "required": list(required)})
+
+
+WEATHER = tool(
+    "mcp__weather__get_weather",
+    "Get the weather of a city.",
+    ("city",),
+    city={"type": "string", "description": "Name of\n the city"},
+    days={"type": "integer", "default": 1},
+    units={"type": "string", "enum": ["C", "F"], "default": "C"},
+    parts={"type": "array", "items": {"type": "string"}},
+)
+OPEN = tool("browser_open_tab", "Open a tab.", ("url",), url={"type": "string"})
+TABS = tool("browser_list_tabs", "List the tabs.")
+SECRETS = tool("mcp__vault__read", "Read a secret.")
+
+GOLDEN = """## Built-in Tools
+
+### browser_open_tab
+Open a tab.
+Parameters:
+- url (string, required)
+
+### browser_list_tabs
+List the tabs.
+No parameters.
+
+## MCP Tools
+
+### mcp__weather__get_weather
+Get the weather of a city.
+Parameters:
+- city (string, required): Name of the city
+- days (number, optional, default 1)
+- units (string, optional, one of ["C", "F"], default "C")
+- parts (array of string, optional)
+
+## Disabled Tools
+
+Do not use these tools: the person has switched them off.
+- mcp__vault__read
+"""
+
+
+def prompt(*offers: Offer, room: int = 10_000) -> str:
+    return system_prompt(shelve(offers, room), xml=True)
+
+
+ALL = (Offer(OPEN), Offer(WEATHER), Offer(SECRETS, disabled=True), Offer(TABS))
+
+
+@pytest.mark.req("S001-prompt-01")
+def test_external_tools_are_in_a_section_of_their_own_after_the_built_in_ones() -> None:
+    text = prompt(*ALL)
+    assert text.endswith(GOLDEN)
+    assert text.index("## Built-in Tools") < text.index("### browser_list_tabs") < text.index("\n## MCP Tools\n")
+    assert "## MCP Tools" not in prompt(Offer(OPEN))
+
+
+@pytest.mark.req("S001-prompt-02")
+def test_each_tool_is_shown_with_prefixed_name_description_and_parameters() -> None:
+    assert definition(WEATHER) == (
+        "### mcp__weather__get_weather\n"
+        "Get the weather of a city.\n"
+        "Parameters:\n"
+        "- city (string, required): Name of the city\n"
+        "- days (number, optional, default 1)\n"
+        '- units (string, optional, one of ["C", "F"], default "C")\n'
+        "- parts (array of string, optional)"
+    )
+    assert definition(WEATHER) in prompt(*ALL)
+
+
+@pytest.mark.req("S001-prompt-03")
+def test_disabled_tools_are_listed_last_with_the_note_not_to_use_them() -> None:
+    text = prompt(*ALL)
+    assert text.endswith("Do not use these tools: the person has switched them off.\n- mcp__vault__read\n")
+    assert "Read a secret." not in text
+    assert prompt(Offer(OPEN)).count("switched") == 0
+
+
+def test_a_listed_tool_that_is_marked_as_off_is_disabled() -> None:
+    marked = offer(tool("a", "[Disabled] Does it."))
+    assert (marked.disabled, marked.tool.description) == (True, "Does it.")
+    assert offer(OPEN) == Offer(OPEN)
+
+
+def test_the_form_of_a_call_is_shown_as_it_is_read() -> None:
+    assert '<tool_calls>\n<invoke name="tool_name">\n<parameter name="parameter_name">value</parameter>' in prompt(*ALL)
+
+
+def test_tools_that_do_not_fit_are_counted_and_can_be_found() -> None:
+    many = [tool(f"mcp__s{n}__act", f"Water plant number {n}.", x={"type": "string"}) for n in range(300)]
+    offers = [Offer(each) for each in (*many, OPEN, TABS)]
+    shelf = shelve(offers, 1_000, first=frozenset({OPEN.name}))
+    text = system_prompt(shelf, xml=True)
+    assert OPEN in shelf.shown
+    assert len(shelf.shown) + len(shelf.rest) == 302
+    assert sum(estimate_tokens(definition(each)) for each in shelf.shown) <= 1_000
+    assert estimate_tokens(text) < 2_000
+    assert f"There are {len(shelf.rest)} more tools that are not listed: `{FIND}` finds them." in text
+    assert f"### {FIND}" in text
+    found = shelf.find("water plant 299")
+    assert "mcp__s299__act" in [each.name for each in found]
+    assert definition(found[0]) in found_text("water plant 299", found)
+    assert "No tool fits 'zzz'" in found_text("zzz", shelf.find("zzz"))
+
+
+def test_a_tool_whose_words_do_not_fit_keeps_no_other_away() -> None:
+    flood = tool("website_tool_evil_tab1_flood", "buy " * 5_000)
+    shelf = shelve([Offer(flood), Offer(OPEN), Offer(WEATHER)], 1_000)
+    assert (shelf.shown, shelf.rest) == ((OPEN, WEATHER), (flood,))
+
+
+def test_tools_that_were_found_are_told_from_then_on() -> None:
+    many = [Offer(tool(f"browser_{n}", "w " * 100)) for n in range(50)]
+    assert "browser_49" not in [each.name for each in shelve(many, 500).shown]
+    assert "browser_49" in [each.name for each in shelve(many, 500, first=frozenset({"browser_49"})).shown]
+
+
+def test_with_calls_in_the_providers_form_the_tools_are_not_told_twice() -> None:
+    text = system_prompt(shelve(ALL, 10_000), xml=False)
+    assert "### " not in text
+    assert "invoke" not in text
+    assert text.endswith("- mcp__vault__read\n")

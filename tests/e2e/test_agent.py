@@ -1,0 +1,268 @@
+"""`tabhub agent` on the whole road: a scripted model, a real hub, Chromium with a shop, and an external server."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tabhub.cli.shop import packaged_shop, serve_shop
+from tests.agent.scripted import KEY, Scripted, Turn, scripted
+from tests.e2e import live
+from tests.e2e.live import LiveHub
+
+SERVER = """
+from mcp.server.mcpserver import MCPServer
+
+server = MCPServer("sums")
+
+
+@server.tool()
+def add(a: int, b: int) -> str:
+    "Add two numbers."
+    return f"The sum is {a + b}."
+
+
+server.run()
+"""
+ASKED = "browser_execute_script"
+
+
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHub]:
+    """A hub that asks for scripts, allows the rest, and has one external server."""
+    folder = tmp_path_factory.mktemp("agent")
+    (folder / "sums.py").write_text(SERVER)
+    (folder / "home").mkdir(mode=0o700)
+    permissions = {"default": "auto", "browser": {"tools": {ASKED: "ask"}}}
+    config = {"permissions": permissions, "dataflow": "off", "agent": {"model": "m1", "key": "${MODEL_KEY}"}}
+    (folder / "home" / "config.json").write_text(json.dumps(config))
+    record = {"id": "s1", "name": "sums", "enabled": True, "command": sys.executable, "args": [str(folder / "sums.py")]}
+    (folder / "home" / "mcp.json").write_text(json.dumps({"version": 1, "servers": [record]}))
+    (folder / "home" / "mcp.json").chmod(0o600)
+    hub = live.start(folder)
+    yield hub
+    live.stop(hub)
+
+
+@pytest.fixture(scope="module")
+def shop() -> Iterator[str]:
+    with serve_shop(packaged_shop()) as url:
+        yield f"{url}?cache=off"
+
+
+class Buyer:
+    """A model with a plan: it opens the shop, waits for its tools, and uses tools of all kinds."""
+
+    def __init__(self, shop: str, *, xml: bool) -> None:
+        self._shop = shop
+        self._xml = xml
+        self._plan = self._steps()
+        self._asked: dict[str, Any] = {}
+
+    def __call__(self, asked: dict[str, Any]) -> Turn:
+        self._asked = asked
+        return next(self._plan)
+
+    def _names(self) -> list[str]:
+        tools = self._asked.get("tools", [])
+        said = json.dumps(self._asked.get("system") or self._asked["messages"][0])
+        return re.findall(r"### (\w+)", said) if self._xml else [(t.get("function") or t)["name"] for t in tools]
+
+    def _tool(self, ending: str) -> str:
+        return next((name for name in self._names() if name.endswith(ending)), "")
+
+    def _call(self, name: str, text: str = "", **arguments: Any) -> Turn:
+        if not self._xml:
+            return Turn(text, ((name, arguments),))
+        values = "".join(
+            f'<parameter name="{key}">{value if isinstance(value, str) else json.dumps(value)}</parameter>\n'
+            for key, value in arguments.items()
+        )
+        return Turn(f'{text}<tool_calls>\n<invoke name="{name}">\n{values}</invoke>\n</tool_calls>')
+
+    def _steps(self) -> Iterator[Turn]:
+        yield self._call("browser_open_tab", "I open the shop.", url=self._shop, active=True)
+        for _ in range(100):
+            if self._tool("_search_products") and self._tool("_add_to_cart") and self._tool("mcp__sums__add"):
+                break
+            yield self._call("browser_list_tabs")
+        yield self._call(self._tool("_search_products"), query="light", maxPrice=50)
+        yield self._call(self._tool("_add_to_cart"), productId="storm-lantern", quantity=2)
+        yield self._wrong()
+        yield self._call(ASKED, code="return document.cookie")
+        yield self._call(self._tool("mcp__sums__add"), a=20, b=22)
+        yield self._call(self._tool("_get_cart"))
+        yield Turn("Two lanterns are in the cart, and the sum is 42.")
+
+    def _wrong(self) -> Turn:
+        name = self._tool("_add_to_cart")
+        if self._xml:
+            return Turn(f'<invoke name="{name}"><parameter name="quantity">many</parameter></invoke>')
+        return Turn("", ((name, '{"productId": "storm-'),))
+
+
+def environment(hub: LiveHub) -> dict[str, str]:
+    return {**hub.env, "MODEL_KEY": KEY, "TERM": "dumb"}
+
+
+def settings(hub: LiveHub, server: Scripted, provider: str = "openai", form: str = "native") -> None:
+    for key, value in (("provider", provider), ("baseUrl", server.url), ("format", form)):
+        assert hub.tabhub("config", "set", f"agent.{key}", value).returncode == 0
+
+
+class Terminal:
+    """The command with a person in front of it."""
+
+    def __init__(self, hub: LiveHub, *words: str) -> None:
+        self._master, slave = pty.openpty()
+        command = [sys.executable, "-m", "tabhub", "agent", *words]
+        self.process = subprocess.Popen(command, env=environment(hub), stdin=slave, stdout=slave, stderr=slave)
+        os.close(slave)
+        self.seen = ""
+
+    def until(self, words: str, within: float = 60) -> None:
+        """Read until these words are on the screen."""
+        end = time.monotonic() + within
+        while words not in self.seen:
+            assert time.monotonic() < end, self.seen
+            if select.select([self._master], [], [], 0.5)[0]:
+                try:
+                    self.seen += os.read(self._master, 65_536).decode("utf-8", "replace")
+                except OSError:
+                    raise AssertionError(self.seen) from None
+
+    def type(self, text: str) -> None:
+        os.write(self._master, text.encode())
+
+    def end(self) -> int:
+        """Read what is left, and give the exit code."""
+        while select.select([self._master], [], [], 60)[0]:
+            try:
+                self.seen += os.read(self._master, 65_536).decode("utf-8", "replace")
+            except OSError:
+                break
+        os.close(self._master)
+        return self.process.wait(20)
+
+
+def told(server: Scripted) -> str:
+    """All results the model was told in the end."""
+    return json.dumps(server.asked[-1]["messages"], ensure_ascii=False)
+
+
+@pytest.mark.parametrize(("provider", "form"), [("openai", "native"), ("anthropic", "native"), ("openai", "xml")])
+def test_it_works_over_browser_page_and_external_tools_with_a_malformed_and_a_denied_call(
+    hub: LiveHub, shop: str, provider: str, form: str
+) -> None:
+    buyer = Buyer(shop, xml=form == "xml")
+    with scripted(*[buyer] * 150) as server:
+        settings(hub, server, provider, form)
+        terminal = Terminal(hub, "Put two lanterns into the cart")
+        terminal.until("[3] Deny: ")
+        assert f"wants to run {ASKED}" in terminal.seen
+        terminal.type("3\n")
+        terminal.until("Reason")
+        terminal.type("Not my cookies\n")
+        assert terminal.end() == 0, terminal.seen
+    assert "Two lanterns are in the cart, and the sum is 42." in terminal.seen
+    assert "→ browser_open_tab" in terminal.seen
+    answers = told(server)
+    assert "Storm lantern" in answers
+    assert "Not my cookies" in answers
+    assert "The sum is 42." in answers
+    assert "In the cart: 2 items" in answers
+    assert "The call could not be read and was not run." in answers
+    assert KEY not in terminal.seen
+    assert KEY not in (hub.home / "config.json").read_text()
+    assert not [path for path in (hub.home / "conversations").iterdir() if KEY in path.read_text()]
+
+
+def test_a_stop_ends_the_work_and_the_conversation_goes_on_later(hub: LiveHub, shop: str) -> None:
+    hold = threading.Event()
+    wait = ("browser_wait_for_element", {"selector": "#never", "timeout": 60_000})
+    turns = (
+        Turn("I open it.", (("browser_open_tab", {"url": shop, "active": True}),)),
+        Turn("I wait.", (wait, ("browser_list_tabs", {})), hold=hold),
+    )
+    with scripted(*turns, Turn("I stopped, and go on.")) as server:
+        settings(hub, server)
+        terminal = Terminal(hub, "Wait for it")
+        terminal.until("→ browser_wait_for_element")
+        begun = time.monotonic()
+        terminal.process.send_signal(signal.SIGINT)
+        assert terminal.end() == 130, terminal.seen
+        assert time.monotonic() - begun < 10
+        hold.set()
+        assert "Stopped." in terminal.seen
+        more = Terminal(hub, "--resume", "--", "Go on")
+        assert more.end() == 0, more.seen
+        assert "I stopped, and go on." in more.seen
+    assert "Whether the call took effect is not known." in server.results(2)[1]
+    assert [m["content"] for m in server.asked[2]["messages"] if m["role"] == "user"] == ["Wait for it", "Go on"]
+    listed = hub.tabhub("agent", "--list")
+    assert "Wait for it" in listed.stdout
+
+
+def test_typed_tasks_share_one_conversation_and_a_large_result_is_read_through_its_handle(
+    hub: LiveHub, tmp_path: Path
+) -> None:
+    handles: list[str] = []
+
+    def read_on(asked: dict[str, Any]) -> Turn:
+        (found,) = re.findall(r'"handle": "([^"]+)"', asked["messages"][-1]["content"])[:1]
+        handles.append(found)
+        return Turn("", (("tabhub_read_result", {"handle": found, "offset": 0, "limit": 1000}),))
+
+    (tmp_path / "large.html").write_text("<title>Large</title>" + "".join(f"<p>Row {n} of it" for n in range(20_000)))
+    look = Turn("", (("browser_get_tab_content", {}),))
+    with contextlib.ExitStack() as stack:
+        url = stack.enter_context(serve_shop(tmp_path))
+        opening = Turn("", (("browser_open_tab", {"url": f"{url}large.html", "active": True}),))
+        server = stack.enter_context(scripted(opening, look, read_on, Turn("It is large."), Turn("Good bye.")))
+        settings(hub, server)
+        terminal = Terminal(hub)
+        terminal.until("> ")
+        terminal.type("How large is it?\n")
+        terminal.until("It is large.")
+        terminal.type("Thanks\n")
+        terminal.until("Good bye.")
+        terminal.type("/quit\n")
+        assert terminal.end() == 0, terminal.seen
+    assert handles
+    assert "Row 0 of it" in server.results(3)[2]
+    assert [m["content"] for m in server.asked[4]["messages"] if m["role"] == "user"] == ["How large is it?", "Thanks"]
+
+
+def test_for_scripts_each_thing_is_one_line_of_json_and_nobody_is_asked(hub: LiveHub) -> None:
+    turns = (Turn("Let me see.", (("browser_list_tabs", {}),)), Turn("", (("browser_list_tabs", {}),)))
+    with scripted(*turns) as server:
+        settings(hub, server)
+        done = subprocess.run(
+            [sys.executable, "-m", "tabhub", "agent", "--json", "--steps", "2"],
+            env=environment(hub),
+            input="Which tabs are open?",
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert done.returncode == 1, done.stderr
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {each["event"] for each in events} == {"spoke", "started", "finished", "ended"}
+    assert "".join(each["text"] for each in events if each["event"] == "spoke") == "Let me see."
+    assert events[-1]["why"] == "steps"
+    assert events[-1]["tokens"] == 222

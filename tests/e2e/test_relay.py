@@ -1,0 +1,299 @@
+"""Two users, three agents, two browsers (a real Chromium and a fake), two relay nodes and a NATS server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tabhub.server import health
+from tests.e2e.pagesite import PageSite, prefix
+from tests.e2e.site import Site
+from tests.e2e.test_plugins import _NOTES, Notebooks
+from tests.extension.conftest import EXTENSION_ID, Chromium
+from tests.extension.fakehub import FakeHub
+from tests.harness.agent import client
+from tests.harness.hub import RunningHub, running_hub
+from tests.harness.process import tabhub
+from tests.links.test_relay import FarBrowser
+from tests.relay.independent import IndependentAgent
+from tests.relay.natsd import NatsServer, nats_server
+from tests.relay.world import SECRET, running_relay, token
+
+_URL = re.compile(rb"is running on ws://127\.0\.0\.1:(\d+)")
+_SET = """(async () => {
+  const port = chrome.runtime.connect({ name: "panel" });
+  const answer = new Promise((done) => port.onMessage.addListener((m) => m.type === "answer" && done(m)));
+  port.postMessage({ type: "ask", id: 1, method: "relay.set", params: %s });
+  return await answer;
+})()"""
+
+
+class Node:
+    """One relay node in a process, on one port."""
+
+    def __init__(self, home: Path, bus: str) -> None:
+        self._home = home
+        self._bus = bus
+        self.port = 0
+        self.process: asyncio.subprocess.Process
+
+    @property
+    def url(self) -> str:
+        return f"ws://127.0.0.1:{self.port}"
+
+    async def start(self) -> None:
+        key = self._home / "relay.key"
+        key.write_text(SECRET)
+        words = ("relay", "start", "--port", str(self.port), "--key-file", str(key), "--bus", self._bus)
+        self.process = await tabhub(self._home, *words)
+        assert self.process.stdout is not None
+        async with asyncio.timeout(20):
+            found = _URL.search(await self.process.stdout.readline())
+        assert found is not None
+        self.port = int(found[1])
+        assert self.process.stderr is not None
+        self._drain = asyncio.create_task(self.process.stderr.read())
+
+    async def kill(self) -> None:
+        if self.process.returncode is None:
+            self.process.kill()
+        await self.process.wait()
+        await self._drain
+
+
+@dataclass(slots=True)
+class World:
+    """Everything, connected: ann's Chromium at the first node, bob's fake browser and ann's hub at the second."""
+
+    nats: NatsServer
+    first: Node
+    second: Node
+    hub: RunningHub
+    ann: IndependentAgent
+    bob: IndependentAgent
+    fake: FarBrowser
+
+    def reaches(self) -> bool:
+        """Whether the hub has the remote browser with its tabs."""
+        return any(
+            b.get("relay") and b["connected"] and b["extension"]["sentTabs"] for b in self.hub.hub.browsers.status()
+        )
+
+    async def call(self, name: str, /, **arguments: Any) -> dict[str, Any]:
+        """A tool of ann's hub."""
+        async with client(self.hub, **{"Tabhub-Session": "e2e"}) as http:
+            reply = await http.post(f"/tools/{name}/call", json={"arguments": arguments})
+        answer: dict[str, Any] = reply.json()
+        return answer
+
+
+@asynccontextmanager
+async def nodes(folder: Path, bus: str) -> AsyncIterator[tuple[Node, Node]]:
+    both = [Node(folder / name, bus) for name in ("one", "two")]
+    for name in ("one", "two"):
+        (folder / name).mkdir()
+    try:
+        for node in both:
+            await node.start()
+        yield both[0], both[1]
+    finally:
+        for node in both:
+            await node.kill()
+
+
+@asynccontextmanager
+async def chromium_at(folder: Path, url: str) -> AsyncIterator[Chromium]:
+    """A real browser, set up for a relay as its person does in the panel."""
+    hub = FakeHub()
+    await hub.listen()
+    browser = Chromium(folder, hub)
+    await browser.start()
+    try:
+        await hub.connection(1, within=40)
+        (browser.extension / "panel" / "test.html").write_text("<!doctype html><title>Test</title>")
+        async with browser.page(f"chrome-extension://{EXTENSION_ID}/panel/test.html") as command:
+            given = json.dumps({"url": url, "token": token("ann"), "acting": "auto", "instead": True})
+            answer = await command("Runtime.evaluate", expression=_SET % given, awaitPromise=True, returnByValue=True)
+            assert "error" not in answer["result"]["value"], answer
+        yield browser
+    finally:
+        await browser.stop()
+        await hub.stop()
+
+
+async def until(true: Callable[[], bool], within: float = 30) -> float:
+    """Wait for what another process does; gives how long it took."""
+    began = time.monotonic()
+    async with asyncio.timeout(within):
+        while not true():  # noqa: ASYNC110 - it announces itself by no event
+            await asyncio.sleep(0.02)
+    return time.monotonic() - began
+
+
+async def listed(agent: IndependentAgent, count: int) -> list[dict[str, Any]]:
+    """The agent's browsers, once there are so many."""
+    async with asyncio.timeout(30):
+        while len(there := await agent.browsers()) != count:  # noqa: ASYNC110 - a list is asked for
+            await asyncio.sleep(0.05)
+    return there
+
+
+@asynccontextmanager
+async def world(folder: Path) -> AsyncIterator[World]:
+    (folder / "chromium").mkdir()
+    file = folder / "ann.token"
+    file.write_text(token("ann"))
+    async with (
+        nats_server() as nats,
+        nodes(folder, nats.url) as (first, second),
+        chromium_at(folder / "chromium", first.url),
+        FarBrowser(second.url, token("bob"), "bobs") as fake,
+        IndependentAgent(first.url, token("ann")) as ann,
+        IndependentAgent(first.url, token("bob")) as bob,
+        running_hub(folder, relays=[{"url": second.url, "tokenFile": str(file)}]) as hub,
+    ):
+        made = World(nats, first, second, hub, ann, bob, fake)
+        await ann.handshake()
+        await bob.handshake()
+        await ann.join((await listed(ann, 1))[0]["id"])
+        await bob.join((await listed(bob, 1))[0]["id"])
+        await until(made.reaches)
+        yield made
+
+
+@pytest.mark.timeout(240)
+async def test_users_browsers_and_agents_on_two_nodes(tmp_path: Path, site: Site) -> None:
+    async with world(tmp_path) as there:
+        # every agent reaches its own user's browser, on its own node or the other
+        opened = await there.call("browser_open_tab", url=f"{site.url}/")
+        assert not opened.get("isError"), opened
+        tab_id = opened["structuredContent"]["tabId"]
+        ran = await there.call("browser_execute_script", tabId=tab_id, code="return 6 * 7")
+        assert ran["structuredContent"]["value"] == 42
+        await used_by_hand(there, site)
+        seen = (await there.ann.result("getTabs"))["tabs"]
+        assert [tab["url"] for tab in seen].count(f"{site.url}/") == 1
+        assert (await there.bob.result("getTabs"))["tabs"][0]["tabId"] == 7
+        await isolated(there)
+        await node_killed(there, tab_id)
+        await nats_killed(there)
+        assert [request["method"] for request in there.fake.requests].count("goBack") == 1
+
+
+async def used_by_hand(there: World, site: Site) -> None:
+    """Click, type, hover and screenshot, over a relay and from another node."""
+    tab_id = (await there.call("browser_open_tab", url=f"{site.url}/stay"))["structuredContent"]["tabId"]
+    for name, more in (
+        ("browser_click_element", {"selector": "#field"}),
+        ("browser_hover_element", {"selector": "#field"}),
+        ("browser_type_text", {"selector": "#field", "text": "typed far away"}),
+        ("browser_screenshot_tab", {}),
+    ):
+        done = await there.call(name, tabId=tab_id, **more)
+        assert not done.get("isError"), done
+    read = await there.call("browser_execute_script", tabId=tab_id, code="return field.value")
+    assert read["structuredContent"]["value"] == "typed far away"
+
+
+async def isolated(there: World) -> None:
+    """B13, both ways: what is another user's is as what does not exist."""
+    (anns,), (bobs,) = await there.ann.browsers(), await there.bob.browsers()
+    assert anns["id"] != bobs["id"]
+    for agent, foreign in ((there.ann, bobs["id"]), (there.bob, anns["id"])):
+        await agent.result("disconnect")
+        refused = await agent.error("connect", {"extension_id": foreign})
+        unknown = await agent.error("connect", {"extension_id": f"ext-{uuid.uuid4()}"})
+        assert refused == unknown
+        assert refused["code"] == -32000
+    await there.ann.join(anns["id"])
+    await there.bob.join(bobs["id"])
+    assert [b["connected"] for b in there.hub.hub.browsers.status()] == [True]
+
+
+async def node_killed(there: World, tab_id: int) -> None:
+    """The second node dies: its agents and the calls to its browsers know at once, the first node's pair goes on."""
+    there.fake.silent.add("goBack")
+    under_way = await there.bob.begin("goBack", {"tabId": 7})
+    await until(lambda: bool(there.fake.asked("goBack")))
+    waits = "window.ran = (window.ran ?? 0) + 1; await new Promise(() => {})"
+    slow = asyncio.create_task(there.call("browser_execute_script", tabId=tab_id, code=waits))
+    await until(lambda: any(link.pending for link in there.hub.hub.browsers.links()))
+    await there.second.kill()
+    began = time.monotonic()
+    answer = await asyncio.wait_for(slow, 5)
+    assert answer["error"]["outcome"] == "unknown", answer
+    lost = await asyncio.wait_for(under_way, 10)
+    assert time.monotonic() - began < 6
+    assert lost["error"]["data"]["outcome"] == "unknown"
+    assert (await there.ann.result("getTabs"))["tabs"]
+    await until(lambda: not there.reaches())
+    await there.second.start()
+    await until(there.reaches, 60)
+    ran = await there.call("browser_execute_script", tabId=tab_id, code="return window.ran")
+    assert ran["structuredContent"]["value"] == 1, ran  # once, and never again
+
+
+async def nats_killed(there: World) -> None:
+    """Without NATS the pair on one node goes on, and what crosses nodes fails clearly; with it, all is as before."""
+    await there.nats.kill()
+    await until(lambda: not there.reaches())
+    assert (await there.ann.result("getTabs"))["tabs"]
+    assert (await there.call("browser_list_tabs"))["error"]["outcome"] == "not_sent"
+    await there.nats.start()
+    await until(there.reaches, 60)
+    assert not (await there.call("browser_list_tabs")).get("isError")
+
+
+@pytest.mark.timeout(180)
+async def test_page_tools_and_plugins_of_a_remote_browser_work(tmp_path: Path, page_site: PageSite) -> None:
+    (tmp_path / "chromium").mkdir()
+    file = tmp_path / "ann.token"
+    file.write_text(token("ann"))
+    notebook = Notebooks("Far notebook")
+    settings: dict[str, Any] = {
+        "localPlugins": [str(_NOTES)],
+        "settings": {"notes": {"site": notebook.url}},
+        "permissions": {"default": "auto", "notes": {"permission": "auto"}},
+    }
+    try:
+        async with (
+            running_relay() as relay,
+            chromium_at(tmp_path / "chromium", relay.url),
+            running_hub(tmp_path, relays=[{"url": relay.url, "tokenFile": str(file)}], **settings) as hub,
+            client(hub, **{"Tabhub-Session": "e2e"}) as http,
+        ):
+
+            async def call(name: str, **arguments: Any) -> dict[str, Any]:
+                answer: dict[str, Any] = (await http.post(f"/tools/{name}/call", json={"arguments": arguments})).json()
+                assert not answer.get("isError"), answer
+                return answer
+
+            await until(lambda: any(facts.get("relay") for facts in hub.hub.browsers.status()))
+            await call("browser_open_tab", url=f"{page_site.url}/pages/webmcp.html")
+            wanted = f"{prefix(page_site.url)}_tab1_add"
+            await until(lambda: wanted in [tool.name for tool in hub.hub.catalogue.tools()])
+            assert "5" in json.dumps((await call(wanted, a=2, b=3))["content"])
+            await call("browser_open_tab", url=f"{notebook.url}/")
+            await until(lambda: any(each["ready"] for each in plugin_tabs(hub)))
+            listed_notes = await call("notes_list_notes")
+            assert listed_notes["structuredContent"]["notebook"] == "Far notebook"
+    finally:
+        notebook.stop()
+
+
+def plugin_tabs(hub: RunningHub) -> list[dict[str, Any]]:
+    """The tabs of the notes plugin, as health tells them."""
+    tabs: list[dict[str, Any]] = next(
+        each for each in health.full(hub.hub)["pluginDetails"] if each["name"] == "notes"
+    )["tabs"]
+    return tabs

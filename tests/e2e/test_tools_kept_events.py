@@ -1,0 +1,50 @@
+"""What a click or a key came to is told also where the page keeps the events to itself; and modals in components."""
+
+from __future__ import annotations
+
+import time
+
+from tests.e2e.live import Caller
+from tests.e2e.zoo import Zoo
+
+KEEP = (
+    "for (const type of ['keyup', 'click']) addEventListener(type, (event) => event.stopPropagation(), true);"
+    "const box = Object.assign(document.createElement('input'), { type: 'checkbox', id: 'kept' });"
+    "const field = Object.assign(document.createElement('input'), { id: 'typed' });"
+    "document.body.replaceChildren(box, field)"
+)
+
+
+async def test_a_page_that_keeps_events_to_itself_still_tells_what_came_of_them(agent: Caller, zoo: Zoo) -> None:
+    await agent.open(zoo.at("act_buttons.html"))
+    await agent.run(KEEP)
+    begun = time.monotonic()
+    assert (await agent.get("browser_click_element", selector="#kept"))["checked"] is True
+    assert (await agent.get("browser_click_element", selector="#kept", count=2))["checked"] is True
+    typed = await agent.get("browser_type_text", selector="#typed", text="hello", clear=True)
+    assert typed["value"] == "hello"
+    assert time.monotonic() - begun < 4, "nothing waits for events that do not come"
+
+
+async def test_what_a_page_does_with_the_last_key_is_in_the_answer(agent: Caller, zoo: Zoo) -> None:
+    await agent.open(zoo.at("act_buttons.html"))
+    await agent.run(KEEP.replace("'keyup', 'click'", ""))
+    await agent.run("document.querySelector('#typed').onkeyup = (event) => { event.target.value += '.'; }")
+    typed = await agent.get("browser_type_text", selector="#typed", text="abc")
+    assert typed["value"] == "a.b.c."
+    await agent.run("document.querySelector('#typed').onkeyup = (event) => event.target.remove()")
+    gone = await agent.get("browser_type_text", selector="#typed", text="x")
+    assert "value" not in gone
+
+
+async def test_a_modal_inside_a_component_hides_the_page_behind_it(agent: Caller, zoo: Zoo) -> None:
+    await agent.open(zoo.at("act_buttons.html"))
+    await agent.run(
+        "const host = document.createElement('x-modal'); document.body.append(host);"
+        "host.attachShadow({ mode: 'open' }).innerHTML = '<dialog><button>Only this</button></dialog>';"
+        "host.shadowRoot.firstChild.showModal()"
+    )
+    seen = await agent.get("browser_snapshot")
+    assert seen["elements"] == 1
+    assert '"Only this"' in seen["snapshot"]
+    assert "modal" in seen["note"]

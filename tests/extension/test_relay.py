@@ -1,0 +1,285 @@
+"""The extension at a relay: a real Chromium, a real relay node, and agents written from the protocol's text alone."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import pytest
+from websockets.asyncio.server import ServerConnection, serve
+
+from tests.extension.conftest import EXTENSION_ID, Chromium, Site
+from tests.extension.fakehub import FakeHub, Wire
+from tests.extension.test_panel_port import CONNECT
+from tests.relay.independent import IndependentAgent
+from tests.relay.world import RunningRelay, running_relay, token
+
+Ask = Callable[..., Awaitable[Any]]
+
+
+@pytest.fixture(scope="module")
+async def relay() -> AsyncIterator[RunningRelay]:
+    async with running_relay() as relay:
+        yield relay
+
+
+@pytest.fixture
+async def panel(wire: Wire, chromium: Chromium) -> AsyncIterator[Ask]:
+    """A panel page; asks the worker as the panel does, and gives the answer."""
+    (chromium.extension / "panel" / "test.html").write_text("<!doctype html><title>Test</title>")
+    async with chromium.page(f"chrome-extension://{EXTENSION_ID}/panel/test.html") as command:
+
+        async def run(expression: str) -> Any:
+            answer = await command("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
+            assert "exceptionDetails" not in answer, answer
+            return answer["result"].get("value")
+
+        async def ask(method: str, /, **params: Any) -> Any:
+            return await run(f"ask('{method}', {json.dumps(params)})")
+
+        await run(f"{{ {CONNECT} }}")
+        yield ask
+        await ask("relay.set", url="", token="", acting="ask", instead=False)
+
+
+async def connected(panel: Ask, relay: RunningRelay, user: str = "ann", **more: Any) -> None:
+    """Set the relay up as a person does, and wait until the browser is there."""
+    answer = await panel("relay.set", url=relay.url, token=token(user), **more)
+    assert "error" not in answer, answer
+    await state(panel, lambda facts: facts["phase"] == "connected")
+
+
+async def state(panel: Ask, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    async with asyncio.timeout(15):
+        while True:
+            facts: dict[str, Any] = (await panel("relay.state"))["result"]
+            if wanted(facts):
+                return facts
+            await asyncio.sleep(0.05)
+
+
+async def answered(panel: Ask, allow: bool) -> dict[str, Any]:
+    """Answer the question that waits for the person."""
+    question: dict[str, Any] = (await state(panel, lambda facts: bool(facts["questions"])))["questions"][0]
+    assert (await panel("relay.answer", id=question["id"], allow=allow))["result"] == {"known": True}
+    return question
+
+
+@pytest.mark.req("S003-extension-connection-01", "S003-extension-connection-03")
+async def test_it_waits_to_be_asked_says_who_it_is_and_serves_beside_the_hub(
+    relay: RunningRelay, panel: Ask, wire: Wire
+) -> None:
+    await connected(panel, relay)
+    async with IndependentAgent(relay.url, token()) as agent:
+        await agent.handshake()
+        (listed,) = await agent.browsers()
+        assert listed["name"].startswith("Chromium ")
+        await agent.join(listed["id"])
+        there = await agent.result("getTabs")
+        assert there == await wire.ask("getTabs")
+        facts = await state(panel, lambda facts: facts["agents"] == 1)
+        assert (facts["user"], facts["hasToken"]) == ("ann", True)
+        assert "token" not in facts
+        assert relay.node.state.counts.malformed == 0
+        assert relay.node.state.counts.foreign == 0
+
+
+@pytest.mark.req("S003-ids-08")
+async def test_each_request_is_answered_under_its_id_and_unknown_ones_are_refused(
+    relay: RunningRelay, panel: Ask
+) -> None:
+    await connected(panel, relay, acting="auto")
+    async with IndependentAgent(relay.url, token()) as one, IndependentAgent(relay.url, token()) as other:
+        await one.ready()
+        await other.ready()
+        answers = await asyncio.gather(
+            *(agent.ask("getTabs", id=ident) for agent in (one, other) for ident in (7, "7", "a-b"))
+        )
+        assert [answer["id"] for answer in answers] == [7, "7", "a-b"] * 2
+        assert (await one.error("extension.reload"))["code"] == -32601
+        assert (await one.error("closeTab", {"tabId": "x"}))["code"] == -32602
+
+
+async def test_what_tabs_do_is_told_to_agents_as_notifications_only(
+    relay: RunningRelay, panel: Ask, wire: Wire, site: Site
+) -> None:
+    await connected(panel, relay)
+    async with IndependentAgent(relay.url, token()) as agent:
+        await agent.ready()
+        assert {tab["tabId"] for tab in (await agent.notified("tab.syncAll"))["tabs"]}
+        made = (await wire.ask("createTab", url=f"{site.url}/"))["tabId"]
+        async with asyncio.timeout(10):
+            while (await agent.notified("tab.stateChanged"))["tabId"] != made:
+                pass
+        await wire.ask("closeTab", tabId=made)
+
+
+async def test_acting_asks_the_person_once_a_site_and_connection(
+    relay: RunningRelay, panel: Ask, wire: Wire, site: Site
+) -> None:
+    made = (await wire.ask("createTab", url=f"{site.url}/"))["tabId"]
+    await connected(panel, relay)
+    async with IndependentAgent(relay.url, token()) as agent:
+        await agent.ready()
+        looking = {"tabId": made, "method": "DOM.getDocument", "params": {"depth": 0}}
+        assert (await agent.result("forwardCDPCommand", looking))["root"]  # nobody is asked for that
+        script = {"tabId": made, "method": "Runtime.evaluate", "params": {"expression": "document.title"}}
+        first, second = await agent.begin("forwardCDPCommand", script), await agent.begin("forwardCDPCommand", script)
+        question = await answered(panel, allow=True)
+        assert question["site"] == site.url
+        assert question["place"] == f"127.0.0.1:{relay.port}"
+        for answer in (await first, await second):
+            assert answer["result"]["result"]["value"] == "Home"
+        assert (await agent.result("forwardCDPCommand", script))["result"]["value"] == "Home"
+        opening = await agent.begin("createTab", {"url": "http://localhost:1/"})
+        assert (await answered(panel, allow=False))["site"] == "http://localhost:1"
+        assert "did not allow" in (await opening)["error"]["message"]
+        assert "did not allow" in (await agent.error("createTab", {"url": "http://localhost:1/"}))["message"]
+    async with IndependentAgent(relay.url, token()) as later:
+        await later.ready()
+        again = await later.begin("forwardCDPCommand", script)
+        await answered(panel, allow=False)
+        assert "did not allow" in (await again)["error"]["message"]
+    await wire.ask("closeTab", tabId=made)
+
+
+async def test_acting_can_be_off_or_free(relay: RunningRelay, panel: Ask, wire: Wire, site: Site) -> None:
+    await connected(panel, relay, acting="off")
+    async with IndependentAgent(relay.url, token()) as agent:
+        await agent.ready()
+        assert "acting is off" in (await agent.error("createTab", {"url": site.url}))["message"]
+        assert "acting is off" in (await agent.error("getCookies", {"url": site.url}))["message"]
+        await panel("relay.set", acting="auto")
+        made = (await agent.result("createTab", {"url": f"{site.url}/"}))["tabId"]
+        await agent.result("closeTab", {"tabId": made})
+
+
+async def test_events_go_to_whoever_asked_for_them(relay: RunningRelay, panel: Ask, wire: Wire, site: Site) -> None:
+    made = (await wire.ask("createTab", url=f"{site.url}/"))["tabId"]
+    await connected(panel, relay, acting="auto")
+    async with IndependentAgent(relay.url, token()) as agent:
+        await agent.ready()
+        await wire.ask("subscribeCDPEvents", tabId=made, events=["Runtime.consoleAPICalled"])
+        await wire.cdp(made, "Runtime.enable")
+        await agent.result("subscribeCDPEvents", {"tabId": made, "events": ["Page.loadEventFired"]})
+        await wire.cdp(made, "Page.enable")
+        await wire.cdp(made, "Runtime.evaluate", expression="console.log('hub')")
+        await wire.told("cdp.event", tabId=made, method="Runtime.consoleAPICalled")
+        at = len(wire.seen)
+        await wire.ask("browser_navigate", tabId=made, url=f"{site.url}/other")
+        assert (await agent.notified("cdp.event"))["method"] == "Page.loadEventFired"
+        await wire.cdp(made, "Runtime.evaluate", expression="console.log('again')")
+        await wire.told("cdp.event", after=at, method="Runtime.consoleAPICalled")
+        assert not [m for m in wire.seen[at:] if m.get("params", {}).get("method") == "Page.loadEventFired"]
+    await wire.ask("closeTab", tabId=made)
+
+
+async def test_it_comes_back_by_itself_with_the_same_id_and_a_fresh_token(relay: RunningRelay, panel: Ask) -> None:
+    await connected(panel, relay)
+    before = {b.ident for b in relay.node.state.tables.browsers.values()}
+    for connection in list(relay.server.server_state.connections):
+        connection.transport.abort()
+    await state(panel, lambda facts: facts["phase"] != "connected")
+    await state(panel, lambda facts: facts["phase"] == "connected")
+    assert {b.ident for b in relay.node.state.tables.browsers.values()} == before
+    await panel("relay.set", token=token("bob"))
+    await state(panel, lambda facts: facts["user"] == "bob" and facts["phase"] == "connected")
+    (browser,) = relay.node.state.tables.browsers.values()
+    assert browser.ident not in before
+
+
+async def test_a_refused_token_and_unsafe_settings_are_said(relay: RunningRelay, panel: Ask) -> None:
+    for wrong in (
+        {"url": "ws://relay.example"},
+        {"url": "https://relay.example"},
+        {"acting": "always"},
+        {"token": "a b"},
+    ):
+        assert "error" in await panel("relay.set", **wrong)
+    clear = token(connection_url="ws://relay.example")
+    assert "use wss" in (await panel("relay.set", url=relay.url, token=clear))["error"]["message"]
+    await panel("relay.set", url=relay.url, token=token(ttl=-60))
+    facts = await state(panel, lambda facts: facts["phase"] == "waiting")
+    assert "refused the token" in facts["reason"]
+
+
+async def test_instead_of_the_hub_the_hub_is_left_alone_until_that_is_taken_back(
+    relay: RunningRelay, panel: Ask, hub: FakeHub, wire: Wire
+) -> None:
+    await connected(panel, relay, instead=True)
+    async with asyncio.timeout(10):
+        await wire.closed.wait()
+    count = len(hub.wires)
+    async with IndependentAgent(relay.url, token()) as agent:
+        await agent.ready()
+        assert (await agent.result("getTabs"))["tabs"]
+    await panel("relay.set", instead=False)
+    await hub.connection(count + 1)
+
+
+@pytest.mark.req(
+    "S003-principles-02",
+    "S003-principles-06",
+    "S003-ids-04",
+    "S003-ids-07",
+    "S003-extension-connection-05",
+    "S003-extensions-01",
+    "S003-extensions-05",
+)
+async def test_it_says_nothing_before_it_is_asked_and_ids_tell_who_asks(panel: Ask) -> None:
+    said: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+    came: asyncio.Future[ServerConnection] = asyncio.get_running_loop().create_future()
+
+    async def relay(socket: ServerConnection) -> None:
+        if not came.done():
+            came.set_result(socket)
+        async for text in socket:
+            said.put_nowait(json.loads(text))
+
+    async def ask(**message: Any) -> dict[str, Any]:
+        """Send a request, and give the next message that is not a notification."""
+        await socket.send(json.dumps({"jsonrpc": "2.0", "params": {}, **message}))
+        while "id" not in (answer := await asyncio.wait_for(said.get(), 10)):
+            assert set(answer) == {"jsonrpc", "method", "params"}
+        return answer
+
+    async with serve(relay, "127.0.0.1", 0) as server:
+        port = next(iter(server.sockets)).getsockname()[1]
+        access = token()
+        await panel("relay.set", url=f"ws://127.0.0.1:{port}", token=access, acting="auto")
+        socket = await asyncio.wait_for(came, 10)
+        assert said.empty()
+        shown = await ask(id="proxy:1", method="authenticate")
+        assert shown["id"] == "proxy:1"
+        assert shown["result"]["accessToken"] == access
+        assert set(shown["result"]) == {"name", "accessToken", "instanceId"}
+        for method, params in (
+            ("authenticated", {"user_id": "ann", "extension_id": "ext-1"}),
+            ("status", {"connected": True, "peer_count": 1, "timestamp": "now"}),
+            ("unheard-of", {}),
+        ):
+            await socket.send(json.dumps({"jsonrpc": "2.0", "method": method, "params": params}))
+        forwarded = await ask(id="conn-a:1", method="getTabs")
+        assert forwarded["id"] == "conn-a:1"
+        assert forwarded["result"]["tabs"]
+        for ident, method in (
+            (5, "getTabs"),
+            ("proxy:2", "getTabs"),
+            ("conn-a:2", "authenticate"),
+            (6, "authenticate"),
+        ):
+            refused = await ask(id=ident, method=method)
+            assert (refused["id"], refused["error"]["code"]) == (ident, -32601)
+        await panel("relay.set", url="", token="")
+
+
+async def test_what_is_the_local_hubs_alone_is_not_taken_from_agents(relay: RunningRelay, panel: Ask) -> None:
+    await connected(panel, relay, acting="auto")
+    async with IndependentAgent(relay.url, token()) as agent:
+        await agent.ready()
+        for method in ("extension.reload", "pages.settings", "agents.marks", "confirmation.done", "relay.set"):
+            await agent.send({"method": method, "params": {"allowedOrigins": [], "url": "", "token": ""}})
+        assert (await agent.result("getTabs"))["tabs"]
+    await state(panel, lambda facts: facts["phase"] == "connected" and facts["agents"] == 0)

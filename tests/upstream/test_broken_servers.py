@@ -1,0 +1,140 @@
+"""Servers that hang, crash, talk nonsense or answer late harm nobody but themselves (F14)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tabhub.limits import Limits
+from tabhub.store.upstream import Server
+from tabhub.upstream.life import Life
+from tests.harness.agent import Agent
+from tests.harness.hub import running_hub, until
+from tests.upstream.servers import FIXTURES, free_port, names, process, python, ready, state, text
+
+QUICK = {"upstream_backoff": 0.05, "upstream_backoff_max": 0.2, "upstream_connect": 3, "call_timeout": 1.5}
+
+
+def broken(kind: str) -> dict[str, Any]:
+    return {"command": sys.executable, "args": [str(FIXTURES / "broken.py"), kind]}
+
+
+@pytest.mark.req("F14")
+async def test_broken_servers_leave_a_good_one_alone(tmp_path: Path) -> None:
+    kinds = ("crash", "hang", "flood", "junk", "late")
+    async with running_hub(tmp_path, limits=QUICK) as hub, Agent(hub) as agent:
+        servers = {kind: broken(kind) for kind in kinds} | {"good": python("everything")}
+        await hub.hub.upstream.add(json.dumps(servers))
+        await ready(hub, "good")
+        await ready(hub, "junk")
+        await ready(hub, "late")
+        facts = {each["name"]: each for each in hub.hub.upstream.all()}
+        assert "exit code 3" in facts["crash"]["error"]
+        assert "no licence found" in facts["crash"]["error"]
+        for kind in ("hang", "flood"):
+            assert state(hub, kind) in ("waiting", "connecting")
+        late = asyncio.ensure_future(agent.call("mcp__late__late", {"seconds": 4}))
+        for _ in range(20):
+            assert text((await agent.call("mcp__good__add", {"a": 1, "b": 1}))["result"]) == "2"
+        assert text((await agent.call("mcp__junk__work"))["result"]) == "work done"
+        answer = (await late)["result"]
+        assert answer["isError"] is True
+        assert "gave no answer within 1.5 s" in text(answer)
+        # The answer that comes too late is dropped, and the server works on.
+        await asyncio.sleep(0)
+        await until(lambda: state(hub, "late") == "ready")
+
+
+async def test_a_server_that_dies_under_a_call_is_told_at_once_and_comes_back(tmp_path: Path) -> None:
+    async with running_hub(tmp_path, limits=QUICK) as hub, Agent(hub) as agent:
+        await hub.hub.upstream.add({"b": broken("plain")})
+        answer = (await agent.call("mcp__b__die"))["result"]
+        assert answer["isError"] is True
+        assert "outcome: unknown" in text(answer)
+        await until(lambda: hub.hub.upstream.pool.get("b").connects >= 2, 20)  # type: ignore[union-attr]
+        assert text((await agent.call("mcp__b__work"))["result"]) == "work done"
+
+
+@pytest.mark.req("S001-transport-04")
+async def test_an_old_server_is_spoken_to_in_its_version_and_odd_answers_are_named(tmp_path: Path) -> None:
+    async with running_hub(tmp_path, limits=QUICK) as hub, Agent(hub) as agent:
+        (facts,) = await hub.hub.upstream.add({"b": broken("plain")})
+        assert facts["protocol"] == "2025-03-26"
+        assert "'unusable' was left out" in facts["problems"][0]
+        assert "mcp__b__unusable" not in names(hub)
+        odd = (await agent.call("mcp__b__odd"))["result"]
+        assert "something the protocol does not know" in text(odd)
+        wrong = (await agent.call("mcp__b__wrong"))["result"]
+        assert "the printer is on fire" in text(wrong)
+        whole = (await agent.call("mcp__b__work"))["result"]
+        assert whole["vendor"] == {"big": 2**70}
+
+
+_WEBSITE = """
+import http.server, sys
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        self.rfile.read(int(self.headers["content-length"]))
+        self.send_response(int(sys.argv[2]))
+        self.send_header("content-type", "text/html")
+        self.end_headers()
+        self.wfile.write(b"<h1>Hello</h1>")
+    def log_message(self, *_):
+        pass
+http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+"""
+
+
+@pytest.mark.req("S001-requirements-01")
+@pytest.mark.parametrize("status", ["200", "404", "405", "500"])
+async def test_a_server_that_does_not_speak_streamable_http_is_reported_as_such(tmp_path: Path, status: str) -> None:
+    port = free_port()
+    async with running_hub(tmp_path, limits=QUICK) as hub:
+        async with process(sys.executable, "-c", _WEBSITE, str(port), status, port=port) as url:
+            (facts,) = await hub.hub.upstream.add({"site": {"url": url}})
+        assert facts["state"] == "waiting"
+        assert "does not speak Streamable HTTP" in facts["error"]
+        assert f"status {status} and text/html" in facts["error"]
+
+
+@pytest.mark.req("F14")
+def test_pauses_grow_from_one_second_to_sixty() -> None:
+    life = Life.__new__(Life)
+    life._limits = Limits()
+    pauses = []
+    for failures in range(1, 12):
+        life.failures = failures
+        pauses.append(life._pause())
+    assert 1.0 <= pauses[0] <= 1.2
+    assert 1.6 <= pauses[1] <= 2.4
+    assert all(1.0 <= pause <= 60.0 for pause in pauses)
+    assert pauses[-1] >= 48.0
+
+
+async def test_a_disabled_server_is_not_started_and_not_offered(tmp_path: Path) -> None:
+    async with running_hub(tmp_path) as hub, Agent(hub) as agent:
+        upstream = hub.hub.upstream
+        await upstream.add({"b": broken("plain")})
+        assert "mcp__b__work" in names(hub)
+        await upstream.set("b", disabled=["work"])
+        assert "mcp__b__work" not in names(hub)
+        assert "mcp__b__late" in names(hub)
+        await upstream.set("b", enabled=False)
+        assert names(hub) == set()
+        assert state(hub, "b") == "off"
+        unknown = await agent.call("mcp__b__late")
+        assert "no tool named" in json.dumps(unknown)
+        await upstream.set("b", enabled=True, disabled=[])
+        assert "mcp__b__work" in names(hub)
+        await upstream.remove("b")
+        assert names(hub) == set()
+        assert upstream.all() == []
+
+
+def test_a_record_says_where_a_server_is() -> None:
+    assert Server(id="1", name="a", enabled=True, command="npx", args=("-y", "x")).where == "npx -y x"

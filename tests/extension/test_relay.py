@@ -13,6 +13,7 @@ from websockets.asyncio.server import ServerConnection, serve
 from tests.extension.conftest import EXTENSION_ID, Chromium, Site
 from tests.extension.fakehub import FakeHub, Wire
 from tests.extension.test_panel_port import CONNECT
+from tests.harness.hub import until
 from tests.relay.independent import IndependentAgent
 from tests.relay.world import RunningRelay, running_relay, token
 
@@ -178,15 +179,15 @@ async def test_events_go_to_whoever_asked_for_them(relay: RunningRelay, panel: A
 
 async def test_it_comes_back_by_itself_with_the_same_id_and_a_fresh_token(relay: RunningRelay, panel: Ask) -> None:
     await connected(panel, relay)
-    before = {b.ident for b in relay.node.state.tables.browsers.values()}
+    browsers = relay.node.state.tables.browsers
+    before, old = {b.ident for b in browsers.values()}, set(browsers)
     for connection in list(relay.server.server_state.connections):
         connection.transport.abort()
-    await state(panel, lambda facts: facts["phase"] != "connected")
-    await state(panel, lambda facts: facts["phase"] == "connected")
-    assert {b.ident for b in relay.node.state.tables.browsers.values()} == before
+    await until(lambda: any(b.user is not None and client not in old for client, b in browsers.items()), 15)
+    assert {b.ident for b in browsers.values()} == before
     await panel("relay.set", token=token("bob"))
     await state(panel, lambda facts: facts["user"] == "bob" and facts["phase"] == "connected")
-    (browser,) = relay.node.state.tables.browsers.values()
+    (browser,) = browsers.values()
     assert browser.ident not in before
 
 

@@ -219,3 +219,11 @@ async def test_a_browser_with_as_many_tabs_as_there_may_be_can_tell_them_all() -
     many = [tab(number, **more) for number in range(1, DEFAULTS.tabs_per_browser + 1)]
     FakeBrowser("many").join(browsers, *many)
     assert len(browsers.book) == DEFAULTS.tabs_per_browser
+
+
+async def test_while_a_browser_of_the_hubs_own_starts_a_call_is_told_to_come_back() -> None:
+    browsers = Browsers()
+    browsers.starting = lambda: True
+    with pytest.raises(NotConnected) as caught:
+        browsers.default_link()
+    assert "is starting" in (caught.value.hint or "")

@@ -103,6 +103,8 @@ class Browsers:
         self._on_change: list[ChangeListener] = []
         self._on_event: list[EventListener] = []
         self._on_page: PageListener | None = None
+        self.starting: Callable[[], bool] = lambda: False
+        """Whether a browser of the hub's own is on its way."""
         self._on_plugins: PageListener | None = None
         self._on_hello: list[Callable[[ExtensionLink], None]] = []
         self._panel: Mapping[str, Handler] = {}
@@ -400,6 +402,8 @@ class Browsers:
     def _not_connected(self, message: str) -> NotConnected:
         if self._seats:
             return NotConnected(message, hint=f"Connected: {', '.join(list(self._seats)[:10])}.")
+        if self.starting():
+            return NotConnected(message, hint="A browser of the hub's own is starting. Call again in a few seconds.")
         return NotConnected(
             message,
             hint="Start the browser that has the Tabhub extension, or run `tabhub start --launch`; "

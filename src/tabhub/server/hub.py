@@ -100,6 +100,7 @@ class Hub:
         self.registry = Registry()
         self.sessions = Sessions(limits)
         self.browsers = Browsers(limits, wall=wall)
+        self.browsers.starting = lambda: self.managed is not None and self.managed.starting
         self.engine = Engine(
             registry=self.registry,
             sessions=self.sessions,

@@ -87,6 +87,11 @@ class Managed:
             self._task.cancel()
         await self._browser.stop()
 
+    @property
+    def starting(self) -> bool:
+        """Whether it is on its way, as far as is known."""
+        return self._task is not None and self._error is None
+
     def facts(self) -> dict[str, Any]:
         """For health."""
         facts: dict[str, Any] = {"name": self.name, "running": self._browser.alive, "pid": self._browser.pid}

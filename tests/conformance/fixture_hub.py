@@ -43,7 +43,7 @@ def trigger(hub: Hub) -> Entry:
 async def serve(folder: Path) -> None:
     home = Home(folder)
     home.ensure()
-    home.config.write_text('{"limits": {"session_rate": 0}}')
+    home.config.write_text('{"limits": {"session_rate": 0}, "permissions": {"default": "auto"}, "dataflow": "off"}')
     sockets = listen(0)
     port: int = sockets[0].getsockname()[1]
     secret = secrets_store.load_or_create(home)

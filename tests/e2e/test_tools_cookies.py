@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.e2e.live import Caller, LiveHub
 from tests.e2e.site import Site
+
+
+@pytest.fixture(autouse=True)
+async def nothing_kept(agent: Caller, site: Site) -> None:
+    """Cookies do not know ports: what other tests left on this machine's address is taken away."""
+    await agent.get("browser_clear_site_data", origin=site.url)
 
 
 async def test_a_cookie_is_set_sent_read_and_deleted(agent: Caller, site: Site) -> None:

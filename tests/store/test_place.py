@@ -90,3 +90,18 @@ def test_it_listens(tmp_path: Path) -> None:
     path = str(tmp_path / "daemon.sock")
     with listen_unix(path), socket.socket(socket.AF_UNIX) as client:
         client.connect(path)
+
+
+def test_a_home_too_deep_for_a_socket_has_it_in_a_folder_of_the_users_own(tmp_path: Path) -> None:
+    home = str(tmp_path / "deep" / ("x" * 120))
+    path = daemon_path(home, {"TMPDIR": "/somewhere"})
+    assert path.startswith(f"/somewhere/tabhub-{os.getuid()}/daemon-")
+    assert path == daemon_path(home, {"TMPDIR": "/somewhere/"})
+    assert path != daemon_path(f"{home}y", {"TMPDIR": "/somewhere"})
+    assert daemon_path(home, {"TMPDIR": "/somewhere", "TABHUB_SOCKET": "/here"}) == "/here"
+    real = daemon_path(home, {"TMPDIR": str(tmp_path)}) if len(str(tmp_path)) < 60 else None
+    if real is not None:
+        (tmp_path / "elsewhere").mkdir()
+        Path(real).parent.symlink_to(tmp_path / "elsewhere")
+        with pytest.raises(SetupError, match="no safe place"):
+            listen_unix(real)

@@ -36,7 +36,12 @@ def daemon_path(home: str, env: Mapping[str, str]) -> str:
     if runtime and _ours(runtime):
         default = os.path.abspath(os.path.expanduser("~/.tabhub"))  # noqa: PTH100,PTH111
         return f"{runtime.rstrip('/')}/tabhub/daemon{'' if home == default else f'-{_short(home)}'}.sock"
-    return f"{home}/run/daemon.sock"
+    inside = f"{home}/run/daemon.sock"
+    if len(os.fsencode(inside)) <= _LONGEST:
+        return inside
+    # The folder below is checked before use: a real folder, of this user, that nobody else can write to.
+    temporary = env.get("TMPDIR", "").rstrip("/") or "/tmp"  # noqa: S108
+    return f"{temporary}/tabhub-{os.getuid()}/daemon-{_short(home)}.sock"
 
 
 def tcp_record(home: str) -> str:
@@ -97,7 +102,7 @@ def _refusal(message: str, *, hint: str) -> SetupError:
 def _ours(folder: str) -> bool:
     """Whether a runtime folder is this user's: after `su` the variable may still name another's."""
     try:
-        facts = os.stat(folder)  # noqa: PTH116
+        facts = os.lstat(folder)
     except OSError:
         return False
     return stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.geteuid() and not facts.st_mode & 0o022
@@ -116,7 +121,7 @@ def _private(folder: str) -> None:
         os.makedirs(os.path.dirname(folder), exist_ok=True)  # noqa: PTH103,PTH120
         with contextlib.suppress(FileExistsError):
             os.mkdir(folder, 0o700)  # noqa: PTH102
-        facts = os.stat(folder)  # noqa: PTH116
+        facts = os.lstat(folder)
     except OSError as error:
         raise _refusal(
             f"The folder {folder} of the daemon's socket cannot be used: {error.strerror}.",

@@ -40,8 +40,9 @@ def daemon_path(home: str, env: Mapping[str, str]) -> str:
     if len(os.fsencode(inside)) <= _LONGEST:
         return inside
     # The folder below is checked before use: a real folder, of this user, that nobody else can write to.
-    temporary = env.get("TMPDIR", "").rstrip("/") or "/tmp"  # noqa: S108
-    return f"{temporary}/tabhub-{os.getuid()}/daemon-{_short(home)}.sock"
+    name = f"tabhub-{os.getuid()}/daemon-{_short(home)}.sock"
+    temporary = f"{env.get('TMPDIR', '').rstrip('/') or '/tmp'}/{name}"  # noqa: S108
+    return temporary if len(os.fsencode(temporary)) <= _LONGEST else f"/tmp/{name}"  # noqa: S108
 
 
 def tcp_record(home: str) -> str:

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -24,6 +22,7 @@ import uvloop
 from bench import load, report
 from bench.load import NUMBER, Load, Request
 from bench.pages import browser, echoes
+from bench.pages import site as serve
 from bench.sites import PAGES
 from tabhub.errors import TabhubError
 from tabhub.links.extension import ExtensionLink
@@ -102,20 +101,6 @@ class _Site(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
-@contextmanager
-def _site() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Site)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,), name="site")
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
 async def _run(running: RunningHub, agent: Agent, case: Case, site: str, seconds: float) -> Load:
     arguments = {
         name: value.replace("SITE", site) if isinstance(value, str) else value for name, value in case.arguments.items()
@@ -160,7 +145,7 @@ async def _data(agent: Agent, name: str, **arguments: Any) -> dict[str, Any]:
 async def measure(rounds: int, seconds: float) -> Figures:
     """Start hub, browser and site, and measure everything."""
     limits = {"call_rate": 0}
-    with tempfile.TemporaryDirectory(prefix="tabhub-bench-") as where, _site() as site:
+    with tempfile.TemporaryDirectory(prefix="tabhub-bench-") as where, serve(_Site) as site:
         async with running_hub(Path(where), limits=limits) as running, Agent(running) as agent:
             link, name = await browser(running)
             figures = Figures(name)

@@ -130,9 +130,9 @@ class _Site(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def _site() -> Iterator[str]:
+def site(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
     """A web site on this machine; gives its origin."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Site)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), name="site")
     thread.start()
@@ -243,7 +243,7 @@ async def _names(agent: Agent) -> list[str]:
 
 async def measure(plan: Plan) -> Figures:
     """Start hub, browser and site, and measure everything."""
-    with tempfile.TemporaryDirectory(prefix="tabhub-bench-") as where, _site() as origin:
+    with tempfile.TemporaryDirectory(prefix="tabhub-bench-") as where, site(_Site) as origin:
         async with running_hub(Path(where)) as running, Agent(running) as agent:
             link, name = await browser(running)
             figures, taken = Figures(name), Taken(running.hub)

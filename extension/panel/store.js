@@ -45,6 +45,9 @@ export class Store {
   #drawing = false;
   #reading = false;
   #again = false;
+  /** Changes of settings under way, and how many there were. */
+  #changing = 0;
+  #changes = 0;
   #notices = 0;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #settled;
@@ -85,6 +88,9 @@ export class Store {
 
   /** @type {App["act"]} */
   act = async (method, params, said) => {
+    const change = method.startsWith("config.") ? 1 : 0;
+    this.#changing += change;
+    this.#changes += change;
     try {
       const result = await this.ask(method, params);
       if (said) this.say(said);
@@ -93,6 +99,7 @@ export class Store {
       this.say(errorText(error), "bad");
       return undefined;
     } finally {
+      this.#changing -= change;
       void this.read();
     }
   };
@@ -138,9 +145,11 @@ export class Store {
     try {
       do {
         this.#again = false;
+        const changes = this.#changes;
         const [state, link] = await Promise.all([this.ask("config.getState"), this.ask("link.state")]);
         this.link = link;
-        this.#took(state);
+        // Read before a change that is shown already, it would undo that for a moment; it is read again after it.
+        if (this.#changing === 0 && changes === this.#changes) this.#took(state);
       } while (this.#again);
       this.failed = null;
     } catch (error) {

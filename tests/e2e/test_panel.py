@@ -303,6 +303,17 @@ async def test_a_setting_is_written_to_the_settings_file(panel: Page, hub: LiveH
     await until(lambda: settings(hub).get("dataflow") == "warn")
 
 
+async def test_a_switch_stays_where_it_was_put_while_the_hub_still_tells_of_before(panel: Page, hub: LiveHub) -> None:
+    await go(panel, "settings")
+    switch = panel.locator("[data-setting=keepTabs]").get_by_role("switch")
+    for _ in range(6):
+        await switch.check(force=True)
+        await switch.uncheck(force=True)
+    await switch.check(force=True)
+    await until(lambda: settings(hub).get("keepTabs") is True)
+    await expect(switch).to_be_checked()
+
+
 async def test_never_asking_is_said_on_every_view(panel: Page, hub: LiveHub) -> None:
     await go(panel, "settings")
     await panel.get_by_role("switch", name="Never ask").check(force=True)

@@ -127,7 +127,7 @@ function draw(app) {
               "Every tool that should ask runs at once. Only for machines where nothing can be lost.",
             ),
           ),
-          toggle("Never ask", skip, (on) => void app.act("config.setSkipPermissions", { skip: on }), {
+          toggle("Never ask", skip, (on) => neverAsk(app, on), {
             hidden: true,
             describedby: "skip-about",
           }),
@@ -142,6 +142,16 @@ function draw(app) {
     ),
     h("p", { class: "quiet foot" }, `Tabhub ${app.state?.version ?? ""}`),
   ];
+}
+
+/**
+ * @param {App} app
+ * @param {boolean} skip
+ */
+function neverAsk(app, skip) {
+  if (app.state) app.state.skipPermissions = skip;
+  app.changed();
+  void app.act("config.setSkipPermissions", { skip });
 }
 
 /**

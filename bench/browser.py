@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
@@ -24,6 +25,7 @@ from bench.load import NUMBER, Load, Request
 from bench.pages import browser, echoes
 from bench.pages import site as serve
 from bench.sites import PAGES
+from tabhub.browser import pointer
 from tabhub.errors import TabhubError
 from tabhub.links.extension import ExtensionLink
 from tests.e2e import axtree
@@ -80,6 +82,8 @@ class Figures:
     echoes: dict[str, list[float]] = field(default_factory=dict)
     """The median of the echoes before each run, by case."""
     calls: dict[str, list[Load]] = field(default_factory=dict)
+    keys: list[float] = field(default_factory=list)
+    """The key events of the typed text alone, in echoes: what the browser itself takes for them."""
     sizes: list[Size] = field(default_factory=list)
 
 
@@ -110,6 +114,20 @@ async def _run(running: RunningHub, agent: Agent, case: Case, site: str, seconds
     raw = load.post(running.port, "/mcp", body, {**running.bearer, **agent.headers})
     request = Request(raw, case.marker, numbered=True, check_number=True)
     return await asyncio.to_thread(load.run, running.port, request, connections=1, seconds=seconds)
+
+
+async def _keys(link: ExtensionLink, chrome_id: int, text: str, times: int = 60) -> float:
+    """The median time in ms of the events that type a text, sent in one message to the field that has the focus."""
+    *first, (method, params) = pointer.written(text, lines=False)
+    ahead = [{"method": name, "params": given} for name, given in first]
+    taken = []
+    for _ in range(times):
+        begun = time.perf_counter()
+        await link.request(
+            "forwardCDPCommand", {"tabId": chrome_id, "method": method, "params": params, "ahead": ahead}
+        )
+        taken.append(1000 * (time.perf_counter() - begun))
+    return median(taken)
 
 
 async def _size(agent: Agent, link: ExtensionLink, site: str, name: str) -> Size:
@@ -149,13 +167,17 @@ async def measure(rounds: int, seconds: float) -> Figures:
         async with running_hub(Path(where), limits=limits) as running, Agent(running) as agent:
             link, name = await browser(running)
             figures = Figures(name)
-            await _data(agent, "browser_open_tab", url=f"{site}/target")
+            tab = (await _data(agent, "browser_open_tab", url=f"{site}/target"))["tabId"]
+            chrome_id = running.hub.browsers.tab(tab).tab.chrome_id
             for number in range(rounds):
                 for case in CASES:
                     await _data(agent, "browser_navigate_tab", url=f"{site}/{case.page}")
                     await _run(running, agent, case, site, _WARM_UP)
                     figures.echoes.setdefault(case.name, []).append(median(await echoes(link)))
                     figures.calls.setdefault(case.name, []).append(await _run(running, agent, case, site, seconds))
+                    if case.name == "type":
+                        keys = await _keys(link, chrome_id, case.arguments["text"])
+                        figures.keys.append(keys / figures.echoes[case.name][-1])
                 told = ", ".join(
                     f"{case.name.split(' of ')[0]} {figures.calls[case.name][-1].p50_us / 1000:.2f} ms"
                     for case in CASES
@@ -177,6 +199,8 @@ def render(figures: Figures, rounds: int) -> str:
         rows.append(
             (case.name, f"{p50:.2f}", f"{p99:.2f}", f"{ratio:.1f}", "" if case.wanted is None else f"{case.wanted:g}")
         )
+        if case.name == "type":
+            rows.append(("of that: its key events alone", "", "", f"{median(figures.keys):.1f}", ""))
         if case.wanted is not None:
             wanted.append(report.verdict(f"{case.name}, p50 in echoes", ratio, case.wanted, at_least=False))
     sizes = [

@@ -84,6 +84,9 @@ async function panelState() {
   return { link: link.state, tabs: tabs.length, debugged, browserName, lastError };
 }
 
+/** Most commands that come along with one: a text of some hundred keys. */
+const MOST_AHEAD = 2000;
+
 /** Everything the hub may ask; what is not here is refused. @type {ReadonlyMap<string, Handler>} */
 const methods = new Map([
   ...tabCommands(cdp, (message) => log("warning", "tabs", message)),
@@ -107,6 +110,10 @@ const methods = new Map([
       const how = {
         sessionId: read.optionalString(params, "sessionId"),
         interruptible: read.optionalBoolean(params, "interruptible"),
+        ahead: read.optionalObjects(params, "ahead", MOST_AHEAD).map((command) => ({
+          method: read.requiredString(command, "method"),
+          params: read.optionalObject(command, "params") ?? {},
+        })),
       };
       const run = () => cdp.command(tabId, method, given, call, how);
       return method === "Page.captureScreenshot" ? marks.without(tabId, run) : run();

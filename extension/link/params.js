@@ -151,6 +151,19 @@ export function requiredStrings(params, name, most) {
 }
 
 /**
+ * A list of at most `most` objects; an empty one when it is missing.
+ * @param {Params} params
+ * @param {string} name
+ * @param {number} most
+ * @returns {Params[]}
+ */
+export function optionalObjects(params, name, most) {
+  const value = own(params, name) ?? [];
+  const fits = Array.isArray(value) && value.length <= most && value.every(isObject);
+  return fits ? value : wrong(name, `a list of at most ${most} objects`);
+}
+
+/**
  * One of the given words, or the first of them when it is missing.
  * @template {string} Word
  * @param {Params} params

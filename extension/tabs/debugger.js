@@ -14,6 +14,13 @@ import { Interrupts } from "./interrupt.js";
 /** @typedef {{ reject: (error: Error) => void }} Flight */
 
 /**
+ * @typedef {object} How
+ * @property {string | undefined} [sessionId]
+ * @property {boolean | undefined} [interruptible]
+ * @property {readonly { method: string, params: CdpObject }[]} [ahead] sent first, in order, without waiting for them
+ */
+
+/**
  * @typedef {object} Attachment
  * @property {Promise<void> | null} attaching
  * @property {boolean} crashed
@@ -80,10 +87,10 @@ export class Debugger {
    * @param {string} method
    * @param {CdpObject} params
    * @param {Call} call
-   * @param {{ sessionId?: string | undefined, interruptible?: boolean | undefined }} [how]
+   * @param {How} [how]
    * @returns {Promise<CdpObject>}
    */
-  async command(tabId, method, params, call, { sessionId, interruptible } = {}) {
+  async command(tabId, method, params, call, { sessionId, interruptible, ahead } = {}) {
     const held = this.#held.get(tabId) ?? this.#attach(tabId);
     if (held.attaching) await held.attaching;
     if (held.crashed && !AFTER_CRASH.includes(method)) throw new RpcError(FAILED, CRASHED);
@@ -100,6 +107,8 @@ export class Debugger {
     const disarm = armed ? this.#interrupts.arm(session) : null;
     if (script) call.onCancel = () => void this.#interrupts.stop(session);
     const given = method === "Runtime.evaluate" ? { timeout: SCRIPT_MS, ...params } : params;
+    // What keeps one of these from its end keeps the command they lead to from it as well, and is told there.
+    for (const each of ahead ?? []) chrome.debugger.sendCommand(session, each.method, each.params).catch(() => {});
     chrome.debugger.sendCommand(session, method, given).then(
       (result) => resolve(/** @type {CdpObject} */ (result ?? {})),
       (error) => void refusal(tabId, cdpText(error)).then(reject),

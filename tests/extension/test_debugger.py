@@ -67,6 +67,26 @@ async def test_only_events_that_were_asked_for_are_told(wire: Wire, tab: int, si
     assert told == {"Network.responseReceived"}
 
 
+async def test_commands_that_travel_ahead_are_carried_out_in_order_before_the_one_that_is_answered(
+    wire: Wire, tab: int
+) -> None:
+    def said(what: str) -> dict[str, Any]:
+        return {"method": "Runtime.evaluate", "params": {"expression": f"(window.order ??= []).push({what})"}}
+
+    nothing: dict[str, Any] = {"method": "Tabhub.isNoDomain"}
+    answer = await wire.ask(
+        "forwardCDPCommand",
+        tabId=tab,
+        method="Runtime.evaluate",
+        params={"expression": "window.order.join()"},
+        ahead=[said("1"), nothing, said("2")],
+    )
+    assert answer["result"]["value"] == "1,2"
+    for wrong in ("Page.enable", [1], [{}], [nothing] * 2001):
+        with pytest.raises(Refused, match=r"ahead|method"):
+            await wire.ask("forwardCDPCommand", tabId=tab, method="Runtime.evaluate", ahead=wrong)
+
+
 async def test_the_debugger_lets_go_when_idle_and_says_so(wire: Wire, tab: int) -> None:
     before = len(wire.seen)
     await value(wire, tab, "1")

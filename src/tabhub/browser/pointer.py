@@ -1,7 +1,7 @@
 """Mouse and keyboard as the browser takes them: real events, sent one after the other without waiting in between.
 
 Owns how a click, a move or a stretch of text becomes events of the Input domain. Where and why is known elsewhere. The
-browser handles events in the order they come, so only the last one is waited for.
+browser handles events in the order they come, so they travel together, and only the last one is waited for.
 """
 
 from __future__ import annotations
@@ -22,10 +22,9 @@ Event = tuple[str, dict[str, Any]]
 
 async def send(page: Page, events: Sequence[Event], session_id: str | None = None) -> None:
     """Send events in order, to the tab or to a frame in another process, and wait for the last one."""
-    for method, params in events[:-1]:
-        page.ahead(method, params, session_id)
     for method, params in events[-1:]:
-        await page.cdp(method, params, session_id)
+        ahead = [{"method": name, "params": given} for name, given in events[:-1]]
+        await page.cdp(method, params, session_id, ahead=ahead)
 
 
 def moved(x: float, y: float, *, held: str = "", modifiers: int = 0) -> Event:

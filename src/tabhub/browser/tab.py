@@ -7,7 +7,7 @@ browser's own tab ids.
 from __future__ import annotations
 
 from asyncio import Future
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -101,15 +101,23 @@ class Page:
         return self.command("forwardCDPCommand", encoded=b'{"tabId":%d,%b}' % (chrome_id, params), raw=True)
 
     async def cdp(
-        self, method: str, params: dict[str, Any] | None = None, session_id: str | None = None, *, raw: bool = False
+        self,
+        method: str,
+        params: dict[str, Any] | None = None,
+        session_id: str | None = None,
+        *,
+        raw: bool = False,
+        ahead: Sequence[dict[str, Any]] = (),
     ) -> Any:
-        """Send one CDP command to this tab, and give its result."""
+        """Send one CDP command to this tab, and give its result; those `ahead` of it travel in the same message."""
         self.watch.ready(self.link, self.tab.chrome_id, self.tab_id)
         command: dict[str, Any] = {"method": method}
         if params:
             command["params"] = params
         if session_id is not None:
             command["sessionId"] = session_id
+        if ahead:
+            command["ahead"] = ahead
         return await self.command("forwardCDPCommand", command, raw=raw)
 
     def ahead(self, method: str, params: dict[str, Any] | None = None, session_id: str | None = None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from bench import browser, calls, generator, hotspots, pages, rows, start
+from bench import browser, calls, generator, hotspots, pages, relay, rows, start, upstream
 
 
 def main() -> None:
@@ -36,6 +36,14 @@ def main() -> None:
     six.add_argument("--seconds", type=float, default=1.5, help="length of one run (default 1.5)")
     seven = parts.add_parser("rows", help="many agents, tabs and connections: nothing lost, crossed or kept")
     seven.add_argument("rows", nargs="*", choices=[*rows.ROWS, []], metavar="ROW", help=f"{', '.join(rows.ROWS)}")
+    eight = parts.add_parser("relay", help="forwarded calls against a bare echo, a second node, idle connections")
+    eight.add_argument("--seconds", type=float, default=2.0, help="length of one run (default 2)")
+    eight.add_argument("--rounds", type=int, default=5, help="runs of each, interleaved (default 5)")
+    eight.add_argument("--agents", type=int, nargs="+", default=relay.AGENTS, help="default 1 32 200")
+    eight.add_argument("--idle", type=int, default=2000, help="idle connections (default 2000)")
+    nine = parts.add_parser("upstream", help="calls of external servers through the hub against direct ones")
+    nine.add_argument("--rounds", type=int, default=10, help="runs of each, interleaved (default 10)")
+    nine.add_argument("--calls", type=int, default=50, help="calls of one run (default 50)")
     options = vars(parser.parse_args())
     part = options.pop("part")
     if part == "calls":
@@ -48,8 +56,12 @@ def main() -> None:
         pages.main(**options)
     elif part == "browser":
         browser.main(**options)
+    elif part == "upstream":
+        upstream.main(**options)
     elif part == "rows":
         rows.main(**options)
+    elif part == "relay":
+        relay.main(**options)
     elif part == "profile":
         hotspots.main(**options)
     else:
@@ -58,6 +70,8 @@ def main() -> None:
         start.main(rounds=15)
         pages.main(pages=20, rounds=5, seconds=1.0)
         browser.main(rounds=3, seconds=1.5)
+        upstream.main(rounds=10)
+        relay.main(seconds=2.0, rounds=5)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,12 @@
-"""Clients for measuring a relay: browsers and agents that cost as little as Python allows.
+"""Clients for measuring a relay: browsers and agents that come, and then say nothing unless they are asked.
 
-Owns frames on raw sockets. Each does one thing over and over; nothing is validated beyond being counted.
+Owns frames on raw sockets. Those that make the load are relay_load.c's.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -125,30 +124,3 @@ async def agent(port: int, token: str) -> Wire:
     first = listed["result"]["extensions"][0]["id"]
     await wire.ask({"id": 3, "method": "connect", "params": {"extension_id": first}})
     return wire
-
-
-class Caller:
-    """Keeps one request of a wire under way at a time, and counts."""
-
-    def __init__(self, wire: Wire, request: bytes, mark: bytes) -> None:
-        self.done = 0
-        self.times: list[float] = []
-        self._wire, self._request, self._mark = wire, request, mark
-        self._number = 100
-        self._began = 0.0
-        self._clock = time.perf_counter
-        wire.on_message = self._take
-
-    def go(self) -> None:
-        self._number += 1
-        self._began = self._clock()
-        self._wire.send(self._request % self._number)
-
-    def _take(self, data: bytes) -> None:
-        if self._mark in data:
-            self.done += 1
-            self.times.append(self._clock() - self._began)
-            self.go()
-
-    def stop(self) -> None:
-        self._wire.on_message = lambda _: None

@@ -16,23 +16,23 @@ Policy = Literal["random", "least"]
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What `python -m bench.relay` and `python -m bench.relay_nodes` measured on a machine of 2 cores."""
+    """What `python -m bench relay` and `python -m bench.relay_nodes` measured on a machine of 2 cores."""
 
-    idle_kb: float = 16.0
+    idle_kb: float = 20.0
     """Memory of a node for each idle connection, with its share of the bus."""
     socket_kb: float = 8.0
     """The kernel's part of it: reckoned, not measured."""
     base_mb: float = 60.0
     """A node without connections."""
-    same_us: float = 28.0
+    same_us: float = 19.0
     """CPU of a node for a call when agent and browser are on it."""
-    cross_us: float = 64.0
+    cross_us: float = 50.0
     """CPU of both nodes together when they are on two."""
-    nats_us: float = 11.0
+    nats_us: float = 10.0
     """CPU of nats-server for such a call."""
-    join_us: float = 1600.0
+    join_us: float = 1500.0
     """CPU of a node for a connection from its upgrade to its first call."""
-    nats_join_us: float = 290.0
+    nats_join_us: float = 260.0
 
 
 @dataclass(frozen=True, slots=True)

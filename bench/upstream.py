@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import os
@@ -10,18 +9,23 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median, quantiles
 
 import httpx2
-from mcp import Client
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
+from bench import report
 from bench.processes import ROOT, free_port
 from bench.start import tabhub
 
 SERVER = ROOT / "tests/upstream/fixtures/everything.py"
 WANTED = 1.5
+_WARM = 20
 
 
 async def _until_ready(hub: httpx2.AsyncClient) -> None:
@@ -47,61 +51,87 @@ async def _time(client: Client, tool: str, calls: int) -> list[float]:
     return taken
 
 
-async def _compare(url: str, hub_url: str, secret: str, rounds: int, calls: int) -> None:
+def _command(*argv: str, **env: str) -> Client:
+    """The SDK's client over a local command, as an agent has it in its configuration."""
+    return Client(stdio_client(StdioServerParameters(command=argv[0], args=list(argv[1:]), env=dict(env))))
+
+
+async def _compare(
+    urls: dict[str, str], hub_url: str, secret: str, home: str, rounds: int, calls: int
+) -> dict[str, tuple[list[float], list[float]]]:
+    """By kind of server, the times of direct calls and of those through the hub, interleaved."""
     headers = {"Authorization": f"Bearer {secret}"}
+    taken: dict[str, tuple[list[float], list[float]]] = {}
     async with httpx2.AsyncClient(base_url=hub_url, headers=headers) as hub:
         await _until_ready(hub)
-        through = streamable_http_client(f"{hub_url}/mcp", http_client=hub)
-        async with Client(url) as direct, Client(through) as agent:
+        over_http = Client(streamable_http_client(f"{hub_url}/mcp", http_client=hub))
+        bridge = _command(*tabhub(), "start", "--stdio", TABHUB_HOME=home, PATH=os.environ["PATH"])
+        async with (
+            over_http as agent,
+            bridge as local_agent,
+            Client(urls["json"]) as json_server,
+            Client(urls["sse"]) as sse_server,
+            _command(sys.executable, str(SERVER)) as command,
+        ):
             ways = {
-                "direct, HTTP": (direct, "add"),
-                "through the hub, HTTP": (agent, "mcp__http__add"),
-                "through the hub, stdio": (agent, "mcp__local__add"),
+                "Streamable HTTP, plain answers": (json_server, agent, "mcp__json__add"),
+                "Streamable HTTP, event streams": (sse_server, agent, "mcp__sse__add"),
+                "stdio, the agent's hub over stdio too": (command, local_agent, "mcp__local__add"),
+                "stdio, the agent's hub over HTTP": (command, agent, "mcp__local__add"),
             }
-            taken: dict[str, list[float]] = {way: [] for way in ways}
+            for way, (direct, through, tool) in ways.items():
+                taken[way] = ([], [])
+                await _time(direct, "add", _WARM)
+                await _time(through, tool, _WARM)
             for _ in range(rounds):
-                for way, (client, tool) in ways.items():
-                    taken[way] += await _time(client, tool, calls)
-    base = median(taken["direct, HTTP"])
-    for way, times in taken.items():
-        p50, p99 = median(times), quantiles(times, n=100)[98]
-        print(f"{way:<24} p50 {p50:6.2f} ms   p99 {p99:6.2f} ms   {p50 / base:.2f}x (wanted: at most {WANTED}x)")
+                for way, (direct, through, tool) in ways.items():
+                    taken[way][0].extend(await _time(direct, "add", calls))
+                    taken[way][1].extend(await _time(through, tool, calls))
+    return taken
 
 
-def main(rounds: int = 10, calls: int = 50) -> None:
-    """Run the server and a hub of its own, and print the comparison."""
-    port, hub_port = free_port(), free_port()
-    with tempfile.TemporaryDirectory() as home:
-        url = f"http://127.0.0.1:{port}/mcp"
-        servers = [
-            {"id": "1", "name": "http", "enabled": True, "url": url},
-            {"id": "2", "name": "local", "enabled": True, "command": sys.executable, "args": [str(SERVER)]},
-        ]
-        Path(home, "mcp.json").write_text(json.dumps({"version": 1, "servers": servers}))
-        Path(home, "config.json").write_text(json.dumps({"permissions": {"default": "auto"}, "dataflow": "off"}))
-        env = {**os.environ, "TABHUB_HOME": home}
-        started = (
-            [sys.executable, str(SERVER), "http", str(port), "json"],
-            [*tabhub(), "start", "--port", str(hub_port)],
-        )
-        running = [
-            subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            for command in started
-        ]
-        try:
-            auth = Path(home, "extension/auth.json")
-            while not auth.exists():
-                time.sleep(0.05)
-            secret = json.loads(auth.read_text())["secret"]
-            asyncio.run(_compare(url, f"http://127.0.0.1:{hub_port}", secret, rounds, calls))
-        finally:
-            for each in running:
-                each.terminate()
-                each.wait()
+@contextmanager
+def _running(home: str) -> Iterator[tuple[dict[str, str], str, str]]:
+    """Two servers over HTTP and a hub of its own that knows them, and the same server as a command."""
+    ports = {kind: free_port() for kind in ("json", "sse")}
+    urls = {kind: f"http://127.0.0.1:{port}/mcp" for kind, port in ports.items()}
+    hub_port = free_port()
+    known = [{"id": kind, "name": kind, "enabled": True, "url": url} for kind, url in urls.items()]
+    local = {"id": "local", "name": "local", "enabled": True, "command": sys.executable, "args": [str(SERVER)]}
+    Path(home, "mcp.json").write_text(json.dumps({"version": 1, "servers": [*known, local]}))
+    Path(home, "config.json").write_text(json.dumps({"permissions": {"default": "auto"}, "dataflow": "off"}))
+    env = {**os.environ, "TABHUB_HOME": home}
+    started = [
+        *([sys.executable, str(SERVER), "http", str(port), kind] for kind, port in ports.items()),
+        [*tabhub(), "start", "--port", str(hub_port)],
+    ]
+    running = [
+        subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for command in started
+    ]
+    try:
+        auth = Path(home, "extension/auth.json")
+        while not auth.exists():
+            time.sleep(0.05)
+        yield urls, f"http://127.0.0.1:{hub_port}", json.loads(auth.read_text())["secret"]
+    finally:
+        for each in running:
+            each.terminate()
+            each.wait()
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=10)
-    parser.add_argument("--calls", type=int, default=50)
-    main(**vars(parser.parse_args()))
+def main(*, rounds: int, calls: int = 50) -> None:
+    """Run, print, and write the section of docs/performance.md."""
+    with tempfile.TemporaryDirectory(prefix="tabhub-bench-") as home, _running(home) as (urls, hub_url, secret):
+        taken = asyncio.run(_compare(urls, hub_url, secret, home, rounds, calls))
+    rows, wanted = [], []
+    for way, (direct, through) in taken.items():
+        ratio = median(through) / median(direct)
+        p99 = quantiles(through, n=100)[98]
+        rows.append((way, f"{median(direct):.2f}", f"{median(through):.2f}", f"{p99:.2f}", f"{ratio:.2f}"))
+        if "hub over HTTP" not in way:
+            wanted.append(report.verdict(f"{way}, p50 to direct", ratio, WANTED, at_least=False))
+    note = f"Medians of {rounds} interleaved rounds of {calls} calls; {report.machine()}."
+    head = ("server", "direct p50 ms", "through the hub", "its p99", "ratio")
+    text = "\n\n".join((note, report.table(head, rows), "\n".join(wanted)))
+    print(f"\n{text}\n")
+    report.write_section("upstream", text)

@@ -136,6 +136,7 @@ const PANEL_EVENTS = [
   "confirmation.done",
   "panel.changed",
   "plugins.changed",
+  "agent.event",
 ];
 
 /** @typedef {import("./link/rpc.js").Params} Params */
@@ -233,6 +234,7 @@ async function tellEveryone() {
 
 /** What an agent over a relay may ask is what the hub may ask, if the person lets it. */
 const gate = new Gate({
+  watched: () => panel.open(),
   changed: () => panel.event("relay.changed", relayState()),
   note: (message) => log("warning", "relay", message),
 });

@@ -2,7 +2,8 @@
 """Takes the pictures of the panel in docs/images, from the real extension and a real hub.
 
 Run it with `.venv/bin/python scripts/screenshots.py`. It starts a hub and a Chromium of its own, lets two agents work
-in the example shop, holds one of their calls for approval, and takes every view in both themes, narrow and wide.
+in the example shop, talks to the assistant (whose model says what is written here), holds one call for approval, and
+takes every view in both themes, narrow and wide.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from tabhub.cli.shop import serve_shop  # noqa: E402 - after the path is set
+from tests.agent.scripted import Turn, scripted  # noqa: E402
 from tests.e2e import live  # noqa: E402
 from tests.e2e.live import EXTENSION, Caller, LiveHub  # noqa: E402
 from tests.extension.panelpage import THEMES, VIEWS, go  # noqa: E402
@@ -29,7 +31,7 @@ from tests.harness.agent import client as http_client  # noqa: E402
 
 IMAGES = ROOT / "docs" / "images"
 SIZES = {"side": (400, 720), "full": (1200, 760)}
-BESIDE = ("home", "approvals", "tools", "activity")
+BESIDE = ("home", "chat", "approvals", "tools", "activity")
 """The views also taken as narrow as they are beside a page."""
 
 
@@ -48,9 +50,32 @@ async def work(claude: Caller, cursor: Caller, shop: str) -> asyncio.Future[Any]
     await claude.get("browser_get_tab_content")
     await cursor.open(f"{shop}#about")
     await cursor.get("browser_get_tab_info")
-    await cursor.call("browser_wait_for_element", selector="#nowhere", timeoutMs=300)
+    await cursor.call("browser_wait_for_element", selector="#nowhere", timeout=300)
     await claude.get("browser_list_tabs")
     return asyncio.ensure_future(claude.call("browser_press_key", key="Enter"))
+
+
+def model(shop: str) -> tuple[Turn, ...]:
+    """What the assistant's model says."""
+    search = ("browser_find", {"text": "lantern"})
+    return (
+        Turn(
+            "I open the shop and look around.", (("browser_open_tab", {"url": shop}), ("browser_get_tab_content", {}))
+        ),
+        Turn("", (search,)),
+        Turn(
+            "The shop has two lanterns:\n\n1. **Storm lantern**, 39 €, runs on paraffin\n2. *Pocket lantern*, 24 €, "
+            "charges by USB\n\nFor a tent the second is the better one: there is no flame."
+        ),
+    )
+
+
+async def talk(page: Page) -> None:
+    """A conversation with the assistant, to its end."""
+    await go(page, "chat")
+    await page.get_by_role("textbox", name="Message to the assistant").fill("Which lantern is best for a tent?")
+    await page.keyboard.press("Enter")
+    await expect(page.locator(".ended")).to_contain_text("3 steps", timeout=30_000)
 
 
 async def take(page: Page) -> None:
@@ -63,19 +88,29 @@ async def take(page: Page) -> None:
                 await go(page, view)
                 if view == "tools" and not await page.locator(".source.open").count():
                     await page.locator(".source button[aria-expanded=false]").first.click()
-                await page.locator("#main").evaluate("(main) => main.scrollTo(0, 0)")
+                if view != "chat":
+                    await page.locator("#main").evaluate("(main) => main.scrollTo(0, 0)")
                 await page.screenshot(path=IMAGES / f"panel-{view}-{size}-{theme}.png", animations="disabled")
 
 
 async def main() -> None:
     """Start everything, take the pictures, end everything."""
     IMAGES.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory() as name, serve_shop(ROOT / "examples" / "shop") as shop:
+    with (
+        tempfile.TemporaryDirectory() as name,
+        serve_shop(ROOT / "examples" / "shop") as shop,
+        scripted(*model(shop)) as server,
+    ):
         folder = Path(name)
         (folder / "home").mkdir(mode=0o700)
         plugin = str(ROOT / "examples" / "plugins" / "opentabs-plugin-notes")
         asks = {"browser": {"tools": {"browser_press_key": "ask", "browser_delete_cookies": "off"}}}
-        config = {"localPlugins": [plugin], "permissions": asks, "settings": {"notes": {"site": shop}}}
+        config = {
+            "localPlugins": [plugin],
+            "permissions": asks,
+            "settings": {"notes": {"site": shop}},
+            "agent": {"baseUrl": server.url, "model": "qwen3-coder:30b"},
+        }
         (folder / "home" / "config.json").write_text(json.dumps(config))
         hub = live.start(folder)
         try:
@@ -88,6 +123,8 @@ async def main() -> None:
                 browser = await playwright.chromium.connect_over_cdp(f"http://127.0.0.1:{port}")
                 page = await browser.contexts[0].new_page()
                 await page.goto(f"{EXTENSION}/panel/panel.html?full")
+                await talk(page)
+                await go(page, "home")
                 held = await work(claude, cursor, shop)
                 await expect(page.locator("[data-approval]")).to_have_count(1)
                 await expect(page.locator(".approvals:not([data-settling])")).to_be_visible()

@@ -11,7 +11,7 @@ import { FAILED, METHOD_NOT_FOUND, RpcError, isObject, textOf } from "./rpc.js";
 /** @typedef {import("./rpc.js").Params} Params */
 /** @typedef {import("./rpc.js").Handler} Handler */
 /** @typedef {"off" | "ask" | "auto"} Level */
-/** @typedef {{ id: string, key: string, what: string, site: string, place: string, at: number, decide: (allowed: boolean) => void }} Question */
+/** @typedef {{ id: string, key: string, what: string, site: string, place: string, at: number, once: boolean, decide: (allowed: boolean) => void }} Question */
 
 const ANSWER_MS = 120_000;
 /** After a refusal the same is refused for this long without asking again. */
@@ -53,7 +53,7 @@ export class Gate {
   #questions = new Map();
   #wiring;
 
-  /** @param {{ changed: () => void, note: (message: string) => void }} wiring */
+  /** @param {{ changed: () => void, watched: () => boolean, note: (message: string) => void }} wiring `watched` says whether a panel is open, which asks by itself */
   constructor(wiring) {
     this.#wiring = wiring;
     chrome.notifications.onButtonClicked.addListener((notice, button) => {
@@ -80,9 +80,11 @@ export class Gate {
     const owner = ownerOf(call.id);
     if (!owner.startsWith("conn-")) throw new RpcError(METHOD_NOT_FOUND, "Only forwarded requests run here.");
     if (isActing(name, params)) {
+      await keepOffPanel(params);
       const site = await siteOf(name, params);
       if (!(await this.may(owner, site, wordsFor(name)))) throw new RpcError(FAILED, this.#refusal());
       if (call.cancelled) return {};
+      await keepOffPanel(params); // a person takes their time, and tabs move on
     }
     return run(params, call);
   }
@@ -121,13 +123,15 @@ export class Gate {
    */
   async asked({ message, toolName, callId }) {
     const what = `confirm “${String(message).slice(0, 200)}” for ${String(toolName).slice(0, 100)}`;
-    const confirmed = this.level !== "off" && (await this.#ask(`${ownerOf(callId)} ${what}`, "", what));
+    const confirmed = this.level !== "off" && (await this.#ask(`${ownerOf(callId)} ${what}`, "", what, true));
     return { confirmed, reason: confirmed ? "" : "The person at the browser did not confirm it." };
   }
 
   /** What waits for the person. */
   questions() {
-    return [...this.#questions.values()].map(({ id, what, site, place, at }) => ({ id, what, site, place, at }));
+    return [...this.#questions.values()].map(({ id, what, site, place, at, once }) => {
+      return { id, what, site, place, at, once, expiresAt: at + ANSWER_MS };
+    });
   }
 
   /** @param {Params} params */
@@ -148,9 +152,10 @@ export class Gate {
    * @param {string} key
    * @param {string} site
    * @param {string} what
+   * @param {boolean} [once] whether the answer holds for this question alone
    * @returns {Promise<boolean>}
    */
-  #ask(key, site, what) {
+  #ask(key, site, what, once = false) {
     if (this.#questions.size >= MOST_QUESTIONS) return Promise.resolve(false);
     return new Promise((resolve) => {
       const id = crypto.randomUUID();
@@ -162,20 +167,21 @@ export class Gate {
         resolve(allowed);
       };
       const timer = setTimeout(() => decide(false), ANSWER_MS);
-      this.#questions.set(id, { id, key, what, site, place: this.place, at: Date.now(), decide });
+      this.#questions.set(id, { id, key, what, site, place: this.place, at: Date.now(), once, decide });
+      this.#wiring.changed();
+      if (this.#wiring.watched()) return;
       chrome.notifications
         .create(PREFIX + id, {
           type: "basic",
           iconUrl: chrome.runtime.getURL("icons/connected-128.png"),
           title: `An agent over ${this.place} wants to ${what}`.slice(0, 180),
           message: site || "In this browser",
-          contextMessage: "Allowed until it disconnects",
+          contextMessage: once ? "Allowed this once" : "Allowed until it disconnects",
           buttons: [{ title: "Allow" }, { title: "Deny" }],
           requireInteraction: true,
           priority: 2,
         })
         .catch((error) => this.#wiring.note(`A notification failed: ${textOf(error)}`));
-      this.#wiring.changed();
     });
   }
 }
@@ -195,6 +201,18 @@ export function isActing(name, params) {
   if (typeof method !== "string") return true;
   if (SCRIPTS.includes(method)) return !(isObject(given) && given["throwOnSideEffect"] === true);
   return !LOOKING_CDP.has(method);
+}
+
+/**
+ * No agent acts in the extension's own pages, whatever is set: it would answer its own questions there.
+ * @param {Params} params
+ */
+async function keepOffPanel({ tabId }) {
+  if (!Number.isSafeInteger(tabId)) return;
+  const tab = await chrome.tabs.get(/** @type {number} */ (tabId)).catch(() => null);
+  const own = chrome.runtime.getURL("");
+  if (!tab?.url?.startsWith(own) && !tab?.pendingUrl?.startsWith(own)) return;
+  throw new RpcError(FAILED, `Tab ${tabId} shows Tabhub's own panel. The panel is the person's alone: use another tab.`);
 }
 
 /**

@@ -14,10 +14,12 @@ const SVG = "http://www.w3.org/2000/svg";
 const LIVE = new Set(["checked", "disabled", "hidden", "indeterminate"]);
 
 /** Neither attributes nor listeners. */
-const OWN = new Set(["value", "key", "paint"]);
+const OWN = new Set(["value", "key", "paint", "stamp", "body"]);
 
 /** What an element was made with, beside its attributes. @type {WeakMap<Element, Props>} */
 const made = new WeakMap();
+/** Elements of `lazy` whose inside was not made yet. @type {Set<Element>} */
+const unmade = new Set();
 
 /**
  * An element. `on…` are listeners, `value` is what a field starts with, `key` names it among its siblings, `paint` is
@@ -31,6 +33,25 @@ export function h(tag, props, ...children) {
   const element = document.createElement(tag);
   fill(element, props ?? {}, children);
   return element;
+}
+
+/**
+ * An element whose inside is made anew only when `stamp` is another than before: for what is long and seldom changes.
+ * @param {string} tag
+ * @param {Props & { key: string }} props
+ * @param {string} stamp
+ * @param {() => Child} body
+ */
+export function lazy(tag, props, stamp, body) {
+  const element = h(tag, { ...props, stamp, body });
+  unmade.add(element);
+  return element;
+}
+
+/** @param {Element} element */
+function make(element) {
+  if (!unmade.delete(element)) return;
+  append(element, [/** @type {() => Child} */ (made.get(element)?.["body"])()]);
 }
 
 /**
@@ -111,6 +132,7 @@ export function show(parent, ...wanted) {
   const draft = /** @type {Element} */ (parent.cloneNode(false));
   append(draft, wanted);
   morphChildren(parent, draft);
+  unmade.clear();
 }
 
 /**
@@ -123,8 +145,11 @@ function morph(old, fresh) {
     if (!fresh.hasAttribute(name) && !(name === "open" && old.localName === "details")) old.removeAttribute(name);
   }
   for (const { name, value } of fresh.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
-  morphChildren(old, fresh);
   const [before, now] = [made.get(old) ?? {}, made.get(fresh) ?? {}];
+  if (now["stamp"] === undefined || now["stamp"] !== before["stamp"]) {
+    make(fresh);
+    morphChildren(old, fresh);
+  }
   apply(old, now, before);
   made.set(old, now);
 }
@@ -146,6 +171,7 @@ function morphChildren(parent, draft) {
   let place = parent.firstChild;
   for (const { fresh, found } of pairs) {
     if (!found) {
+      for (const each of unmade) if (fresh.contains(each)) make(each);
       parent.insertBefore(fresh, place);
       continue;
     }

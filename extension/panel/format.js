@@ -91,7 +91,21 @@ export function toolsByName(state) {
  * @param {string} name
  */
 export function toolTitle(state, name) {
-  return (state && toolsByName(state).get(name)?.title) || words(name);
+  const known = state && toolsByName(state).get(name);
+  return known?.title || words(known?.tool ?? name);
+}
+
+/** The agent of the panel, as the hub calls it. */
+export const ASSISTANT = "tabhub-panel";
+
+/**
+ * What to call an agent: what it calls itself, and before it the name of its token, which is who it is.
+ * @param {string | undefined} client
+ * @param {string} [token]
+ */
+export function agentName(client, token) {
+  if (token === ASSISTANT || client === ASSISTANT || client?.startsWith(`${ASSISTANT} `)) return "The assistant";
+  return token && token !== client ? `${token} · ${client}` : client || "An agent";
 }
 
 /**

@@ -11,7 +11,7 @@ import { headline } from "./words.js";
 import { activity } from "./views/activity.js";
 import { agents } from "./views/agents.js";
 import { approvals } from "./views/approvals.js";
-import { assistant } from "./views/assistant.js";
+import { asksHere, chat } from "./views/chat.js";
 import { home } from "./views/home.js";
 import { plugins } from "./views/plugins.js";
 import { servers } from "./views/servers.js";
@@ -22,9 +22,14 @@ import { tools } from "./views/tools.js";
 
 const FULL = new URLSearchParams(location.search).has("full");
 /** @type {readonly View[]} */
-const VIEWS = [home, approvals, agents, activity, tools, plugins, servers, settings, assistant];
+const VIEWS = [home, chat, approvals, agents, activity, tools, plugins, servers, settings];
 /** Where tools come from: shown below Tools where there is little room. */
 const OF_TOOLS = ["tools", "plugins", "servers"];
+
+/** Time left to decide that is worth a warning. */
+const SOON_MS = 20_000;
+/** Pixels from the end of a view at which one still counts as being there. */
+const AT_END = 40;
 
 const store = new Store(draw);
 
@@ -35,7 +40,7 @@ function element(id) {
   return found;
 }
 
-const offered = () => VIEWS.filter(({ id }) => id !== "assistant" || store.state?.assistant !== undefined);
+const offered = () => VIEWS.filter(({ id }) => id !== "chat" || !store.state || store.state.assistant !== undefined);
 
 function current() {
   const wanted = location.hash.slice(1);
@@ -64,6 +69,18 @@ function bar() {
     h("span", { class: `link-state ${tone}`, role: "status" }, dot(tone), words),
     h("span", { class: "room" }),
     state ? pauseButton() : null,
+    // Where there is little room, the settings are up here.
+    h(
+      "a",
+      {
+        class: "button icon only-narrow",
+        href: "#settings",
+        title: "Settings",
+        "aria-label": "Settings",
+        "aria-current": current().id === "settings" ? "page" : undefined,
+      },
+      glyph("settings"),
+    ),
     FULL
       ? null
       : iconButton(
@@ -88,13 +105,14 @@ function pauseButton() {
 
 function nav() {
   const shown = current().id;
-  const waiting = store.state?.approvals.length ?? 0;
+  const waiting = store.waiting.length;
   /** @type {Record<string, number>} */
   const counts = { approvals: waiting, plugins: store.state?.failedPlugins?.length ?? 0 };
   const items = offered().flatMap((view) => {
     const own = entry(view.id, view.title, view.glyph, view.id === shown, counts[view.id] ?? 0);
     const top = !OF_TOOLS.includes(view.id);
-    if (view.id !== "tools") return [h("li", { key: view.id, class: top ? "top" : "sub" }, own)];
+    const look = view.id === "settings" ? "top only-wide" : top ? "top" : "sub";
+    if (view.id !== "tools") return [h("li", { key: view.id, class: look }, own)];
     const inside = OF_TOOLS.includes(shown);
     own.classList.toggle("inside", inside);
     return [
@@ -139,19 +157,21 @@ function step(event) {
 }
 
 function banners() {
-  const { state, relay } = store;
-  const asked = relay?.questions.length ?? 0;
-  const wish = `${counted(asked, "agent")} elsewhere ${asked === 1 ? "wants" : "want"} to act in this browser.`;
-  const review = () => store.go("settings");
-  const elsewhere = asked > 0 && current().id !== "settings";
-  return [elsewhere ? banner("relay", "accent", "approvals", wish, "Review", review) : null, hubBanners(state)];
+  const view = current().id;
+  // What is asked on this very view needs no banner.
+  const asked = store.waiting.filter((each) => view !== "chat" || !asksHere(store, each)).length;
+  const review = () => store.go("approvals");
+  return [
+    hubBanners(store.state),
+    asked > 0 && view !== "approvals" && view !== "home"
+      ? banner("waiting", "accent", "approvals", `${counted(asked, "approval")} waiting for you.`, "Review", review)
+      : null,
+  ];
 }
 
 /** @param {import("./shapes.js").HubState | null} state */
 function hubBanners(state) {
   if (!state) return null;
-  const waiting = state.approvals.length;
-  const view = current().id;
   return [
     state.skipPermissions
       ? banner(
@@ -165,11 +185,6 @@ function hubBanners(state) {
       : null,
     state.paused
       ? banner("paused", "warn", "pause", pausedWords(state.paused), "Resume", () => void store.act("hub.resume"))
-      : null,
-    waiting > 0 && view !== "approvals" && view !== "home"
-      ? banner("waiting", "accent", "approvals", `${counted(waiting, "approval")} waiting for you.`, "Review", () =>
-          store.go("approvals"),
-        )
       : null,
     (state.problems ?? []).map((problem) =>
       h("div", { class: "banner bad", key: problem }, glyph("alert"), h("p", null, problem)),
@@ -223,14 +238,19 @@ function draw() {
   document.title = view.id === "home" ? "Tabhub" : `${view.title} · Tabhub`;
   show(element("bar"), bar());
   show(element("nav"), nav());
-  const alone = view.id === "home" || (view.id === "settings" && store.relay !== null);
+  const alone =
+    view.id === "home" ||
+    (view.id === "settings" && store.relay !== null) ||
+    (view.id === "approvals" && store.waiting.length > 0);
   const body = store.state || alone ? view.draw(store) : home.draw(store);
   const main = element("main");
+  const atEnd = drawn !== view.id || main.scrollHeight - main.scrollTop - main.clientHeight < AT_END;
   show(main, h("div", { class: "view", key: view.id }, banners(), h("h1", { key: "title" }, view.title), body));
   show(element("notice"), notice());
   const spoken = element("spoken");
   if (spoken.textContent !== store.spoken) spoken.textContent = store.spoken;
-  if (drawn !== view.id) main.scrollTop = 0;
+  if (view.follows && atEnd) main.scrollTop = main.scrollHeight;
+  else if (drawn !== view.id) main.scrollTop = 0;
   drawn = view.id;
   tick();
 }
@@ -247,6 +267,9 @@ function tick() {
       const text = words(Number(each.getAttribute(`data-${name}`)));
       if (each.textContent !== text) each.textContent = text;
     }
+  }
+  for (const each of document.querySelectorAll(".countdown [data-until]")) {
+    each.parentElement?.classList.toggle("soon", Number(each.getAttribute("data-until")) - now < SOON_MS);
   }
 }
 

@@ -23,6 +23,7 @@ const REQUESTS = new Set([
     (name) => `plugin.${name}`,
   ),
   ...["add", "set", "refresh", "remove"].map((name) => `upstream.${name}`),
+  ...["send", "stop", "list", "resume", "remove"].map((name) => `agent.${name}`),
   "folder.open",
   "sessions.end",
   "sessions.release",

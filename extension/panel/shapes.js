@@ -17,6 +17,7 @@
  * @property {boolean} [readOnly]
  * @property {boolean} [changed] its definition is not the one that was approved
  * @property {boolean} [enabled] whether a server's tool is used at all
+ * @property {string} [tool] what its server calls it
  */
 
 /**
@@ -84,6 +85,7 @@
  * @property {string} [message] the reason in words
  * @property {string} [diff]
  * @property {number} [expiresAt]
+ * @property {boolean} [relay] asked over a relay: the extension itself decides by the answer
  */
 
 /**
@@ -112,8 +114,11 @@
  * @property {string} name
  * @property {string} [url]
  * @property {string} [command]
+ * @property {string[]} [headers] their names
+ * @property {string[]} [env] the names of its variables
  * @property {boolean} enabled
- * @property {string} [state]
+ * @property {string} [state] off, connecting, ready, waiting (to try again), or login
+ * @property {string} [loginUrl] where the person signs in
  * @property {string | null} [error]
  * @property {Permission | null} [permission]
  * @property {Permission} [effective]
@@ -138,8 +143,30 @@
  * @property {Record<string, any>} settings
  * @property {boolean} [tokensRequired]
  * @property {string[]} [problems]
- * @property {unknown} [assistant] there is an assistant to talk to
+ * @property {{ missing: string[], model: string | null, steps: number, tokens: number }} [assistant] the model one can talk to, and which settings it lacks
  */
+
+/** A conversation in the list. @typedef {{ id: string, title: string, started: number, changed: number, running: boolean }} Talk */
+
+/**
+ * A tool the assistant used.
+ * @typedef {object} Step
+ * @property {"step"} kind
+ * @property {number} id
+ * @property {string} call
+ * @property {string} name
+ * @property {Record<string, unknown>} given
+ * @property {string} problem why it could not be run, where the model wrote it wrongly
+ * @property {number} at
+ * @property {"running" | "done" | "failed" | "denied" | "stopped"} state
+ * @property {string} result
+ * @property {number | null} seconds
+ */
+
+/** @typedef {{ kind: "person", id: number, text: string }} Asked */
+/** @typedef {{ kind: "model", id: number, text: string, done: boolean }} Said */
+/** @typedef {{ kind: "end", id: number, why: string, words: string, steps: number, tokens: number }} End */
+/** @typedef {Asked | Said | Step | End} ChatItem */
 
 /**
  * How this browser stands with a relay.
@@ -152,7 +179,7 @@
  * @property {string | null} reason
  * @property {string} user
  * @property {number} agents
- * @property {{ id: string, what: string, site: string, place: string, at: number }[]} questions
+ * @property {{ id: string, what: string, site: string, place: string, at: number, expiresAt: number, once: boolean }[]} questions
  */
 
 /**
@@ -164,14 +191,17 @@
  * @property {ReadonlyMap<string, Running>} running
  * @property {boolean} settling approvals have just moved, and no click on one counts
  * @property {Record<string, any>} ui what a view keeps while the panel is open
+ * @property {import("./chat.js").Chat} chat
+ * @property {readonly Approval[]} waiting all that waits for the person: of the hub's agents, and of those over a relay
  * @property {(method: string, params?: Record<string, unknown>) => Promise<any>} ask
  * @property {(method: string, params?: Record<string, unknown>, said?: string) => Promise<any>} act ask, say how it went, and read the state again; gives undefined when it was refused
  * @property {(view: string) => void} go
  * @property {() => void} changed draw again
  * @property {(text: string, tone?: "good" | "bad") => void} say
  * @property {(approval: Approval, decision: Decision, reason?: string) => void} decide
+ * @property {(approvals: readonly Approval[], decision: Decision) => void} decideAll
  */
 
-/** @typedef {{ id: string, title: string, glyph: string, draw: (app: App) => import("./dom.js").Child }} View */
+/** @typedef {{ id: string, title: string, glyph: string, follows?: boolean, draw: (app: App) => import("./dom.js").Child }} View a view that follows stays at its end while it grows */
 
 export {};

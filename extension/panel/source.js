@@ -78,3 +78,12 @@ export class Source {
     else waiting.resolve(message.result);
   }
 }
+
+/**
+ * What went wrong, for a person.
+ * @param {unknown} error
+ */
+export function errorText(error) {
+  const hint = /** @type {any} */ (error)?.data?.hint;
+  return `${error instanceof Error ? error.message : String(error)}${typeof hint === "string" ? ` ${hint}` : ""}`;
+}

@@ -3,8 +3,9 @@
  * changes of these, and tells when to draw again. It draws nothing itself.
  */
 
-import { FRESH_MS } from "./format.js";
-import { Source } from "./source.js";
+import { Chat } from "./chat.js";
+import { FRESH_MS, agentName } from "./format.js";
+import { Source, errorText } from "./source.js";
 
 /** @typedef {import("./shapes.js").App} App */
 /** @typedef {import("./shapes.js").Approval} Approval */
@@ -61,6 +62,13 @@ export class Store {
   constructor(draw) {
     this.#draw = draw;
     this.#source = new Source((method, params) => this.#heard(method, params));
+    this.chat = new Chat({ ask: this.ask, changed: this.changed, say: this.say });
+  }
+
+  /** All that waits for the person, the hub's first. @returns {readonly Approval[]} */
+  get waiting() {
+    const over = (this.relay?.questions ?? []).filter(({ id }) => !this.#decided.has(id)).map(relayed);
+    return [...(this.state?.approvals ?? []), ...over];
   }
 
   /** Begin. */
@@ -124,16 +132,32 @@ export class Store {
 
   /** @type {App["decide"]} */
   decide = (approval, decision, reason) => {
-    if (this.settling || this.#decided.has(approval.id)) return;
+    if (!this.settling) this.#decide(approval, decision, reason);
+  };
+
+  /** @type {App["decideAll"]} */
+  decideAll = (approvals, decision) => {
+    if (!this.settling) for (const approval of approvals) this.#decide(approval, decision);
+  };
+
+  /**
+   * @param {Approval} approval
+   * @param {Decision} decision
+   * @param {string} [reason]
+   */
+  #decide(approval, decision, reason) {
+    if (this.#decided.has(approval.id)) return;
     this.#decided.add(approval.id);
     this.#without(approval.id);
-    const answer = { id: approval.id, decision, ...(reason ? { reason } : {}) };
-    this.ask("confirmation.response", answer).catch((error) => {
+    const told = approval.relay
+      ? this.ask("relay.answer", { id: approval.id, allow: decision !== "deny" })
+      : this.ask("confirmation.response", { id: approval.id, decision, ...(reason ? { reason } : {}) });
+    told.catch((error) => {
       this.#decided.delete(approval.id);
       this.say(`Your decision did not reach the hub: ${errorText(error)}`, "bad");
       void this.read();
     });
-  };
+  }
 
   /** Read the state; asked for while it is being read, it is read once more. */
   async read() {
@@ -189,7 +213,8 @@ export class Store {
     else if (method === "tool.invocationEnd") this.#ended(params);
     else if (method === "confirmation.request") this.#asked(params);
     else if (method === "confirmation.done") this.#without(params.id);
-    else if (method === "relay.changed") this.relay = params;
+    else if (method === "relay.changed") this.#relayed(params);
+    else if (method === "agent.event") this.chat.heard(params);
     this.changed();
   }
 
@@ -205,7 +230,10 @@ export class Store {
     const was = this.link?.link.phase;
     this.link = link;
     if (link?.link.phase === "connected") {
-      if (was !== "connected" || !this.state) void this.read();
+      if (was !== "connected" || !this.state) {
+        void this.read();
+        void this.chat.open();
+      }
     } else {
       this.state = null;
       this.running.clear();
@@ -236,7 +264,7 @@ export class Store {
 
   /** @param {Approval} approval */
   #asked(approval) {
-    this.spoken = `${approval.client || "An agent"} asks for your approval.`;
+    this.spoken = `${agentName(approval.client, approval.token)} asks for your approval.`;
     if (!this.state) return void this.read();
     if (this.state.approvals.some(({ id }) => id === approval.id)) return;
     // At the end: what a person is about to click stays where it is.
@@ -244,17 +272,34 @@ export class Store {
     if (this.state.approvals.length === 1) this.#settle();
   }
 
+  /** @param {import("./shapes.js").RelayFacts} relay */
+  #relayed(relay) {
+    const before = (this.relay?.questions ?? []).map(({ id }) => id);
+    const fresh = relay.questions.find(({ id }) => !before.includes(id));
+    if (fresh) this.spoken = `An agent over ${fresh.place} asks for your approval.`;
+    // Those that went let others move up; a new one comes last.
+    if (before.some((id) => relay.questions.every((each) => each.id !== id)) || this.waiting.length === 0)
+      this.#settle();
+    this.relay = relay;
+  }
+
   /** @param {string} id */
   #without(id) {
-    if (!this.state?.approvals.some((approval) => approval.id === id)) return;
-    this.state.approvals = this.state.approvals.filter((approval) => approval.id !== id);
+    const known = [...(this.state?.approvals ?? []), ...(this.relay?.questions ?? [])];
+    if (known.every((each) => each.id !== id)) return;
+    if (this.state) this.state.approvals = this.state.approvals.filter((approval) => approval.id !== id);
     this.#settle();
     this.changed();
   }
 }
 
-/** @param {unknown} error */
-export function errorText(error) {
-  const hint = /** @type {any} */ (error)?.data?.hint;
-  return `${error instanceof Error ? error.message : String(error)}${typeof hint === "string" ? ` ${hint}` : ""}`;
+/**
+ * A question of an agent over a relay, as all questions are.
+ * @param {import("./shapes.js").RelayFacts["questions"][number]} question
+ * @returns {Approval}
+ */
+function relayed({ id, what, site, place, expiresAt, once }) {
+  const tool = `${what[0]?.toUpperCase() ?? ""}${what.slice(1)}`;
+  const choices = /** @type {Decision[]} */ ([once ? "allow_once" : "allow_session", "deny"]);
+  return { id, tool, params: {}, client: `An agent over ${place}`, origin: site, choices, expiresAt, relay: true };
 }

@@ -13,6 +13,7 @@ import { fitsAny } from "./patterns.js";
  * @property {string} name
  * @property {string} hash the stamp its adapter carries
  * @property {string | null} file the adapter in the extension's own folder
+ * @property {string | null} preScript what runs before the page's own scripts, in the extension's own folder
  * @property {string | null} source the adapter itself, where the hub cannot write such a file
  * @property {string[]} patterns every address it is for, those of its instances too
  * @property {string[]} exclude
@@ -21,6 +22,7 @@ import { fitsAny } from "./patterns.js";
 const NAME = /^[a-z0-9][a-z0-9-]{0,99}$/;
 const HASH = /^[0-9a-f]{12,128}$/;
 const FILE = /^adapters\/[a-z0-9][a-z0-9-]{0,150}\.js$/;
+const PRE_FILE = /^adapters\/[a-z0-9][a-z0-9-]{0,150}-prescript-[0-9a-f]{12}\.js$/;
 const MOST_PATTERNS = 500;
 const LONGEST_SOURCE = 8 * 1024 * 1024;
 
@@ -39,6 +41,7 @@ export function readPlugin(given) {
     name,
     hash: word(given, "adapterHash", HASH),
     file: source === null ? word(given, "adapterFile", FILE) : null,
+    preScript: given["preScriptFile"] === undefined ? null : word(given, "preScriptFile", PRE_FILE),
     source,
     patterns: [...new Set([...own, ...more])],
     exclude: given["excludePatterns"] ? read.requiredStrings(given, "excludePatterns", MOST_PATTERNS) : [],

@@ -10,6 +10,7 @@ import { Dispatch } from "./dispatch.js";
 import { Adapters } from "./inject.js";
 import { PluginLogs } from "./logs.js";
 import { isFor, readPlugin } from "./plugin.js";
+import { registerPreScripts } from "./prescripts.js";
 import { Readiness } from "./ready.js";
 
 /** @typedef {import("../link/rpc.js").Params} Params */
@@ -167,6 +168,7 @@ export class Plugins {
         this.#readiness.only(this.#list.map(({ name }) => name));
         const looked = this.#lookAtAll();
         await chrome.storage.session.set({ [STORED]: this.#list });
+        await registerPreScripts(this.#list, this.#note);
         // A page that does not answer holds up its own tab only.
         void looked;
       })

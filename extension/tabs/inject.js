@@ -11,6 +11,8 @@ import { textOf } from "../link/rpc.js";
 
 const PROXY = ["checks", "own", "native", "mcpb", "forms", "proxy"].map((name) => `page/${name}.js`);
 const CONTEXT = ["page/context.js"];
+/** What is registered here; plugins register scripts of their own. */
+const OWN = ["page-proxy", "page-context"];
 /** @type {PageSettings} */
 const DEFAULTS = { modelContext: true, allowedOrigins: ["*"] };
 
@@ -87,10 +89,10 @@ export class PageScripts {
     /** @type {chrome.scripting.RegisteredContentScript[]} */
     const wanted = [{ id: "page-proxy", js: PROXY, world: "ISOLATED", ...common }];
     if (this.settings.modelContext) wanted.unshift({ id: "page-context", js: CONTEXT, world: "MAIN", ...common });
-    const present = await chrome.scripting.getRegisteredContentScripts();
+    const present = await chrome.scripting.getRegisteredContentScripts({ ids: OWN });
     // Left alone when nothing is new: a page that opens in between would get none.
     if (matches.length > 0 && wanted.length === present.length && wanted.every((script) => isAmong(script, present))) return;
-    await chrome.scripting.unregisterContentScripts();
+    if (present.length > 0) await chrome.scripting.unregisterContentScripts({ ids: present.map(({ id }) => id) });
     if (matches.length > 0) await chrome.scripting.registerContentScripts(wanted);
   }
 

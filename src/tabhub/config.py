@@ -184,7 +184,7 @@ class Config:
         known["permissions.default"] = (
             "permission of tools without one of their own: off, ask or auto; unset asks for what acts in your browser"
         )
-        known["permissions.<plugin>.permission"] = "permission of all tools of a plugin: off, ask or auto"
+        known["permissions.<plugin>.permission"] = "permission of a plugin, origin or `mcp__<server>`: off, ask or auto"
         known["permissions.<plugin>.tools.<tool>"] = "permission of one tool: off, ask or auto"
         known["permissions.clients.<client>.default"] = (
             "the same for the client whose token has that name; `<plugin>` and `<tool>` can be set so, too"

@@ -9,6 +9,8 @@ This module owns how a failure is described (message, hint, code, outcome); it k
     │   ├── MethodNotFound       -32601
     │   ├── InvalidParams        -32602  a parameter is missing or of the wrong shape
     │   │   ├── UnknownTool              no tool of that name; offers the nearest
+    │   │   ├── UnknownPrompt            no prompt of that name, or several
+    │   │   ├── UnknownResource          no resource at that URI, or several (-32002 in the revisions with a handshake)
     │   │   └── InvalidArguments         the arguments do not fit the tool's schema; names the field
     │   └── TooLarge             -32600  over a size limit
     ├── Refused                  understood, and not allowed
@@ -107,6 +109,20 @@ class InvalidParams(BadInput):
 
 class UnknownTool(InvalidParams):
     """No tool of that name."""
+
+    status = 404
+    category = "not_found"
+
+
+class UnknownPrompt(InvalidParams):
+    """No prompt of that name, or not just one."""
+
+    status = 404
+    category = "not_found"
+
+
+class UnknownResource(InvalidParams):
+    """No resource at that URI, or not just one."""
 
     status = 404
     category = "not_found"

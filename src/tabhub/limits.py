@@ -49,7 +49,7 @@ class Limits:
     result_memory: int = _limit(32 * MB, "most bytes of them kept in memory while the disk cannot be written")
     file_bytes: int = _limit(256 * MB, "largest file (PDF, trace) a tool writes")
     read_chars: int = _limit(20_000, "characters tabhub_read_result gives when not told how many")
-    list_page: int = _limit(1000, "tools in one page of tools/list")
+    list_page: int = _limit(1000, "entries in one page of tools/list, resources/list or prompts/list")
     gateway_page: int = _limit(50, "tools in one page of tabhub_list_tools")
 
     # rates, per minute
@@ -57,7 +57,7 @@ class Limits:
     session_rate: int = _limit(60, "new MCP sessions a minute")
     call_rate: int = _limit(0, "tool calls a minute and session (0: no limit)")
     auth_failure_rate: int = _limit(60, "failed authentications a minute before all are slowed")
-    list_changed_rate: int = _limit(2, "tools/list_changed notifications a second and agent")
+    list_changed_rate: int = _limit(2, "list_changed notifications a second and agent, of each list")
 
     # approvals
     approvals: int = _limit(100, "calls that may wait for a person's word at once")
@@ -98,6 +98,12 @@ class Limits:
     relay_token: int = _limit(8192, "longest token a relay looks at")
     relay_refresh: float = _limit(60.0, "time before the end of its token at which a browser is asked for a new one")
     relay_open: float = _limit(5.0, "time for another relay node to answer")
+    relay_engines: int = _limit(500, "engines of one relay node: tools for agents over HTTP, one for each token")
+    relay_user_engines: int = _limit(20, "engines of one user; of more, the one idle longest goes")
+    relay_engine_idle: float = _limit(300.0, "an engine without session or open request goes, as one without token")
+    relay_engine_sessions: int = _limit(20, "sessions of one engine")
+    relay_engine_requests: int = _limit(100, "requests and streams open at one engine")
+    relay_engine_bytes: int = _limit(8 * MB, "bytes one engine keeps of long results, and as many of what it records")
     relay_bus_queue: int = _limit(64 * MB, "bytes waiting for a relay's bus before more are refused")
 
     # what pages offer
@@ -114,7 +120,13 @@ class Limits:
     upstream_backoff: float = _limit(1.0, "first pause before an external server that failed is tried again")
     upstream_backoff_max: float = _limit(60.0, "longest such pause")
     upstream_login: float = _limit(300.0, "time for a person to log in at an external server")
+    upstream_question: float = _limit(
+        300.0, "time for an agent to come back with the answer to an external server's question"
+    )
     upstream_tools: int = _limit(1000, "tools of one external server; the rest is not taken")
+    upstream_offers: int = _limit(
+        5000, "resources of one external server, and as many templates and prompts; the rest is not taken"
+    )
     upstream_answer: int = _limit(32 * MB, "largest message of an external server")
 
     # the agent

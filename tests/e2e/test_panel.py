@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import BrowserContext, Page, async_playwright, expect
+from playwright.async_api import BrowserContext, Page, expect
 
 from tests.e2e import live
 from tests.e2e.live import EXTENSION, Caller, LiveHub, until
+from tests.e2e.panels import browser_of, opened, settled
 from tests.e2e.site import Site
 from tests.extension.panelpage import THEMES, VIEWS, Theme, go, violations
 
@@ -37,31 +37,15 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHub]:
 
 @pytest.fixture
 async def browser(hub: LiveHub) -> AsyncIterator[BrowserContext]:
-    """The hub's own browser, as a person sits in front of it."""
-    port = (hub.home / "managed" / "profile" / "DevToolsActivePort").read_text().split("\n")[0]
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.connect_over_cdp(f"http://127.0.0.1:{port}")
-        yield browser.contexts[0]
+    """The hub's own browser."""
+    async with browser_of(hub) as browser:
+        yield browser
 
 
 @pytest.fixture
 async def panel(browser: BrowserContext) -> AsyncIterator[Page]:
     async with opened(browser) as page:
         yield page
-
-
-@contextlib.asynccontextmanager
-async def opened(browser: BrowserContext, view: str = "home") -> AsyncIterator[Page]:
-    page = await browser.new_page()
-    complaints: list[str] = []
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("console", lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None)
-    await page.goto(f"{EXTENSION}/panel/panel.html?full#{view}")
-    await expect(page.locator("#bar")).to_contain_text("Connected")
-    await expect(page.get_by_role("button", name="Pause the agents")).to_be_visible()
-    yield page
-    assert complaints == []
-    await page.close()
 
 
 @pytest.fixture
@@ -94,10 +78,6 @@ async def level(page: Page, tool: str, word: str) -> None:
     await go(page, "tools")
     await page.get_by_role("searchbox", name="Search tools").fill(tool)
     await page.locator(f"[data-tool={tool}] .level", has_text=word).click()
-
-
-async def settled(page: Page) -> None:
-    await expect(page.locator(".approvals:not([data-settling])")).to_be_visible()
 
 
 async def test_every_view_is_a_click_away(panel: Page) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import re
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,13 +17,14 @@ from typing import Any
 import pytest
 
 from tabhub.server import health
+from tests.e2e.live import Caller
 from tests.e2e.pagesite import PageSite, prefix
 from tests.e2e.site import Site
 from tests.e2e.test_plugins import _NOTES, Notebooks
 from tests.extension.conftest import EXTENSION_ID, Chromium
 from tests.extension.fakehub import FakeHub
 from tests.harness.agent import client
-from tests.harness.hub import RunningHub, running_hub
+from tests.harness.hub import RunningHub, running_hub, until
 from tests.harness.process import tabhub
 from tests.links.test_relay import FarBrowser
 from tests.relay.independent import IndependentAgent
@@ -36,6 +38,13 @@ _SET = """(async () => {
   port.postMessage({ type: "ask", id: 1, method: "relay.set", params: %s });
   return await answer;
 })()"""
+
+
+_WATCHED = """
+window.seen = new Set();
+for (const kind of ["click", "mouseover", "input"]) field.addEventListener(kind, () => window.seen.add(kind));
+"""
+Call = Callable[..., Awaitable[dict[str, Any]]]
 
 
 class Node:
@@ -131,23 +140,6 @@ async def chromium_at(folder: Path, url: str) -> AsyncIterator[Chromium]:
         await hub.stop()
 
 
-async def until(true: Callable[[], bool], within: float = 30) -> float:
-    """Wait for what another process does; gives how long it took."""
-    began = time.monotonic()
-    async with asyncio.timeout(within):
-        while not true():  # noqa: ASYNC110 - it announces itself by no event
-            await asyncio.sleep(0.02)
-    return time.monotonic() - began
-
-
-async def listed(agent: IndependentAgent, count: int) -> list[dict[str, Any]]:
-    """The agent's browsers, once there are so many."""
-    async with asyncio.timeout(30):
-        while len(there := await agent.browsers()) != count:  # noqa: ASYNC110 - a list is asked for
-            await asyncio.sleep(0.05)
-    return there
-
-
 @asynccontextmanager
 async def world(folder: Path) -> AsyncIterator[World]:
     (folder / "chromium").mkdir()
@@ -165,9 +157,9 @@ async def world(folder: Path) -> AsyncIterator[World]:
         made = World(nats, first, second, hub, ann, bob, fake)
         await ann.handshake()
         await bob.handshake()
-        await ann.join((await listed(ann, 1))[0]["id"])
-        await bob.join((await listed(bob, 1))[0]["id"])
-        await until(made.reaches)
+        await ann.join((await ann.listed(1))[0]["id"])
+        await bob.join((await bob.listed(1))[0]["id"])
+        await until(made.reaches, 30)
         yield made
 
 
@@ -180,7 +172,7 @@ async def test_users_browsers_and_agents_on_two_nodes(tmp_path: Path, site: Site
         tab_id = opened["structuredContent"]["tabId"]
         ran = await there.call("browser_execute_script", tabId=tab_id, code="return 6 * 7")
         assert ran["structuredContent"]["value"] == 42
-        await used_by_hand(there, site)
+        await used_by_hand(there.call, site)
         seen = (await there.ann.result("getTabs"))["tabs"]
         assert [tab["url"] for tab in seen].count(f"{site.url}/") == 1
         assert (await there.bob.result("getTabs"))["tabs"][0]["tabId"] == 7
@@ -190,19 +182,52 @@ async def test_users_browsers_and_agents_on_two_nodes(tmp_path: Path, site: Site
         assert [request["method"] for request in there.fake.requests].count("goBack") == 1
 
 
-async def used_by_hand(there: World, site: Site) -> None:
-    """Click, type, hover and screenshot, over a relay and from another node."""
-    tab_id = (await there.call("browser_open_tab", url=f"{site.url}/stay"))["structuredContent"]["tabId"]
+async def used_by_hand(call: Call, site: Site) -> None:
+    """Click, type, hover and screenshot, each seen by the page or in the picture."""
+
+    async def done(name: str, **arguments: Any) -> dict[str, Any]:
+        answer = await call(name, **arguments)
+        assert not answer.get("isError"), answer
+        return answer
+
+    tab_id = (await done("browser_open_tab", url=f"{site.url}/stay"))["structuredContent"]["tabId"]
+    await done("browser_execute_script", tabId=tab_id, code=_WATCHED)
     for name, more in (
         ("browser_click_element", {"selector": "#field"}),
         ("browser_hover_element", {"selector": "#field"}),
         ("browser_type_text", {"selector": "#field", "text": "typed far away"}),
-        ("browser_screenshot_tab", {}),
     ):
-        done = await there.call(name, tabId=tab_id, **more)
-        assert not done.get("isError"), done
-    read = await there.call("browser_execute_script", tabId=tab_id, code="return field.value")
-    assert read["structuredContent"]["value"] == "typed far away"
+        await done(name, tabId=tab_id, **more)
+    seen = await done("browser_execute_script", tabId=tab_id, code="return [field.value, [...window.seen]]")
+    value, events = seen["structuredContent"]["value"]
+    assert value == "typed far away"
+    assert {"click", "mouseover", "input"} <= set(events)
+    shot = await done("browser_screenshot_tab", tabId=tab_id)
+    (picture,) = [part for part in shot["content"] if part["type"] == "image"]
+    assert len(base64.b64decode(picture["data"])) > 1000
+    await done("browser_close_tab", tabId=tab_id)
+
+
+@pytest.mark.req("S003-forwarded-04")
+@pytest.mark.timeout(180)
+async def test_click_type_hover_and_screenshot_work_on_every_link(tmp_path: Path, site: Site, agent: Caller) -> None:
+    await used_by_hand(agent.call, site)  # the extension's own WebSocket to a hub on the same machine
+    (tmp_path / "chromium").mkdir()
+    file = tmp_path / "ann.token"
+    file.write_text(token("ann"))
+    async with (
+        running_relay() as relay,
+        chromium_at(tmp_path / "chromium", relay.url),
+        running_hub(tmp_path, relays=[{"url": relay.url, "tokenFile": str(file)}]) as hub,
+        client(hub, **{"Tabhub-Session": "e2e"}) as http,
+    ):
+
+        async def call(name: str, /, **arguments: Any) -> dict[str, Any]:
+            answer: dict[str, Any] = (await http.post(f"/tools/{name}/call", json={"arguments": arguments})).json()
+            return answer
+
+        await until(lambda: any(b.get("relay") and b["connected"] for b in hub.hub.browsers.status()), 30)
+        await used_by_hand(call, site)
 
 
 async def isolated(there: World) -> None:
@@ -224,10 +249,10 @@ async def node_killed(there: World, tab_id: int) -> None:
     """The second node dies: its agents and the calls to its browsers know at once, the first node's pair goes on."""
     there.fake.silent.add("goBack")
     under_way = await there.bob.begin("goBack", {"tabId": 7})
-    await until(lambda: bool(there.fake.asked("goBack")))
+    await until(lambda: bool(there.fake.asked("goBack")), 30)
     waits = "window.ran = (window.ran ?? 0) + 1; await new Promise(() => {})"
     slow = asyncio.create_task(there.call("browser_execute_script", tabId=tab_id, code=waits))
-    await until(lambda: any(link.pending for link in there.hub.hub.browsers.links()))
+    await until(lambda: any(link.pending for link in there.hub.hub.browsers.links()), 30)
     await there.second.kill()
     began = time.monotonic()
     answer = await asyncio.wait_for(slow, 5)
@@ -236,7 +261,7 @@ async def node_killed(there: World, tab_id: int) -> None:
     assert time.monotonic() - began < 6
     assert lost["error"]["data"]["outcome"] == "unknown"
     assert (await there.ann.result("getTabs"))["tabs"]
-    await until(lambda: not there.reaches())
+    await until(lambda: not there.reaches(), 30)
     await there.second.start()
     await until(there.reaches, 60)
     ran = await there.call("browser_execute_script", tabId=tab_id, code="return window.ran")
@@ -246,7 +271,7 @@ async def node_killed(there: World, tab_id: int) -> None:
 async def nats_killed(there: World) -> None:
     """Without NATS the pair on one node goes on, and what crosses nodes fails clearly; with it, all is as before."""
     await there.nats.kill()
-    await until(lambda: not there.reaches())
+    await until(lambda: not there.reaches(), 30)
     assert (await there.ann.result("getTabs"))["tabs"]
     assert (await there.call("browser_list_tabs"))["error"]["outcome"] == "not_sent"
     await there.nats.start()
@@ -278,13 +303,13 @@ async def test_page_tools_and_plugins_of_a_remote_browser_work(tmp_path: Path, p
                 assert not answer.get("isError"), answer
                 return answer
 
-            await until(lambda: any(facts.get("relay") for facts in hub.hub.browsers.status()))
+            await until(lambda: any(facts.get("relay") for facts in hub.hub.browsers.status()), 30)
             await call("browser_open_tab", url=f"{page_site.url}/pages/webmcp.html")
             wanted = f"{prefix(page_site.url)}_tab1_add"
-            await until(lambda: wanted in [tool.name for tool in hub.hub.catalogue.tools()])
+            await until(lambda: wanted in [tool.name for tool in hub.hub.catalogue.tools()], 30)
             assert "5" in json.dumps((await call(wanted, a=2, b=3))["content"])
             await call("browser_open_tab", url=f"{notebook.url}/")
-            await until(lambda: any(each["ready"] for each in plugin_tabs(hub)))
+            await until(lambda: any(each["ready"] for each in plugin_tabs(hub)), 30)
             listed_notes = await call("notes_list_notes")
             assert listed_notes["structuredContent"]["notebook"] == "Far notebook"
     finally:

@@ -36,6 +36,20 @@ const ANSWERS = {
   }),
   "relay.state": (state) => state.relay ?? RELAY,
   "relay.set": (state, given) => (state.relay = { ...(state.relay ?? RELAY), ...given, token: undefined }),
+  "agent.list": () => ({ conversations: globalThis.panelTalks }),
+  "agent.resume": (_, { conversation }) => ({ ...globalThis.panelTalk, conversation }),
+  "agent.send": (_, { conversation, text }) => {
+    const id = conversation ?? "cccccccccccc";
+    globalThis.panelFake.event("agent.event", { conversation: id, session: "aaaaaaaa…", event: "heard", text });
+    return { conversation: id };
+  },
+  "agent.stop": (_, { conversation }) => {
+    const ended = { event: "ended", why: "stopped", words: "Stopped.", steps: 0, tokens: 0 };
+    globalThis.panelFake.event("agent.event", { conversation, ...ended });
+    return { stopped: true };
+  },
+  "agent.remove": (_, { conversation }) =>
+    void (globalThis.panelTalks = globalThis.panelTalks.filter(({ id }) => id !== conversation)),
   "plugin.checkUpdates": () => ({ updates: [{ name: "mail", newest: "1.5.0" }], problems: [] }),
 };
 
@@ -51,6 +65,8 @@ class Event {
 
 const kind = new URLSearchParams(location.search).get("fake") ?? "full";
 const state = structuredClone(globalThis.panelState);
+if (kind === "new") globalThis.panelTalks = [];
+else localStorage.setItem("conversation", globalThis.panelTalks[0].id);
 if (kind === "new")
   Object.assign(state, {
     sessions: [],
@@ -60,6 +76,7 @@ if (kind === "new")
     failedPlugins: [],
     pages: [],
     upstream: [],
+    assistant: { missing: ["agent.baseUrl", "agent.model"], model: null, steps: 50, tokens: 1_000_000 },
   });
 if (kind === "quiet") Object.assign(state, { approvals: [], failedPlugins: [] });
 const port = { name: "panel", onMessage: new Event(), onDisconnect: new Event(), disconnect() {} };
@@ -82,6 +99,7 @@ port.postMessage = ({ id, method, params }) => {
   const answer = () => {
     if (method === "link.state") return kind === "down" ? globalThis.panelDown : globalThis.panelLink;
     if (kind === "down") throw new Error("The hub is not connected.");
+    if (globalThis.panelFake.refuse?.[method]) throw new Error(globalThis.panelFake.refuse[method]);
     if (method === "config.getState") return structuredClone(state);
     return ANSWERS[method]?.(state, params) ?? {};
   };

@@ -20,7 +20,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or "chromium"
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
-VIEWS = ("home", "approvals", "agents", "activity", "tools", "plugins", "servers", "settings")
+VIEWS = ("home", "chat", "approvals", "agents", "activity", "tools", "plugins", "servers", "settings")
 Theme = Literal["light", "dark"]
 THEMES: tuple[Theme, ...] = ("light", "dark")
 

@@ -82,7 +82,8 @@ async def test_commands_that_travel_ahead_are_carried_out_in_order_before_the_on
         ahead=[said("1"), nothing, said("2")],
     )
     assert answer["result"]["value"] == "1,2"
-    for wrong in ("Page.enable", [1], [{}], [nothing] * 2001):
+    wrongs: list[Any] = ["Page.enable", [1], [{}], [nothing] * 2001]
+    for wrong in wrongs:
         with pytest.raises(Refused, match=r"ahead|method"):
             await wire.ask("forwardCDPCommand", tabId=tab, method="Runtime.evaluate", ahead=wrong)
 

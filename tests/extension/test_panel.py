@@ -117,12 +117,12 @@ async def test_every_empty_view_says_what_belongs_there(browser: Browser, addres
 async def test_arrow_keys_go_through_the_views_and_enter_opens_one(browser: Browser, address: str) -> None:
     async with panel(browser, address, width=1200) as page:
         await page.get_by_role("link", name="Home").focus()
-        for _ in range(2):
+        for _ in range(3):
             await page.keyboard.press("ArrowDown")
         await page.keyboard.press("Enter")
         await expect(page.get_by_role("heading", level=1)).to_have_text("Agents")
         await page.keyboard.press("End")
-        await expect(page.get_by_role("link", name="Settings")).to_be_focused()
+        await expect(page.locator("#nav").get_by_role("link", name="Settings")).to_be_focused()
 
 
 async def test_an_approval_shows_who_what_where_and_with_what(browser: Browser, address: str) -> None:
@@ -189,6 +189,96 @@ async def test_a_new_request_is_read_out_and_does_not_move_the_first(browser: Br
         await expect(page.locator("[data-approval]").last).to_have_attribute("data-approval", "a9")
         await expect(page.locator("#spoken")).to_have_text("Cursor asks for your approval.")
         assert await page.locator("[data-approval=a1]").bounding_box() == before
+
+
+async def test_all_are_denied_with_two_clicks_and_each_gets_its_own_answer(browser: Browser, address: str) -> None:
+    async with panel(browser, address, "approvals") as page:
+        await settled(page)
+        await page.get_by_role("button", name="Deny all").click()
+        assert await asked(page, "confirmation.response") == []
+        await page.get_by_role("button", name="Deny all 3?").click()
+        await expect(page.get_by_role("heading", name="Nothing waits for you")).to_be_visible()
+        sent = await asked(page, "confirmation.response")
+        assert sent == [{"id": ident, "decision": "deny"} for ident in ("a1", "a2", "a3")]
+
+
+async def test_little_time_left_is_shown_in_another_colour(browser: Browser, address: str) -> None:
+    async with panel(browser, address, "approvals") as page:
+        await request(page, "{id: 'a9', tool: 't', client: 'c', params: {}, expiresAt: Date.now() + 15000}")
+        await expect(page.locator("[data-approval=a9] .countdown")).to_have_class("countdown soon")
+        await expect(page.locator("[data-approval=a1] .countdown")).to_have_class("countdown")
+
+
+async def test_a_long_conversation_shows_its_newest_part_first(browser: Browser, address: str) -> None:
+    async with panel(browser, address, "chat", kind="quiet") as page:
+        await page.evaluate(
+            """() => {
+              const said = (number) => ({ role: number % 2 ? "assistant" : "user", text: `Message ${number}.` });
+              panelTalk.messages = Array.from({ length: 400 }, (_, number) => said(number));
+              panelTalk.earlier = 12;
+            }"""
+        )
+        await page.get_by_role("button", name="All conversations").click()
+        await page.get_by_role("button", name="Which of my tabs").click()
+        await expect(page.get_by_text("Message 399.")).to_be_visible()
+        await expect(page.get_by_text("12 messages before these.")).to_have_count(1)
+        await expect(page.get_by_text("Message 0.")).to_have_count(0)
+        await page.get_by_role("button", name="Show 251 before").click()
+        await expect(page.get_by_text("Message 0.")).to_have_count(1)
+
+
+async def test_a_message_that_is_refused_stays_written_and_says_why(browser: Browser, address: str) -> None:
+    async with panel(browser, address, "chat", kind="quiet") as page:
+        await page.evaluate("panelFake.refuse = {'agent.send': 'The agent is still at work.'}")
+        field = page.get_by_role("textbox", name="Message to the assistant")
+        await field.fill("Hello")
+        await field.press("Enter")
+        await expect(page.locator("#unsent")).to_have_text("The agent is still at work.")
+        await expect(field).to_have_value("Hello")
+        await expect(field).to_be_focused()
+
+
+async def test_a_word_that_is_still_being_put_together_is_not_sent(browser: Browser, address: str) -> None:
+    async with panel(browser, address, "chat", kind="quiet") as page:
+        field = page.get_by_role("textbox", name="Message to the assistant")
+        await field.fill("にほん")
+        press = "new KeyboardEvent('keydown', {key: 'Enter', isComposing: true, bubbles: true, cancelable: true})"
+        await field.evaluate(f"(field) => field.dispatchEvent({press})")
+        assert await asked(page, "agent.send") == []
+        await field.press("Enter")
+        assert await asked(page, "agent.send") == [{"text": "にほん", "conversation": "0123456789ab"}]
+
+
+async def test_no_text_of_a_model_takes_long_to_read(browser: Browser, address: str) -> None:
+    hostile = [
+        "`a",
+        "[",
+        "**a ",
+        "``` ` ",
+        "- a\n",
+        "```\n",
+        "> ",
+        ">    ",
+        "[a](",
+        "[a](b",
+        "*a",
+        "| a\n",
+        "1. ",
+        "# #",
+    ]
+    async with panel(browser, address, "chat", kind="quiet") as page:
+        taken = await page.evaluate(
+            """async (hostile) => {
+              const { markdown } = await import("/panel/markdown.js");
+              return hostile.map((piece) => {
+                const begun = performance.now();
+                markdown(piece.repeat(100000 / piece.length));
+                return performance.now() - begun;
+              });
+            }""",
+            hostile,
+        )
+        assert max(taken) < 5_000
 
 
 async def test_what_hides_in_a_parameter_is_shown(browser: Browser, address: str) -> None:

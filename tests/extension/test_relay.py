@@ -17,7 +17,33 @@ from tests.harness.hub import until
 from tests.relay.independent import IndependentAgent
 from tests.relay.world import RunningRelay, running_relay, token
 
-Ask = Callable[..., Awaitable[Any]]
+_CHANGES = 'window.heard.filter((message) => message.method === "relay.changed").length'
+_CHANGED = f"""(async () => {{
+  const next = () => new Promise((go) => {{
+    const hear = () => {{ window.port.onMessage.removeListener(hear); go(); }};
+    window.port.onMessage.addListener(hear);
+  }});
+  while ({_CHANGES} <= %d) await next();
+}})()"""
+
+
+class Ask:
+    """A panel page: asks the worker as the panel does, and is told of changes as the panel is."""
+
+    def __init__(self, run: Callable[[str], Awaitable[Any]]) -> None:
+        self._run = run
+
+    async def __call__(self, method: str, /, **params: Any) -> Any:
+        return await self._run(f"ask('{method}', {json.dumps(params)})")
+
+    async def changes(self) -> int:
+        """How often it was told that something about the relay has changed."""
+        count: int = await self._run(_CHANGES)
+        return count
+
+    async def changed(self, since: int) -> None:
+        """Wait until it was told more often."""
+        await self._run(_CHANGED % since)
 
 
 @pytest.fixture(scope="module")
@@ -37,9 +63,7 @@ async def panel(wire: Wire, chromium: Chromium) -> AsyncIterator[Ask]:
             assert "exceptionDetails" not in answer, answer
             return answer["result"].get("value")
 
-        async def ask(method: str, /, **params: Any) -> Any:
-            return await run(f"ask('{method}', {json.dumps(params)})")
-
+        ask = Ask(run)
         await run(f"{{ {CONNECT} }}")
         yield ask
         await ask("relay.set", url="", token="", acting="ask", instead=False)
@@ -53,12 +77,14 @@ async def connected(panel: Ask, relay: RunningRelay, user: str = "ann", **more: 
 
 
 async def state(panel: Ask, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    """How it stands with the relay, once it is as wanted."""
     async with asyncio.timeout(15):
         while True:
+            before = await panel.changes()
             facts: dict[str, Any] = (await panel("relay.state"))["result"]
             if wanted(facts):
                 return facts
-            await asyncio.sleep(0.05)
+            await panel.changed(before)
 
 
 async def answered(panel: Ask, allow: bool) -> dict[str, Any]:

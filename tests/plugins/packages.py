@@ -35,6 +35,7 @@ def files(name: str = "demo", version: str = "1.0.0", **more: Any) -> dict[str, 
     package = more.pop("package", f"opentabs-plugin-{name}")
     extra = more.pop("extra", {})
     adapter = more.pop("adapter", ADAPTER.replace("NAME", name))
+    pre_script = more.pop("pre_script", None)
     own = {
         "displayName": name.title(),
         "description": f"The {name} site",
@@ -52,6 +53,7 @@ def files(name: str = "demo", version: str = "1.0.0", **more: Any) -> dict[str, 
         "package.json": json.dumps(manifest),
         "dist/tools.json": json.dumps({"sdkVersion": "0.0.115", "tools": tools, **extra}),
         "dist/adapter.iife.js": adapter,
+        **({"dist/pre-script.iife.js": pre_script} if pre_script is not None else {}),
     }
 
 

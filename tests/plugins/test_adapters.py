@@ -80,3 +80,17 @@ def test_the_folder_holds_exactly_the_adapters_in_use(tmp_path: Path) -> None:
     assert extension_stamp(extension) == stamp  # a browser need not load the extension anew
     install_extension(extension, secret="t" * 64, port=1)
     assert (extension / new.file).exists()
+
+
+def test_what_runs_before_the_page_is_a_file_of_its_own_that_goes_with_the_plugin(tmp_path: Path) -> None:
+    extension = install_extension(tmp_path / "extension", secret="s" * 64, port=1)
+    made = plugin(tmp_path / "p", extra={"preScriptFile": "pre-script.iife.js"}, pre_script="before();")
+    adapter = adapters.compose(made, resolve(made, {}))
+    assert adapter.pre_file is not None
+    assert adapter.pre_file.startswith("adapters/demo-prescript-")
+    adapters.write([extension], [adapter])
+    assert (extension / adapter.pre_file).read_text() == "before();"
+    without = adapters.compose(plugin(tmp_path / "p2"), resolve(made, {}))
+    assert (without.pre_file, without.hash) == (None, adapter.hash)
+    adapters.write([extension], [without])
+    assert [path.name for path in (extension / "adapters").iterdir()] == [Path(without.file).name]

@@ -10,6 +10,7 @@ import pytest
 
 from tabhub.plugins.manifest import read_package
 from tabhub.plugins.model import PluginError, agents_name, check_name, name_of_package, packages_of
+from tests.plugins import publishing
 from tests.plugins.packages import folder, tool
 
 
@@ -36,6 +37,29 @@ def test_a_published_package_is_read_as_it_is(tmp_path: Path) -> None:
     assert plugin.icon_svg == "<svg><path d='M0 0'/></svg>"
     assert plugin.sdk_version == "0.0.115"
     assert plugin.problems == ()
+
+
+def test_all_of_what_the_build_of_a_published_package_writes_is_understood(tmp_path: Path) -> None:
+    for path, text in publishing.published().items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(text)
+    plugin = read_package(tmp_path, "npm")
+    assert (plugin.name, plugin.package, plugin.problems) == ("counter", publishing.PACKAGE, ())
+    assert [each.name for each in plugin.tools] == ["read_badge", "count_up", "sell_out"]
+    assert plugin.pre_script is not None
+    assert "X-Badge" in plugin.pre_script
+
+
+def test_a_script_for_before_the_page_is_read_by_its_settled_name_and_only_if_it_is_declared(tmp_path: Path) -> None:
+    declared = {"preScriptFile": "../../elsewhere.js"}
+    assert read_package(folder(tmp_path / "a", extra=declared, pre_script="1;")).pre_script == "1;"
+    assert read_package(folder(tmp_path / "b", pre_script="1;")).pre_script is None
+    missing = read_package(folder(tmp_path / "c", extra=declared))
+    assert missing.pre_script is None
+    assert missing.tools
+    (told,) = missing.problems
+    assert "the script that runs before its pages is left out" in told
+    assert "dist/pre-script.iife.js is missing" in told
 
 
 def test_tools_may_be_a_bare_list_as_older_builds_write_them(tmp_path: Path) -> None:

@@ -9,23 +9,35 @@ from tabhub.plugins.watch import Watcher
 from tests.plugins.packages import folder
 
 
-async def test_a_build_is_noticed_at_once(tmp_path: Path) -> None:
+async def test_a_build_is_noticed_at_once_also_one_from_before_the_watch_began(tmp_path: Path) -> None:
     made = folder(tmp_path / "one", "one")
     changed = asyncio.Event()
     watcher = Watcher(changed.set)
     watcher.watch([made])
+    (made / "dist/adapter.iife.js").write_text("1;")
     watcher.start()
     try:
-        async with asyncio.timeout(10):
-            while not changed.is_set():  # the watch begins in a thread of its own
-                (made / "dist/adapter.iife.js").write_text("1;")
-                await asyncio.sleep(0.05)
-        changed.clear()
-        (made / "dist/adapter.iife.js").write_text("2;")
+        for text in ("2;", "3;"):
+            async with asyncio.timeout(5):
+                await changed.wait()
+            changed.clear()
+            (made / "dist/adapter.iife.js").write_text(text)
         async with asyncio.timeout(1):
             await changed.wait()
     finally:
         watcher.stop()
+
+
+async def test_nothing_is_told_when_nothing_changed_before_the_watch_began(tmp_path: Path) -> None:
+    told: list[str] = []
+    watcher = Watcher(lambda: told.append("changed"))
+    watcher.watch([folder(tmp_path / "one", "one")])
+    watcher.start()
+    begun = asyncio.Event()
+    asyncio.get_running_loop().call_soon(begun.set)
+    await begun.wait()
+    watcher.stop()
+    assert told == []
 
 
 def test_what_the_system_does_not_tell_is_found_by_looking(tmp_path: Path) -> None:

@@ -24,6 +24,8 @@ class IndependentExtension:
         self._credentials = {"name": name, "accessToken": token, **more}
         self.handle: Command = lambda method, params: {"method": method, "params": params}
         self.requests: list[dict[str, Any]] = []
+        self.heard: list[Any] = []
+        """Everything that came, as it came."""
         self.notifications: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self.user_id = ""
         self.extension_id = ""
@@ -59,13 +61,16 @@ class IndependentExtension:
     async def _read(self) -> None:
         try:
             async for text in self.ws:
-                await self._take(json.loads(text))
+                self.heard.append(json.loads(text))
+                await self._take(self.heard[-1])
         except ConnectionClosed:
             return
 
     async def _take(self, message: dict[str, Any]) -> None:
         if "id" not in message:
             self.notifications.put_nowait(message)
+        elif "method" not in message:
+            return  # an answer; it asked nothing, so it is only kept in `heard`
         elif str(message["id"]).startswith("proxy:") and message["method"] == "authenticate":
             await self.send({"id": message["id"], "result": self._credentials})
         else:
@@ -88,7 +93,8 @@ class IndependentAgent:
         self._next = 0
         self._waiting: dict[Any, asyncio.Future[dict[str, Any]]] = {}
         self.notifications: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
-        self.strays: list[dict[str, Any]] = []
+        self.heard: list[Any] = []
+        """Everything that came, as it came."""
         self.connection_id = ""
         self.ws: ClientConnection
         self._reader: asyncio.Task[None]
@@ -108,6 +114,14 @@ class IndependentAgent:
     async def browsers(self) -> list[dict[str, Any]]:
         listed: list[dict[str, Any]] = (await self.result("list_extensions"))["extensions"]
         return listed
+
+    async def listed(self, count: int, within: float = 30) -> list[dict[str, Any]]:
+        """Its browsers, once there are so many; of those that come and go it is told by `status`."""
+        async with asyncio.timeout(within):
+            while len(there := await self.browsers()) != count:
+                while (await self.notifications.get()).get("method") != "status":
+                    pass
+        return there
 
     async def join(self, extension_id: str) -> dict[str, Any]:
         joined = await self.result("connect", {"extension_id": extension_id})
@@ -173,6 +187,7 @@ class IndependentAgent:
         try:
             async for text in self.ws:
                 message = json.loads(text)
+                self.heard.append(message)
                 key = (type(message.get("id")), message.get("id"))
                 if "method" not in message and key in self._waiting:
                     self._waiting.pop(key).set_result(message)

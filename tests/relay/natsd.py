@@ -20,6 +20,8 @@ class NatsServer:
         self.port = _free_port()
         self._words = words
         self._process: asyncio.subprocess.Process | None = None
+        self._rest: asyncio.Task[bytes]
+        """Reads on in its log, which would fill up else."""
 
     @property
     def url(self) -> str:
@@ -29,32 +31,26 @@ class NatsServer:
         self._process = await asyncio.create_subprocess_exec(
             *(str(_BINARY), "-a", "127.0.0.1", "-p", str(self.port), *self._words),
             stdout=asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.PIPE,
         )
+        log = self._process.stderr
+        assert log is not None
         async with asyncio.timeout(15):
-            while not await self._listens():  # noqa: ASYNC110 - it says so by no event
-                await asyncio.sleep(0.01)
+            while b"Server is ready" not in (line := await log.readline()):
+                assert line, "nats-server ended before it was ready"
+        self._rest = asyncio.create_task(log.read())
 
     async def kill(self) -> None:
         """End it without a word."""
         if self._process is not None and self._process.returncode is None:
             self._process.kill()
             await self._process.wait()
+            await self._rest
 
     def freeze(self, frozen: bool) -> None:
         """Have it stand still, or go on."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP if frozen else signal.SIGCONT)
-
-    async def _listens(self) -> bool:
-        try:
-            reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
-        except OSError:
-            return False
-        greeting = await reader.readline()
-        writer.close()
-        await writer.wait_closed()
-        return greeting.startswith(b"INFO")
 
 
 @asynccontextmanager

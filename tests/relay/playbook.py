@@ -30,6 +30,8 @@ class Play:
         )
         self.now = 0.0
         self.ttl = 3600.0
+        self.compact = True
+        """Whether messages are written as they can take the short road (relay/passing.py), or not."""
         self.sent: dict[int, list[dict[str, Any]]] = {}
         self.closed: dict[int, tuple[int, str]] = {}
         self.to_nodes: list[tuple[str, nodes.NodeMessage]] = []
@@ -84,7 +86,8 @@ class Play:
 
     def say(self, client: int, message: dict[str, Any] | bytes | str) -> None:
         if isinstance(message, dict):
-            message = json.dumps({"jsonrpc": "2.0", **message})
+            separators = (",", ":") if self.compact else (", ", ": ")
+            message = json.dumps({"jsonrpc": "2.0", **message}, separators=separators, ensure_ascii=not self.compact)
         data = message.encode() if isinstance(message, str) else message
         self.run(self.relay.said(client, data, self.now))
 

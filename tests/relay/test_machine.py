@@ -29,6 +29,10 @@ class RelayMachine(RuleBasedStateMachine):
         self.at_browser: dict[int, list[tuple[str, str]]] = {}
         self.number = 0
 
+    @rule(compact=st.booleans())
+    def messages_are_written_so_from_now_on(self, compact: bool) -> None:
+        self.play.compact = compact
+
     @rule(user=USERS)
     def agent_comes(self, user: str) -> None:
         agent = self.play.agent(user)

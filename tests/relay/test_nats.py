@@ -172,10 +172,8 @@ async def test_a_node_that_stands_still_is_given_up_and_taken_back(world: World)
             world.there.process.send_signal(signal.SIGCONT)
         assert lost["data"]["outcome"] == "unknown"
         await world.here.logged("node_back")
-        async with asyncio.timeout(10):
-            while not (found := await agent.browsers()):  # noqa: ASYNC110 - the list is all that tells
-                await asyncio.sleep(0.05)
-        await agent.join(found[0]["id"])
+        (found,) = await agent.listed(1, within=10)
+        await agent.join(found["id"])
         assert await agent.result("getTabs") == {"method": "getTabs", "params": {}}
         assert [r["method"] for r in far.requests].count("click") <= 1
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,7 +18,7 @@ from tabhub.relay.keyring import Keyring
 from tabhub.relay.node import Node
 from tabhub.relay.revocations import Revocations
 from tabhub.relay.run import RelayOptions, listen, uvicorn_config
-from tabhub.relay.server import App
+from tabhub.relay.server import App, Route
 from tabhub.trust.jwt import Rules, issue, read_keys
 
 SECRET = "0123456789abcdef" * 4
@@ -46,16 +46,22 @@ class RunningRelay:
 
 @asynccontextmanager
 async def running_relay(
-    *, bus: Bus | None = None, revocations: Revocations | None = None, rules: Rules | None = None, **limits: Any
+    *,
+    bus: Bus | None = None,
+    revocations: Revocations | None = None,
+    rules: Rules | None = None,
+    routes: Callable[[Node, int], Mapping[str, Route]] | None = None,
+    **limits: Any,
 ) -> AsyncIterator[RunningRelay]:
-    """Start a node with these limits, and end it in order."""
+    """Start a node with these limits, and end it in order; `routes` are made for it and its port."""
     keyring = Keyring(env={"TABHUB_RELAY_KEY": SECRET}, clock=time.monotonic)
     chosen = replace(DEFAULTS, **limits)
     made = bus if bus is not None else MemoryBus(f"node-{uuid.uuid4().hex}")
     node = Node(made, keyring, limits=chosen, rules=rules, revocations=revocations)
     sock = listen("127.0.0.1", 0)
     port: int = sock.getsockname()[1]
-    server = uvicorn.Server(uvicorn_config(App(node, port=port), chosen, RelayOptions(port=port)))
+    app = App(node, port=port, routes=routes(node, port) if routes is not None else None)
+    server = uvicorn.Server(uvicorn_config(app, chosen, RelayOptions(port=port)))
     server.config.load()
     server.lifespan = server.config.lifespan_class(server.config)
     await server.startup(sockets=[sock])

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from tabhub.errors import SetupError
+from tabhub.store.conversations import ConversationStore, Message
+from tabhub.store.home import Home
+from tabhub.store.tokens import create
 from tests.agent.scripted import Scripted, Turn, scripted
 from tests.harness.approver import Panel
 from tests.harness.hub import running_hub, until
@@ -38,7 +45,8 @@ async def test_a_message_is_worked_on_and_each_step_is_told(tmp_path: Path) -> N
         async with running_hub(tmp_path, **settings(server)) as hub, Panel(hub) as panel:
             ident = (await panel.get("agent.send", {"text": "Which tabs?"}))["conversation"]
             heard = await events(panel)
-            assert names(heard) == ["spoke", "started", "finished", "spoke", "ended"]
+            assert names(heard) == ["heard", "spoke", "started", "finished", "spoke", "ended"]
+            assert heard[0]["text"] == "Which tabs?"
             assert {each["conversation"] for each in heard} == {ident}
             assert (heard[-1]["why"], heard[-1]["steps"]) == ("done", 2)
             assert "".join(each["text"] for each in heard if each["event"] == "spoke") == "I look.One tab."
@@ -69,6 +77,8 @@ async def test_what_it_wants_to_do_is_asked_in_the_panel_and_a_denial_is_told_to
             heard = await events(panel)
     (finished,) = [each for each in heard if each["event"] == "finished"]
     assert finished["result"]["failed"] is True
+    assert finished["result"]["denied"] is True
+    assert finished["session"] == request["session"]
     assert "Not today" in server.results(1)[0]
 
 
@@ -77,8 +87,8 @@ async def test_it_can_be_stopped_and_goes_on_after_the_hub_was_started_anew(tmp_
     with scripted(Turn("Once upon a time", hold=hold), Turn("The end.")) as server:
         async with running_hub(tmp_path, **settings(server)) as hub, Panel(hub) as panel:
             ident = (await panel.get("agent.send", {"text": "Tell me"}))["conversation"]
-            heard = (await panel.told("agent.event"))["params"]
-            assert heard["event"] == "spoke"
+            kinds = [(await panel.told("agent.event"))["params"]["event"] for _ in range(2)]
+            assert kinds == ["heard", "spoke"]
             busy = await panel.ask("agent.send", {"text": "More", "conversation": ident})
             assert "still at work" in busy["error"]["message"]
             assert (await panel.get("agent.stop", {"conversation": ident})) == {"stopped": True}
@@ -99,7 +109,9 @@ async def test_work_that_runs_when_the_hub_ends_is_stopped_and_kept(tmp_path: Pa
     with scripted(Turn("Once upon a time", hold=hold)) as server:
         async with running_hub(tmp_path, **settings(server)) as hub, Panel(hub) as panel:
             await panel.get("agent.send", {"text": "Tell me"})
-            await panel.told("agent.event")
+            await until(lambda: len(server.asked) == 1)
+            for _ in range(2):
+                await panel.told("agent.event")
         hold.set()
         async with running_hub(tmp_path, **settings(server)) as hub, Panel(hub) as panel:
             (listed,) = (await panel.get("agent.list"))["conversations"]
@@ -124,6 +136,76 @@ async def test_a_provider_that_refuses_ends_the_work_with_its_words(tmp_path: Pa
     given = {"agent": {"baseUrl": "http://127.0.0.1:1", "model": "m"}, "limits": {"agent_tries": 1}}
     async with running_hub(tmp_path, **given) as hub, Panel(hub) as panel:
         await panel.get("agent.send", {"text": "Hi"})
-        (ended,) = await events(panel)
+        ended = (await events(panel))[-1]
+        ident = (await panel.get("agent.list"))["conversations"][0]["id"]
+        shown = await panel.get("agent.resume", {"conversation": ident})
+    assert (shown["why"], shown["words"]) == ("failed", ended["words"])
     assert ended["why"] == "failed"
     assert "cannot be reached" in ended["words"]
+
+
+async def test_a_panel_that_comes_in_the_middle_of_the_work_is_shown_all_of_it(tmp_path: Path) -> None:
+    hold = threading.Event()
+    turns = (Turn("I look.", (("browser_list_tabs", {}),)), Turn("I see one, and", hold=hold), Turn("Bye."))
+    with scripted(*turns) as server:
+        async with running_hub(tmp_path, **settings(server)) as hub, Panel(hub) as panel:
+            ident = (await panel.get("agent.send", {"text": "Which tabs?"}))["conversation"]
+            shown: dict[str, Any] = {"events": []}
+            async with asyncio.timeout(20):
+                while not shown["events"] or shown["events"][-1].get("text") != "I see one, and":
+                    await panel.told("agent.event")
+                    shown = await panel.get("agent.resume", {"conversation": ident})
+            assert shown["running"] is True
+            assert shown["messages"] == []
+            assert [each["event"] for each in shown["events"]] == ["heard", "spoke", "started", "finished", "spoke"]
+            assert all(each["secondsAgo"] >= 0 for each in shown["events"])
+            (listed,) = (await panel.get("agent.list"))["conversations"]
+            assert (listed["id"], listed["title"], listed["running"]) == (ident, "Which tabs?", True)
+            refused = await panel.ask("agent.remove", {"conversation": ident})
+            assert "at work" in refused["error"]["message"]
+            hold.set()
+            await until(lambda: hub.hub.agent._chats[ident].loop is None)
+            shown = await panel.get("agent.resume", {"conversation": ident})
+            assert (shown["running"], shown["events"], shown["why"]) == (False, [], "done")
+            assert shown["messages"][2]["results"][0]["seconds"] > 0
+
+
+async def test_a_conversation_that_went_on_elsewhere_is_shown_as_it_is_now_and_one_removed_is_gone(
+    tmp_path: Path,
+) -> None:
+    with scripted(Turn("One."), Turn("Two.")) as server:
+        async with running_hub(tmp_path, **settings(server)) as hub, Panel(hub) as panel:
+            ident = (await panel.get("agent.send", {"text": "Count"}))["conversation"]
+            await events(panel)
+            await until((hub.home.root / "conversations" / f"{ident}.json").exists)
+            store = ConversationStore(hub.home.root / "conversations", 10)
+            kept = store.load(ident)
+            kept.add(Message("user", "From a terminal"))
+            kept.changed += 1
+            store.save(kept)
+            shown = await panel.get("agent.resume", {"conversation": ident})
+            assert [each["text"] for each in shown["messages"]] == ["Count", "One.", "From a terminal"]
+            assert (await panel.get("agent.remove", {"conversation": ident})) == {"ok": True}
+            assert (await panel.get("agent.list")) == {"conversations": []}
+            gone = await panel.ask("agent.resume", {"conversation": ident})
+            assert "No conversation is called" in gone["error"]["message"]
+
+
+async def test_where_agents_need_tokens_the_one_in_the_panel_has_its_own(tmp_path: Path) -> None:
+    with scripted(Turn("", (("browser_list_tabs", {}),)), Turn("Done.")) as server:
+        async with running_hub(tmp_path, **settings(server, requireTokens=True)) as hub, Panel(hub) as panel:
+            await panel.get("agent.send", {"text": "Look"})
+            heard = await events(panel)
+            assert (heard[-1]["why"], heard[-1]["words"]) == ("done", "")
+            (session,) = (await panel.get("config.getState"))["sessions"]
+            assert session["token"] == "tabhub-panel"
+            (made,) = [each for each in hub.hub.engine.audit.recent(10) if each["tool"] == "browser_list_tabs"]
+            assert made["tokenName"] == "tabhub-panel"
+    with pytest.raises(SetupError, match="the name of the agent in the panel"):
+        create(Home(tmp_path), "tabhub-panel", 0.0)
+
+
+async def test_the_panel_is_told_which_model_it_talks_to_and_what_is_not_set(tmp_path: Path) -> None:
+    async with running_hub(tmp_path, agent={"model": "m1", "steps": 7}) as hub, Panel(hub) as panel:
+        shown = (await panel.get("config.getState"))["assistant"]
+    assert shown == {"missing": ["agent.baseUrl"], "model": "m1", "steps": 7, "tokens": 1_000_000}

@@ -37,14 +37,14 @@ class Listener:
         self.sees: list[str] = []
         self.ended = 0
 
-        def changed() -> None:
+        def changed(_kind: str) -> None:
             self.told.append(loop.now)
             self.sees = [tool.name for tool in catalogue.tools()]
 
         def end() -> None:
             self.ended += 1
 
-        self.open = notices.subscribe(changed, end)
+        self.open = notices.subscribe(changed, end, kinds=["tools"])
 
 
 @pytest.mark.req("L8")
@@ -74,7 +74,7 @@ def test_500_updates_a_second_become_two_notices_a_second_and_the_last_state_arr
 def test_a_single_change_is_told_at_once(loop: VirtualLoop) -> None:
     notices = Notices(Limits())
     told: list[float] = []
-    with notices.subscribe(lambda: told.append(loop.now), lambda: None):
+    with notices.subscribe(lambda _: told.append(loop.now), lambda: None):
         loop.act(notices.tools_changed)
         assert told == [loop.now]
         loop.run_for(10)
@@ -85,8 +85,8 @@ def test_a_single_change_is_told_at_once(loop: VirtualLoop) -> None:
 def test_who_has_left_or_does_not_want_to_know_is_not_told(loop: VirtualLoop) -> None:
     notices = Notices(Limits())
     told: list[str] = []
-    with notices.subscribe(lambda: told.append("wants not"), lambda: told.append("ended"), wants_changes=False):
-        with notices.subscribe(lambda: told.append("left"), lambda: None):
+    with notices.subscribe(lambda _: told.append("wants not"), lambda: told.append("ended"), kinds=()):
+        with notices.subscribe(lambda _: told.append("left"), lambda: None):
             loop.act(notices.tools_changed)
             loop.act(notices.tools_changed)
         loop.run_for(10)
@@ -100,7 +100,23 @@ def test_who_has_left_or_does_not_want_to_know_is_not_told(loop: VirtualLoop) ->
 def test_a_rate_of_nothing_means_no_limit(loop: VirtualLoop) -> None:
     notices = Notices(Limits(list_changed_rate=0))
     told: list[float] = []
-    with notices.subscribe(lambda: told.append(loop.now), lambda: None):
+    with notices.subscribe(lambda _: told.append(loop.now), lambda: None):
         for _ in range(5):
             loop.act(notices.tools_changed)
     assert len(told) == 5
+
+
+def test_each_list_has_its_own_pace_and_its_own_listeners(loop: VirtualLoop) -> None:
+    notices = Notices(Limits())
+    all_of_it: list[str] = []
+    prompts: list[str] = []
+    with (
+        notices.subscribe(all_of_it.append, lambda: None),
+        notices.subscribe(prompts.append, lambda: None, kinds=["prompts"]),
+    ):
+        for kind in ("tools", "resources", "prompts", "prompts", "prompts"):
+            loop.act(lambda kind=kind: notices.changed(kind))  # type: ignore[misc]
+        assert all_of_it == ["tools", "resources", "prompts"]
+        loop.run_for(1)
+        assert all_of_it == ["tools", "resources", "prompts", "prompts"]
+        assert prompts == ["prompts", "prompts"]

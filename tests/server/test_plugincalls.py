@@ -235,24 +235,31 @@ async def test_a_reading_call_goes_on_in_another_tab_when_its_own_closes(tmp_pat
 
 @pytest.mark.req("S002-ws-extension-05", "S002-dispatch-10")
 async def test_progress_reaches_the_agent_and_extends_the_deadline(tmp_path: Path) -> None:
-    limits = {"call_timeout": 0.4, "call_timeout_max": 30}
+    limits = {"call_timeout": 0.8, "call_timeout_max": 30}
     async with scene(tmp_path, [at(1)], limits=limits) as play:
         numbers: list[int] = []
+        heard_of = asyncio.Semaphore(0)
 
         async def answer(params: dict[str, Any]) -> Any:
             numbers.append(int(params["dispatchId"]))
             for step in range(1, 9):
                 said = {"dispatchId": params["dispatchId"], "progress": step, "total": 8, "message": f"step {step}"}
                 await play.browser.notify("tool.progress", said)
-                await asyncio.sleep(0.1)
+                await heard_of.acquire()
             return {"output": {"ok": True}}
 
         play.answers(answer)
         params = {"name": "demo_read", "arguments": {}, "_meta": {"progressToken": "p"}}
         async with play.agent.streamed("tools/call", params) as events:
+            deadlines: list[float] = []
             for step in range(1, 9):
                 heard = (await events.message())["params"]
                 assert (heard["progress"], heard["total"], heard["message"]) == (step, 8, f"step {step}")
+                (call,) = play.hub.hub.engine.calls
+                deadlines.append(call.deadline)
+                assert call.deadline > call.opened + limits["call_timeout"]
+                heard_of.release()
+            assert deadlines == sorted(set(deadlines))
             assert (await events.message())["result"]["structuredContent"] == {"ok": True}
         play.answers(lambda _: Silent)
         late = await play.call()

@@ -94,6 +94,7 @@ async def test_a_browser_is_told_all_plugins_when_it_connects_and_after_a_reload
         ]
         assert plugin["tools"] == ["read", "act"]
         assert plugin["adapterFile"] == f"adapters/demo-{plugin['adapterHash'][:12]}.js"
+        assert "preScriptFile" not in plugin
         folder(tmp_path / "p2", "second")
         resettled(hub, made, tmp_path / "p2")
         answer = (await http.post("/reload")).json()

@@ -59,6 +59,7 @@ def test_a_disk_that_cannot_be_written_is_said_once_and_tried_again(
     (tmp_path / "none").mkdir()
     assert store.save(b"{}")
     assert str(store.error) == "None"
+    assert store.path is not None
     written = store.path.stat().st_mtime_ns
     assert store.save(b"{}")
     assert store.path.stat().st_mtime_ns == written

@@ -28,7 +28,7 @@ def free_port() -> int:
 
 
 @asynccontextmanager
-async def process(*argv: str, port: int, **env: str) -> AsyncIterator[str]:
+async def process(*argv: str, port: int, host: str = "127.0.0.1", **env: str) -> AsyncIterator[str]:
     """Run a server until the end of the block; gives the address of its `/mcp` once it listens."""
     running = await asyncio.create_subprocess_exec(
         *argv,
@@ -39,10 +39,10 @@ async def process(*argv: str, port: int, **env: str) -> AsyncIterator[str]:
     )
     try:
         async with asyncio.timeout(60):
-            while not _listens(port):
+            while not _listens(port, host):
                 assert running.returncode is None, (await running.stderr.read()).decode()  # type: ignore[union-attr]
                 await asyncio.sleep(0.05)
-        yield f"http://127.0.0.1:{port}/mcp"
+        yield f"http://{host}:{port}/mcp"
     finally:
         if running.returncode is None:
             os.killpg(running.pid, 9)
@@ -51,9 +51,9 @@ async def process(*argv: str, port: int, **env: str) -> AsyncIterator[str]:
         transport.close()
 
 
-def _listens(port: int) -> bool:
+def _listens(port: int, host: str) -> bool:
     with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
+        return probe.connect_ex((host, port)) == 0
 
 
 def typescript(example: str, port: int) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import sys
 from pathlib import Path
@@ -12,7 +13,6 @@ import pytest
 
 from tabhub.limits import Limits
 from tabhub.store.upstream import Server
-from tabhub.upstream.life import Life
 from tests.harness.agent import Agent
 from tests.harness.hub import running_hub, until
 from tests.upstream.servers import FIXTURES, free_port, names, process, python, ready, state, text
@@ -103,17 +103,19 @@ async def test_a_server_that_does_not_speak_streamable_http_is_reported_as_such(
 
 
 @pytest.mark.req("F14")
-def test_pauses_grow_from_one_second_to_sixty() -> None:
-    life = Life.__new__(Life)
-    life._limits = Limits()
-    pauses = []
-    for failures in range(1, 12):
-        life.failures = failures
-        pauses.append(life._pause())
-    assert 1.0 <= pauses[0] <= 1.2
-    assert 1.6 <= pauses[1] <= 2.4
-    assert all(1.0 <= pause <= 60.0 for pause in pauses)
-    assert pauses[-1] >= 48.0
+async def test_a_server_that_keeps_crashing_is_started_ever_more_rarely(tmp_path: Path) -> None:
+    assert (Limits().upstream_backoff, Limits().upstream_backoff_max) == (1.0, 60.0)
+    log, quick = tmp_path / "starts", {"upstream_backoff": 0.1, "upstream_backoff_max": 0.6}
+    crashing = {"command": sys.executable, "args": [str(FIXTURES / "broken.py"), "crash", str(log)]}
+    async with running_hub(tmp_path, limits=quick) as hub:
+        await hub.hub.upstream.add({"c": crashing})
+        await until(lambda: len(log.read_text().split()) >= 7, 30)
+    starts = [float(each) for each in log.read_text().split()]
+    pauses = [later - before for before, later in itertools.pairwise(starts)]
+    for pause, least in zip(pauses, (0.1, 0.16, 0.32, 0.48, 0.48, 0.48), strict=False):
+        assert pause >= least  # what starting takes comes on top
+    facts = hub.hub.upstream.facts(hub.hub.upstream.get("c"))
+    assert facts["state"] == "off"
 
 
 async def test_a_disabled_server_is_not_started_and_not_offered(tmp_path: Path) -> None:

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+import ipaddress
 import json
+import re
+import socket
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tabhub.upstream.failures import Blocked
 from tabhub.upstream.guard import AddressGuard
-from tests.harness.hub import RunningHub, until
-from tests.upstream.servers import free_port, process, state
+from tests.harness.agent import Agent
+from tests.harness.hub import RunningHub, running_hub, until
+from tests.upstream.servers import FIXTURES, free_port, process, state, text
 
 PUBLIC = "93.184.216.34"
 
@@ -57,18 +66,87 @@ def test_a_host_the_person_allowed_is_reached(allowed: str) -> None:
     AddressGuard(lambda: [allowed]).check("wiki.corp", "10.1.2.3")
 
 
-async def test_one_bad_address_of_a_name_refuses_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    import asyncio
+async def test_one_bad_address_of_a_name_refuses_it() -> None:
+    async def two(_host: str, _port: int) -> list[str]:
+        return [PUBLIC, "10.0.0.1"]
 
-    async def found(*_: Any, **__: Any) -> list[Any]:
-        return [(2, 1, 6, "", (PUBLIC, 443)), (2, 1, 6, "", ("10.0.0.1", 443))]
-
-    class Loop:
-        getaddrinfo = staticmethod(found)
-
-    monkeypatch.setattr(asyncio, "get_running_loop", Loop)
     with pytest.raises(Blocked, match=r"10\.0\.0\.1"):
-        await AddressGuard().resolve("two.example", 443)
+        await AddressGuard(look_up=two).resolve("two.example", 443)
+
+
+class Trap:
+    """A listener that nobody may come to; it counts who does."""
+
+    def __init__(self) -> None:
+        self.visits = 0
+
+    @asynccontextmanager
+    async def at(self, host: str, port: int = 0) -> AsyncIterator[int]:
+        def visited(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            self.visits += 1
+            writer.close()
+
+        async with await asyncio.start_server(visited, host, port) as server:
+            yield server.sockets[0].getsockname()[1]
+
+
+@pytest.mark.parametrize("host", ["2130706433", "0x7f000001", "127.1", "017700000001", "0"])
+async def test_other_spellings_of_this_machine_lead_nowhere(hub: RunningHub, host: str) -> None:
+    trap = Trap()
+    async with trap.at("127.0.0.1") as port:
+        with pytest.raises(Blocked, match="servers there are not reached"):
+            await hub.hub.upstream.add({"trap": {"url": f"http://{host}:{port}/mcp"}})
+    assert trap.visits == 0
+
+
+async def test_a_name_that_the_system_says_is_this_machine_is_not_reached(hub: RunningHub) -> None:
+    """Names as the system's own resolver knows them; `localhost` says in itself what it is, these do not."""
+    leading = [name for name in (socket.gethostname(), "ip6-localhost", "localhost.localdomain") if _leads_here(name)]
+    assert leading
+    for name in leading:
+        with pytest.raises(Blocked, match=re.escape(name)):
+            await hub.hub.upstream.add({"own": {"url": f"http://{name}:9/mcp"}})
+
+
+def _leads_here(name: str) -> bool:
+    try:
+        facts = socket.getaddrinfo(name, 80, type=socket.SOCK_STREAM)
+    except OSError:
+        return False
+    return not any(ipaddress.ip_address(str(each[4][0]).partition("%")[0]).is_global for each in facts)
+
+
+@pytest.mark.req("B20")
+async def test_a_name_that_means_another_address_when_it_is_used_is_not_followed(tmp_path: Path) -> None:
+    """A server the person allowed, whose name turns to this machine: between the look and the use, and later on."""
+    trap, port, turned = Trap(), free_port(), [False]
+    looks: list[str] = []
+
+    async def turning(host: str, _port: int) -> list[str]:
+        looks.append("127.0.0.1" if turned[0] else "127.0.0.2")
+        turned[0] = turned[0] or (len(looks) == 1 and between)
+        return [looks[-1]]
+
+    settings = {"upstreamHosts": ["127.0.0.2"], "limits": {"upstream_backoff": 0.05, "upstream_backoff_max": 0.1}}
+    fixture = str(FIXTURES / "broken_http.py")
+    started = process(sys.executable, fixture, "http", str(port), "127.0.0.2", port=port, host="127.0.0.2")
+    async with started, trap.at("127.0.0.1", port), running_hub(tmp_path, **settings) as hub, Agent(hub) as agent:
+        hub.hub.upstream.pool.guard.look_up = turning
+        url = f"http://turning.example:{port}/mcp"
+        between = False
+        (facts,) = await hub.hub.upstream.add({"later": {"url": url}})
+        assert facts["state"] == "ready", facts
+        turned[0] = True
+        assert text((await agent.call("mcp__later__fine"))["result"]) == "fine 1"  # what was judged is what is used
+        await hub.hub.upstream.set("later", enabled=False)
+        facts = await hub.hub.upstream.set("later", enabled=True)
+        assert "leads to 127.0.0.1" in facts["error"]
+        turned[0], between = False, True
+        looks.clear()
+        (facts,) = await hub.hub.upstream.add({"between": {"url": url}})
+        assert "leads to 127.0.0.1" in facts["error"]
+        assert looks[:2] == ["127.0.0.2", "127.0.0.1"]
+    assert trap.visits == 0
 
 
 _REDIRECT = """
@@ -77,7 +155,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         self.rfile.read(int(self.headers["content-length"]))
         self.send_response(307)
-        self.send_header("location", "http://169.254.169.254/latest/meta-data")
+        self.send_header("location", sys.argv[2])
         self.send_header("content-length", "0")
         self.end_headers()
     def log_message(self, *_):
@@ -95,13 +173,16 @@ async def test_bad_addresses_redirects_and_shell_words_come_to_nothing(hub: Runn
     with pytest.raises(Exception, match="must begin with http"):
         await upstream.add({"bad": {"url": "file:///etc/passwd"}})
     assert upstream.all() == []
-    import sys
-
-    port = free_port()
-    async with process(sys.executable, "-c", _REDIRECT, str(port), port=port) as url:
-        (facts,) = await upstream.add(json.dumps({"redirects": {"url": url}}))
-        assert facts["state"] == "waiting"
-        assert "redirects elsewhere, which is not followed" in facts["error"]
+    trap = Trap()
+    async with trap.at("127.0.0.2") as inner:
+        for target in ("http://169.254.169.254/latest/meta-data", f"http://127.0.0.2:{inner}/mcp"):
+            port = free_port()
+            async with process(sys.executable, "-c", _REDIRECT, str(port), target, port=port) as url:
+                (facts,) = await upstream.add(json.dumps({"redirects": {"url": url}}))
+                assert facts["state"] == "waiting"
+                assert "redirects elsewhere, which is not followed" in facts["error"]
+                await upstream.remove("redirects")
+    assert trap.visits == 0
     mark = tmp_path / "shell-was-here"
     (facts,) = await upstream.add({"shell": {"command": f"true; touch {mark}"}})
     assert "is not found" in facts["error"]

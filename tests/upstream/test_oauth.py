@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import stat
+import time
 from pathlib import Path
 from typing import Any
 
 import httpx2
 
 from tests.harness.agent import Agent
-from tests.harness.hub import running_hub, until
-from tests.upstream.servers import EXAMPLES, NODE, free_port, process, ready, state, text
+from tests.harness.hub import RunningHub, running_hub, until
+from tests.upstream.servers import EXAMPLES, NODE, free_port, process, python_http, ready, state, text
 
 
 def guarded(port: int, auth_port: int) -> Any:
@@ -55,3 +57,63 @@ async def test_nobody_is_sent_to_log_in_who_did_not_ask(tmp_path: Path) -> None:
             assert "loginUrl" not in facts
             facts = await hub.hub.upstream.refresh("guarded")
             assert facts["loginUrl"].startswith("http://localhost")
+
+
+async def logged_in(hub: RunningHub, url: str) -> None:
+    (facts,) = await hub.hub.upstream.add({"guarded": {"url": url}})
+    async with httpx2.AsyncClient(follow_redirects=True) as person:
+        assert "You are logged in" in (await person.get(facts["loginUrl"])).text
+    await ready(hub, "guarded")
+
+
+def kept(hub: RunningHub) -> dict[str, Any]:
+    (file,) = (hub.home.root / "mcp-logins").iterdir()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+    value: dict[str, Any] = json.loads(file.read_text())
+    return value
+
+
+async def greeting(hub: RunningHub) -> str:
+    async with Agent(hub) as agent:
+        return text((await agent.call("mcp__guarded__greet", {"name": "Ada"}))["result"])
+
+
+async def test_a_token_that_ran_out_while_the_hub_was_down_is_refreshed_when_it_starts(tmp_path: Path) -> None:
+    port, log = free_port(), tmp_path / "grants"
+    async with python_http("guarded", port, "3", str(log)):
+        url = f"http://localhost:{port}/mcp"
+        async with running_hub(tmp_path) as hub:
+            await logged_in(hub, url)
+            before = kept(hub)
+        await until(lambda: time.time() > before["expires"], 10)
+        async with running_hub(tmp_path) as hub:  # on another port: what was kept is good there too
+            await ready(hub, "guarded")
+            assert await greeting(hub) == "Hello Ada"
+            after = kept(hub)
+        assert after["tokens"]["access_token"] != before["tokens"]["access_token"]
+        assert after["tokens"]["refresh_token"] != before["tokens"]["refresh_token"]
+        assert set(log.read_text().split()) == {"login", "refresh"}
+        assert log.read_text().split().count("login") == 1
+
+
+async def test_a_token_that_runs_out_under_a_connection_is_refreshed_by_the_next_call(tmp_path: Path) -> None:
+    port, log = free_port(), tmp_path / "grants"
+    async with python_http("guarded", port, "3", str(log)), running_hub(tmp_path) as hub:
+        await logged_in(hub, f"http://localhost:{port}/mcp")
+        expires = kept(hub)["expires"]
+        await until(lambda: time.time() > expires, 10)
+        assert await greeting(hub) == "Hello Ada"
+        assert log.read_text().split()[0] == "login"
+        assert set(log.read_text().split()[1:]) == {"refresh"}
+        assert hub.hub.upstream.pool.get("guarded").connects == 1  # type: ignore[union-attr]
+
+
+async def test_a_login_the_server_knows_no_more_is_asked_for_again_by_the_person_alone(tmp_path: Path) -> None:
+    port, log = free_port(), tmp_path / "grants"
+    url = f"http://localhost:{port}/mcp"
+    async with running_hub(tmp_path) as hub, python_http("guarded", port, "60", str(log)):
+        await logged_in(hub, url)
+    async with running_hub(tmp_path) as hub, python_http("guarded", port, "60", str(log)):
+        await until(lambda: state(hub, "guarded") == "login", 20)
+        assert "wants the person to log in" in await greeting(hub)

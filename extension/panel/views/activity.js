@@ -3,7 +3,7 @@
  */
 
 import { h } from "../dom.js";
-import { FRESH_MS, ago, duration, host, toolTitle } from "../format.js";
+import { FRESH_MS, agentName, ago, duration, host, toolTitle } from "../format.js";
 import { badge, button, dot, empty, searchField, section } from "../parts.js";
 import { values, visible } from "./values.js";
 
@@ -39,7 +39,7 @@ function running(app) {
               { key: call.callId, class: "call running" },
               dot("live"),
               h("span", { class: "call-what" }, toolTitle(app.state, call.tool), " ", h("code", null, call.tool)),
-              h("span", { class: "call-who" }, call.client ?? ""),
+              h("span", { class: "call-who" }, agentName(call.client)),
               h("span", { class: "call-time", "data-since": call.at }, duration(Date.now() - call.at)),
             ),
           ),
@@ -191,7 +191,7 @@ export function row(app, entry) {
           toolTitle(app.state, tool),
           success ? null : h("span", { class: "unseen" }, " (failed)"),
         ),
-        h("span", { class: "call-who" }, [client, host(origin)].filter(Boolean).join(" · ")),
+        h("span", { class: "call-who" }, [agentName(client), host(origin)].filter(Boolean).join(" · ")),
         h("span", { class: "call-time" }, duration(durationMs)),
         h("span", { class: "call-ago", "data-ago": Date.parse(timestamp) }, ago(Date.parse(timestamp), Date.now())),
       ),

@@ -3,7 +3,7 @@
  */
 
 import { h } from "../dom.js";
-import { counted, duration, host, span, toolTitle } from "../format.js";
+import { agentName, counted, duration, host, span, toolTitle } from "../format.js";
 import { glyph } from "../glyphs.js";
 import { badge, button, command, dot, empty, sureButton } from "../parts.js";
 
@@ -56,12 +56,12 @@ function card(app, session) {
       h(
         "span",
         { class: `avatar${session.color ? " painted" : ""}`, "aria-hidden": "true", paint: session.color },
-        initial(client),
+        initial(agentName(client).replace(/^The /, "")),
       ),
       h(
         "div",
         { class: "card-title" },
-        h("h2", null, token && token !== client ? `${token} · ${client}` : client),
+        h("h2", null, agentName(client, token)),
         h(
           "p",
           { class: "quiet" },

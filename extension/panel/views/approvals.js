@@ -4,9 +4,9 @@
  */
 
 import { h } from "../dom.js";
-import { clock, host, toolTitle } from "../format.js";
+import { agentName, clock, host, toolTitle } from "../format.js";
 import { glyph } from "../glyphs.js";
-import { badge, button, disclosure, empty } from "../parts.js";
+import { badge, button, disclosure, empty, sureButton } from "../parts.js";
 import { values, visible } from "./values.js";
 
 /** @typedef {import("../shapes.js").App} App */
@@ -36,11 +36,24 @@ const REASONS = {
   page: { title: "The page asks", text: "The page itself wants you to confirm before it goes on." },
 };
 
+/** What an agent over a relay would be allowed with the first answer. @type {Record<string, string>} */
+const RELAYED = {
+  allow_session: "If you allow it, it may do so on this site until it disconnects.",
+  allow_once: "If you allow it, it may do so this once.",
+};
+
 /** @param {App} app */
 function draw(app) {
-  if (app.state && app.state.approvals.length > 0) {
+  if (app.waiting.length > 0) {
     return [
-      h("p", { class: "lead" }, "Agents wait until you decide. What you do not answer in time is denied."),
+      h(
+        "div",
+        { class: "lead-row" },
+        h("p", { class: "lead" }, "Agents wait until you decide. What you do not answer in time is denied."),
+        app.waiting.length > 1
+          ? sureButton(app, "deny all", "Deny all", `Deny all ${app.waiting.length}?`, () => denyAll(app))
+          : null,
+      ),
       cards(app, 2),
     ];
   }
@@ -52,6 +65,11 @@ function draw(app) {
   );
 }
 
+/** Each is answered by itself, with what was there when it was clicked. @param {App} app */
+function denyAll(app) {
+  app.decideAll(app.waiting, "deny");
+}
+
 /**
  * Every question, in the order they came.
  * @param {App} app
@@ -61,21 +79,22 @@ export function cards(app, level = 3) {
   return h(
     "div",
     { class: "approvals", "data-settling": app.settling },
-    (app.state?.approvals ?? []).map((approval) => card(app, approval, level)),
+    app.waiting.map((approval) => card(app, approval, level)),
   );
 }
 
 /**
+ * One question, wherever it is shown.
  * @param {App} app
  * @param {Approval} approval
  * @param {number} level of its heading
  */
-function card(app, approval, level) {
+export function card(app, approval, level) {
   const { id, tool, params, expiresAt, choices: offered = ANSWERS.map(({ decision }) => decision) } = approval;
   const reasons = /** @type {Record<string, string>} */ (app.ui["reasons"] ??= {});
   const decide = (/** @type {Decision} */ decision) => app.decide(approval, decision, reasons[id]?.trim());
   const why = REASONS[approval.reason ?? ""];
-  const title = toolTitle(app.state, tool);
+  const title = approval.relay ? tool : toolTitle(app.state, tool);
   return h(
     "article",
     {
@@ -95,7 +114,13 @@ function card(app, approval, level) {
     h(
       "div",
       { class: "approval-head" },
-      h("p", { class: "approval-who" }, glyph("agents", 14), h("strong", null, who(approval)), " wants to use"),
+      h(
+        "p",
+        { class: "approval-who" },
+        glyph("agents", 14),
+        h("strong", null, agentName(approval.client, approval.token)),
+        approval.relay ? " wants to" : " wants to use",
+      ),
       expiresAt
         ? h(
             "span",
@@ -105,7 +130,7 @@ function card(app, approval, level) {
           )
         : null,
     ),
-    h(`h${level}`, { id: `title-${id}` }, title, " ", h("code", null, tool)),
+    h(`h${level}`, { id: `title-${id}` }, visible(title), " ", approval.relay ? null : h("code", null, tool)),
     place(approval),
     why
       ? h(
@@ -116,37 +141,48 @@ function card(app, approval, level) {
         )
       : null,
     approval.diff ? diff(approval.diff) : null,
-    values(params, "Sent without parameters."),
+    approval.relay ? h("p", { class: "quiet" }, RELAYED[offered[0] ?? ""]) : values(params, "Sent without parameters."),
     h(
       "div",
       { class: "approval-actions" },
-      ANSWERS.filter(({ decision }) => offered.includes(decision)).map(({ decision, label, kind }) =>
-        button(label, { kind, onclick: () => decide(decision), name: `${label}: ${title}`, key: decision }),
+      answers(approval, offered).map(({ decision, label, kind }) =>
+        button(label, { kind, onclick: () => decide(decision), name: `${label}: ${visible(title)}`, key: decision }),
       ),
     ),
-    disclosure(
-      "reason",
-      "Say why",
-      h("input", {
-        type: "text",
-        "aria-label": "Reason, told to the agent when you deny",
-        placeholder: "Told to the agent when you deny",
-        maxlength: "300",
-        value: reasons[id] ?? "",
-        oninput: (/** @type {Event} */ event) => {
-          reasons[id] = /** @type {HTMLInputElement} */ (event.target).value;
-        },
-        onkeydown: (/** @type {KeyboardEvent} */ event) => {
-          if (event.key === "Enter") decide("deny");
-        },
-      }),
-    ),
+    // Over a relay there is no way for a reason to travel.
+    approval.relay
+      ? null
+      : disclosure(
+          "reason",
+          "Say why",
+          h("input", {
+            type: "text",
+            "aria-label": "Reason, told to the agent when you deny",
+            placeholder: "Told to the agent when you deny",
+            maxlength: "300",
+            value: reasons[id] ?? "",
+            oninput: (/** @type {Event} */ event) => {
+              reasons[id] = /** @type {HTMLInputElement} */ (event.target).value;
+            },
+            onkeydown: (/** @type {KeyboardEvent} */ event) => {
+              if (event.key === "Enter") decide("deny");
+            },
+          }),
+        ),
   );
 }
 
-/** @param {Approval} approval */
-function who({ client, token }) {
-  return token && token !== client ? `${token} · ${client}` : client || "An agent";
+/**
+ * @param {Approval} approval
+ * @param {readonly Decision[]} offered
+ */
+function answers({ relay }, offered) {
+  if (!relay) return ANSWERS.filter(({ decision }) => offered.includes(decision));
+  return offered.map((decision) => ({
+    decision,
+    label: decision === "deny" ? "Deny" : "Allow",
+    kind: /** @type {"primary" | "danger"} */ (decision === "deny" ? "danger" : "primary"),
+  }));
 }
 
 /** @param {Approval} approval */

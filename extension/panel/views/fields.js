@@ -5,6 +5,7 @@
 
 import { h } from "../dom.js";
 import { button, iconButton, toggle } from "../parts.js";
+import { errorText } from "../source.js";
 
 /** @typedef {import("../shapes.js").App} App */
 /** @typedef {import("../shapes.js").PluginFacts} PluginFacts */
@@ -79,8 +80,21 @@ async function store(app, plugin, draft) {
   } catch (error) {
     const errors = /** @type {{ field: string, problem: string }[]} */ (/** @type {any} */ (error).data?.errors ?? []);
     app.ui[`wrong ${plugin.name}`] = Object.fromEntries(errors.map(({ field, problem }) => [field, problem]));
-    app.say(error instanceof Error ? error.message : String(error), "bad");
+    const known = errors.some(({ field }) => field in (plugin.configSchema ?? {}));
+    app.say(known ? "Nothing was saved: look at what is marked." : errorText(error), "bad");
+    if (known) focusFirst(plugin.name);
   }
+}
+
+/**
+ * Go to the first field that is wrong, once it is marked.
+ * @param {string} plugin
+ */
+function focusFirst(plugin) {
+  requestAnimationFrame(() => {
+    const card = document.querySelector(`[data-plugin="${CSS.escape(plugin)}"]`);
+    /** @type {HTMLElement | null | undefined} */ (card?.querySelector("[aria-invalid=true]"))?.focus();
+  });
 }
 
 /**
@@ -106,7 +120,9 @@ function one(app, id, key, field, draft, problem) {
   const described =
     [field.description ? `${id}-about` : "", problem ? `${id}-wrong` : ""].filter(Boolean).join(" ") || undefined;
   const about = field.description ? h("p", { class: "quiet", id: `${id}-about` }, field.description) : null;
-  const fault = problem ? h("p", { class: "problem", id: `${id}-wrong` }, problem) : null;
+  const fault = problem
+    ? h("p", { class: "problem", id: `${id}-wrong` }, `${problem[0]?.toUpperCase() ?? ""}${problem.slice(1)}.`)
+    : null;
   const change = (/** @type {Event} */ event) => (draft[key] = /** @type {HTMLInputElement} */ (event.target).value);
   const common = {
     id,
@@ -133,7 +149,8 @@ function one(app, id, key, field, draft, problem) {
       fault,
     );
   }
-  if (field.type === "url") return h("div", { class: "field", key }, several(app, id, field, draft[key]), about, fault);
+  if (field.type === "url")
+    return h("div", { class: "field", key }, several(app, id, field, draft[key], problem, described), about, fault);
   if (field.type === "select") {
     const options = [
       field.required ? null : h("option", { value: "" }, "not set"),
@@ -157,8 +174,17 @@ function one(app, id, key, field, draft, problem) {
  * @param {string} id
  * @param {SettingField} field
  * @param {Instance[]} list
+ * @param {string | undefined} problem
+ * @param {string | undefined} describedby
  */
-function several(app, id, field, list) {
+function several(app, id, field, list, problem, describedby) {
+  // What is wrong names the address it is about, where there are several.
+  const blamed = list.filter(({ name }) => problem?.includes(`'${name}'`));
+  const marks = (/** @type {Instance} */ instance, /** @type {boolean} */ isName) => {
+    const about = problem !== undefined && (blamed.length === 0 || blamed.includes(instance));
+    const wrong = about && isName === (problem?.includes("instance name") ?? false);
+    return { "aria-invalid": wrong ? "true" : undefined, "aria-describedby": describedby };
+  };
   const named = list.length > 1 || list[0]?.name !== ONLY;
   const add = () => {
     if (list.length === 1 && list[0]?.name === ONLY) list[0].name = "";
@@ -173,11 +199,20 @@ function several(app, id, field, list) {
       h(
         "div",
         { class: `instance${named ? " named" : ""}`, key: `instance ${index}` },
-        named ? input(`Name of address ${index + 1}`, instance.name, "work", (text) => (instance.name = text)) : null,
+        named
+          ? input(
+              `Name of address ${index + 1}`,
+              instance.name,
+              "work",
+              marks(instance, true),
+              (text) => (instance.name = text),
+            )
+          : null,
         input(
           named ? `Address ${index + 1}` : field.label,
           instance.url,
           field.placeholder ?? "https://example.com",
+          marks(instance, false),
           (text) => (instance.url = text),
         ),
         named
@@ -197,12 +232,14 @@ function several(app, id, field, list) {
  * @param {string} label
  * @param {string} value
  * @param {string} placeholder
+ * @param {Record<string, string | undefined>} marks
  * @param {(text: string) => unknown} change
  */
-function input(label, value, placeholder, change) {
+function input(label, value, placeholder, marks, change) {
   return h("input", {
     type: "text",
     "aria-label": label,
+    ...marks,
     placeholder,
     value,
     autocomplete: "off",

@@ -4,7 +4,7 @@
 
 import { h } from "../dom.js";
 import { badge, button, disclosure, section } from "../parts.js";
-import { errorText } from "../store.js";
+import { errorText } from "../source.js";
 
 /** @typedef {import("../shapes.js").App} App */
 /** @typedef {{ package: string, name: string, version: string, description: string, author?: string, installed: boolean }} Found */

@@ -4,7 +4,7 @@
  */
 
 import { h } from "../dom.js";
-import { counted, duration, toolTitle } from "../format.js";
+import { agentName, counted, duration, toolTitle } from "../format.js";
 import { glyph } from "../glyphs.js";
 import { command, dot, section } from "../parts.js";
 import { explanation, nextAttempt } from "../words.js";
@@ -21,7 +21,7 @@ function draw(app) {
   const first = !state || state.sessions.length === 0;
   return [
     road(app),
-    state && state.approvals.length > 0 ? section("Waiting for you", null, cards(app)) : null,
+    app.waiting.length > 0 ? section("Waiting for you", null, cards(app)) : null,
     first ? steps(app) : null,
     state && !first ? working(app) : null,
     state && !first ? recent(app) : null,
@@ -176,7 +176,7 @@ function working(app) {
             { key: call.callId, class: "call running" },
             dot("live"),
             h("span", { class: "call-what" }, toolTitle(app.state, call.tool)),
-            h("span", { class: "call-who" }, call.client ?? ""),
+            h("span", { class: "call-who" }, agentName(call.client)),
             h("span", { class: "call-time", "data-since": call.at }, duration(Date.now() - call.at)),
           ),
         ),

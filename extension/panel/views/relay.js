@@ -1,5 +1,6 @@
 /**
- * The relay in the settings: where agents on other machines find this browser, what they may do, and what they ask.
+ * The relay in the settings: where agents on other machines find this browser, and what they may do. What they ask is
+ * among the approvals.
  */
 
 import { h } from "../dom.js";
@@ -21,23 +22,7 @@ export function relaySection(app) {
   return section(
     "Relay",
     null,
-    relay.questions.map((question) => asked(app, question)),
     h("div", { class: "card settings" }, address(app, relay), acting(app, relay), instead(app, relay)),
-  );
-}
-
-/**
- * @param {App} app
- * @param {RelayFacts["questions"][number]} question
- */
-function asked(app, { id, what, site, place }) {
-  const answer = (/** @type {boolean} */ allow) => void tell(app, "relay.answer", { id, allow });
-  return h(
-    "div",
-    { class: "card", key: `question ${id}`, "data-question": id },
-    h("p", null, `An agent over ${place} wants to ${what}${site ? ` on ${site}` : ""}, until it disconnects.`),
-    button("Allow", { kind: "primary", small: true, onclick: () => answer(true) }),
-    button("Deny", { small: true, onclick: () => answer(false) }),
   );
 }
 
@@ -57,7 +42,12 @@ function address(app, relay) {
     if (await tell(app, "relay.set", given, "Relay: saved.")) delete app.ui["relay"];
     app.changed();
   };
-  const input = (/** @type {string} */ field, /** @type {string} */ label, /** @type {string} */ type, /** @type {string} */ hint) =>
+  const input = (
+    /** @type {string} */ field,
+    /** @type {string} */ label,
+    /** @type {string} */ type,
+    /** @type {string} */ hint,
+  ) =>
     h("input", {
       type,
       key: field,
@@ -71,7 +61,12 @@ function address(app, relay) {
   return h(
     "div",
     { class: "setting", key: "address", "data-setting": "relay" },
-    h("div", null, h("h3", null, "Reach this browser over a relay"), h("p", { class: "quiet", role: "status" }, words(relay))),
+    h(
+      "div",
+      null,
+      h("h3", null, "Reach this browser over a relay"),
+      h("p", { class: "quiet", role: "status" }, words(relay)),
+    ),
     h(
       "span",
       null,

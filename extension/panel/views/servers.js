@@ -1,22 +1,16 @@
 /**
- * External MCP servers: their tools are offered to agents beside those of the browser. One is added by pasting what its
- * documentation gives for other programs.
+ * External MCP servers: their tools are offered to agents beside those of the browser. How one is added is adder.js's.
  */
 
 import { h } from "../dom.js";
 import { counted, words } from "../format.js";
-import { badge, button, disclosure, dot, empty, expander, iconButton, section, sureButton, toggle } from "../parts.js";
+import { badge, button, dot, empty, expander, iconButton, sureButton, toggle } from "../parts.js";
+import { adder } from "./adder.js";
 
 /** @typedef {import("../shapes.js").App} App */
 /** @typedef {import("../shapes.js").ServerFacts} ServerFacts */
 /** @typedef {import("../shapes.js").ToolFacts} ToolFacts */
 /** @typedef {import("../shapes.js").View} View */
-
-const EXAMPLE = `{
-  "mcpServers": {
-    "files": { "url": "http://127.0.0.1:3001/mcp" }
-  }
-}`;
 
 /** @param {App} app */
 function draw(app) {
@@ -45,7 +39,8 @@ function draw(app) {
 /** @param {ServerFacts} server */
 function stateOf({ enabled, state, error, tools }) {
   if (!enabled) return /** @type {const} */ (["quiet", "switched off"]);
-  if (error || state === "failed" || state === "error") return /** @type {const} */ (["bad", "not reached"]);
+  if (state === "login") return /** @type {const} */ (["warn", "wants you to sign in"]);
+  if (error || state === "waiting" || state === "failed") return /** @type {const} */ (["bad", "not reached"]);
   if (state === "connecting" || state === "starting") return /** @type {const} */ (["quiet", "connecting…"]);
   return /** @type {const} */ (["good", counted(tools?.length ?? 0, "tool")]);
 }
@@ -55,7 +50,8 @@ function stateOf({ enabled, state, error, tools }) {
  * @param {ServerFacts} server
  */
 function card(app, server) {
-  const { name, url, command, enabled, error, tools = [] } = server;
+  const { name, url, command, enabled, error, loginUrl, tools = [] } = server;
+  const secrets = [...(server.headers ?? []), ...(server.env ?? [])];
   const [tone, said] = stateOf(server);
   const enable = (/** @type {boolean} */ on) => {
     server.enabled = on;
@@ -71,8 +67,16 @@ function card(app, server) {
       h("div", { class: "card-title" }, h("h2", null, name), h("p", { class: "quiet" }, dot(tone), said)),
       toggle(`Use ${name}`, enabled, enable, { hidden: true }),
     ),
-    h("p", { class: "quiet path" }, url ?? command ?? ""),
+    h("p", { class: "quiet path" }, url ?? command ?? "", secrets.length > 0 ? ` · sends ${secrets.join(", ")}` : null),
     error ? h("p", { class: "problem" }, error) : null,
+    loginUrl && /^https?:/.test(loginUrl)
+      ? button("Sign in", {
+          kind: "primary",
+          small: true,
+          onclick: () => void chrome.tabs.create({ url: loginUrl }),
+          key: "login",
+        })
+      : null,
     tools.length > 0
       ? expander(app, `server ${name}`, {
           title: "Tools",
@@ -112,11 +116,11 @@ function card(app, server) {
  * @param {ToolFacts} tool
  */
 function toolRow(app, server, tool) {
-  const title = tool.title || words(tool.name);
+  const title = tool.title || words(tool.tool ?? tool.name);
   const change = (/** @type {boolean} */ on) => {
     tool.enabled = on;
     app.changed();
-    const off = server.tools.filter((each) => each.enabled === false).map((each) => each.name);
+    const off = server.tools.filter((each) => each.enabled === false).map((each) => each.tool ?? each.name);
     void app.act("upstream.set", { name: server.name, disabledTools: off });
   };
   return h(
@@ -130,59 +134,6 @@ function toolRow(app, server, tool) {
     ),
     toggle(`Offer ${title}`, tool.enabled !== false, change, { hidden: true }),
   );
-}
-
-/** @param {App} app */
-function adder(app) {
-  const text = String(app.ui["serverJson"] ?? "");
-  const wrong = text.trim() === "" ? null : problem(text);
-  const add = async () => {
-    const done = await app.act("upstream.add", { json: text }, "Added. Its tools are being looked for.");
-    if (!done) return;
-    app.ui["serverJson"] = "";
-    app.changed();
-  };
-  return section(
-    "Add a server",
-    null,
-    h("label", { for: "server-json" }, "Settings, as JSON"),
-    h("textarea", {
-      id: "server-json",
-      rows: 5,
-      spellcheck: "false",
-      placeholder: EXAMPLE,
-      "aria-describedby": wrong ? "server-wrong" : undefined,
-      "aria-invalid": wrong ? "true" : undefined,
-      value: text,
-      oninput: (/** @type {Event} */ event) => {
-        app.ui["serverJson"] = /** @type {HTMLTextAreaElement} */ (event.target).value;
-        app.changed();
-      },
-    }),
-    wrong ? h("p", { class: "problem", id: "server-wrong" }, wrong) : null,
-    h(
-      "div",
-      { class: "form-foot" },
-      button("Add", { kind: "primary", disabled: text.trim() === "" || wrong !== null, onclick: () => void add() }),
-    ),
-    disclosure(
-      "example",
-      "What it looks like",
-      h("pre", { tabindex: "0", role: "region", "aria-label": "Example" }, EXAMPLE),
-    ),
-  );
-}
-
-/** @param {string} text */
-function problem(text) {
-  try {
-    const read = JSON.parse(text);
-    if (read === null || typeof read !== "object" || Array.isArray(read))
-      return "This is JSON, but not an object in braces.";
-    return null;
-  } catch (error) {
-    return `Not JSON yet: ${error instanceof Error ? error.message : String(error)}`;
-  }
 }
 
 /** @type {View} */

@@ -145,7 +145,7 @@ function sourcesOf(state) {
       families: one(plugin.tools),
     })),
     ...(state.upstream ?? []).map((server) => ({
-      key: server.name,
+      key: `mcp__${server.name}`, // a plugin may have the same name
       title: server.name,
       glyph: "servers",
       own: server,
@@ -232,7 +232,7 @@ function familyPart(app, source, { name, tools }) {
  * @param {ToolFacts} tool
  */
 function toolRow(app, source, tool) {
-  const title = tool.title || words(tool.name, source.key);
+  const title = tool.title || words(tool.tool ?? tool.name, source.key);
   const own = tool.permission ?? null;
   const effective =
     tool.effective ?? own ?? source.own.permission ?? app.state?.permissionDefault ?? (tool.readOnly ? "auto" : "ask");

@@ -37,7 +37,7 @@ export function values(given, none) {
           "dd",
           { key: `value ${name}`, class: long ? "long" : "" },
           long
-            ? h("pre", { tabindex: "0", role: "region", "aria-label": `Value of ${visible(name)}` }, text)
+            ? h("pre", { tabindex: "0", role: "group", "aria-label": `Value of ${visible(name)}` }, text)
             : h("code", null, text === "" ? "“”" : text),
         ),
       ];

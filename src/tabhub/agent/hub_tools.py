@@ -51,6 +51,11 @@ class HubTools:
         self._session: str | None = None
         self._tools: dict[str, tuple[dict[str, Any], Tool]] = {}
 
+    @property
+    def session(self) -> str | None:
+        """The id of the session, while there is one."""
+        return self._session
+
     async def open(self) -> None:
         """Shake hands; with someone to ask, the hub learns that."""
         self._session = None

@@ -15,6 +15,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from msgspec.structs import replace
+
 from tabhub.agent.coerce import coerce
 from tabhub.agent.prompt import FIND, FIND_TOOL, Shelf, found_text, shelve, system_prompt
 from tabhub.agent.results import result_of
@@ -180,8 +182,9 @@ class Loop:
             result = _failed(call, words) if words else result_of(call, await self._answer(call))
         except TabhubError as error:
             result = _failed(call, error.text())
-        self._tell(Finished(result, time.monotonic() - began))
-        return result
+        seconds = round(time.monotonic() - began, 3)
+        self._tell(Finished(result, seconds))
+        return replace(result, seconds=seconds)
 
     def _refusal(self, call: Call, waits: list[_Run]) -> str:
         """Why a call is not run at all; empty if it is."""

@@ -30,7 +30,14 @@ def result_of(call: Call, answer: dict[str, Any]) -> Result:
         text = f"{text[:_LONGEST]}\n[cut here: the result has {len(text)} characters]"
     if not text and not pictures:
         text = "(no output)"
-    return Result(call.id, call.name, text, failed=answer.get("isError") is True, pictures=pictures)
+    failed = answer.get("isError") is True
+    return Result(call.id, call.name, text, failed=failed, pictures=pictures, denied=failed and _denied(answer))
+
+
+def _denied(answer: dict[str, Any]) -> bool:
+    meta = answer.get("_meta")
+    error = meta.get("tabhub/error") if isinstance(meta, dict) else None
+    return isinstance(error, dict) and error.get("category") == "permission"
 
 
 def _text(block: dict[str, Any]) -> str:

@@ -9,7 +9,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tabhub.browser import (
+from tabhub.browser.activity import Activity
+from tabhub.browser.files import Folder, NoFolder
+from tabhub.browser.held import Held
+from tabhub.browser.paused import Interceptions
+from tabhub.browser.record import Recorder
+from tabhub.browser.sheets import Sheets
+from tabhub.browser.spec import PluginSite, Spec, TabChoice, Toolbox, no_plugins
+from tabhub.browser.tab import Page, open_tab
+from tabhub.browser.tools import (
     act,
     analyze,
     bookmarks,
@@ -51,14 +59,6 @@ from tabhub.browser import (
     wait,
     windows,
 )
-from tabhub.browser.activity import Activity
-from tabhub.browser.files import Folder
-from tabhub.browser.held import Held
-from tabhub.browser.paused import Interceptions
-from tabhub.browser.record import Recorder
-from tabhub.browser.sheets import Sheets
-from tabhub.browser.spec import PluginSite, Spec, TabChoice, Toolbox, no_plugins
-from tabhub.browser.tab import Page, open_tab
 from tabhub.browser.tracing import Traces
 from tabhub.browser.watch import Watch
 from tabhub.hub.tools import Runner, Tool
@@ -113,21 +113,21 @@ SPECS: tuple[Spec, ...] = (
 def browser_tools(
     browsers: Browsers,
     choice: TabChoice,
-    files_dir: Path,
+    files_dir: Path | None,
     *,
     files_anywhere: bool = False,
     hub_facts: Callable[[], dict[str, Any]] = dict,
     file_urls: bool = False,
     plugins: Callable[[], Sequence[PluginSite]] = no_plugins,
 ) -> list[tuple[Tool, Runner]]:
-    """All built-in tools. `choice` knows which tab a session works on."""
+    """All built-in tools. `choice` knows which tab a session works on; without `files_dir` no tool touches files."""
     watch = Watch(browsers)
     lasting = Held(browsers, watch, "network")
     box = Toolbox(
         browsers,
         watch,
         choice,
-        Folder(files_dir, files_anywhere),
+        Folder(files_dir, files_anywhere) if files_dir is not None else NoFolder(),
         activity=Activity(browsers, watch),
         record=Recorder(browsers, watch),
         lasting=lasting,

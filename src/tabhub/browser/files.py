@@ -100,3 +100,33 @@ class Folder:
                 f"{place} could not be written: {error.strerror}.",
                 hint="Without filePath the result comes back directly.",
             ) from None
+
+
+class NoFolder(Folder):
+    """Where there is no folder for files: a server that many people share keeps none of theirs."""
+
+    def __init__(self) -> None:
+        super().__init__(Path(os.devnull))
+
+    def place(self, given: str, suffixes: tuple[str, ...]) -> Path:
+        """No file is written."""
+        raise _no_files("written")
+
+    def existing(self, given: str) -> Path:
+        """No file is read."""
+        raise _no_files("read")
+
+    def unused(self, name: str, suffix: str) -> Path:
+        """No file is written."""
+        raise _no_files("written")
+
+    def write(self, place: Path, data: bytes, *, overwrite: bool) -> None:
+        """No file is written."""
+        raise _no_files("written")
+
+
+def _no_files(done: str) -> InvalidArguments:
+    return InvalidArguments(
+        f"Files can be neither read nor written here, so none was {done}.",
+        hint="Leave filePath out; a hub on your own machine (tabhub start) has a folder for files.",
+    )

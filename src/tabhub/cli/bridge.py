@@ -28,7 +28,7 @@ from tabhub.cli.messages import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
 PATIENCE = 5.0
@@ -40,7 +40,7 @@ _SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 _SESSION_NOT_FOUND = -32012
 _DOWN = "The hub is not running. Start it with: tabhub start --background"
 _LOST = "The connection to the hub ended before it had answered. What was asked may have happened."
-_LIST_CHANGED = b'{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'
+_LISTS = ("tools", "resources", "prompts")
 # As the hub writes a good answer: its result is passed on without being read.
 _RESPONSE = re.compile(rb'\{"type":"RESPONSE","id":"([0-9a-f]+:[0-9]+)","success":true,"data":')
 
@@ -95,6 +95,8 @@ class Bridge:
         self._ready = False
         self._version: str | None = None
         self._level: bytes | None = None
+        self._read = {"tools"}
+        """The lists the client may know; that of tools is one that all do."""
 
     # the connection
 
@@ -208,6 +210,8 @@ class Bridge:
             self._reply(request.ident, error_body(INVALID_REQUEST, text), batch)
             return
         pending = self._ids[request.key] = _Pending(request, request.method, request.params, batch)
+        if request.method.endswith("/list"):
+            self._read.add(request.method.partition("/")[0])
         if request.method == "initialize":
             self._hello, self._ready, self._version, self._level = request.params, False, None, None
         if self._up:
@@ -309,11 +313,11 @@ class Bridge:
             if pending.method == _LISTEN:
                 said["params"] = {**value["params"], "_meta": {_SUBSCRIPTION: pending.request.key}}
                 if value["event"] == "notifications/subscriptions/acknowledged":
-                    if pending.heard:  # it was to an earlier hub; this one may have other tools
-                        said["method"], said["params"] = (
-                            "notifications/tools/list_changed",
-                            {"_meta": {_SUBSCRIPTION: pending.request.key}},
-                        )
+                    if pending.heard:  # it was to an earlier hub; this one may have others
+                        honoured = value["params"]["notifications"]
+                        meta = {"_meta": {_SUBSCRIPTION: pending.request.key}}
+                        self._tell_anew([kind for kind in _LISTS if honoured.get(f"{kind}ListChanged")], meta)
+                        return
                     pending.heard = True
         self._say(json.dumps(said).encode())
 
@@ -353,9 +357,15 @@ class Bridge:
         self._forward(_Pending(None, "initialize", self._hello))
         if self._ready:
             self._event(b'"notifications/initialized"', b"{}")
-            self._say(_LIST_CHANGED)  # another hub may have other tools
+            self._tell_anew([kind for kind in _LISTS if kind in self._read])
         if self._level is not None:
             self._forward(_Pending(None, "logging/setLevel", self._level))
+
+    def _tell_anew(self, kinds: Iterable[str], params: dict[str, Any] | None = None) -> None:
+        """Have the client list what another hub may have other ones of."""
+        for kind in kinds:
+            said: dict[str, Any] = {"jsonrpc": "2.0", "method": f"notifications/{kind}/list_changed"}
+            self._say(json.dumps(said if params is None else {**said, "params": params}).encode())
 
     # to the client
 

@@ -67,7 +67,8 @@ def report(facts: list[dict[str, Any]], *, as_json: bool, what: str) -> int:
         print(json.dumps(facts, indent=2, ensure_ascii=False))
     else:
         for each in facts:
-            print(f"{paint(safe(each['name']), 'bold')} {what}: {_state(each)}, {count(len(each['tools']), 'tool')}")
+            held = ", ".join([count(len(each["tools"]), "tool"), *_beside(each)])
+            print(f"{paint(safe(each['name']), 'bold')} {what}: {_state(each)}, {held}")
             _trouble(each)
     return 1 if any(each.get("state") in ("waiting", "login") for each in facts) else 0
 
@@ -82,7 +83,8 @@ def listed(args: Namespace) -> int:
         print("No external servers. Add one: tabhub mcp add NAME URL")
     for each in facts:
         on = sum(tool["enabled"] for tool in each["tools"])
-        print(paint(safe(each["name"]), "bold"), _state(each), f"({on} of {count(len(each['tools']), 'tool')} on)")
+        held = ", ".join([f"{on} of {count(len(each['tools']), 'tool')} on", *_beside(each)])
+        print(paint(safe(each["name"]), "bold"), _state(each), f"({held})")
         print(f"  {safe(each.get('url') or each.get('command') or '')}")
         _trouble(each)
     return 0
@@ -161,6 +163,13 @@ def _state(facts: dict[str, Any]) -> str:
     if state == "off" and facts.get("enabled"):
         return paint("tried when the hub starts", "dim")
     return paint(words.get(state, state), _STATES.get(state, "dim"))
+
+
+def _beside(facts: dict[str, Any]) -> list[str]:
+    """What a server has beside tools, counted."""
+    return [
+        count(facts[f"{kind}Count"], kind) for kind in ("resource", "template", "prompt") if facts.get(f"{kind}Count")
+    ]
 
 
 def _trouble(facts: dict[str, Any]) -> None:

@@ -153,6 +153,7 @@ def _facts(plugin: Plugin) -> dict[str, Any]:
         "urlPatterns": list(plugin.url_patterns),
         "excludePatterns": list(plugin.exclude_patterns),
         "homepage": plugin.homepage,
+        "preScript": plugin.pre_script is not None,
         "settings": {field.key: field.facts() for field in plugin.fields},
         "tools": [tool.name for tool in plugin.tools],
     }
@@ -240,6 +241,8 @@ def inspect(args: Namespace) -> int:
     for title, texts in (("Pages", plugin.url_patterns), ("Except", plugin.exclude_patterns)):
         if texts:
             print(f"{title}: {', '.join(texts)}")
+    if plugin.pre_script is not None:
+        print("It also runs a script in these pages before their own.")
     for field in plugin.fields:
         print(f"Setting {field.key} ({field.kind}{', required' if field.required else ''}): {safe(field.label)}")
     for tool in plugin.tools:

@@ -45,6 +45,9 @@ def start(args: Namespace) -> int:
             behind_proxy=args.behind_proxy,
             audience=args.audience,
             issuer=args.issuer,
+            public_url=args.public_url,
+            auth_servers=tuple(args.auth_server),
+            audit_file=args.audit_file,
             limits=Limits.parse({name: value for name, value in rates.items() if value is not None}),
             on_ready=_greet,
         )
@@ -54,7 +57,7 @@ def start(args: Namespace) -> int:
 def _greet(url: str) -> None:
     print(f"The relay is running on {paint(url, 'cyan')}")
     print(f"  browsers connect to {url}/extension")
-    print(f"  agents connect to   {url}/mcp")
+    print(f"  agents connect to   {url}/mcp, MCP clients to {url.replace('ws', 'http', 1)}/mcp")
     sys.stdout.flush()
 
 
@@ -168,6 +171,8 @@ def status(args: Namespace) -> int:
         f"  {count(facts['browsers'], 'browser')}, {count(facts['agents'], 'agent')}, {count(facts['users'], 'user')}"
     )
     print(f"  {count(facts['connections'], 'connection')}, {count(facts['callsInFlight'], 'call')} in flight")
+    if facts.get("engines"):
+        print(f"  {count(facts['engines'], 'engine')} for agents over HTTP")
     for name, number in facts["counts"].items():
         if number:
             print(f"  {name.replace('_', ' ')}: {number}")
@@ -244,6 +249,17 @@ def _start_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--tls-cert", metavar="FILE", type=Path, help="certificate chain, PEM")
     parser.add_argument("--tls-key", metavar="FILE", type=Path, help="its private key, PEM")
     parser.add_argument("--behind-proxy", action="store_true", help="a proxy in front of it speaks TLS")
+    parser.add_argument("--public-url", metavar="URL", help="how MCP clients reach it, e.g. https://relay.example.com")
+    parser.add_argument(
+        "--auth-server",
+        metavar="URL",
+        action="append",
+        default=[],
+        help="an OAuth server that issues tokens, told to clients that look for it; may be given again",
+    )
+    parser.add_argument(
+        "--audit-file", metavar="FILE", type=Path, help="a line for every tool call over HTTP (default: none is kept)"
+    )
     parser.add_argument(
         "--client-rate", metavar="N", type=_whole, help="messages a minute and connection (0: no limit)"
     )

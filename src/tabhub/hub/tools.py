@@ -31,6 +31,11 @@ class Source:
     kind: SourceKind
     key: str
 
+    @property
+    def setting(self) -> str:
+        """Its name in permissions and pins: the key, but a server's as its tools begin, so that no plugin has it."""
+        return f"mcp__{self.key}" if self.kind == "upstream" else self.key
+
     def __str__(self) -> str:
         return self.kind if self.kind == self.key else f"{self.kind}:{self.key}"
 

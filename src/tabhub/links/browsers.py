@@ -33,6 +33,11 @@ _TAKEN_AWAY = {
 }
 """Ends of debugging that also end the commands under way; letting go of an idle tab is none."""
 
+_START_ONE = (
+    "Start the browser that has the Tabhub extension, or run `tabhub start --launch`; "
+    "`tabhub doctor` says what is missing."
+)
+"""What to do when there is no browser."""
 
 PAGE_METHODS = (
     "browser/registerTools",
@@ -105,6 +110,7 @@ class Browsers:
         self._on_page: PageListener | None = None
         self.starting: Callable[[], bool] = lambda: False
         """Whether a browser of the hub's own is on its way."""
+        self.advice = _START_ONE
         self._on_plugins: PageListener | None = None
         self._on_hello: list[Callable[[ExtensionLink], None]] = []
         self._panel: Mapping[str, Handler] = {}
@@ -371,7 +377,7 @@ class Browsers:
             self._fail_tab(link, tab.chrome_id, "it was closed", spare="closeTab")
         if any(tab.active and tab.window_focused for tab in (*changes.changed, *changes.opened)):
             self._focus(link.browser_id)
-        if changes:
+        if changes or synced:
             self._tell(Change("tabs", link.browser_id, changes, synced=synced))
 
     def _fail_tab(self, link: ExtensionLink, chrome_id: int, why: str, **which: str) -> None:
@@ -404,8 +410,4 @@ class Browsers:
             return NotConnected(message, hint=f"Connected: {', '.join(list(self._seats)[:10])}.")
         if self.starting():
             return NotConnected(message, hint="A browser of the hub's own is starting. Call again in a few seconds.")
-        return NotConnected(
-            message,
-            hint="Start the browser that has the Tabhub extension, or run `tabhub start --launch`; "
-            "`tabhub doctor` says what is missing.",
-        )
+        return NotConnected(message, hint=self.advice)

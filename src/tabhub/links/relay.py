@@ -26,6 +26,7 @@ _NAMED = {"tool.progress": "dispatchId", "browser/elicitConfirmation": "callId"}
 """What a browser tells of a request, and where it names it: as the relay does, by connection and number."""
 _ROLES = ("/mcp", "/extension")
 _OPENING = 10.0
+_WORDS = 2000
 
 
 class RelayRefused(NotConnected):
@@ -66,8 +67,11 @@ class RelayLink(ExtensionLink):
         """Also what the relay answers in the browser's place: that the road is broken, and how far the call came."""
         data = error.get("data") if isinstance(error, dict) else None
         outcome = data.get("outcome") if isinstance(data, dict) else None
-        if outcome in ("unknown", "not_sent") and isinstance(error.get("message"), str):
-            return LinkLost(error["message"][:2000], sent=outcome == "unknown")
+        if isinstance(data, dict) and outcome in ("unknown", "not_sent") and isinstance(error.get("message"), str):
+            hint = data["hint"][:_WORDS] if isinstance(data.get("hint"), str) else ""
+            # The relay's words hold all of it; each part is said once.
+            said = error["message"][:_WORDS].removesuffix(hint).rstrip().removesuffix(f"(outcome: {outcome})").rstrip()
+            return LinkLost(said, sent=outcome == "unknown", hint=hint or None)
         return super().refusal(method, error)
 
     def lost(self, reason: str) -> None:

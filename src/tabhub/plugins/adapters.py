@@ -44,11 +44,28 @@ class Adapter:
     plugin: str
     hash: str
     text: str
+    pre_script: str | None = None
+    """What runs before the page's own scripts, as it is."""
 
     @property
     def file(self) -> str:
         """Its path within the extension's folder."""
         return f"{FOLDER}/{self.plugin}-{self.hash[:12]}.js"
+
+    @property
+    def pre_file(self) -> str | None:
+        """The path of what runs before the page's own scripts, if there is such."""
+        if self.pre_script is None:
+            return None
+        digest = hashlib.sha256(self.pre_script.encode("utf-8", "replace")).hexdigest()
+        return f"{FOLDER}/{self.plugin}-prescript-{digest[:12]}.js"
+
+    def files(self) -> dict[str, str]:
+        """Everything of it that is written, by path."""
+        files = {self.file: self.text}
+        if self.pre_file is not None and self.pre_script is not None:
+            files[self.pre_file] = self.pre_script
+        return files
 
 
 def compose(plugin: Plugin, setup: Setup) -> Adapter:
@@ -64,12 +81,13 @@ def compose(plugin: Plugin, setup: Setup) -> Adapter:
     else:
         name = json.dumps(plugin.name)
         text = before + body + _STAMP % (name, digest, name)
-    return Adapter(plugin.name, digest, text)
+    before_page = _SOURCE_MAP.sub("", plugin.pre_script) if plugin.pre_script is not None else None
+    return Adapter(plugin.name, digest, text, before_page)
 
 
 def write(extension_folders: Iterable[Path], adapters: Iterable[Adapter]) -> None:
     """Bring the adapters of every installed extension to exactly these; a file appears whole or not at all."""
-    wanted = {adapter.file: adapter for adapter in adapters}
+    wanted = {file: text for adapter in adapters for file, text in adapter.files().items()}
     for extension in extension_folders:
         if not (extension / "manifest.json").is_file():
             continue
@@ -77,9 +95,9 @@ def write(extension_folders: Iterable[Path], adapters: Iterable[Adapter]) -> Non
         try:
             folder.mkdir(mode=0o700, exist_ok=True)
             there = {path.name for path in folder.iterdir()}
-            for file, adapter in wanted.items():
+            for file, text in wanted.items():
                 if Path(file).name not in there:  # the name holds the hash of the text
-                    write_atomic(extension / file, adapter.text)
+                    write_atomic(extension / file, text)
             for name in there - {Path(file).name for file in wanted}:
                 if _OURS.fullmatch(name):
                     (folder / name).unlink(missing_ok=True)

@@ -17,14 +17,14 @@ from pathlib import Path
 from tabhub.config import Config
 from tabhub.errors import TabhubError
 from tabhub.plugins.author import Definition
-from tabhub.plugins.manifest import ADAPTER, MANIFEST, TOOLS, read_package
+from tabhub.plugins.manifest import ADAPTER, MANIFEST, PRE_SCRIPT, TOOLS, read_package
 from tabhub.plugins.model import Failure, Plugin, PluginError, PluginSource
 
 log = logging.getLogger("tabhub.plugins")
 
 GROUP = "tabhub.plugins"
 PYTHON = "plugin.py"
-FILES = (MANIFEST, TOOLS, ADAPTER)
+FILES = (MANIFEST, TOOLS, ADAPTER, PRE_SCRIPT)
 _MOST = 1_000
 
 Stamp = tuple[tuple[str, int, int], ...]

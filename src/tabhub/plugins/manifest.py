@@ -1,4 +1,6 @@
-"""Reading a plugin's folder: `package.json` with its `opentabs` part, `dist/tools.json` and `dist/adapter.iife.js`.
+"""Reading a plugin's folder: `package.json` with its `opentabs` part, and `dist/` with what was built.
+
+That is `tools.json`, `adapter.iife.js` and, where `tools.json` names a `preScriptFile`, `pre-script.iife.js`.
 
 Owns the checks on what a package says of itself; everything in it is a stranger's word. What is wrong with the package
 as a whole refuses it (PluginError); what is wrong with one tool or the icon leaves out that alone and is told.
@@ -32,7 +34,8 @@ MB = 1024 * 1024
 MANIFEST = "package.json"
 TOOLS = "dist/tools.json"
 ADAPTER = "dist/adapter.iife.js"
-_LARGEST = {MANIFEST: MB, TOOLS: 8 * MB, ADAPTER: 5 * MB}
+PRE_SCRIPT = "dist/pre-script.iife.js"
+_LARGEST = {MANIFEST: MB, TOOLS: 8 * MB, ADAPTER: 5 * MB, PRE_SCRIPT: 5 * MB}
 _MOST_TOOLS = 500
 _MOST_PATTERNS = 100
 _MOST_FIELDS = 50
@@ -70,6 +73,7 @@ def read_package(folder: Path, source: PluginSource = "local") -> Plugin:
         tools=extra.get("tools") if isinstance(listed, Mapping) else listed,
         settings=own.get("configSchema", extra.get("configSchema")),
         adapter=adapter,
+        pre_script=_pre_script(folder, problems) if extra.get("preScriptFile") else None,
         icon=svg if isinstance(svg, str) else None,
         source=source,
         path=str(folder),
@@ -93,6 +97,7 @@ def build(
     package: str | None,
     sdk_version: str | None,
     problems: list[str],
+    pre_script: str | None = None,
 ) -> Plugin:
     """A plugin from its decoded parts, each checked."""
     display, words, homepage = own.get("displayName"), own.get("description"), own.get("homepage")
@@ -118,6 +123,7 @@ def build(
         homepage=homepage,
         icon_svg=icon,
         adapter=adapter,
+        pre_script=pre_script,
         tools=_tools(name, tools, problems),
         fields=fields,
         source=source,
@@ -126,6 +132,15 @@ def build(
         sdk_version=sdk_version,
         problems=tuple(problems),
     )
+
+
+def _pre_script(folder: Path, problems: list[str]) -> str | None:
+    """The script for before the page's own. The name of the file is settled, whatever the package says."""
+    try:
+        return _read(folder, PRE_SCRIPT).decode("utf-8", "replace")
+    except PluginError as error:
+        problems.append(f"the script that runs before its pages is left out: {error.message}")
+        return None
 
 
 def read_fields(name: str, schema: Any) -> tuple[Field, ...]:

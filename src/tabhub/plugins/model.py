@@ -91,6 +91,8 @@ class Plugin:
     adapter: str
     """The script that runs in the page's own world."""
     tools: tuple[PluginTool, ...]
+    pre_script: str | None = None
+    """The script that runs there before the page's own."""
     exclude_patterns: tuple[str, ...] = ()
     homepage: str | None = None
     icon_svg: str | None = None

@@ -58,11 +58,12 @@ class Watcher:
         if self._polled is not None and 0 <= now - self._polled < _POLL:
             return
         self._polled = now
-        for folder, stamp in self._stamps.items():
-            if _stamp(folder) != stamp:
-                self._detections += 1
-                self._changed()
-                return
+        if self._differs():
+            self._detections += 1
+            self._changed()
+
+    def _differs(self) -> bool:
+        return any(_stamp(folder) != stamp for folder, stamp in self._stamps.items())
 
     def facts(self) -> dict[str, Any]:
         """For health (seed 002)."""
@@ -92,6 +93,12 @@ class Watcher:
             self._stop = asyncio.Event()
             self._task = asyncio.create_task(self._watch(self._paths, self._stop))
             self._task.add_done_callback(_ended)
+            # In its first step the task begins to watch: what was saved before that, nobody will tell.
+            asyncio.get_running_loop().call_soon(self._begun)
+
+    def _begun(self) -> None:
+        if self._running and self._differs():
+            self._changed()
 
     async def _watch(self, paths: tuple[Path, ...], stop: asyncio.Event) -> None:
         from watchfiles import awatch  # costs more than a hub without local plugins should pay

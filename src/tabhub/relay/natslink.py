@@ -53,7 +53,8 @@ class NatsLink(asyncio.Protocol):
         self._unanswered = 0
         self._out: list[bytes] = []
         self._waits = 0
-        self._info: asyncio.Future[wire.Info] = asyncio.get_running_loop().create_future()
+        self._loop = asyncio.get_running_loop()
+        self._info: asyncio.Future[wire.Info] = self._loop.create_future()
         self._pong: asyncio.Future[None] | None = None
         self.trouble = "the connection was closed"
 
@@ -140,13 +141,13 @@ class NatsLink(asyncio.Protocol):
         if self.lost.is_set() or self._waits + self._transport.get_write_buffer_size() + len(data) > most:
             return False
         if not self._out:
-            asyncio.get_running_loop().call_soon(self._flush)
+            self._loop.call_soon(self._flush)
         self._out.append(data)
         self._waits += len(data)
         return True
 
     def _flush(self) -> None:
-        """What was written in one turn of the loop leaves as one."""
+        """What was written in one turn of the loop leaves as one: the server is woken once, and so is who listens."""
         data, self._waits = b"".join(self._out), 0
         self._out.clear()
         if not self.lost.is_set():

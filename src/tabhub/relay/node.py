@@ -17,6 +17,7 @@ from tabhub.errors import TabhubError
 from tabhub.limits import Limits
 from tabhub.relay.bus import Bus, BusUnavailable, Presence
 from tabhub.relay.keyring import Keyring
+from tabhub.relay.passing import effect_of
 from tabhub.relay.records import (
     Announce,
     Close,
@@ -85,13 +86,15 @@ class Node:
         self.state = Relay(bus.node, limits, ids=lambda: str(uuid.uuid4()), stamp=stamp)
         self.started = clock()
         self.closing = False
+        self.engines = 0
+        """Agents over HTTP, each with the tools it is served with."""
         self._clock = clock
         self._wall = wall
         self._sockets: dict[int, Socket] = {}
         self._last = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._told_revoked = clock()
-        self._actions: dict[type, Callable[[Any], None]] = {
+        self._actions: dict[type, Callable[[Any], object]] = {
             Close: self._close,
             Verify: self._verify,
             Find: lambda effect: self._later(self._find(effect)),
@@ -144,7 +147,15 @@ class Node:
     def feed(self, client: int, data: bytes) -> None:
         """A text message came."""
         try:
-            self.run(self.state.said(client, data, self._clock()))
+            passed = self.state.passed(client, data, self._clock())
+            if passed is None:
+                self.run(self.state.said_in_full(client, data, self._clock()))
+            elif passed[0] is None:
+                socket = self._sockets.get(passed[1])
+                if socket is not None:
+                    socket.send_text(passed[2])
+            else:
+                self.run([effect_of(passed)])
         except Exception:
             log.exception("a message could not be handled")
             self._internal(client, data)
@@ -162,6 +173,30 @@ class Node:
     def refuse(self, client: int, code: int, reason: str) -> None:
         """A client broke the rules of the transport."""
         self.run(self.state.refuse(client, code, reason))
+
+    # agents of this process: what they came with was judged by whoever attaches them
+
+    async def judge(self, token: str) -> Claims | InvalidToken:
+        """What a token is worth; for one of an unknown key, the published keys are looked at once more."""
+        verdict = self._judge(token)
+        if isinstance(verdict, UnknownKey):
+            await self.keyring.fetch()
+            verdict = self._judge(token)
+        if isinstance(verdict, InvalidToken):
+            self.run(self.state.auth_failed("agent", verdict))
+        return verdict
+
+    def admit(self, client: int, claims: Claims) -> None:
+        """Let an agent in, or go on with a newer token of its user."""
+        self._verified(client, claims)
+
+    def weigh(self, client: int) -> float | None:
+        """Count one request of an agent that is no message; the seconds to wait if it is one too many."""
+        return self.state.weigh(client, self._clock())
+
+    def later(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Have something done beside, until the node stops."""
+        return self._later(work)
 
     def run(self, effects: list[Effect]) -> None:
         """Carry effects out, in order."""
@@ -295,10 +330,11 @@ class Node:
         if entries:
             self.run(self.state.revoked({entry.partition(" ")[0] for entry in entries}))
 
-    def _later(self, work: Coroutine[Any, Any, None]) -> None:
+    def _later(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
     def _internal(self, client: int, data: bytes) -> None:
         """A slip of ours: whoever asked gets an answer all the same."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import msgspec
+
 from tabhub.wire.bus import FIRST, GIVEN_UP, LAST, MARK, NEXT, WHOLE, Piece
 
 
@@ -28,8 +30,7 @@ class Peer:
     size: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Arrival:
+class Arrival(msgspec.Struct, gc=False, frozen=True):
     """What a piece meant."""
 
     message: bytes | None = None

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+import msgspec
+
 from tabhub.limits import Limits
 from tabhub.relay.bus import Presence
 from tabhub.trust.pace import Pace
@@ -167,7 +169,7 @@ class Opening:
     name: str = ""
 
 
-class Pending(NamedTuple):
+class Pending(msgspec.Struct, gc=False, frozen=True):
     """A forwarded request without an answer yet."""
 
     ident: Id

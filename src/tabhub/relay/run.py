@@ -16,7 +16,7 @@ import sys
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -26,16 +26,21 @@ import uvicorn
 from tabhub.errors import SetupError
 from tabhub.limits import DEFAULTS, Limits
 from tabhub.relay.bus import Bus, MemoryBus
+from tabhub.relay.http import RelayHttp
+from tabhub.relay.http_metadata import Place, read_url
 from tabhub.relay.keyring import Keyring
 from tabhub.relay.node import Node
 from tabhub.relay.revocations import Revocations
-from tabhub.relay.server import App, RelaySocket, shown
+from tabhub.relay.server import App, shown
+from tabhub.relay.sockets import RelaySocket
 from tabhub.server.arrival import ArrivingHttp
 from tabhub.trust.jwt import AUDIENCE, Rules
 from tabhub.trust.redact import redact
 
 _GRACE = 5
 _BACKLOG = 4096
+_KEEP_ALIVE = 120
+"""Longer than proxies keep theirs: a request must not meet a connection that is being closed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +58,11 @@ class RelayOptions:
     behind_proxy: bool = False
     audience: str = AUDIENCE
     issuer: str | None = None
+    public_url: str | None = None
+    """How clients reach it, where that is not the address it listens on."""
+    auth_servers: tuple[str, ...] = ()
+    """Who issues tokens, told to OAuth clients."""
+    audit_file: Path | None = None
     limits: Limits = DEFAULTS
     on_ready: Callable[[str], None] | None = None
 
@@ -114,6 +124,13 @@ def check_transport(options: RelayOptions) -> None:
         )
 
 
+def read_addresses(options: RelayOptions) -> RelayOptions:
+    """The options with the addresses in them as they are told; SetupError if one is none."""
+    known = read_url("--public-url", options.public_url) if options.public_url is not None else None
+    servers = tuple(read_url("--auth-server", server) for server in options.auth_servers)
+    return replace(options, public_url=known, auth_servers=servers)
+
+
 def make_bus(url: str | None, node: str) -> Bus:
     """The bus of that address; without one, that of a single process."""
     if url is None:
@@ -134,6 +151,13 @@ def make_node(options: RelayOptions) -> Node:
     rules = Rules(options.audience, options.issuer, options.limits.relay_token)
     bus = make_bus(options.bus, f"node-{uuid.uuid4().hex}")
     return Node(bus, keyring, limits=options.limits, rules=rules, revocations=Revocations(revoked))
+
+
+def make_http(node: Node, options: RelayOptions, port: int) -> RelayHttp:
+    """The node's HTTP side."""
+    secure = options.tls_cert is not None or options.behind_proxy
+    place = Place("https" if secure else "http", port, options.public_url)
+    return RelayHttp(node, place, auth_servers=options.auth_servers, audit_file=options.audit_file)
 
 
 def revoked_beside(key_file: Path) -> Path:
@@ -159,6 +183,7 @@ def uvicorn_config(app: App, limits: Limits, options: RelayOptions) -> uvicorn.C
         server_header=False,
         date_header=False,
         backlog=_BACKLOG,
+        timeout_keep_alive=_KEEP_ALIVE,
         timeout_graceful_shutdown=_GRACE,
         ssl_certfile=options.tls_cert,
         ssl_keyfile=options.tls_key,
@@ -185,6 +210,7 @@ def listen(host: str, port: int) -> socket.socket:
 def serve(options: RelayOptions) -> int:
     """Run a node until it is told to stop."""
     check_transport(options)
+    options = read_addresses(options)
     _log()
     node = make_node(options)
     sock = listen(options.host, options.port)
@@ -192,7 +218,8 @@ def serve(options: RelayOptions) -> int:
     scheme = "wss" if options.tls_cert is not None else "ws"
     shown_host = f"[{options.host}]" if ":" in options.host else options.host
     own_host = loopback(options.host) and not options.behind_proxy
-    app = App(node, port=port if own_host else None)
+    http = make_http(node, options, port)
+    app = App(node, port=port if own_host else None, routes=http.routes())
     config = uvicorn_config(app, options.limits, options)
     try:
         config.load()

@@ -15,8 +15,9 @@ import orjson
 from tabhub.errors import Forbidden, TabhubError
 from tabhub.relay import health
 from tabhub.relay.node import Node, Role
+from tabhub.relay.sockets import RelaySocket, Turn
 from tabhub.server.http import Receive, Scope, Send, respond, respond_error, respond_json
-from tabhub.server.socket import EXTENSION, LinkProtocol
+from tabhub.server.socket import EXTENSION
 from tabhub.server.ws import refuse
 from tabhub.trust.guard import host_allowed
 from tabhub.wire.relay import PROTOCOL_ERROR
@@ -42,20 +43,6 @@ class Full(TabhubError):
     category = "concurrency"
 
 
-class RelaySocket(LinkProtocol):
-    """A client's socket: one that is dead or does not say good-bye is not waited for."""
-
-    def handle_connect(self, event: object) -> None:
-        """A refused client gets a second to answer the good-bye."""
-        self.close_timeout = 1.0
-        super().handle_connect(event)
-
-    def keepalive_timeout(self) -> None:
-        """No answer to a ping: what is still to be sent will not be read."""
-        super().keepalive_timeout()
-        self.transport.abort()
-
-
 class App:
     """The relay as an ASGI application."""
 
@@ -63,6 +50,7 @@ class App:
         """With a port, the Host header must name this machine and that port; `routes` are HTTP paths of others."""
         self._node = node
         self._port = port
+        self._turn = Turn()
         self.routes: dict[str, Route] = dict(routes or {})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -130,7 +118,8 @@ class App:
             await refuse(send, error.status, error.text().encode())
             return
         await send({"type": "websocket.accept"})
-        socket: LinkProtocol = scope["extensions"][EXTENSION]
+        socket: RelaySocket = scope["extensions"][EXTENSION]
+        socket.turn = self._turn
         # What the handshake needed is not needed again, and would be kept for as long as the client stays.
         scope.clear()
         client = node.attach(role, socket)

@@ -14,6 +14,7 @@ from tabhub.relay.agents import Agents
 from tabhub.relay.browsers import Browsers
 from tabhub.relay.bus import Presence
 from tabhub.relay.connections import Connections
+from tabhub.relay.passing import Passed, Passing, effect_of
 from tabhub.relay.people import People
 from tabhub.relay.records import Agent, Browser, Close, Counts, Effect, Note, Send, Tables, ToNode
 from tabhub.trust.jwt import Claims, InvalidToken
@@ -30,7 +31,8 @@ class Relay:
         """`ids` gives a new UUID, `stamp` the wall clock as people read it."""
         self._tables = Tables(node, limits)
         self._people = People(self._tables)
-        self._connections = Connections(self._tables, stamp)
+        self._passing = Passing(self._tables, self._people)
+        self._connections = Connections(self._tables, stamp, self._passing)
         self._agents = Agents(self._tables, self._people, self._connections, ids)
         self._browsers = Browsers(self._tables, self._people, self._connections, ids)
         self._stamp = stamp
@@ -59,6 +61,19 @@ class Relay:
 
     def said(self, client: int, data: bytes, now: float) -> list[Effect]:
         """A client sent a text message."""
+        passed = self.passed(client, data, now)
+        return self.said_in_full(client, data, now) if passed is None else [effect_of(passed)]
+
+    def passed(self, client: int, data: bytes, now: float) -> Passed | None:
+        """The same, for a message that goes the short road; None for any other, which `said_in_full` takes."""
+        agent = self._tables.agents.get(client)
+        if agent is not None:
+            return self._passing.request(agent, data, now)
+        browser = self._tables.browsers.get(client)
+        return self._passing.answer(browser, data) if browser is not None else None
+
+    def said_in_full(self, client: int, data: bytes, now: float) -> list[Effect]:
+        """The same, for whatever does not go the short road."""
         agent = self._tables.agents.get(client)
         if agent is not None:
             self._agents.said(agent, data, now)
@@ -170,6 +185,18 @@ class Relay:
         self._tables.out.append(Note("cut", {"client": client, "reason": reason}))
         self._forget(client, "The browser does not read what it is sent", reason)
         return self._taken()
+
+    def auth_failed(self, role: str, error: InvalidToken) -> list[Effect]:
+        """A token was refused before there was a client."""
+        self._people.auth_failed(role, error)
+        return self._taken()
+
+    def weigh(self, client: int, now: float) -> float | None:
+        """Count a request of an agent as a message; the seconds to wait if it is one too many."""
+        agent = self._tables.agents.get(client)
+        wait = self._people.over_limit(agent, now) if agent is not None else None
+        self.counts.rate_limited += wait is not None
+        return wait
 
     def refuse(self, client: int, code: int, reason: str) -> list[Effect]:
         """A client broke the rules of the transport."""

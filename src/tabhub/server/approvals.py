@@ -310,7 +310,7 @@ class Approvals:
         self.on_allowed(session, tool, held.question)
         if answer.decision == "allow_session":
             grant = Grant(answer.by, "allow_session", answer.reason)
-            self._granted[session.id, tool.name] = _Granted(grant, tool.source.key, held.question.text)
+            self._granted[session.id, tool.name] = _Granted(grant, tool.source.setting, held.question.text)
         elif answer.decision == "allow_always":
             task = held.remembering = asyncio.ensure_future(self._remember(session, tool, held.question.own_name))
             self._tasks.add(task)

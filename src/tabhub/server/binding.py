@@ -43,7 +43,7 @@ class Binding:
         self._clock = clock
         self._runs_calls = runs_calls
         self._opening: dict[Session, asyncio.Future[TabRef]] = {}
-        self._away: dict[str, tuple[dict[int, Mark], set[int]]] = {}
+        self.away: dict[str, tuple[dict[int, Mark], set[int]]] = {}
         """By browser that is not here: the tabs that matter, and the ids of all its tabs."""
         self._leftovers = Leftovers(browsers)
         self._on_end: list[Callable[[Session], None]] = []
@@ -180,6 +180,10 @@ class Binding:
         """Tell a listener of every session that is over."""
         self._on_end.append(listener)
 
+    async def closed(self, within: float) -> None:
+        """Wait until the tabs of ended sessions are closed, but no longer than that."""
+        await self._leftovers.closed(within)
+
     def stop(self) -> None:
         """The hub is going."""
         self._leftovers.stop()
@@ -213,8 +217,8 @@ class Binding:
 
     def marks(self) -> tuple[list[Mark], dict[str, set[int]]]:
         """What must be remembered to find the tabs that matter again: their marks, and all tab ids by browser."""
-        marks = [mark for marks, _ in self._away.values() for mark in marks.values()]
-        ids = {browser: set(all_ids) for browser, (_, all_ids) in self._away.items()}
+        marks = [mark for marks, _ in self.away.values() for mark in marks.values()]
+        ids = {browser: set(all_ids) for browser, (_, all_ids) in self.away.items()}
         for lease in self.leases:
             tab = self._browsers.book.get(lease.tab)
             if tab is not None:
@@ -226,16 +230,16 @@ class Binding:
     def expect(self, marks: Iterable[Mark], ids: dict[str, set[int]]) -> None:
         """Tabs from before a restart of the hub; they get their ids back when their browser brings them."""
         for mark in marks:
-            self._away.setdefault(mark.browser_id, ({}, set(ids.get(mark.browser_id, ()))))[0][mark.tab_id] = mark
+            self.away.setdefault(mark.browser_id, ({}, set(ids.get(mark.browser_id, ()))))[0][mark.tab_id] = mark
             self._browsers.book.expect(mark.tab_id, mark.browser_id, mark.chrome_id)
 
     def _changed(self, change: Change) -> None:
         if change.kind == "disconnected":
             held = {tab.tab_id: Mark.of(tab) for tab in change.tabs.away if self.leases.get(tab.tab_id) is not None}
             if held:
-                self._away[change.browser_id] = held, {tab.chrome_id for tab in change.tabs.away}
+                self.away[change.browser_id] = held, {tab.chrome_id for tab in change.tabs.away}
         elif change.kind == "tabs":
-            if change.synced and change.browser_id in self._away:
+            if change.synced and change.browser_id in self.away:
                 self._reunite(change.browser_id)
             for tab in change.tabs.closed:
                 self.leases.tab_closed(tab.tab_id)
@@ -244,7 +248,7 @@ class Binding:
 
     def _reunite(self, browser_id: str) -> None:
         """A browser told all its tabs after it was away."""
-        before, ids_before = self._away.pop(browser_id)
+        before, ids_before = self.away.pop(browser_id)
         still = {tab_id: mark for tab_id, mark in before.items() if self.leases.get(tab_id) is not None}
         now = self._browsers.book.of(browser_id)
         free = {tab.tab_id for tab in now if self.leases.get(tab.tab_id) is None}

@@ -19,9 +19,9 @@ from tabhub.hub.sessions import Session
 from tabhub.server.engine import Engine
 from tabhub.server.exchange import Exchange
 from tabhub.server.mcp import McpEndpoint
-from tabhub.server.mcp_handshake import agree, new_stream_id
-from tabhub.server.mcp_session import McpSession, read_answer
+from tabhub.server.mcp_session import McpSession, agree, new_stream_id, read_answer
 from tabhub.server.notices import Notices
+from tabhub.server.offering import PASSED
 from tabhub.wire import daemon as wire
 from tabhub.wire.jsonrpc import (
     Notification,
@@ -32,11 +32,20 @@ from tabhub.wire.jsonrpc import (
     encode_result,
     parse,
 )
-from tabhub.wire.mcp import META_VERSION, NAMED, Envelope, client_name, read_envelope
+from tabhub.wire.mcp import (
+    LIST_CHANGED,
+    META_VERSION,
+    NAMED,
+    Envelope,
+    acknowledged,
+    client_name,
+    read_envelope,
+    read_listen,
+)
 
 log = logging.getLogger("tabhub.daemon")
 
-_CHANGED = encode_notification("notifications/tools/list_changed")
+_CHANGED = {kind: encode_notification(method) for kind, method in LIST_CHANGED.items()}
 Send = Callable[[bytes], None]
 
 
@@ -223,6 +232,8 @@ class DaemonSession:
         edge = self.endpoint.stateless
         if request.method == "tools/call":
             self._start(exchange, request, edge.call(request, envelope, exchange, None, self.session))
+        elif request.method in PASSED:
+            self._start(exchange, request, edge.pass_on(request, envelope, exchange, self.session))
         elif request.method == "subscriptions/listen":
             self._start(exchange, request, self._listen(request, exchange), listening=True)
         else:
@@ -261,12 +272,9 @@ class DaemonSession:
 
     async def _listen(self, request: Request, exchange: LineExchange) -> None:
         """Tell of changes until the request is taken back or its connection ends."""
-        wanted = request.params.get("notifications")
-        if not isinstance(wanted, dict):
-            raise InvalidParams("`notifications` must be an object naming what to listen to.")
-        honoured = {"toolsListChanged": True} if wanted.get("toolsListChanged") is True else {}
-        exchange.notify(encode_notification("notifications/subscriptions/acknowledged", {"notifications": honoured}))
-        with self._notices.subscribe(lambda: exchange.notify(_CHANGED), lambda: None, wants_changes=bool(honoured)):
+        kinds = read_listen(request)
+        exchange.notify(encode_notification("notifications/subscriptions/acknowledged", acknowledged(kinds)))
+        with self._notices.subscribe(lambda kind: exchange.notify(_CHANGED[kind]), lambda: None, kinds=kinds):
             await asyncio.get_running_loop().create_future()
 
     # what the client says unasked, and is told unasked
@@ -289,15 +297,15 @@ class DaemonSession:
         self.send(wire.event(self.session.id, None, message))
 
     def _begin_telling(self) -> None:
-        """Tell the client when the list of tools changes, and now if it did while the client was away."""
+        """Tell the client when a list changes, and now if it did while the client was away."""
         mcp = self._mcp
         if mcp is None:
             return
-        self._told.enter_context(self._notices.subscribe(lambda: self._tell(_CHANGED), lambda: None))
+        self._told.enter_context(self._notices.subscribe(lambda kind: self._tell(_CHANGED[kind]), lambda: None))
         if isinstance(mcp.capabilities.get("elicitation"), dict):
             self.session.asker = self._ask
-        if mcp.listed is not None and mcp.listed != self._engine.registry.version:
-            self._tell(_CHANGED)
+        for kind in mcp.outdated(self.endpoint.handshake.offering.versions()):
+            self._tell(_CHANGED[kind])
 
     async def _ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """Ask the client something that belongs to no call of its own."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from tabhub.errors import CallCancelled, PermissionDenied, RateLimited, TabhubError, UnknownTool
+from tabhub.errors import CallCancelled, NotConnected, PermissionDenied, RateLimited, TabhubError, UnknownTool
 from tabhub.hub.budget import fit
 from tabhub.hub.calls import Call, Calls
 from tabhub.hub.registry import Entry, Registry
@@ -21,6 +21,7 @@ from tabhub.hub.search import nearest
 from tabhub.hub.sessions import Session, Sessions
 from tabhub.hub.tools import Source, Tool, ToolResult
 from tabhub.limits import Limits
+from tabhub.server.awaited import Awaited
 from tabhub.server.calling import Answers, Caller, InputRequired, Permit, Questions, Waits, Watcher
 from tabhub.server.grants import Grant
 from tabhub.server.meter import Meter
@@ -133,7 +134,8 @@ class Engine:
         self.calls = Calls(limits)
         self.meter = Meter()
         self.wheel = Wheel(wall)
-        self.waits: list[Waits] = [self.wheel]
+        self.awaited = Awaited(clock)
+        self.waits: list[Waits] = [self.wheel.holding, self.awaited.holding]
         self.permit: Permit | None = None
         """Unset, the permissions alone decide, and there is no one to ask."""
         self.watcher: Watcher | None = None
@@ -154,8 +156,13 @@ class Engine:
             raise UnknownTool(f"There is no tool named {name[:200]!r}.", hint=hint, data={"nearest": near})
         return entry
 
-    async def call(self, caller: Caller, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run one call to its one answer; failures are raised, after they are in the audit log."""
+    async def call(
+        self, caller: Caller, name: str, arguments: dict[str, Any], found: Entry | None = None
+    ) -> ToolResult:
+        """Run one call to its one answer; failures are raised, after they are in the audit log.
+
+        `found` is what runs where that is nothing of the registry's: an external server's resource, or a prompt.
+        """
         began = self.clock()
         call: Call | None = None
         source = UNKNOWN
@@ -163,7 +170,8 @@ class Engine:
         try:
             if self._rate.limit:
                 self._slow_down(caller.session, began)
-            found = self.find(name)
+            if found is None:
+                found = self.find(name)
             tool = found.tool
             source = tool.source
             tool.check(arguments)
@@ -209,10 +217,17 @@ class Engine:
             if len(result.payload) > self.limits.result_tokens:
                 result = await self._within_budget(tool, result, caller.session)
         except TabhubError as error:
+            if found is not None and isinstance(error, NotConnected):
+                failure = await self.awaited.comes(caller, found.tool, error)
+                if failure is None:
+                    if call is not None and self.watcher is not None:
+                        self.watcher.ended(call, self.clock() - began, error, success=False)
+                    return await self.call(caller, name, arguments, found)
+                error = failure
             # A name nobody registered is text from outside, and may be anything the agent knows.
             shown = clean(redact(name[:1000]), 200) if source is UNKNOWN else name
             self._record(caller, shown, source, arguments, began, call, error, grant)
-            raise
+            raise error from None
         self._record(caller, name, source, arguments, began, call, None, grant, failed=result.is_error)
         if call.origin is not None and self.permit is not None:
             self.permit.after(caller.session, call)
@@ -230,7 +245,7 @@ class Engine:
 
     def _permit(self, tool: Tool) -> None:
         """What the settings say, where there is no one to ask."""
-        stated = self.permissions.stated(tool.source.key, (tool.name,))
+        stated = self.permissions.stated(tool.source.setting, (tool.name,))
         if stated is None or stated.level == "auto" or (stated.level == "ask" and self.permissions.skipped):
             return
         why = (
@@ -240,7 +255,7 @@ class Engine:
         )
         raise PermissionDenied(
             f"{tool.name} {why}.",
-            hint=f"They can allow it with: tabhub config set permissions.{tool.source.key}.tools.{tool.name} auto",
+            hint=f"They can allow it with: tabhub config set permissions.{tool.source.setting}.tools.{tool.name} auto",
         )
 
     async def _turn(self, ctx: Context) -> None:

@@ -36,6 +36,11 @@ class Leftovers:
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
+    async def closed(self, within: float) -> None:
+        """Wait until what is being closed is, but no longer than that."""
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=within)
+
     def stop(self) -> None:
         """The hub is going: what is not closed by now stays open."""
         for task in self._tasks:

@@ -38,6 +38,8 @@ class Managed:
         self._connected = connected
         self._only_if_needed = only_if_needed
         self._error: str | None = None
+        self.on_failure: Callable[[], None] = lambda: None
+        """Told when it did not start, or ended."""
         self._task: asyncio.Task[None] | None = None
         self.install(secret)
         self._browser = ManagedBrowser(
@@ -76,10 +78,12 @@ class Managed:
         except SetupError as error:
             self._error = error.text()
             log.error("the managed browser did not start: %s", error.text())
+            self.on_failure()
 
     def _ended(self, end: BrowserExit) -> None:
         self._error = str(end)
         log.warning("the managed browser ended: %s", end)
+        self.on_failure()
 
     async def stop(self) -> None:
         """End it."""

@@ -20,15 +20,18 @@ from tabhub.errors import (
     RateLimited,
     SessionNotFound,
     TabhubError,
+    UnknownResource,
     UnknownTool,
 )
+from tabhub.hub.offers import KINDS
 from tabhub.hub.sessions import Session
 from tabhub.server.engine import Engine
 from tabhub.server.exchange import Exchange
 from tabhub.server.heads import TOKEN, TOOLS
 from tabhub.server.http import JSON, Receive, Send, respond
-from tabhub.server.mcp_session import HandshakeCaller, McpSession
+from tabhub.server.mcp_session import HandshakeCaller, McpSession, agree, new_stream_id
 from tabhub.server.notices import Notices
+from tabhub.server.offering import LISTS, PASSED, Offering
 from tabhub.server.streams import serve
 from tabhub.server.surface import Surface, failure_result
 from tabhub.store.sessions import SavedMcp
@@ -38,17 +41,18 @@ from tabhub.wire.jsonrpc import (
     Notification,
     Request,
     Response,
+    encode_error,
     encode_failure,
     encode_notification,
     encode_result,
 )
 from tabhub.wire.mcp import (
     HANDSHAKE_VERSIONS,
+    LIST_CHANGED,
     LOG_LEVELS,
     MissingCapability,
     client_name,
     initialize_payload,
-    negotiate,
     progress_token,
 )
 
@@ -58,6 +62,8 @@ CAPABILITIES = ("elicitation", "sampling", "roots")
 _BATCHES = "2025-03-26"
 _TOOL_ERRORS_SINCE = "2025-11-25"
 """From this revision on arguments that do not fit are a tool error, before it a protocol error."""
+_NO_RESOURCE = -32002
+"""What a resource that is not there is answered with in these revisions."""
 
 
 class HandshakeEdge:
@@ -68,6 +74,7 @@ class HandshakeEdge:
         engine: Engine,
         surface: Surface,
         notices: Notices,
+        offering: Offering,
         *,
         server: dict[str, Any],
         capabilities: Callable[[], dict[str, Any]],
@@ -77,6 +84,7 @@ class HandshakeEdge:
         self._engine = engine
         self._surface = surface
         self._notices = notices
+        self.offering = offering
         self._server = server
         self._capabilities = capabilities
         self._instructions = instructions
@@ -207,7 +215,11 @@ class HandshakeEdge:
 
     def answer(self, mcp: McpSession, request: Request, exchange: Exchange) -> Awaitable[bytes]:
         """The whole answer to a request of a session, encoded; it never fails."""
-        return self._call(mcp, request, exchange) if request.method == "tools/call" else self._other(mcp, request)
+        if request.method == "tools/call":
+            return self._call(mcp, request, exchange)
+        if request.method in PASSED:
+            return self._pass_on(mcp, request, exchange)
+        return self._other(mcp, request)
 
     async def _other(self, mcp: McpSession, request: Request) -> bytes:
         try:
@@ -220,8 +232,12 @@ class HandshakeEdge:
             cursor = request.params.get("cursor")
             if cursor is not None and not isinstance(cursor, str):
                 raise InvalidParams("`cursor` must be a string.")
-            mcp.listed = self._engine.registry.version
+            mcp.listed["tools"] = self._engine.registry.version
             return self._surface.page(cursor, stateless=False, tools=mcp.tools)
+        if request.method in LISTS:
+            kind = request.method.partition("/")[0]
+            mcp.listed[kind] = self.offering.versions()[kind]
+            return self.offering.page(request.method, request.params, stateless=False)
         if request.method == "ping":
             return b"{}"
         if request.method == "logging/setLevel":
@@ -243,8 +259,7 @@ class HandshakeEdge:
                 if arguments is not None:
                     raise InvalidParams("`arguments` must be an object.")
                 arguments = {}
-            if request.id in mcp.in_flight:
-                raise InvalidRequest(f"A request with id {orjson.dumps(request.id).decode()} is still in flight.")
+            _refuse_twice(mcp, request)
         except TabhubError as error:
             return encode_failure(request.id, error)
         caller = HandshakeCaller(mcp, exchange, progress_token(params) if "_meta" in params else None, params)
@@ -259,6 +274,24 @@ class HandshakeEdge:
             if isinstance(error, InvalidArguments) and mcp.version < _TOOL_ERRORS_SINCE:
                 return encode_failure(request.id, error)
             return encode_result(request.id, failure_result(error).payload)
+        finally:
+            del mcp.in_flight[request.id]
+
+    async def _pass_on(self, mcp: McpSession, request: Request, exchange: Exchange) -> bytes:
+        """What an external server answers: a resource, a prompt, a completion."""
+        try:
+            _refuse_twice(mcp, request)
+            wanted = self.offering.find(request.method, request.params)
+        except TabhubError as error:
+            return _refusal(request, error)
+        params = request.params
+        caller = HandshakeCaller(mcp, exchange, progress_token(params) if "_meta" in params else None, params)
+        exchange.when_left(lambda: self._left(mcp, caller, exchange))
+        mcp.in_flight[request.id] = caller
+        try:
+            return encode_result(request.id, await self.offering.answer(caller, wanted, stateless=False))
+        except TabhubError as error:
+            return _refusal(request, error)
         finally:
             del mcp.in_flight[request.id]
 
@@ -299,16 +332,15 @@ class HandshakeEdge:
 
     async def _standalone(self, mcp: McpSession, receive: Receive, send: Send, after: int | None = None) -> None:
         stream = mcp.listener
-        if stream is None or stream.overrun:  # one that was cut for a slow reader has ended for good
+        if stream is None or stream.done:  # one that was cut for a slow reader, or ended, is over for good
             stream, after = mcp.new_stream(self._engine.limits), None
             mcp.listener = stream
-        changed = encode_notification("notifications/tools/list_changed")
 
-        def tell() -> None:
-            stream.append(changed)
+        def tell(kind: str) -> None:
+            stream.append(encode_notification(LIST_CHANGED[kind]))
 
-        if mcp.listed is not None and mcp.listed != self._engine.registry.version:
-            tell()
+        for kind in mcp.outdated(self.offering.versions()):
+            tell(kind)
         mcp.listening += 1
         mcp.session.left = 0.0
         mcp.session.asker = mcp.ask if isinstance(mcp.capabilities.get("elicitation"), dict) else None
@@ -343,7 +375,7 @@ class HandshakeEdge:
             return False
         mcp = McpSession(session, agreed.version, {name: {} for name in agreed.capabilities}, new_stream_id)
         mcp.log_level = agreed.log_level
-        mcp.listed = _BEFORE
+        mcp.listed = {"tools": _BEFORE, **dict.fromkeys(KINDS, 0)}  # what servers have is not known over a restart
         self.sessions[session.id] = mcp
         return True
 
@@ -355,15 +387,12 @@ class HandshakeEdge:
         self._engine.end_session(session_id, reason)
 
 
-def new_stream_id() -> str:
-    """An id for a stream, unlike any before."""
-    return secrets.token_hex(6)
+def _refuse_twice(mcp: McpSession, request: Request) -> None:
+    if request.id in mcp.in_flight:
+        raise InvalidRequest(f"A request with id {orjson.dumps(request.id).decode()} is still in flight.")
 
 
-def agree(params: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """What `initialize` agrees on: the version, and what the client says it can do."""
-    version = negotiate(params.get("protocolVersion"))
-    capabilities = params.get("capabilities", {})
-    if not isinstance(capabilities, dict):
-        raise InvalidParams("`capabilities` must be an object.")
-    return version, capabilities
+def _refusal(request: Request, error: TabhubError) -> bytes:
+    if isinstance(error, UnknownResource):
+        return encode_error(request.id, _NO_RESOURCE, error.text(), {**error.facts(), "code": _NO_RESOURCE})
+    return encode_failure(request.id, error)

@@ -8,10 +8,10 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from tabhub.errors import TabhubError
+from tabhub.errors import InvalidParams, TabhubError
 from tabhub.hub.sessions import Session
 from tabhub.limits import Limits
 from tabhub.server.engine import Answers, Questions
@@ -19,7 +19,7 @@ from tabhub.server.exchange import Exchange
 from tabhub.server.http import Header
 from tabhub.server.streams import EventStream
 from tabhub.wire.jsonrpc import Id, Response, encode_notification, encode_request
-from tabhub.wire.mcp import CAPABILITY_OF, LOG_LEVELS, MissingCapability
+from tabhub.wire.mcp import CAPABILITY_OF, LOG_LEVELS, MissingCapability, negotiate
 
 _STREAMS_KEPT = 16
 
@@ -37,14 +37,18 @@ class McpSession:
         self.streams: OrderedDict[str, EventStream] = OrderedDict()
         self.tools: str | None = None
         """The selection of tools the client asked for."""
-        self.listed: int | None = None
-        """The version of the catalogue the client last listed."""
+        self.listed: dict[str, int] = {}
+        """The version of each list the client last read."""
         self.listener: EventStream | None = None
         self.listening = 0
         """How many connections read it."""
         self.headers: list[Header] = [(b"mcp-session-id", session.id.encode())]
         """What every answer carries."""
         self._new_id = new_id
+
+    def outdated(self, versions: Mapping[str, int]) -> list[str]:
+        """The lists the client has read that are others now."""
+        return [kind for kind, seen in self.listed.items() if seen != versions[kind]]
 
     def new_stream(self, limits: Limits) -> EventStream:
         """A stream that can be resumed; the oldest finished ones are let go."""
@@ -147,6 +151,20 @@ class HandshakeCaller:
         for key, (method, params) in questions.items():
             waiting[key] = self._mcp.question(self._exchange.notify, method, params)
         return {key: read_answer(questions[key][0], await future) for key, future in waiting.items()}
+
+
+def new_stream_id() -> str:
+    """An id for a stream, unlike any before."""
+    return secrets.token_hex(6)
+
+
+def agree(params: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """What `initialize` agrees on: the version, and what the client says it can do."""
+    version = negotiate(params.get("protocolVersion"))
+    capabilities = params.get("capabilities", {})
+    if not isinstance(capabilities, dict):
+        raise InvalidParams("`capabilities` must be an object.")
+    return version, capabilities
 
 
 def read_answer(method: str, response: Response) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from tabhub.server.exchange import Exchange
 from tabhub.server.heads import TOKEN, TOOLS, Head
 from tabhub.server.http import JSON, Receive, Send, respond
 from tabhub.server.notices import Notices
+from tabhub.server.offering import LISTS, PASSED, Offering
 from tabhub.server.streams import EventStream, serve
 from tabhub.server.surface import Surface, failure_result, with_note
 from tabhub.wire.jsonrpc import (
@@ -35,6 +36,7 @@ from tabhub.wire.jsonrpc import (
 )
 from tabhub.wire.mcp import (
     CAPABILITY_OF,
+    LIST_CHANGED,
     LOG_LEVELS,
     META_SERVER,
     META_SUBSCRIPTION,
@@ -43,7 +45,10 @@ from tabhub.wire.mcp import (
     Envelope,
     MissingCapability,
     UnsupportedVersion,
+    acknowledged,
+    error_status,
     read_envelope,
+    read_listen,
     stateless_payload,
 )
 from tabhub.wire.param_headers import check as check_params
@@ -123,6 +128,7 @@ class StatelessEdge:
         engine: Engine,
         surface: Surface,
         notices: Notices,
+        offering: Offering,
         *,
         server: dict[str, Any],
         capabilities: Callable[[], dict[str, Any]],
@@ -131,6 +137,7 @@ class StatelessEdge:
         self._engine = engine
         self._surface = surface
         self._notices = notices
+        self.offering = offering
         self._state_key = secrets.token_bytes(32)
         self._capabilities = capabilities
         self._discovered = {
@@ -151,6 +158,10 @@ class StatelessEdge:
             token = head.headers.get(TOKEN)
             exchange = Exchange(receive, send, new_stream=self._stream)
             return self.call(message, envelope, exchange, head.raw, token=None if token is None else token.decode())
+        if message.method in PASSED:
+            token = head.headers.get(TOKEN)
+            exchange = Exchange(receive, send, new_stream=self._stream)
+            return self.pass_on(message, envelope, exchange, token=None if token is None else token.decode())
         if message.method == "subscriptions/listen":
             return self._listen(message, receive, send)
         return respond(send, 200, encode_result(message.id, self.simple(message, head.headers.get(TOOLS))), [JSON])
@@ -171,6 +182,8 @@ class StatelessEdge:
                 raise InvalidParams("`cursor` must be a string.")
             wanted = None if tools is None else tools.decode()
             return stateless_payload(self._surface.page(cursor, stateless=True, tools=wanted))
+        if request.method in LISTS:
+            return stateless_payload(self.offering.page(request.method, request.params, stateless=True))
         if request.method == "server/discover":
             return orjson.dumps({**self._discovered, "capabilities": self._capabilities()})
         raise MethodNotFound(f"Method not found: {request.method[:100]}")
@@ -221,6 +234,40 @@ class StatelessEdge:
             session.busy -= 1
             session.seen = engine.clock()
 
+    async def pass_on(
+        self,
+        request: Request,
+        envelope: Envelope,
+        exchange: Exchange,
+        own: Session | None = None,
+        token: str | None = None,
+    ) -> None:
+        """Serve what an external server answers: a resource, a prompt, a completion."""
+        params, engine = request.params, self._engine
+        try:
+            wanted = self.offering.find(request.method, params)
+            about = f"{wanted.method} {wanted.asked}"
+            answers = self._answers(request, about) if "inputResponses" in params or "requestState" in params else {}
+        except TabhubError as error:
+            await exchange.finish(encode_failure(request.id, error), error_status(error))
+            return
+        now = engine.clock()
+        session = own if own is not None else Session("stateless", "handle", envelope.client, now, now, token=token)
+        caller = StatelessCaller(exchange, envelope, session, answers, params)
+        gone = engine.left if own is None else engine.cancel_for
+        exchange.when_left(lambda: gone(caller, "the client closed the request"))
+        session.busy += 1
+        try:
+            payload = stateless_payload(await self.offering.answer(caller, wanted, stateless=True))
+            await exchange.finish(encode_result(request.id, payload))
+        except InputRequired as asked:
+            await exchange.finish(encode_result(request.id, self._input_required(asked.questions, answers, about)))
+        except TabhubError as error:
+            await exchange.finish(encode_failure(request.id, error), error_status(error))
+        finally:
+            session.busy -= 1
+            session.seen = engine.clock()
+
     def _session(
         self, name: str, arguments: dict[str, Any], envelope: Envelope, own: Session | None, token: str | None
     ) -> tuple[Session, bool]:
@@ -239,22 +286,21 @@ class StatelessEdge:
         return EventStream("", self._engine.limits, resumable=False)
 
     async def _listen(self, request: Request, receive: Receive, send: Send) -> None:
-        wanted = request.params.get("notifications")
-        if not isinstance(wanted, dict):
-            raise InvalidParams("`notifications` must be an object naming what to listen to.")
-        honoured = {"toolsListChanged": True} if wanted.get("toolsListChanged") is True else {}
+        kinds = read_listen(request)
         stream = self._stream()
         meta = {META_SUBSCRIPTION: request.id}
         stream.append(
-            encode_notification("notifications/subscriptions/acknowledged", {"notifications": honoured, "_meta": meta})
+            encode_notification("notifications/subscriptions/acknowledged", {**acknowledged(kinds), "_meta": meta})
         )
-        changed = encode_notification("notifications/tools/list_changed", {"_meta": meta})
+
+        def tell(kind: str) -> None:
+            stream.append(encode_notification(LIST_CHANGED[kind], {"_meta": meta}))
 
         def end() -> None:
             stream.append(encode_result(request.id, orjson.dumps({"resultType": "complete", "_meta": meta})))
             stream.finish()
 
-        with self._notices.subscribe(lambda: stream.append(changed), end, wants_changes=bool(honoured)):
+        with self._notices.subscribe(tell, end, kinds=kinds):
             await serve(stream, receive, send, [])
 
     # multi-round-trip input: what was answered so far travels in a signed state

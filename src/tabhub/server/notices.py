@@ -1,20 +1,24 @@
-"""Telling agents that the list of tools changed: never more often than agreed, and the last state always arrives."""
+"""Telling agents that a list changed: never more often than agreed, and the last state always arrives.
+
+Owns who listens to which list (tools, resources, prompts) and the pace of each. What is said is the listeners' matter.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from tabhub.limits import Limits
+from tabhub.wire.mcp import LISTS
 
 
-class _Subscriber:
-    """One agent that listens."""
+class _Pace:
+    """When one agent is told of one list."""
 
-    def __init__(self, changed: Callable[[], None], end: Callable[[], None], gap: float) -> None:
+    def __init__(self, changed: Callable[[], None], gap: float) -> None:
         self._changed = changed
-        self.end = end
         self._gap = gap
         self._next = 0.0
         self._timer: asyncio.TimerHandle | None = None
@@ -41,34 +45,55 @@ class _Subscriber:
             self._timer.cancel()
 
 
+class _Subscriber:
+    """One agent that listens."""
+
+    def __init__(
+        self, changed: Callable[[str], None], end: Callable[[], None], gap: float, kinds: Collection[str]
+    ) -> None:
+        self.end = end
+        self._paces = {kind: _Pace(partial(changed, kind), gap) for kind in kinds}
+
+    def poke(self, kind: str) -> None:
+        """Tell it of a list, if it wants to know."""
+        pace = self._paces.get(kind)
+        if pace is not None:
+            pace.poke()
+
+    def stop(self) -> None:
+        """It listens no more."""
+        for pace in self._paces.values():
+            pace.stop()
+
+
 class Notices:
     """Everyone who listens for changes."""
 
     def __init__(self, limits: Limits) -> None:
         self._gap = 1.0 / limits.list_changed_rate if limits.list_changed_rate else 0.0
-        self._listening: set[_Subscriber] = set()
         self._open: set[_Subscriber] = set()
 
     @contextmanager
     def subscribe(
-        self, changed: Callable[[], None], end: Callable[[], None], *, wants_changes: bool = True
+        self, changed: Callable[[str], None], end: Callable[[], None], *, kinds: Collection[str] = LISTS
     ) -> Iterator[None]:
-        """Listen while the block runs; `end` is called when the hub shuts down."""
-        subscriber = _Subscriber(changed, end, self._gap)
+        """Listen while the block runs; `changed` is told which list, `end` is called when the hub shuts down."""
+        subscriber = _Subscriber(changed, end, self._gap, kinds)
         self._open.add(subscriber)
-        if wants_changes:
-            self._listening.add(subscriber)
         try:
             yield
         finally:
             subscriber.stop()
             self._open.discard(subscriber)
-            self._listening.discard(subscriber)
 
     def tools_changed(self) -> None:
         """The list of tools differs from what agents know."""
-        for subscriber in self._listening:
-            subscriber.poke()
+        self.changed("tools")
+
+    def changed(self, kind: str) -> None:
+        """A list differs from what agents know."""
+        for subscriber in self._open:
+            subscriber.poke(kind)
 
     def close(self) -> None:
         """End every stream in order."""

@@ -77,7 +77,7 @@ class Panel:
     def _set_tool(self, _link: ExtensionLink, params: dict[str, Any]) -> dict[str, Any]:
         source, name, level = _text(params, "plugin"), _text(params, "tool"), _level(params)
         entry = self._hub.registry.get(name)
-        tool = entry.tool if entry is not None and entry.tool.source.key == source else None
+        tool = entry.tool if entry is not None and entry.tool.source.setting == source else None
         own = self._permits.names(tool).own if tool is not None else name
         set_at(self._hub.home, ("permissions", source, "tools", own), level)
         if own != name:  # an older way to name it would go before
@@ -95,7 +95,7 @@ class Panel:
         self._approvals.withdraw(source)
         if level == "auto":
             for tool in self._hub.registry.tools():
-                if tool.source.key == source:
+                if tool.source.setting == source:
                     self._permits.pin(tool)
         return {"ok": True}
 
@@ -211,6 +211,12 @@ class Panel:
     def _tell(self, method: str, params: dict[str, Any]) -> None:
         for link in self._watching:
             link.notify(method, params)
+
+    def tell(self, method: str, params: dict[str, Any], also: ExtensionLink) -> None:
+        """Tell those who watch, and one who asked."""
+        for link in self._watching | {also}:
+            if link.closed is None:
+                link.notify(method, params)
 
     def began(self, call: Call, caller: Caller, arguments: Mapping[str, Any]) -> None:
         """A call is on its way."""

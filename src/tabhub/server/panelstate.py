@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tabhub import __version__
 from tabhub.browser.families import FAMILIES
 from tabhub.hub.sessions import Session
-from tabhub.hub.tools import HUB, Tool
+from tabhub.hub.tools import HUB, Source, Tool
 from tabhub.server import health
 from tabhub.server.permits import Permits
 from tabhub.server.sessions import SessionRoutes
@@ -61,7 +61,19 @@ class PanelState:
             "upstream": self._upstream(tools),
             "settings": {key: value for key, value in hub.config.values().items() if key not in _UNSHOWN},
             "tokensRequired": hub.config.require_tokens,
+            "assistant": self._assistant(),
             "problems": health.problems(hub),
+        }
+
+    def _assistant(self) -> dict[str, Any]:
+        """Whether the agent in the panel has a model, which, and how far it may go for one message."""
+        agent = self._hub.config.agent
+        wanted = {"agent.baseUrl": agent.base_url, "agent.model": agent.model}
+        return {
+            "missing": [key for key, value in wanted.items() if value is None],
+            "model": agent.model,
+            "steps": agent.steps,
+            "tokens": agent.tokens,
         }
 
     def _session(self, facts: dict[str, Any]) -> dict[str, Any]:
@@ -78,7 +90,7 @@ class PanelState:
         """A tool with what is set for it, what counts, and where that comes from."""
         permits = self._permits
         names, permissions = permits.names(tool), permits.permissions
-        stated = permissions.stated(tool.source.key, names.all)
+        stated = permissions.stated(tool.source.setting, names.all)
         verdict = permits.verdict_for_all(tool)
         level = verdict.level or "ask"
         came = {"tool": "this tool", "source": "its source", "default": "the default"}
@@ -109,7 +121,7 @@ class PanelState:
         for facts in self._given("upstream"):
             here = {tool.name: self.tool(tool) for tool in self._of(tools, "upstream", facts["name"])}
             listed = [tool | here.pop(tool.get("name", ""), {}) for tool in facts.get("tools", ())]
-            permission = self._permits.permissions.source(facts["name"])
+            permission = self._permits.permissions.source(Source("upstream", facts["name"]).setting)
             shown.append({**facts, "permission": permission, "tools": [*listed, *here.values()]})
         return shown
 

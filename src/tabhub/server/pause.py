@@ -1,20 +1,20 @@
 """Who has the wheel: the agents, or a person who paused them.
 
-Owns whether calls that act are held back, and the calls that wait for it to end. Calls that only read are not
+Owns whether calls that act are held back. Calls that only read are not
 concerned, and those already under way run to their end. Who may pause, and how the pause is kept over a restart, is
 known elsewhere.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from tabhub.errors import CallCancelled, Paused, TabhubError
+from tabhub.errors import Paused
 from tabhub.hub.leases import span
 from tabhub.hub.tools import Tool
+from tabhub.server.holding import Holding
 
 if TYPE_CHECKING:
     from tabhub.server.engine import Caller
@@ -33,72 +33,41 @@ class Taken:
     mode: Mode
 
 
-@dataclass(slots=True, eq=False)
-class _Held:
-    """A call that waits."""
-
-    caller: Caller
-    tool: Tool
-    turn: asyncio.Future[None]
-
-
 class Wheel:
     """Holds calls back while a person has the wheel."""
 
     def __init__(self, wall: Callable[[], float]) -> None:
         self.taken: Taken | None = None
         self._wall = wall
-        self._held: list[_Held] = []
+        self.holding = Holding()
 
     @property
     def waiting(self) -> int:
         """How many calls wait."""
-        return len(self._held)
+        return len(self.holding)
 
     def take(self, by: str, reason: str, mode: Mode) -> Taken:
         """Pause. Who had paused already keeps the time; in mode `fail` the calls that wait fail at once."""
         since = self.taken.since if self.taken is not None else self._wall()
         self.taken = Taken(since, by, reason, mode)
         if mode == "fail":
-            for held in self._held:
-                self._fail(held, self.refusal(held.tool))
+            self.holding.fail(self.refusal)
         return self.taken
 
     def give_back(self) -> int:
         """Resume: the calls that wait go on, in the order they came. Gives how many."""
         self.taken = None
-        released = [held for held in self._held if not held.turn.done()]
-        for held in released:
-            held.turn.set_result(None)
-        return len(released)
+        return self.holding.release()
 
     async def turn(self, caller: Caller, tool: Tool, seconds: float) -> None:
         """Wait until the person gives the wheel back, `seconds` at most."""
         while self.taken is not None:
             if self.taken.mode == "fail":
                 raise self.refusal(tool)
-            held = _Held(caller, tool, asyncio.get_running_loop().create_future())
-            self._held.append(held)
-            caller.slow()  # so that it is noticed when the agent does not wait any more
             try:
-                async with asyncio.timeout(seconds):
-                    await held.turn
+                await self.holding.wait(caller, tool, seconds)
             except TimeoutError:
                 raise self.refusal(tool, seconds) from None
-            finally:
-                self._held.remove(held)
-
-    def cancel_for(self, caller: Caller, reason: str) -> None:
-        """The agent took a call back."""
-        self._cancel(lambda held: held.caller is caller, reason)
-
-    def cancel_session(self, session_id: str, reason: str) -> None:
-        """A session is over."""
-        self._cancel(lambda held: held.caller.session.id == session_id, reason)
-
-    def cancel_all(self, reason: str) -> None:
-        """The hub is going."""
-        self._cancel(lambda _: True, reason)
 
     def refusal(self, tool: Tool, waited: float | None = None) -> Paused:
         """The error of a call that was held back."""
@@ -125,17 +94,5 @@ class Wheel:
             "by": taken.by,
             "reason": taken.reason,
             "mode": taken.mode,
-            "callsWaiting": len(self._held),
+            "callsWaiting": len(self.holding),
         }
-
-    def _cancel(self, which: Callable[[_Held], bool], reason: str) -> None:
-        for held in self._held:
-            if which(held):
-                error = CallCancelled(f"{held.tool.name} was cancelled: {reason}.")
-                error.outcome = "not_sent"
-                self._fail(held, error)
-
-    @staticmethod
-    def _fail(held: _Held, error: TabhubError) -> None:
-        if not held.turn.done():
-            held.turn.set_exception(error)

@@ -144,7 +144,7 @@ class Permits:
 
     def _judge(self, tool: Tool, client: str | None) -> Verdict:
         source, names = tool.source, self.names(tool)
-        stated = self.permissions.stated(source.key, names.all, client)
+        stated = self.permissions.stated(source.setting, names.all, client)
         if stated is None:
             if tool.name in HUB_ONLY:
                 return Verdict("auto")
@@ -153,9 +153,9 @@ class Permits:
         if stated.level != "auto" or stated.scope == "default" or source.kind not in _PINNED:
             return Verdict(stated.level)
         text = self._text(tool)
-        mark, pin = pins.fingerprint(text), self._pins.get(source.key, names.own)
+        mark, pin = pins.fingerprint(text), self._pins.get(source.setting, names.own)
         if pin is None:
-            self._pins.approve(source.key, names.own, mark, text)
+            self._pins.approve(source.setting, names.own, mark, text)
         elif not pin.holds(mark):
             words = f"{tool.name} is not what was approved: its definition has changed since."
             log.warning("%s has changed since it was approved; the person is asked again", tool.name)
@@ -256,7 +256,7 @@ class Permits:
         """Approve a tool as it is defined now."""
         if tool.source.kind in _PINNED:
             text = self._text(tool)
-            self._pins.approve(tool.source.key, self.names(tool).own, pins.fingerprint(text), text)
+            self._pins.approve(tool.source.setting, self.names(tool).own, pins.fingerprint(text), text)
         self._verdicts.clear()
 
     def ended(self, session: Session) -> None:
@@ -306,7 +306,7 @@ class Permits:
 
 def setting(tool: Tool, names: Names) -> str:
     """The key of a tool's permission in the settings."""
-    return f"permissions.{tool.source.key}.tools.{names.own}"
+    return f"permissions.{tool.source.setting}.tools.{names.own}"
 
 
 def who(session: Session) -> str:

@@ -222,6 +222,8 @@ class Plugins:
             **({"adapterFile": adapter.file} if link.local else {"adapterSource": adapter.text}),
             "tools": [tool.name for tool in plugin.tools],
         }
+        if adapter.pre_file is not None and link.local:
+            facts["preScriptFile"] = adapter.pre_file
         if plugin.icon_svg is not None:
             facts["iconSvg"] = plugin.icon_svg
         if setup.instances:

@@ -87,7 +87,7 @@ class Trust:
     async def _remember(self, session: Session, tool: Tool, name: str) -> None:
         """A person allowed a tool for always: for the client whose token it is, else for all."""
         whose = ("clients", session.token) if session.token is not None else ()
-        path = ("permissions", *whose, tool.source.key, "tools", name)
+        path = ("permissions", *whose, tool.source.setting, "tools", name)
         await asyncio.to_thread(set_at, self._hub.home, path, "auto")
         self._hub.reloading.read_config()
         self.permits.pin(tool)

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit, urlunsplit
 from msgspec.structs import replace
 
 from tabhub.errors import InvalidParams, TabhubError
+from tabhub.hub.offers import NOTHING, Offers
 from tabhub.hub.tools import Source
 from tabhub.hub.upnames import upstream_name
 from tabhub.store.upstream import Server, UpstreamStore
@@ -49,12 +50,13 @@ class Upstreams:
         self._limits = hub.engine.limits
         self.store = UpstreamStore(hub.home.root / "mcp.json")
         self._servers = {server.name: server for server in self.store.load()}
-        self.calls = Calls()
+        self.calls = Calls(self._limits)
         self.pool = Pool(
             self._limits,
             hosts=lambda: hub.config.upstream_hosts,
             listed=self._listed,
             changed=self._changed,
+            offered=self._offered,
             authorize=self._authorize,
         )
         self.desk = LoginDesk(hub.home.root / "mcp-logins", hub.port, self._show)
@@ -97,12 +99,24 @@ class Upstreams:
         life = self.pool.get(server.name)
         if life is None or not server.enabled:
             self._hub.registry.remove(Source("upstream", server.name))
+            self._pass_on(server.name, NOTHING)
             return
+        self._pass_on(server.name, life.offers.current)
         on = [tool for tool in server.cached_tools if tool.get("name") not in server.disabled_tools]
         # Schemas are compiled on the way, which takes its time where there are hundreds.
         entries = await asyncio.to_thread(self.calls.entries, life, on)
         if self._servers.get(server.name) is server:
             self._hub.register(Source("upstream", server.name), entries)
+
+    def _offered(self, life: Life) -> None:
+        """A server has other resources or prompts than before."""
+        if self.pool.get(life.server.name) is life and life.server.enabled:
+            self.changes += 1
+            self._pass_on(life.server.name, life.offers.current)
+
+    def _pass_on(self, name: str, offers: Offers) -> None:
+        for kind in self._hub.offering.book.replace(name, offers):
+            self._hub.notices.changed(kind)
 
     def _changed(self, _life: Life) -> None:
         self.changes += 1
@@ -220,7 +234,9 @@ class Upstreams:
             await self.pool.take(self._servers.values())
             self.desk.forget(server.id)
             self._hub.registry.remove(Source("upstream", name))
-            self._hub.trust.pins.forget(str(Source("upstream", name)))
+            self._pass_on(name, NOTHING)
+            self._hub.offering.forget(name)
+            self._hub.trust.pins.forget(Source("upstream", name).setting)
             log.info("external server %s (%s) was removed", name, server.id)
 
     # facts

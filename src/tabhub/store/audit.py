@@ -18,7 +18,7 @@ import orjson
 
 from tabhub.errors import SetupError, TabhubError
 from tabhub.limits import DEFAULTS, Limits
-from tabhub.store.journal import Journal, lines_backward
+from tabhub.store.journal import Journal, Nowhere, lines_backward
 from tabhub.trust.redact import clean, redact
 
 if TYPE_CHECKING:
@@ -113,8 +113,11 @@ _KNOWN = 10_000
 class AuditLog:
     """The log of one hub."""
 
-    def __init__(self, path: Path, limits: Limits = DEFAULTS, *, clock: Callable[[], float] = time.time) -> None:
-        """Open the file and fill the ring from its end; a torn last line is skipped and counted in `torn`."""
+    def __init__(self, path: Path | None, limits: Limits = DEFAULTS, *, clock: Callable[[], float] = time.time) -> None:
+        """Open the file and fill the ring from its end; a torn last line is skipped and counted in `torn`.
+
+        Without a path there is no file, and the ring is all that is kept.
+        """
         self._clock = clock
         self._longest = limits.audit_line
         self._ring: deque[dict[str, Any] | bytes] = deque(maxlen=max(limits.audit_ring, 1))
@@ -124,8 +127,10 @@ class AuditLog:
         self._held: list[bytes] = []
         self.torn = 0
         self.unreadable: str | None = None
-        self._journal = Journal(path, rotate_at=limits.audit_bytes, waiting=limits.audit_ring)
-        self._load(path)
+        self._journal: Journal | Nowhere = Nowhere()
+        if path is not None:
+            self._journal = Journal(path, rotate_at=limits.audit_bytes, waiting=limits.audit_ring)
+            self._load(path)
 
     @property
     def degraded(self) -> str | None:

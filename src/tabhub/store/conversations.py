@@ -51,6 +51,10 @@ class Result(msgspec.Struct, frozen=True):
     text: str
     failed: bool = False
     pictures: list[Picture] = []
+    denied: bool = False
+    """Whether it failed because a permission, or the person, said no."""
+    seconds: float = 0.0
+    """How long the call took."""
 
 
 class Message(msgspec.Struct, frozen=True):
@@ -74,6 +78,10 @@ class Conversation(msgspec.Struct):
     tokens: int = 0
     """Tokens spent on it so far."""
     messages: list[Message] = []
+    why: str = ""
+    """How the last work ended, in one word."""
+    words: str = ""
+    """The same in words, where there is something to say."""
 
     def add(self, message: Message) -> None:
         """Something was said."""
@@ -133,6 +141,10 @@ class ConversationStore:
             raise SetupError(
                 f"The conversation in {found[0]} cannot be read: {error}.", hint="Remove the file, and start a new one."
             ) from None
+
+    def remove(self, ident: str) -> None:
+        """Forget a conversation; one that is gone already is no matter."""
+        self._path(ident).unlink(missing_ok=True)
 
     def all(self) -> list[Summary]:
         """Every conversation, the newest first; one that cannot be read is said in the log."""

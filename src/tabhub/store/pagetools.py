@@ -27,7 +27,8 @@ _LARGEST = 64 * 1024 * 1024
 class PageToolStore:
     """The file of kept page tools."""
 
-    def __init__(self, path: Path, limits: Limits = DEFAULTS) -> None:
+    def __init__(self, path: Path | None, limits: Limits = DEFAULTS) -> None:
+        """Without a path nothing is kept."""
         self.path = path
         self._limits = limits
         self._written: bytes | None = None
@@ -36,6 +37,8 @@ class PageToolStore:
 
     def load(self, now: float) -> list[Cached]:
         """What was kept and seen lately; a broken file or entry is said in the log and left out."""
+        if self.path is None:
+            return []
         try:
             if self.path.stat().st_size > _LARGEST:
                 log.warning("%s is larger than %d bytes and is not read", self.path, _LARGEST)
@@ -63,7 +66,7 @@ class PageToolStore:
 
     def save(self, data: bytes) -> bool:
         """Write the file if it changed; a disk that cannot be written is said once, and tried again next time."""
-        if data == self._written:
+        if data == self._written or self.path is None:
             return True
         try:
             write_atomic(self.path, data)

@@ -45,7 +45,8 @@ class StoredResult:
 class ResultStore:
     """The results of one hub."""
 
-    def __init__(self, path: Path, limits: Limits = DEFAULTS, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, path: Path | None, limits: Limits = DEFAULTS, clock: Callable[[], float] = time.time) -> None:
+        """Without a path results are kept in memory, within its own bound."""
         self._path = path
         self._limits = limits
         self._clock = clock
@@ -180,10 +181,10 @@ class ResultStore:
 
     def _connected(self, *, anew: bool = False) -> sqlite3.Connection | None:
         """The open file; None, with `degraded` set, if there is none and it cannot be opened."""
-        if self._db is None or anew:
+        if self._path is not None and (self._db is None or anew):
             for _ in range(2):
                 try:
-                    fresh = self._open()
+                    fresh = self._open(self._path)
                 except (sqlite3.Error, OSError) as error:
                     if not self._failed(error):
                         break
@@ -193,13 +194,13 @@ class ResultStore:
                     break
         return self._db
 
-    def _open(self) -> sqlite3.Connection:
+    def _open(self, path: Path) -> sqlite3.Connection:
         try:
             # Only ever a new file: closing a descriptor of one SQLite has open would drop SQLite's locks on it.
-            os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         except FileExistsError:
-            self._path.chmod(0o600)  # SQLite gives its side files the same mode
-        db = sqlite3.connect(self._path, timeout=1.0, isolation_level=None, check_same_thread=False)
+            path.chmod(0o600)  # SQLite gives its side files the same mode
+        db = sqlite3.connect(path, timeout=1.0, isolation_level=None, check_same_thread=False)
         try:
             db.execute("PRAGMA auto_vacuum = INCREMENTAL")
             db.execute("PRAGMA journal_mode = WAL").fetchall()
@@ -218,20 +219,21 @@ class ResultStore:
 
     def _failed(self, error: sqlite3.Error | OSError) -> bool:
         """Take note of a failure; True if a fresh file now stands in place of a corrupt one."""
-        if isinstance(error, sqlite3.Error) and any(sign in str(error) for sign in _CORRUPT):
+        path = self._path
+        if path is not None and isinstance(error, sqlite3.Error) and any(sign in str(error) for sign in _CORRUPT):
             self._drop()
             try:
-                aside = self._path.with_name(f"{self._path.name}.corrupt")
-                self._path.replace(aside)
+                aside = path.with_name(f"{path.name}.corrupt")
+                path.replace(aside)
                 for side in ("-wal", "-shm"):
-                    Path(f"{self._path}{side}").unlink(missing_ok=True)
+                    Path(f"{path}{side}").unlink(missing_ok=True)
             except OSError as moving:
                 error = moving
             else:
                 self.problem = f"The file of kept results was corrupt ({error}); it was moved to {aside}."
                 return True
         self._suspect = True
-        self.degraded = f"Results are kept in memory only: {self._path} cannot be used ({error})."
+        self.degraded = f"Results are kept in memory only: {path} cannot be used ({error})."
         return False
 
     def _drop(self) -> None:

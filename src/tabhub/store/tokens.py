@@ -20,6 +20,8 @@ from tabhub.errors import SetupError
 from tabhub.store.home import Home, locked, write_atomic
 
 PREFIX = "thb_"
+PANEL = "tabhub-panel"
+"""The name of the agent in the person's panel; no other token may have it."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _TOKEN = re.compile(rb"thb_[0-9a-f]{64}")
 _MOST = 1000
@@ -46,6 +48,7 @@ class TokenStore:
     def __init__(self, home: Home) -> None:
         self._home = home
         self._read = _Read(None, {})
+        self._lent: dict[str, str] = {}
         self.error: str | None = None
         """Why the file cannot be used, while it cannot: then no token is let in."""
 
@@ -53,10 +56,19 @@ class TokenStore:
         """The name of a token that is in force."""
         if not _TOKEN.fullmatch(token):
             return None
+        mark = hashlib.sha256(token).hexdigest()
+        if mark in self._lent:
+            return self._lent[mark]
         stamp = _stamp(self._home)
         if stamp != self._read.stamp:
             self._load(stamp)
-        return self._read.by_hash.get(hashlib.sha256(token).hexdigest())
+        return self._read.by_hash.get(mark)
+
+    def lend(self, name: str) -> str:
+        """A token for an agent of the hub's own: it holds as long as this process, and is kept nowhere."""
+        token = _made()
+        self._lent[_hash(token)] = name
+        return token
 
     def _load(self, stamp: tuple[int, int, int] | None) -> None:
         try:
@@ -74,7 +86,9 @@ def create(home: Home, name: str, now: float) -> str:
             f"{name[:80]!r} cannot be the name of a token.",
             hint="Use 1 to 64 letters, digits, _ and -, beginning with a letter or digit.",
         )
-    token = PREFIX + os.urandom(32).hex()
+    if name == PANEL:
+        raise SetupError(f"{PANEL!r} is the name of the agent in the panel.", hint="Choose another.")
+    token = _made()
     home.ensure()
     with _lock(home):
         tokens = listed(home)
@@ -84,7 +98,7 @@ def create(home: Home, name: str, now: float) -> str:
             )
         if len(tokens) >= _MOST:
             raise SetupError(f"There are {_MOST} tokens, which is the limit.", hint="Revoke those not needed.")
-        _write(home, [*tokens, Token(name, hashlib.sha256(token.encode()).hexdigest(), now)])
+        _write(home, [*tokens, Token(name, _hash(token), now)])
     return token
 
 
@@ -121,6 +135,14 @@ def listed(home: Home) -> list[Token]:
         raise SetupError(
             f"{path} is broken: {error}.", hint="Remove it and make the tokens anew: tabhub token create NAME"
         ) from None
+
+
+def _made() -> str:
+    return PREFIX + os.urandom(32).hex()
+
+
+def _hash(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()
 
 
 def _path(home: Home) -> Any:

@@ -1,4 +1,4 @@
-"""Calls of external servers' tools: sent once, and their answers handed on as they came.
+"""Calls of external servers' tools, and requests for what else they have: sent once, answers handed on as they came.
 
 Owns the way of one call: progress and logs go to the agent, questions of the server to the agent's client, cancelling
 goes to the server. The time is the engine's. A request runs in a task of its own, so that a server that does not even
@@ -19,9 +19,10 @@ import orjson
 from tabhub.errors import BadInput
 from tabhub.hub.registry import Entry
 from tabhub.hub.tools import CallContext, ToolResult
+from tabhub.limits import Limits
 from tabhub.upstream.failures import UpstreamError, UpstreamOffline
 from tabhub.upstream.life import Life
-from tabhub.upstream.running import CURRENT, Running
+from tabhub.upstream.running import CURRENT, Running, Waiting
 from tabhub.upstream.tools import make_tool
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("tabhub.upstream")
 
+_CALL = "tools/call"
 _ROUNDS = 10
 _ASKABLE = ("elicitation/create", "sampling/createMessage", "roots/list")
 _OWN_META = "io.modelcontextprotocol/"
@@ -37,7 +39,8 @@ _OWN_META = "io.modelcontextprotocol/"
 class Calls:
     """Runs calls of external tools."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: Limits) -> None:
+        self._waiting = Waiting(limits.upstream_question)
         self._left: set[asyncio.Task[Any]] = set()
         """Requests whose agents have their answer already, on their way out."""
 
@@ -52,23 +55,33 @@ class Calls:
         return made
 
     async def _run(self, life: Life, tool: str, ctx: CallContext, arguments: dict[str, Any]) -> ToolResult:
+        return _result(await self.request(life, _CALL, ctx, {"name": tool, "arguments": arguments}))
+
+    async def request(self, life: Life, method: str, ctx: CallContext, params: dict[str, Any]) -> dict[str, Any]:
+        """The server's answer to a request of an agent's, without what the protocol itself adds to it."""
+        extra: Mapping[str, Any] = getattr(ctx, "extra", None) or {}
+        about = (life.server.id, getattr(ctx.session, "token", None), method, dict(params))
+        if "inputResponses" in extra and (running := self._waiting.take(extra, about)) is not None:
+            running.resume(ctx)
+            return _bare(await self._outcome(life, running, ctx))
         link = await life.ready()
-        params: dict[str, Any] = {"name": tool, "arguments": arguments}
         if meta := _passed_on(ctx):
             params["_meta"] = meta
         try:
-            answer = await self._rounds(life, link, ctx, params)
+            answer = await self._rounds(life, link, ctx, method, params, about)
         except UpstreamOffline:
             if not link.session_gone:
                 raise
             # The server said that it knows the session no more, so nothing was done: once more in a new one.
-            answer = await self._rounds(life, await life.ready(), ctx, params)
-        return _result(answer)
+            answer = await self._rounds(life, await life.ready(), ctx, method, params, about)
+        return _bare(answer)
 
-    async def _rounds(self, life: Life, link: Link, ctx: CallContext, params: dict[str, Any]) -> dict[str, Any]:
-        """One call; a server of the stateless era may ask something first and be called again with the answers."""
+    async def _rounds(
+        self, life: Life, link: Link, ctx: CallContext, method: str, params: dict[str, Any], about: tuple[Any, ...]
+    ) -> dict[str, Any]:
+        """One request; a server of the stateless era may ask something first and be asked again with the answers."""
         for number in range(_ROUNDS):
-            answer = await self._send(life, link, ctx, params)
+            answer = await self._send(life, link, ctx, method, params, about)
             if answer.get("resultType") != "input_required":
                 return answer
             asked = _questions(answer.get("inputRequests"), life.server.name)
@@ -80,35 +93,39 @@ class Calls:
                 params = {**params, "requestState": answer["requestState"]}
         raise UpstreamError(f"{life.server.name} asked {_ROUNDS} times in a row, and was not asked again.")
 
-    async def _send(self, life: Life, link: Link, ctx: CallContext, params: dict[str, Any]) -> dict[str, Any]:
-        running = Running(ctx)
+    async def _send(
+        self, life: Life, link: Link, ctx: CallContext, method: str, params: dict[str, Any], about: tuple[Any, ...]
+    ) -> dict[str, Any]:
+        running = Running(ctx, about, self._waiting)
         before = CURRENT.set(running)
         life.calls.add(running)
         try:
-            ctx.sent()
-            task = running.task = asyncio.ensure_future(link.call(params, partial(_progress, ctx)))
+            progress = running.progress
+            sent = link.call(params, progress) if method == _CALL else link.request(method, params, progress)
+            task = asyncio.ensure_future(sent)
         finally:
             CURRENT.reset(before)
         self._left.add(task)
         task.add_done_callback(self._over)
+        task.add_done_callback(lambda _: life.calls.discard(running))
+        running.begin(task)
+        return await self._outcome(life, running, ctx)
+
+    async def _outcome(self, life: Life, running: Running, ctx: CallContext) -> dict[str, Any]:
+        """What a round ends with: the answer, or a question to the agent while the call waits at the server."""
+        ctx.sent()
         try:
-            return await asyncio.shield(task)
+            answer: dict[str, Any] = await running.outcome
         except asyncio.CancelledError:
-            if running.raised is not None and task.cancelled():
-                raise running.raised from None
-            task.cancel()
-            raise
-        finally:
             life.calls.discard(running)
+            running.give_up()
+            raise
+        return answer
 
     def _over(self, task: asyncio.Task[Any]) -> None:
         self._left.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             log.debug("a call that was given up ended: %s", error)
-
-
-async def _progress(ctx: CallContext, progress: float, total: float | None, message: str | None) -> None:
-    ctx.progress(progress, total, message)
 
 
 def _passed_on(ctx: Any) -> dict[str, Any]:
@@ -131,15 +148,23 @@ def _questions(asked: Any, server: str) -> dict[str, tuple[str, dict[str, Any]]]
     return found
 
 
-def _result(answer: dict[str, Any]) -> ToolResult:
+def _bare(answer: dict[str, Any]) -> dict[str, Any]:
     answer.pop("resultType", None)
     meta = answer.get("_meta")
     if isinstance(meta, dict):  # who answered is said anew at every step
         meta.pop(f"{_OWN_META}serverInfo", None)
         if not meta:
             del answer["_meta"]
-    failed = answer.get("isError") is True
+    return answer
+
+
+def _result(answer: dict[str, Any]) -> ToolResult:
+    return ToolResult(encoded(answer), answer.get("isError") is True)
+
+
+def encoded(answer: Mapping[str, Any]) -> bytes:
+    """An answer as JSON."""
     try:
-        return ToolResult(orjson.dumps(answer), failed)
+        return orjson.dumps(answer)
     except TypeError:  # numbers of more than 64 bits, which are JSON all the same
-        return ToolResult(json.dumps(answer).encode(), failed)
+        return json.dumps(answer).encode()

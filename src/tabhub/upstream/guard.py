@@ -10,19 +10,22 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import socket
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 
 from tabhub.upstream.failures import Blocked, UpstreamOffline
 
 IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
+LookUp = Callable[[str, int], Awaitable[list[str]]]
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
 
 class AddressGuard:
     """The verdict on hosts, by what the person allowed."""
 
-    def __init__(self, allowed: Callable[[], Collection[str]] = tuple) -> None:
+    def __init__(self, allowed: Callable[[], Collection[str]] = tuple, look_up: LookUp | None = None) -> None:
         self._allowed = allowed
+        self.look_up: LookUp = look_up or _look_up
+        """The addresses of a name; the system's resolver, unless told otherwise."""
 
     def check(self, host: str, address: str) -> None:
         """Refuse an address a host leads to, unless it may be reached."""
@@ -57,14 +60,18 @@ class AddressGuard:
             found = [str(literal)]
         else:
             try:
-                facts = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+                found = await self.look_up(host, port)
             except (OSError, UnicodeError) as error:
                 why = getattr(error, "strerror", None) or str(error)
                 raise UpstreamOffline(f"The host {host[:200]} is not found: {why}.") from None
-            found = list(dict.fromkeys(str(each[4][0]) for each in facts))
         for address in found:
             self.check(host, address)
         return found
+
+
+async def _look_up(host: str, port: int) -> list[str]:
+    facts = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(each[4][0]) for each in facts))
 
 
 def names_this_machine(host: str) -> bool:

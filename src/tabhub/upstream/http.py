@@ -11,15 +11,21 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from typing import Any
 
 import httpx2
 import orjson
 
 from tabhub.errors import TabhubError
+from tabhub.upstream.failures import NeedsLogin
 from tabhub.upstream.guard import AddressGuard
 
 NOT_SENT = -32017
 """In answers made here: the request did not leave."""
+LOGIN = -32019
+"""The person has to log in first."""
+LOST = -32018
+"""The request left, and its answer did not come."""
 _KNOWN_FOR = 30.0
 _TIMEOUT = httpx2.Timeout(30.0, read=None)
 _LIMITS = httpx2.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=60.0)
@@ -31,6 +37,43 @@ class Seen:
 
     status: int = 0
     content_type: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """What a request to the server looks like: where it goes, and the headers that all of them have."""
+
+    host: str
+    port: int
+    secure: bool
+    target: str
+    headers: tuple[tuple[str, str], ...]
+
+    def top(self) -> bytes:
+        """The head of a request after its method, up to the headers of its own."""
+        lines = "".join(f"{name}: {value}\r\n" for name, value in self.headers)
+        return f" {self.target} HTTP/1.1\r\n{lines}".encode("latin-1")
+
+
+_OWN = ("accept-encoding", "connection", "content-length", "last-event-id", "traceparent", "tracestate")
+"""Headers that belong to one request, or to the way it was sent; those of MCP the session gives for each message."""
+_SHARED = "mcp-session-id"
+_ACCEPT = "application/json, text/event-stream"
+
+
+def _pattern(request: httpx2.Request) -> Pattern | None:
+    """The pattern of a request of a session that stands; None for any other (a login has requests of its own)."""
+    headers, url = request.headers, request.url
+    if request.method != "POST" or "mcp-protocol-version" not in headers or headers.get("accept") != _ACCEPT:
+        return None
+    shared = tuple(
+        (name, value)
+        for name, value in headers.items()
+        if name not in _OWN and (name == _SHARED or not name.startswith("mcp-"))
+    )
+    secure = url.scheme == "https"
+    target = url.raw_path.decode("ascii")
+    return Pattern(url.host, url.port or (443 if secure else 80), secure, target, shared)
 
 
 class TooMuch(httpx2.StreamError):
@@ -67,11 +110,13 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
     def __init__(self, guard: AddressGuard, context: ssl.SSLContext, largest: int) -> None:
         self._guard = guard
         self._largest = largest
-        self._context = context
+        self.context = context
         self._inner: dict[str, httpx2.AsyncHTTPTransport] = {}
         """By host: two hosts on one address must not share a connection whose certificate was held against one."""
         self._known: dict[tuple[str, int], tuple[float, list[str]]] = {}
         self.seen = Seen()
+        self.pattern: Pattern | None = None
+        """What the last request of the session looked like that the server took."""
         self.session_gone = False
         """Whether the server has said that it knows the session no more."""
 
@@ -84,13 +129,15 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             return _failed(request, f"no connection to {request.url.host}: {error or type(error).__name__}", NOT_SENT)
         except httpx2.TransportError as error:
-            return _failed(request, f"the connection broke: {error or type(error).__name__}", -32000)
+            return _failed(request, f"the connection broke: {error or type(error).__name__}", LOST)
         if response.status_code == 404 and "mcp-session-id" in request.headers:
             self.session_gone = True
         kind = response.headers.get("content-type", "")
         other = request.method == "POST" and response.status_code != 202 and not kind.startswith(_SPOKEN)
         if response.status_code >= 300 or other:
             self.seen = Seen(response.status_code, kind[:100])
+        elif (pattern := _pattern(request)) is not None and pattern != self.pattern:
+            self.pattern = pattern
         endless = kind.startswith("text/event-stream")
         assert isinstance(response.stream, httpx2.AsyncByteStream)  # noqa: S101 - the async transport's promise
         response.stream = _Bounded(response.stream, None if endless else self._largest)
@@ -103,9 +150,9 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         host = url.host
         inner = self._inner.get(host)
         if inner is None:
-            inner = httpx2.AsyncHTTPTransport(verify=self._context, trust_env=False, limits=_LIMITS)
+            inner = httpx2.AsyncHTTPTransport(verify=self.context, trust_env=False, limits=_LIMITS)
             self._inner[host] = inner
-        addresses = await self._addresses(host, url.port or (443 if url.scheme == "https" else 80))
+        addresses = await self.addresses(host, url.port or (443 if url.scheme == "https" else 80))
         for number, address in enumerate(addresses):
             request.url = url.copy_with(host=address)
             # The name stays in the Host header, which is set already, and in what the certificate is held against.
@@ -119,7 +166,8 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
                 request.url = url
         raise TabhubError(f"The host {host} has no address.")
 
-    async def _addresses(self, host: str, port: int) -> list[str]:
+    async def addresses(self, host: str, port: int) -> list[str]:
+        """The judged addresses of a host."""
         now = asyncio.get_running_loop().time()
         known = self._known.get((host, port))
         if known is not None and now - known[0] < _KNOWN_FOR:
@@ -149,8 +197,25 @@ def make_context() -> ssl.SSLContext:
     return ssl.create_default_context()
 
 
+class _Client(httpx2.AsyncClient):
+    """A client that answers in the server's place where the person has to log in for one request of a session."""
+
+    def __init__(self, transport: GuardedTransport, **options: Any) -> None:
+        super().__init__(transport=transport, **options)
+        self._guarded = transport
+
+    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        """Send a request, with its authorization."""
+        try:
+            return await super().send(request, **options)
+        except NeedsLogin as error:
+            if self._guarded.pattern is None:
+                raise  # there is no session without it
+            return _failed(request, error.message, LOGIN)
+
+
 def make_client(
     transport: GuardedTransport, headers: dict[str, str], auth: httpx2.Auth | None = None
 ) -> httpx2.AsyncClient:
     """A client over it."""
-    return httpx2.AsyncClient(transport=transport, headers=headers, timeout=_TIMEOUT, auth=auth, trust_env=False)
+    return _Client(transport, headers=headers, timeout=_TIMEOUT, auth=auth, trust_env=False)

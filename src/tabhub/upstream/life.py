@@ -14,9 +14,11 @@ from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from tabhub.errors import TabhubError
+from tabhub.hub.offers import KINDS
 from tabhub.limits import Limits
 from tabhub.store.upstream import Server
 from tabhub.upstream.failures import NeedsLogin, UpstreamOffline, first_cause
+from tabhub.upstream.offers import METHODS, OfferList
 from tabhub.upstream.running import InFlight
 from tabhub.upstream.tools import Listed, read_listing
 
@@ -52,6 +54,7 @@ class Life:
         limits: Limits,
         listed: Callable[[Life, Listed], Awaitable[None]],
         changed: Callable[[Life], None],
+        offered: Callable[[Life], None] = lambda _life: None,
     ) -> None:
         self.server = server
         self.state: State = "off"
@@ -59,9 +62,10 @@ class Life:
         self.problems: tuple[str, ...] = ()
         self.login_url: str | None = None
         """Where the person logs in, while the server waits for that."""
-        self.may_ask_login = False
-        """Whether a person is there who asked for this connection."""
+        self._login_until = 0.0
         self.link: Link | None = None
+        self.offers = OfferList(server.name, limits, lambda: offered(self))
+        """What it has beside tools."""
         self.calls = InFlight()
         self.legacy = False
         self.failures = 0
@@ -105,6 +109,8 @@ class Life:
         self._settled.append(done)
         self._news.add("tools")
         self._wake.set()
+        for kind in KINDS:
+            self.offers.said(kind)
         await done
 
     async def settled(self) -> None:
@@ -146,6 +152,21 @@ class Life:
             self._limit.reschedule(asyncio.get_running_loop().time() + self._limits.upstream_login)
         self._settle()
 
+    def has_answered_login(self) -> None:
+        """The person's browser came back; a connection that stands goes on."""
+        self.may_ask_login = False
+        self.login_url = None
+        self._set("connecting" if self.link is None else "ready")
+
+    @property
+    def may_ask_login(self) -> bool:
+        """Whether a person is there who asked for this connection, and may be sent to log in."""
+        return asyncio.get_running_loop().time() < self._login_until
+
+    @may_ask_login.setter
+    def may_ask_login(self, there: bool) -> None:
+        self._login_until = asyncio.get_running_loop().time() + self._limits.upstream_login if there else 0.0
+
     # its one task
 
     async def _live(self) -> None:
@@ -157,6 +178,9 @@ class Life:
                 await self._connected()
             except Exception as error:  # noqa: BLE001 - whatever a server does, it is this server's alone
                 cause = first_cause(error)
+                if (task := asyncio.current_task()) is not None and task.cancelling():
+                    # The connection was being closed, and something in it took offence: closed it is all the same.
+                    raise asyncio.CancelledError from None
                 if isinstance(cause, _SessionGone):
                     continue  # it is there and wants to be greeted anew
                 if isinstance(cause, NeedsLogin) or self.state == "login":
@@ -215,17 +239,17 @@ class Life:
                 self._limit = None
                 self.link = link
                 self.login_url = None
-                self.may_ask_login = False
                 self.error = None
                 self.connects += 1
                 self._set("ready")
                 self._settle()
                 log.info("external server %s is connected (%s)", self.server.name, link.version)
-                follow = asyncio.ensure_future(link.follow())
+                beside = [asyncio.ensure_future(work) for work in (link.follow(), self.offers.keep(link))]
                 try:
                     await self._keep(link)
                 finally:
-                    follow.cancel()
+                    for task in beside:
+                        task.cancel()
                     self.link = None
 
     async def _keep(self, link: Link) -> None:
@@ -237,6 +261,7 @@ class Life:
             except TimeoutError:
                 if not self.calls:  # one that is at work may be too busy to answer
                     await self._list(link)
+                    self._look_again(link)
                 continue
             self._wake.clear()
             news, self._news = self._news, set()
@@ -245,7 +270,12 @@ class Life:
                     raise _SessionGone
                 raise UpstreamOffline("The connection was lost.")
             if "tools" in news:
-                await self._list(link)
+                try:
+                    await self._list(link)
+                except TabhubError:
+                    if link.session_gone:
+                        raise _SessionGone from None
+                    raise
             self._settle()
 
     async def _list(self, link: Link) -> None:
@@ -257,7 +287,20 @@ class Life:
     def _hooks(self) -> Hooks:
         from tabhub.upstream.link import Hooks  # loaded by now
 
-        return Hooks(lambda: self._said("tools"), self.calls.log, self.calls.ask, self._lost)
+        return Hooks(self._heard, self.calls.log, self.calls.ask, self._lost)
+
+    def _heard(self, kind: str) -> None:
+        """The server has said that a list is another now."""
+        if kind == "tools":
+            self._said(kind)
+        else:
+            self.offers.said(kind)
+
+    def _look_again(self, link: Link) -> None:
+        """Ask for the lists whose changes the server does not tell."""
+        for kind in KINDS:
+            if not link.announces(kind):
+                self.offers.said(kind)
 
     def _said(self, what: str) -> None:
         self._news.add(what)
@@ -292,8 +335,11 @@ def facts_of(life: Life) -> dict[str, Any]:
         facts["error"] = life.error
     if life.login_url is not None:
         facts["loginUrl"] = life.login_url
-    if life.problems:
-        facts["problems"] = list(life.problems)
+    if problems := (*life.problems, *life.offers.problems):
+        facts["problems"] = list(problems)
+    for shelf in METHODS:
+        if count := len(life.offers.current.shelf(shelf)):
+            facts[f"{shelf.removesuffix('s')}Count"] = count
     if life.link is not None:
         facts["protocol"] = life.link.version
         facts["server"] = life.link.info

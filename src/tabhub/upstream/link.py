@@ -20,16 +20,17 @@ import mcp_types as types
 from mcp import Client
 from mcp.client.session import ClientRequestContext
 from mcp.client.streamable_http import streamable_http_client
-from mcp.client.subscriptions import SubscriptionLost
+from mcp.client.subscriptions import PromptsListChanged, ResourcesListChanged, SubscriptionLost, ToolsListChanged
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter, ValidationError
 
 from tabhub import __version__
 from tabhub.limits import Limits
-from tabhub.upstream.failures import UpstreamError, UpstreamLost, UpstreamOffline, first_cause
+from tabhub.upstream.carrier import carried
+from tabhub.upstream.failures import NeedsLogin, UpstreamError, UpstreamLost, UpstreamOffline, first_cause
 from tabhub.upstream.guard import AddressGuard
-from tabhub.upstream.http import NOT_SENT, GuardedTransport, make_client, make_context
+from tabhub.upstream.http import LOGIN, LOST, NOT_SENT, GuardedTransport, make_client, make_context
 from tabhub.upstream.plan import Plan
 from tabhub.upstream.stdio import Process
 
@@ -40,7 +41,27 @@ for _noisy in ("mcp", "client"):  # what a server does wrong is said here, in a 
 Progress = Callable[[float, float | None, str | None], Awaitable[None]]
 _RAW: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])
 _PAGES = 200
+_REQUESTS: Mapping[str, type[Any]] = {
+    "tools/call": types.CallToolRequest,
+    "resources/read": types.ReadResourceRequest,
+    "prompts/get": types.GetPromptRequest,
+    "completion/complete": types.CompleteRequest,
+    "resources/list": types.ListResourcesRequest,
+    "resources/templates/list": types.ListResourceTemplatesRequest,
+    "prompts/list": types.ListPromptsRequest,
+}
+_CHANGED: Mapping[type[Any], str] = {
+    types.ToolListChangedNotification: "tools",
+    types.ResourceListChangedNotification: "resources",
+    types.PromptListChangedNotification: "prompts",
+    ToolsListChanged: "tools",
+    ResourcesListChanged: "resources",
+    PromptsListChanged: "prompts",
+}
+"""What a server says when a list has changed, in either era."""
 _LISTEN_AGAIN = 5.0
+_CLOSED = ("Connection closed", "SSE stream ", "server answered a request with 202")
+"""What the SDK itself says with its code for that, which many servers use for errors of their own."""
 TLS = make_context()
 """Made with the import, which is in a thread."""
 
@@ -49,7 +70,8 @@ TLS = make_context()
 class Hooks:
     """What a connection tells those who use it."""
 
-    changed: Callable[[], None]
+    changed: Callable[[str], None]
+    """A list is another now: tools, resources or prompts."""
     log: Callable[[str, str, Any], None]
     ask: Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
     """Ask the agent whose call the server asks about; raises if it cannot be asked."""
@@ -83,15 +105,30 @@ class Link:
         said = self._client.server_info
         return {} if said is None else {"name": said.name[:200], "version": said.version[:100]}
 
-    async def _request(self, params: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
-        """Send `tools/call` and give its answer as it came; failures are UpstreamErrors that say what is known."""
+    def announces(self, kind: str) -> bool:
+        """Whether the server says when a list changes."""
+        told = getattr(self._client.server_capabilities, kind)
+        return told is not None and bool(told.list_changed)
+
+    @property
+    def completes(self) -> bool:
+        """Whether the server completes arguments."""
+        return self._client.server_capabilities.completions is not None
+
+    async def request(
+        self, method: str, params: Mapping[str, Any], progress: Progress | None = None, *, aside: bool = False
+    ) -> dict[str, Any]:
+        """Send a request and give its answer as it came; failures are UpstreamErrors that say what is known.
+
+        One that is made `aside` decides nothing: that the connection is gone is for the next call to find.
+        """
         try:
-            built = types.CallToolRequest.model_validate({"method": "tools/call", "params": params}, by_name=False)
+            built = _REQUESTS[method].model_validate({"method": method, "params": params}, by_name=False)
             session: Any = self._client.session  # typed for the SDK's models; the answer is wanted as it came
             answer: dict[str, Any] = await session.send_request(built, _RAW, progress_callback=progress)
             return answer
         except MCPError as error:
-            raise self._failure("tools/call", error) from None
+            raise self._failure(method, error, aside=aside) from None
         except ValidationError as error:
             problem = error.errors(include_input=False, include_url=False)[0]
             where = ".".join(str(step) for step in problem["loc"])
@@ -104,12 +141,31 @@ class Link:
     async def call(self, params: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
         """Call a tool; a tool whose listing is out of date is listed again, once."""
         try:
-            return await self._request(params, progress)
+            return await self.request("tools/call", params, progress)
         except UpstreamError as error:
             if not self.modern or (error.data or {}).get("upstream", {}).get("code") != types.HEADER_MISMATCH:
                 raise
         await self.list_tools()
-        return await self._request(params, progress)
+        return await self.request("tools/call", params, progress)
+
+    async def list_all(self, method: str, key: str) -> list[Any] | None:
+        """All entries of a list other than that of tools, page by page; None if the server has no such thing."""
+        if getattr(self._client.server_capabilities, method.partition("/")[0]) is None:
+            return None
+        found: list[Any] = []
+        cursor: str | None = None
+        for _ in range(_PAGES):
+            try:
+                page = await self.request(method, {"cursor": cursor} if cursor else {}, aside=True)
+            except UpstreamError as error:
+                if (error.data or {}).get("upstream", {}).get("code") == types.METHOD_NOT_FOUND:
+                    return found  # many servers have resources and no templates
+                raise
+            found += page[key]
+            cursor = page.get("nextCursor")
+            if not cursor or len(found) > self._limits.upstream_offers:
+                break
+        return found
 
     async def list_tools(self) -> list[Any]:
         """All tools, page by page, through the SDK's own method, which remembers what a call needs."""
@@ -140,46 +196,61 @@ class Link:
             ) from None
         return listed.model_dump(by_alias=True, mode="json", exclude_none=True)
 
-    def _failure(self, method: str, error: MCPError) -> UpstreamError:
+    def _failure(self, method: str, error: MCPError, *, aside: bool = False) -> UpstreamError:
         code, message = error.code, error.message[:2000]
         data = {"upstream": {"server": self._name, "code": code}}
         if code == NOT_SENT:
-            self._gone()
+            self._gone(aside)
             return UpstreamOffline(f"{self._name} cannot be reached: {message}", data=data)
-        if code == types.CONNECTION_CLOSED:
-            self._gone()
-            return UpstreamLost(f"{self._name} ended the connection before it answered.", data=data)
+        if code == LOGIN:
+            return NeedsLogin(
+                f"{self._name} wants the person to log in for this.",
+                hint=f"They ask for it with `tabhub mcp refresh {self._name}`, or in the panel; then call again.",
+                data=data,
+            )
+        if code == LOST:
+            if self.hooks is not None and not aside:
+                self.hooks.changed("tools")  # listed anew, it shows whether the server is still there
+            return UpstreamLost(f"{self._name} gave no answer to {method}: {message}.", data=data)
         if self._transport is not None and self._transport.session_gone:
-            self.session_gone = True
-            self._gone()
+            self.session_gone = self.session_gone or not aside
+            self._gone(aside)
             return UpstreamOffline(f"{self._name} has forgotten the session; it is opened anew.", data=data)
+        if code == types.CONNECTION_CLOSED and message.startswith(_CLOSED):
+            self._gone(aside)
+            return UpstreamLost(f"{self._name} ended the connection before it answered.", data=data)
         if code == types.REQUEST_TIMEOUT and message == f"Request {method!r} timed out":
             return UpstreamLost(f"{self._name} gave no answer to {method} in time.", data=data)
         if self._transport is not None and message == "Server returned an error response":
             message = f"it answered with status {self._transport.seen.status}"
         return UpstreamError(f"{self._name} answered {method} with an error: {message}", data=data)
 
-    def _gone(self) -> None:
-        if self.hooks is not None:
+    def _gone(self, aside: bool) -> None:
+        if self.hooks is not None and not aside:
             self.hooks.lost()
 
     async def follow(self) -> None:
         """Hear of changes in the stateless era, where a client has to ask for them; ends with the server's will."""
-        told = self._client.server_capabilities.tools
-        if not self.modern or told is None or not told.list_changed or self.hooks is None:
+        tools, resources, prompts = (self.announces(kind) for kind in ("tools", "resources", "prompts"))
+        if not self.modern or not (tools or resources or prompts) or self.hooks is None:
             return
         while True:
             try:
-                async with self._client.listen(tools_list_changed=True) as events:
-                    async for _event in events:
-                        self.hooks.changed()
+                listening = self._client.listen(
+                    tools_list_changed=tools, resources_list_changed=resources, prompts_list_changed=prompts
+                )
+                async with listening as events:
+                    async for event in events:
+                        if (kind := _CHANGED.get(type(event))) is not None:
+                            self.hooks.changed(kind)
             except MCPError as error:
                 log.info("%s tells of no changes: %s", self._name, error.message[:300])
                 return
             except (SubscriptionLost, TimeoutError) as error:
                 log.debug("%s has stopped telling of changes: %s", self._name, error)
             await asyncio.sleep(_LISTEN_AGAIN)
-            self.hooks.changed()  # what happened meanwhile was not told
+            for kind in _CHANGED.values():
+                self.hooks.changed(kind)  # what happened meanwhile was not told
 
 
 @asynccontextmanager
@@ -191,8 +262,8 @@ async def open_link(
     transport = GuardedTransport(guard, TLS, limits.upstream_answer) if plan.url is not None else None
 
     async def said(message: Any) -> None:
-        if isinstance(message, types.ToolListChangedNotification):
-            hooks.changed()
+        if (kind := _CHANGED.get(type(message))) is not None:
+            hooks.changed(kind)
 
     async def logged(params: types.LoggingMessageNotificationParams) -> None:
         hooks.log(params.level, params.logger or plan.name, params.data)
@@ -205,9 +276,9 @@ async def open_link(
 
     http = make_client(transport, dict(plan.headers), auth) if transport is not None else None
     if http is not None:
-        streams: Any = streamable_http_client(
-            plan.url or "", http_client=http, max_sse_event_size=limits.upstream_answer
-        )
+        assert transport is not None  # noqa: S101 - the client is over it
+        sdk = streamable_http_client(plan.url or "", http_client=http, max_sse_event_size=limits.upstream_answer)
+        streams: Any = carried(sdk, transport, limits.upstream_answer)
     else:
         assert process is not None  # noqa: S101 - one of the two
         streams = process.streams()

@@ -27,11 +27,12 @@ if TYPE_CHECKING:
 
 
 class _Kept:
-    """A login on disk (the SDK's TokenStorage); one of another address or way back counts for nothing."""
+    """A login on disk (the SDK's TokenStorage); one of another address counts for nothing."""
 
     def __init__(self, path: Path, url: str, redirect: str) -> None:
         self._path = path
-        self._about = {"url": url, "redirect": redirect}
+        self._about = {"url": url}
+        self._redirect = redirect
         self.provider: OAuthClientProvider | None = None
 
     def _read(self) -> dict[str, Any]:
@@ -70,15 +71,27 @@ class _Kept:
         )
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
-        """What the hub is known as there."""
+        """What the hub is known as there; with another way back it can refresh tokens, and not log in."""
+        kept = self._read()
         try:
-            return OAuthClientInformationFull.model_validate(self._read()["client"])
+            known = OAuthClientInformationFull.model_validate(kept["client"])
         except (KeyError, ValidationError):
             return None
+        return known if self.returns_here or (kept.get("tokens") or {}).get("refresh_token") else None
+
+    @property
+    def returns_here(self) -> bool:
+        """Whether a login of what the hub is known as comes back to this hub."""
+        return bool(self._read().get("redirect") == self._redirect)
+
+    async def forget_client(self) -> None:
+        """Be made known anew with the next login."""
+        await self._write(client=None, tokens=None)
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
         """Keep it."""
-        await self._write(client=client_info.model_dump(mode="json", exclude_none=True))
+        known = client_info.model_dump(mode="json", exclude_none=True)
+        await self._write(client=known, redirect=self._redirect)
 
 
 def provider(life: Life, url: str, desk: LoginDesk) -> OAuthClientProvider:
@@ -90,6 +103,10 @@ def provider(life: Life, url: str, desk: LoginDesk) -> OAuthClientProvider:
         state = parse_qs(urlsplit(address).query).get("state", [""])[0]
         if not life.may_ask_login or urlsplit(address).scheme not in ("http", "https") or not state:
             raise NeedsLogin(f"{life.server.name} wants the person to log in.")
+        if not kept.returns_here:
+            # The hub's port is another than when it was made known there, and the login would end at the old one.
+            await kept.forget_client()
+            raise NeedsLogin(f"{life.server.name} has to know the hub anew; log in once more.")
         desk.expect(state)
         waiting[:] = [state]
         life.wants_login(address)
@@ -97,6 +114,7 @@ def provider(life: Life, url: str, desk: LoginDesk) -> OAuthClientProvider:
 
     async def come_back() -> AuthorizationCodeResult:
         answer = await desk.answer(waiting[0])
+        life.has_answered_login()
         if "code" not in answer:
             why = answer.get("error_description") or answer.get("error") or "no code came back"
             raise NeedsLogin(f"The login at {life.server.name} failed: {why[:200]}.")

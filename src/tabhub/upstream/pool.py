@@ -36,11 +36,13 @@ class Pool:
         hosts: Callable[[], Collection[str]],
         listed: Callable[[Life, Listed], Awaitable[None]],
         changed: Callable[[Life], None],
+        offered: Callable[[Life], None] = lambda _life: None,
         authorize: Authorize | None = None,
     ) -> None:
         self._limits = limits
         self._listed = listed
         self._changed = changed
+        self._offered = offered
         self._authorize = authorize
         self.guard = AddressGuard(hosts)
         self._lives: dict[str, Life] = {}
@@ -68,7 +70,7 @@ class Pool:
                     ending.append(life)
         for name, server in wanted.items():
             if name not in self._lives:
-                self._lives[name] = Life(server, self, self._limits, self._listed, self._changed)
+                self._lives[name] = Life(server, self, self._limits, self._listed, self._changed, self._offered)
         if ending:
             await asyncio.gather(*(life.stop() for life in ending))
         for life in self._lives.values():

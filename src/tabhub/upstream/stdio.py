@@ -15,14 +15,14 @@ import signal
 from collections import deque
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Self
 
 import anyio
-import anyio.streams.memory
 import mcp_types as types
 from mcp.shared.message import SessionMessage
 
 from tabhub.errors import SetupError
+from tabhub.upstream.inbox import Inbox
 from tabhub.upstream.plan import Plan
 
 log = logging.getLogger("tabhub.upstream")
@@ -60,25 +60,18 @@ class Process:
         return f"The command ended{how}{junk}{said}."
 
     @asynccontextmanager
-    async def streams(self) -> AsyncIterator[tuple[object, object]]:
+    async def streams(self) -> AsyncIterator[tuple[Inbox, _Input]]:
         """Start it; the SDK's two streams. Leaving ends it."""
         process = await self._start()
         self._process = process
-        read_in, read_out = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-        write_in, write_out = anyio.create_memory_object_stream[SessionMessage](0)
-        tasks = [
-            asyncio.ensure_future(work)
-            for work in (self._read(process, read_in), self._write(process, write_out), self._listen(process))
-        ]
+        inbox = Inbox()
+        tasks = [asyncio.ensure_future(work) for work in (self._read(process, inbox), self._listen(process))]
         try:
-            yield read_out, write_in
+            yield inbox, _Input(process, self.ended)
         finally:
-            for stream in (read_out, write_in):
-                stream.close()
+            inbox.end()
             with anyio.CancelScope(shield=True):
                 await _to_the_end(self._stop(process, tasks))
-            for other in (read_in, write_out):
-                other.close()
 
     async def _start(self) -> asyncio.subprocess.Process:
         plan = self._plan
@@ -96,30 +89,24 @@ class Process:
             why = getattr(error, "strerror", None) or str(error)
             raise SetupError(f"The command {plan.argv[0]} of {plan.name} cannot be started: {why}.") from None
 
-    async def _read(
-        self,
-        process: asyncio.subprocess.Process,
-        to: anyio.streams.memory.MemoryObjectSendStream[SessionMessage | Exception],
-    ) -> None:
+    async def _read(self, process: asyncio.subprocess.Process, inbox: Inbox) -> None:
         assert process.stdout is not None  # noqa: S101 - asked for above
         line = bytearray()
         try:
-            async with to:
-                while chunk := await process.stdout.read(_CHUNK):
-                    *whole, rest = chunk.split(b"\n")
-                    for part in whole:
-                        line += part
-                        if (message := self._message(bytes(line))) is not None:
-                            await to.send(message)
-                        line.clear()
-                    line += rest
-                    if len(line) > self._longest or self.junk > _MOST_JUNK:
-                        self._words.append(f"more than {self._longest} bytes in a line, or {_MOST_JUNK} lines of junk")
-                        return
-        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-            pass  # nobody listens any more: the connection is being closed
+            while chunk := await process.stdout.read(_CHUNK):
+                *whole, rest = chunk.split(b"\n")
+                for part in whole:
+                    line += part
+                    if (message := self._message(bytes(line))) is not None:
+                        await inbox.put_in_turn(message)
+                    line.clear()
+                line += rest
+                if len(line) > self._longest or self.junk > _MOST_JUNK:
+                    self._words.append(f"more than {self._longest} bytes in a line, or {_MOST_JUNK} lines of junk")
+                    return
         finally:
             self.ended.set()
+            inbox.end()
 
     def _message(self, line: bytes) -> SessionMessage | None:
         if not line.strip():
@@ -131,19 +118,6 @@ class Process:
             if self.junk == 1:
                 log.warning("%s writes lines that are no messages to its standard output: left out", self._plan.name)
             return None
-
-    async def _write(
-        self, process: asyncio.subprocess.Process, given: anyio.streams.memory.MemoryObjectReceiveStream[SessionMessage]
-    ) -> None:
-        assert process.stdin is not None  # noqa: S101 - asked for above
-        try:
-            async with given:
-                async for message in given:
-                    text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
-                    process.stdin.write(text.encode() + b"\n")
-                    await process.stdin.drain()
-        except (OSError, anyio.ClosedResourceError):
-            self.ended.set()
 
     async def _listen(self, process: asyncio.subprocess.Process) -> None:
         assert process.stderr is not None  # noqa: S101 - asked for above
@@ -170,6 +144,36 @@ class Process:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+class _Input:
+    """The process's standard input, as a stream the SDK's session writes (its WriteStream)."""
+
+    def __init__(self, process: asyncio.subprocess.Process, ended: asyncio.Event) -> None:
+        assert process.stdin is not None  # noqa: S101 - asked for above
+        self._stdin = process.stdin
+        self._ended = ended
+
+    async def send(self, given: SessionMessage) -> None:
+        """One line."""
+        text = given.message.model_dump_json(by_alias=True, exclude_unset=True)
+        if self._stdin.is_closing():
+            raise anyio.ClosedResourceError
+        try:
+            self._stdin.write(text.encode() + b"\n")
+            await self._stdin.drain()
+        except OSError:
+            self._ended.set()
+            raise anyio.BrokenResourceError from None
+
+    async def aclose(self) -> None:
+        """The session writes no more; the process is ended by whoever started it."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
 
 
 async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:

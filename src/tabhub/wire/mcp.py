@@ -38,6 +38,10 @@ CAPABILITY_OF = {
 }
 """What a server may ask of a client, and the capability each needs."""
 
+LISTS = ("tools", "resources", "prompts")
+"""What has lists whose changes are told."""
+LIST_CHANGED = {kind: f"notifications/{kind}/list_changed" for kind in LISTS}
+
 LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
 _B64_OPEN, _B64_CLOSE = "=?base64?", "?="
@@ -130,6 +134,19 @@ def read_envelope(request: Request, version: str, headers: Mapping[bytes, bytes]
         level if isinstance(level, str) and level in LOG_LEVELS else None,
         progress_token(request.params) if "progressToken" in meta else None,
     )
+
+
+def read_listen(request: Request) -> tuple[str, ...]:
+    """The lists whose changes a `subscriptions/listen` wants to hear of."""
+    wanted = request.params.get("notifications")
+    if not isinstance(wanted, dict):
+        raise InvalidParams("`notifications` must be an object naming what to listen to.")
+    return tuple(kind for kind in LISTS if wanted.get(f"{kind}ListChanged") is True)
+
+
+def acknowledged(kinds: Sequence[str]) -> dict[str, Any]:
+    """What a listener is told that it will hear of."""
+    return {"notifications": {f"{kind}ListChanged": True for kind in kinds}}
 
 
 def header_value(raw: bytes | None) -> str | None:

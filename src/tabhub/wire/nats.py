@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import orjson
 
 from tabhub.errors import ParseError
@@ -20,8 +21,7 @@ _LONGEST_LINE = 64 * 1024
 _LARGEST = 64 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(msgspec.Struct, gc=False, frozen=True):
     """Something published where this client listens."""
 
     number: int

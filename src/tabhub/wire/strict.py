@@ -24,7 +24,7 @@ from tabhub.limits import DEFAULTS, Limits
 _STRINGS = re.compile(rb'(?:"(?:[^"\\]+|\\.)*+"?[,\s]*+)++', re.DOTALL)
 _ALIKE = bytes.maketrans(b"{}", b"[]")
 _MANY = 10_000
-_DIGITS_WRITTEN = 32
+DIGITS_WRITTEN = 32
 """More than any number has when it is written anew."""
 _REST = bytes(set(range(256)) - set(b"[]{}"))
 
@@ -39,7 +39,7 @@ def decode(data: bytes | bytearray | memoryview | str, limits: Limits = DEFAULTS
     # has no long number either. Nothing else needs to be counted in them.
     if (
         len(raw) <= limits.max_keys
-        and limits.max_digits > _DIGITS_WRITTEN
+        and limits.max_digits > DIGITS_WRITTEN
         and raw.count(b"{") + raw.count(b"[") <= limits.max_depth
     ):
         value = _parsed(raw)

@@ -1,0 +1,80 @@
+"""The servers the relay's bench measures: a relay, and bare WebSocket echoes. Owns how they are started.
+
+Both echoes answer each text message with itself and do nothing else. One is uvicorn with its own WebSockets, as it
+comes; the other has the sockets of the relay, which pass messages on without a queue and a task for each.
+"""
+
+from __future__ import annotations
+
+import socket
+import sys
+import time
+from pathlib import Path
+
+from bench.processes import Child, free_port
+from tabhub.trust.jwt import Rules, issue, read_keys
+
+ECHO = """
+import sys, uvicorn
+async def app(scope, receive, send):
+    if scope["type"] != "websocket":
+        return
+    await receive()
+    await send({"type": "websocket.accept"})
+    while (message := await receive())["type"] != "websocket.disconnect":
+        await send({"type": "websocket.send", "text": message["text"]})
+uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[1]), loop="uvloop", ws="websockets-sansio", lifespan="off",
+            log_level="error", ws_per_message_deflate=False, ws_ping_interval=None)
+"""
+OWN_ECHO = """
+import sys, uvicorn
+from tabhub.relay.sockets import RelaySocket, Turn
+from tabhub.server.socket import EXTENSION
+turn = Turn()
+async def app(scope, receive, send):
+    if scope["type"] != "websocket":
+        return
+    await receive()
+    await send({"type": "websocket.accept"})
+    socket = scope["extensions"][EXTENSION]
+    socket.turn = turn
+    socket.take_over(socket.send_text, 1 << 24, lambda: None)
+    while (await receive())["type"] != "websocket.disconnect":
+        pass
+uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[1]), loop="uvloop", ws=RelaySocket, lifespan="off",
+            log_level="error", ws_per_message_deflate=False, ws_ping_interval=None)
+"""
+
+
+def listens(port: int) -> bool:
+    """Whether somebody does."""
+    with socket.socket() as sock:
+        return sock.connect_ex(("127.0.0.1", port)) == 0
+
+
+class Relay:
+    """A relay process and its tokens; on a bus, one node of several."""
+
+    def __init__(self, where: Path, port: int, *words: str) -> None:
+        key = where / "relay.key"
+        key.write_text("0123456789abcdef" * 4)
+        self._key = read_keys(key.read_bytes())[0]
+        self.port = port
+        options = ["--port", str(port), "--key-file", str(key), "--client-rate", "0", "--user-rate", "0", *words]
+        self.child = Child([sys.executable, "-m", "tabhub", "relay", "start", *options], log=where / f"{port}.log")
+        self.child.wait_until(lambda: listens(port), "the relay")
+
+    def token(self, user: str) -> str:
+        """A token of a user."""
+        return issue(self._key, user, now=time.time(), ttl=3600, token_id=user, rules=Rules())
+
+
+class Echo:
+    """A bare WebSocket echo in a process of its own."""
+
+    def __init__(self, where: Path, name: str, source: str) -> None:
+        self.name, self.port = name, free_port()
+        script = where / f"{name}.py"
+        script.write_text(source)
+        self.child = Child([sys.executable, str(script), str(self.port)], log=where / f"{name}.log")
+        self.child.wait_until(lambda: listens(self.port), name)

@@ -1,0 +1,64 @@
+"""Addresses of external servers' resources: `tabhub+mcp://<server>/<the server's own URI>`, and back.
+
+The server's own URI follows as it is, so that a template can be filled in by any client, and what comes of it leads
+back. One that is no plain URI, or that a URL parser would rewrite behind the prefix, is percent-encoded as a whole and
+marked with `~`, with which no URI begins. Pure: it knows no server.
+"""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import quote, unquote
+
+SCHEME = "tabhub+mcp://"
+LONGEST = 8_000
+"""Characters of an address that is looked at."""
+_MARK = "~"
+# Brackets belong to hosts alone, and behind the prefix there is none.
+_PLAIN = re.compile(
+    r"[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9._~:/?@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*"
+    r"(?:#(?:[A-Za-z0-9._~:/?@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*)?"
+)
+_DOTS = re.compile(r"(?:^|[/:])(?:\.|%2[eE]){1,2}(?:[/?#]|$)")
+_EXPRESSION = re.compile(r"\{[^{}]*\}")
+
+
+def resource_uri(server: str, uri: str) -> str:
+    """What agents call a server's resource."""
+    plain = _PLAIN.fullmatch(uri) and not _DOTS.search(uri)
+    return f"{SCHEME}{quote(server, safe='')}/{uri if plain else _MARK + quote(uri, safe='')}"
+
+
+def template_uri(server: str, template: str) -> str:
+    """What agents call a server's template: filled in, it is the prefix and the server's own template filled in."""
+    return f"{SCHEME}{quote(server, safe='')}/{template}"
+
+
+def parse_resource_uri(uri: str) -> tuple[str, str] | None:
+    """Server and own URI (or template) of an address of this form, None for any other."""
+    if uri[: len(SCHEME)].lower() != SCHEME:
+        return None
+    server, slash, own = uri[len(SCHEME) :].partition("/")
+    if not slash or not server or not own:
+        return None
+    return unquote(server, errors="replace"), unquote(own[1:], errors="replace") if own[0] == _MARK else own
+
+
+def could_be_of(template: str, uri: str) -> bool:
+    """Whether a URI may have come of a template: what stands around its variables is there, in order.
+
+    Rather yes than no, and in one pass: templates are others' words, and no pattern of theirs is run.
+    """
+    first, *rest = _EXPRESSION.split(template)
+    if not rest:
+        return uri == first
+    *middle, last = rest
+    if not uri.startswith(first) or not uri.endswith(last) or len(uri) < len(first) + len(last):
+        return False
+    at, end = len(first), len(uri) - len(last)
+    for piece in middle:
+        found = uri.find(piece, at, end)
+        if found < 0:
+            return False
+        at = found + len(piece)
+    return True

@@ -1,0 +1,105 @@
+"""One conversation of the agent in the panel: whether it is at work, and what a panel is shown of it.
+
+Owns the shape of `agent.event` and of a conversation that is opened, also in the middle of the work: what happened
+since it began is kept until it ends, so that a panel that comes later shows the same as one that was there. It sends
+nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from tabhub.agent.hub_tools import HubTools
+from tabhub.agent.loop import Ended, Event, Loop, Spoke
+from tabhub.store.conversations import Conversation, Message
+
+_SHOWN = 4_000
+"""Characters of an argument or a result."""
+_TEXT = 100_000
+"""Characters of a message."""
+_MESSAGES = 400
+"""Messages of a conversation, the newest."""
+
+
+@dataclass(slots=True, eq=False)
+class Chat:
+    """A conversation that is, or just was, at work."""
+
+    conversation: Conversation
+    tools: HubTools
+    opened: bool = False
+    """Whether it has a session with the hub."""
+    loop: Loop | None = None
+    """While it works."""
+    _before: int = 0
+    _told: list[tuple[float, dict[str, Any]]] = field(default_factory=list)
+
+    def begin(self, loop: Loop, text: str, now: float) -> dict[str, Any]:
+        """The person said something, and work on it begins; gives what is told of that."""
+        self.loop = loop
+        self._before = len(self.conversation.messages)
+        self._told = [(now, {"event": "heard", "text": text})]
+        return self._told[0][1]
+
+    def take(self, event: Event, now: float) -> dict[str, Any]:
+        """Something happened; gives what is told of it."""
+        facts: dict[str, Any] = {"event": type(event).__name__.lower(), **msgspec.to_builtins(event)}
+        if isinstance(event, Spoke):
+            self._spoke(facts, now)
+            return facts
+        if isinstance(event, Ended):
+            self.conversation.why, self.conversation.words = event.why, event.words
+        facts = _bounded(facts)
+        self._told.append((now, facts))
+        return facts
+
+    def _spoke(self, facts: dict[str, Any], now: float) -> None:
+        """Pieces of one text are kept as one."""
+        last = self._told[-1][1] if self._told else {}
+        if last.get("event") != "spoke":
+            self._told.append((now, dict(facts)))
+        elif len(last["text"]) < _TEXT:
+            last["text"] += facts["text"]
+
+    def end(self) -> None:
+        """The work is over."""
+        self.loop = None
+        self._told = []
+
+    def picture(self, session: str | None, now: float) -> dict[str, Any]:
+        """The conversation as a panel shows it: what is settled, and what happened since the work began."""
+        kept, running = self.conversation, self.loop is not None
+        settled = kept.messages[: self._before] if running else kept.messages
+        return {
+            "conversation": kept.id,
+            "title": kept.title,
+            "session": session,
+            "running": running,
+            "earlier": max(len(settled) - _MESSAGES, 0),
+            "messages": [_shown(message) for message in settled[-_MESSAGES:]],
+            "events": [{**facts, "secondsAgo": round(now - then, 3)} for then, facts in self._told] if running else [],
+            **({} if running else {"why": kept.why, "words": kept.words}),
+        }
+
+
+def _shown(message: Message) -> dict[str, Any]:
+    """A message as the panel shows it: no pictures, and long results cut."""
+    facts: dict[str, Any] = {"role": message.role, "text": message.text[:_TEXT]}
+    if message.calls:
+        facts["calls"] = _bounded(msgspec.to_builtins(message.calls))
+    if message.results:
+        facts["results"] = _bounded(msgspec.to_builtins(message.results))
+    return facts
+
+
+def _bounded(value: Any) -> Any:
+    if isinstance(value, str):
+        return value if len(value) <= _SHOWN else f"{value[:_SHOWN]}…"
+    if isinstance(value, list):
+        return [_bounded(each) for each in value]
+    if isinstance(value, dict):
+        return {key: _bounded(each) for key, each in value.items() if key != "pictures"}
+    return value

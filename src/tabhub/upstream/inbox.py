@@ -1,0 +1,99 @@
+"""What a server says, on its way to the SDK's session: from several sources, in the order it came.
+
+Owns the queue and its bound; each message keeps the context of the call it belongs to, where there is one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from contextvars import Context
+from typing import Any, Self
+
+import anyio
+
+_MANY = 64
+"""Messages that wait before their sources are asked to pause."""
+
+
+class Inbox:
+    """A stream the SDK's session reads (its ReadStream)."""
+
+    def __init__(self) -> None:
+        self._items: deque[tuple[Context | None, Any]] = deque()
+        self._waiter: asyncio.Future[None] | None = None
+        self._closed = False
+        self._held: list[Callable[[], None]] = []
+        self.last_context: Context | None = None
+        """The context of the message that was read last."""
+
+    @property
+    def full(self) -> bool:
+        """Whether whoever fills it should pause."""
+        return len(self._items) >= _MANY and not self._closed
+
+    def when_roomy(self, resume: Callable[[], None]) -> None:
+        """Call `resume` once there is room again."""
+        self._held.append(resume)
+
+    def put(self, item: Any, context: Context | None = None) -> None:
+        """One more message."""
+        if not self._closed:
+            self._items.append((context, item))
+            self._wake()
+
+    async def put_in_turn(self, item: Any, context: Context | None = None) -> None:
+        """The same, waiting while it is full."""
+        while self.full:
+            roomy: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self.when_roomy(lambda roomy=roomy: None if roomy.done() else roomy.set_result(None))  # type: ignore[misc]
+            await roomy
+        self.put(item, context)
+
+    def end(self) -> None:
+        """Nothing more will come."""
+        self._closed = True
+        self._wake()
+        self._resume()
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def _resume(self) -> None:
+        held, self._held = self._held, []
+        for each in held:
+            each()
+
+    async def receive(self) -> Any:
+        """The next message; EndOfStream after the last."""
+        while not self._items:
+            if self._closed:
+                raise anyio.EndOfStream
+            self._waiter = asyncio.get_running_loop().create_future()
+            await self._waiter
+        self.last_context, item = self._items.popleft()
+        if self._held and len(self._items) <= _MANY // 2:
+            self._resume()
+        return item
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Any:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def aclose(self) -> None:
+        """The session reads no more."""
+        self._items.clear()
+        self.end()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()

@@ -1,0 +1,93 @@
+"""Event streams as a client reads them: bytes in, however they are cut, whole events out.
+
+Owns the lines, fields and bounds of server-sent events; what an event's data means is the reader's affair.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tabhub.errors import BadInput
+
+_BOM = b"\xef\xbb\xbf"
+_ENDS = (b"\n", b"\r")
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event that carries data, or an empty one that only marks a place to come back to."""
+
+    data: bytes
+    kind: str = "message"
+
+
+class EventReader:
+    """Reads one stream."""
+
+    __slots__ = ("_after_cr", "_begun", "_data", "_kind", "_largest", "_parts", "_size", "last_id", "retry")
+
+    def __init__(self, largest: int, last_id: str | None = None) -> None:
+        self._largest = largest
+        self._parts: list[bytes] = []
+        """A line that has no end yet."""
+        self._data: list[bytes] = []
+        self._kind = b""
+        self._size = 0
+        self._after_cr = False
+        self._begun = False
+        self.last_id = last_id
+        """Where to come back to, if the server said so."""
+        self.retry: int | None = None
+        """After how many milliseconds."""
+
+    def feed(self, chunk: bytes) -> list[Event]:
+        """The events that are complete; BadInput if one is larger than it may be."""
+        if not chunk:
+            return []
+        if self._after_cr and chunk[:1] == b"\n":
+            chunk = chunk[1:]
+        self._after_cr = chunk[-1:] == b"\r"
+        self._size += len(chunk)
+        found: list[Event] = []
+        if b"\n" in chunk or b"\r" in chunk:
+            lines = b"".join((*self._parts, chunk)).splitlines(keepends=True)
+            self._parts = [lines.pop()] if lines[-1][-1:] not in _ENDS else []
+            for line in lines:
+                if (event := self._line(line.rstrip(b"\r\n"))) is not None:
+                    found.append(event)
+                    self._size = 0
+            if found:
+                self._size = sum(map(len, self._parts))
+        elif chunk:
+            self._parts.append(chunk)
+        if self._size > self._largest:
+            raise BadInput(f"An event is larger than {self._largest} bytes.")
+        return found
+
+    def _line(self, line: bytes) -> Event | None:
+        if not self._begun:
+            self._begun = True
+            line = line.removeprefix(_BOM)
+        if not line:
+            return self._end()
+        field, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        if field == b"data":
+            self._data.append(value)
+        elif field == b"event":
+            self._kind = value
+        elif field == b"id":
+            if b"\0" not in value:
+                self.last_id = value.decode("utf-8", "replace") or None
+        elif field == b"retry" and value.isdigit() and len(value) < 10:
+            self.retry = int(value)
+        elif not field:
+            self._size -= len(line)  # a comment keeps the connection alive and counts for nothing
+        return None
+
+    def _end(self) -> Event | None:
+        data, self._data = self._data, []
+        kind, self._kind = self._kind, b""
+        if not data:
+            return None
+        return Event(b"\n".join(data), kind.decode("utf-8", "replace") or "message")

@@ -1,0 +1,135 @@
+"""What the hub does with the server of a client scenario: it is added, its person logs in, its tools are called.
+
+The hub is the client under test, all of it: records, pool, logins, engine. Only the person and the agent are played.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+from collections.abc import Mapping
+from typing import Any
+
+import httpx2
+
+from tabhub.errors import TabhubError
+from tabhub.hub.sessions import Session
+from tabhub.upstream.failures import NeedsLogin
+from tests.harness.hub import RunningHub
+
+_numbers = itertools.count(1)
+_PATIENCE = 20.0
+_LOGINS = 3
+_SAMPLES: dict[str, Any] = {"string": "text", "integer": 5, "number": 3, "boolean": True, "array": [], "object": {}}
+
+
+class Caller:
+    """An agent whose client takes every question as it is offered (server.calling.Caller)."""
+
+    via = "mcp"
+
+    def __init__(self) -> None:
+        self.session = Session("scenario", "handle", "conformance", 0.0, 0.0)
+
+    def slow(self) -> None:
+        """Nothing is watched."""
+
+    def progress(self, progress: float, total: float | None, message: str | None) -> None:
+        """Nobody looks."""
+
+    def log(self, level: str, logger: str, data: Any) -> None:
+        """Nobody reads."""
+
+    def can(self, capability: str) -> bool:
+        """It can all there is."""
+        return True
+
+    async def ask(self, tool: str, questions: dict[str, tuple[str, dict[str, Any]]]) -> dict[str, dict[str, Any]]:
+        """Accept, with what is proposed."""
+        return {key: _answer(method, params) for key, (method, params) in questions.items()}
+
+
+def _answer(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    if method == "sampling/createMessage":
+        return {"role": "assistant", "content": {"type": "text", "text": "Paris"}, "model": "none"}
+    if method == "roots/list":
+        return {"roots": []}
+    fields = params.get("requestedSchema", {}).get("properties", {})
+    content = {name: field["default"] if "default" in field else sample(field) for name, field in fields.items()}
+    required = params.get("requestedSchema", {}).get("required", [])
+    kept = {name: value for name, value in content.items() if "default" in fields[name] or name in required}
+    return {"action": "accept", "content": kept}
+
+
+def sample(schema: Mapping[str, Any]) -> Any:
+    """Something that fits a simple schema."""
+    kind = schema.get("type", "string")
+    return schema["enum"][0] if "enum" in schema else _SAMPLES[kind if isinstance(kind, str) else kind[0]]
+
+
+async def play(hub: RunningHub, given: Mapping[str, Any]) -> None:
+    """One scenario; raises if the hub could not connect."""
+    name = f"s{next(_numbers)}"
+    upstream = hub.hub.upstream
+    async with httpx2.AsyncClient(follow_redirects=True, timeout=_PATIENCE) as person, asyncio.timeout(_PATIENCE):
+        watch = asyncio.ensure_future(_log_in(hub, name, person))
+        try:
+            await upstream.add({name: {"url": given["url"]}})
+            await _settled(hub, name)
+            for tool, arguments in _calls(hub, name, given["context"]):
+                await _call(hub, name, tool, arguments)
+        finally:
+            watch.cancel()
+            await asyncio.gather(watch, return_exceptions=True)
+            await upstream.remove(name)
+
+
+async def _log_in(hub: RunningHub, name: str, person: httpx2.AsyncClient) -> None:
+    """The person goes wherever the hub sends them."""
+    seen: set[str] = set()
+    while True:
+        await asyncio.sleep(0.01)
+        life = hub.hub.upstream.pool.get(name)
+        address = life.login_url if life is not None else None
+        if address is not None and address not in seen:
+            seen.add(address)
+            with contextlib.suppress(httpx2.HTTPError):
+                await person.get(address)
+
+
+async def _settled(hub: RunningHub, name: str) -> None:
+    while True:
+        life = hub.hub.upstream.pool.get(name)
+        if life is None or life.state == "ready":
+            return
+        if life.state == "waiting" or (life.state == "login" and life.login_url is None):
+            raise RuntimeError(f"{life.state}: {life.error}")
+        await asyncio.sleep(0.01)
+
+
+def _calls(hub: RunningHub, name: str, context: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """The calls the scenario names, or one of each tool."""
+    tools = {t["tool"]: t["name"] for t in hub.hub.upstream.facts(hub.hub.upstream.get(name))["tools"]}
+    if "toolCalls" in context:  # an agent leaves out what it has no value for: null fits few schemas
+        return [
+            (tools[call["name"]], {key: value for key, value in call["arguments"].items() if value is not None})
+            for call in context["toolCalls"]
+        ]
+    cached = {tool["name"]: tool for tool in hub.hub.upstream.get(name).cached_tools}
+    return [
+        (full, {key: sample(value) for key, value in cached[own]["inputSchema"].get("properties", {}).items()})
+        for own, full in tools.items()
+    ]
+
+
+async def _call(hub: RunningHub, name: str, tool: str, arguments: dict[str, Any]) -> None:
+    for _ in range(_LOGINS):
+        try:
+            await hub.hub.engine.call(Caller(), tool, dict(arguments))
+        except NeedsLogin:
+            await hub.hub.upstream.refresh(name)  # what a person does then
+        except TabhubError:
+            return  # the server's answer is the scenario's affair
+        else:
+            return

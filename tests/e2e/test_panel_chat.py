@@ -1,0 +1,423 @@
+"""The chat in the panel on the whole road: a scripted model, a real hub, and the real extension in Chromium."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import sys
+import threading
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Locator, Page, expect
+
+from tests.agent.scripted import KEY, Refusal, Scripted, Turn, scripted
+from tests.e2e import live
+from tests.e2e.live import EXTENSION, LiveHub
+from tests.e2e.panels import browser_of, opened, settled
+from tests.e2e.site import Site
+from tests.extension.panelpage import THEMES, Theme, open_all, violations
+from tests.harness.agent import client as http_client
+
+SERVER = """
+from mcp.server.mcpserver import MCPServer
+
+server = MCPServer("sums")
+
+
+@server.tool()
+def add(a: int, b: int) -> str:
+    "Add two numbers."
+    return f"The sum is {a + b}."
+
+
+server.run()
+"""
+ASKED = "browser_execute_script"
+_models = itertools.count(1)
+
+
+def prepared(folder: Path) -> None:
+    """A home whose hub asks for scripts, allows the rest, and has one external server."""
+    (folder / "sums.py").write_text(SERVER)
+    (folder / "home").mkdir(mode=0o700)
+    permissions = {"default": "auto", "browser": {"tools": {ASKED: "ask"}}}
+    config = {"permissions": permissions, "dataflow": "off", "agent": {"key": "${MODEL_KEY}"}}
+    (folder / "home" / "config.json").write_text(json.dumps(config))
+    record = {"id": "s1", "name": "sums", "enabled": True, "command": sys.executable, "args": [str(folder / "sums.py")]}
+    (folder / "home" / "mcp.json").write_text(json.dumps({"version": 1, "servers": [record]}))
+    (folder / "home" / "mcp.json").chmod(0o600)
+
+
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHub]:
+    folder = tmp_path_factory.mktemp("chat")
+    prepared(folder)
+    hub = live.start(folder, MODEL_KEY=KEY)
+    yield hub
+    live.stop(hub)
+
+
+@pytest.fixture
+async def panel(hub: LiveHub) -> AsyncIterator[Page]:
+    """The chat, with nothing said yet."""
+    async with browser_of(hub) as browser, opened(browser, "chat") as page:
+        fresh = page.get_by_role("button", name="New conversation")
+        if await fresh.count():
+            await fresh.click()
+        yield page
+
+
+async def thinks_with(hub: LiveHub, server: Scripted, page: Page) -> None:
+    """Give it a model; the panel shows its name once the hub has taken it."""
+    name = f"m{next(_models)}"
+    for key, value in (("baseUrl", server.url), ("model", name)):
+        assert (await asyncio.to_thread(hub.tabhub, "config", "set", f"agent.{key}", value)).returncode == 0
+    await expect(page.locator(".composer-about")).to_contain_text(f"{name} · ")
+
+
+def message(page: Page) -> Locator:
+    return page.get_by_role("textbox", name="Message to the assistant")
+
+
+async def say(page: Page, text: str) -> None:
+    await message(page).fill(text)
+    await message(page).press("Enter")
+
+
+def step(page: Page, tool: str) -> Locator:
+    return page.locator(f"[data-step='{tool}']").last
+
+
+async def test_without_a_model_it_says_how_to_set_one_and_begins_when_it_is_set(hub: LiveHub, panel: Page) -> None:
+    await expect(panel.get_by_text("tabhub config set agent.baseUrl http://127.0.0.1:11434/v1")).to_be_visible()
+    await expect(panel.get_by_text("tabhub config set agent.model NAME")).to_be_visible()
+    await expect(message(panel)).to_have_count(0)
+    assert await violations(panel) == []
+    with scripted(Turn("Hello.")) as server:
+        await thinks_with(hub, server, panel)
+        await say(panel, "Hi")
+        await expect(panel.locator(".said.model")).to_have_text("AssistantHello.")
+    assert server.headers[0]["authorization"] == f"Bearer {KEY}"
+    assert KEY not in await panel.content()
+
+
+async def test_each_step_of_a_task_is_shown_with_what_was_sent_and_what_came_back(
+    hub: LiveHub, panel: Page, site: Site
+) -> None:
+    turns = (
+        Turn("I open the page.", (("browser_open_tab", {"url": f"{site.url}/", "active": False}),)),
+        Turn("Now I **add**:", (("mcp__sums__add", {"a": 20, "b": 22}), ("browser_list_tabs", {}))),
+        Turn("", (("mcp__sums__add", '{"a": 1,'),)),
+        Turn("All done:\n\n- one\n- two\n\n```js\nconst x = 42;\n```"),
+    )
+    with scripted(*turns) as server:
+        await thinks_with(hub, server, panel)
+        await say(panel, "Open it,\nand add 20 and 22")
+        await expect(panel.locator(".ended")).to_contain_text("4 steps · 444 tokens")
+    await expect(panel.locator(".said.person")).to_contain_text("Open it,\nand add 20 and 22")
+    await expect(panel.get_by_role("heading", level=2)).to_have_text("Open it, and add 20 and 22")
+    await expect(panel.locator(".said.model strong")).to_have_text("add")
+    await expect(panel.locator(".said.model li")).to_have_text(["one", "two"])
+    await expect(panel.get_by_role("group", name="Code, js")).to_have_text("const x = 42;")
+    opening = step(panel, "browser_open_tab")
+    await expect(opening.locator(".step-title")).to_have_text("Open a tab")
+    await expect(opening.locator(".step-time")).to_contain_text("s")
+    await expect(opening.get_by_text(f"{site.url}/", exact=True)).to_be_hidden()
+    await opening.locator("summary").click()
+    await expect(opening.get_by_text(f"{site.url}/", exact=True)).to_be_visible()
+    sums = panel.locator("[data-step=mcp__sums__add]")
+    await sums.first.locator("summary").click()
+    await expect(sums.first.get_by_role("group", name="Result of Add")).to_have_text("The sum is 42.")
+    await expect(sums.last).to_contain_text("failed")
+    await sums.last.locator("summary").click()
+    await expect(sums.last.locator(".problem")).to_contain_text("not valid JSON")
+    assert await violations(panel) == []
+
+
+async def test_what_it_may_not_do_alone_is_asked_in_the_chat(hub: LiveHub, panel: Page, site: Site) -> None:
+    turns = (
+        Turn("", (("browser_open_tab", {"url": f"{site.url}/"}),)),
+        Turn("I count.", ((ASKED, {"code": "return 6 * 7"}),)),
+        Turn("", ((ASKED, {"code": "return document.cookie"}),)),
+        Turn("It is 42, and the cookies are yours."),
+    )
+    with scripted(*turns) as server:
+        await thinks_with(hub, server, panel)
+        await say(panel, "Count")
+        card = panel.locator("[data-approval]")
+        await expect(card).to_contain_text("return 6 * 7")
+        await expect(card).to_contain_text("The assistant wants to use")
+        await expect(step(panel, ASKED)).to_have_class("step running")
+        await expect(panel.get_by_text("waiting for you.")).to_have_count(0)
+        await expect(message(panel)).to_be_focused()
+        assert await violations(panel) == []
+        await settled(panel)
+        await card.get_by_role("button", name="Allow once").click()
+        await expect(panel.locator(f"[data-step={ASKED}]").first).to_have_class("step done")
+        await expect(card).to_contain_text("document.cookie")
+        await card.get_by_text("Say why").click()
+        await card.get_by_role("textbox").fill("Not my cookies")
+        await settled(panel)
+        await card.get_by_role("button", name="Deny").click()
+        await expect(step(panel, ASKED)).to_contain_text("not allowed")
+        await expect(panel.locator(".said.model").last).to_contain_text("the cookies are yours")
+    await expect(card).to_have_count(0)
+    assert "42" in server.results(2)[1]
+    assert "Not my cookies" in server.results(3)[2]
+
+
+async def test_a_stop_takes_back_what_waits_for_the_person(hub: LiveHub, panel: Page, site: Site) -> None:
+    turns = (Turn("", (("browser_open_tab", {"url": f"{site.url}/"}),)), Turn("", ((ASKED, {"code": "return 1"}),)))
+    with scripted(*turns) as server:
+        await thinks_with(hub, server, panel)
+        await say(panel, "Run it")
+        await expect(panel.locator("[data-approval]")).to_have_count(1)
+        await panel.get_by_role("button", name="Stop the assistant").click()
+        await expect(panel.locator(".ended.stopped")).to_be_visible()
+        await expect(panel.locator("[data-approval]")).to_have_count(0)
+        await expect(panel.locator("#nav .count")).to_have_count(0)
+        await expect(step(panel, ASKED)).to_contain_text("stopped")
+
+
+@pytest.mark.parametrize("by", ["button", "Escape"])
+async def test_it_is_stopped_at_any_time_and_goes_on(hub: LiveHub, panel: Page, by: str) -> None:
+    hold = threading.Event()
+    wait = ("browser_wait_for_element", {"selector": "#never", "timeout": 60_000})
+    with scripted(Turn("I wait.", (wait,)), Turn("I say", hold=hold), Turn("I go on.")) as server:
+        await thinks_with(hub, server, panel)
+        await say(panel, "Wait for it")
+        await expect(step(panel, wait[0])).to_have_class("step running")
+        await message(panel).fill("A thought meanwhile")
+        await message(panel).press("Enter")
+        await expect(message(panel)).to_have_value("A thought meanwhile")
+        if by == "button":
+            await panel.get_by_role("button", name="Stop the assistant").click()
+        else:
+            await message(panel).press("Escape")
+        await expect(panel.locator(".ended.stopped")).to_contain_text("Stopped.")
+        await expect(step(panel, wait[0])).to_contain_text("stopped")
+        await message(panel).press("Enter")
+        await expect(panel.locator(".said.model").last).to_contain_text("I say")
+        await panel.get_by_role("button", name="Stop the assistant").click()
+        await expect(panel.locator(".ended.stopped")).to_have_count(2)
+        hold.set()
+        await panel.get_by_role("button", name="Go on").click()
+        await expect(panel.locator(".said.model").last).to_contain_text("I go on.")
+    asked = [each["content"] for each in server.asked[2]["messages"] if each["role"] == "user"]
+    assert asked == ["Wait for it", "A thought meanwhile", "Go on"]
+
+
+async def test_a_reload_in_the_middle_shows_the_same_and_goes_on(hub: LiveHub, panel: Page) -> None:
+    hold = threading.Event()
+    turns = (Turn("I look.", (("browser_list_tabs", {}),)), Turn("I see tabs, and", hold=hold), Turn("Bye."))
+    with scripted(*turns) as server:
+        await thinks_with(hub, server, panel)
+        await say(panel, "Which tabs?")
+        await expect(panel.locator(".said.model").last).to_contain_text("I see tabs, and")
+        await panel.reload()
+        await expect(panel.locator(".said.model").last).to_contain_text("I see tabs, and")
+        await expect(panel.locator(".said")).to_have_count(3)
+        await expect(step(panel, "browser_list_tabs")).to_have_class("step done")
+        await expect(panel.get_by_role("button", name="Stop the assistant")).to_be_visible()
+        hold.set()
+        await expect(panel.locator(".ended")).to_contain_text("2 steps")
+        await panel.reload()
+        await expect(panel.locator(".said.model").last).to_contain_text("I see tabs, and")
+        await say(panel, "Thanks")
+        await expect(panel.locator(".said.model").last).to_contain_text("Bye.")
+
+
+async def test_conversations_are_listed_opened_again_and_deleted(hub: LiveHub, panel: Page) -> None:
+    with scripted(Turn("One."), Turn("Two."), Turn("Three.")) as server:
+        await thinks_with(hub, server, panel)
+        await say(panel, "The first talk")
+        await expect(panel.locator(".said.model")).to_contain_text("One.")
+        await panel.get_by_role("button", name="New conversation").click()
+        await expect(message(panel)).to_be_focused()
+        await say(panel, "The second talk")
+        await expect(panel.locator(".said.model")).to_contain_text("Two.")
+        await panel.get_by_role("button", name="All conversations").click()
+        rows = panel.locator(".talks li")
+        await expect(rows.nth(0)).to_contain_text("The second talk")
+        assert await violations(panel) == []
+        await rows.nth(1).get_by_role("button", name="The first talk").click()
+        await expect(panel.locator(".said.model")).to_contain_text("One.")
+        await say(panel, "More")
+        await expect(panel.locator(".said.model").last).to_contain_text("Three.")
+        await panel.get_by_role("button", name="All conversations").click()
+        await expect(rows.nth(0)).to_contain_text("The first talk")
+        await rows.nth(0).get_by_role("button", name="Delete").click()
+        await rows.nth(0).get_by_role("button", name="Delete it now?").click()
+        await expect(panel.get_by_text("The first talk")).to_have_count(0)
+    assert "The first talk" not in hub.tabhub("agent", "--list").stdout
+
+
+async def test_a_conversation_goes_on_after_the_hub_was_started_anew(tmp_path: Path) -> None:
+    prepared(tmp_path)
+    hub = live.start(tmp_path, MODEL_KEY=KEY)
+    with scripted(Turn("Keep this.", (("browser_list_tabs", {}),)), Turn("Kept."), Turn("I remember.")) as server:
+        try:
+            async with browser_of(hub) as browser, opened(browser, "chat") as page:
+                await thinks_with(hub, server, page)
+                await say(page, "Remember")
+                await expect(page.locator(".said.model").last).to_contain_text("Kept.")
+        finally:
+            live.stop(hub)
+        hub = live.start(tmp_path, MODEL_KEY=KEY)
+        try:
+            async with browser_of(hub) as browser, opened(browser, "chat") as page:
+                await expect(page.locator(".said.model").last).to_contain_text("Kept.")
+                await expect(step(page, "browser_list_tabs")).to_have_class("step done")
+                await say(page, "Do you?")
+                await expect(page.locator(".said.model").last).to_contain_text("I remember.")
+        finally:
+            live.stop(hub)
+    assert [each["role"] for each in server.asked[2]["messages"] if each["role"] != "system"] == [
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+        "user",
+    ]
+
+
+async def test_what_the_provider_refuses_is_told_in_words_and_can_be_tried_again(hub: LiveHub, panel: Page) -> None:
+    refusal = Refusal(401, {"error": {"message": f"wrong key {KEY}"}})
+    with scripted(refusal, Turn("Now it works.")) as server:
+        await thinks_with(hub, server, panel)
+        await say(panel, "Hello")
+        failed = panel.locator(".ended.failed")
+        await expect(failed).to_contain_text("The model's provider answered 401: wrong key …")
+        await expect(failed).to_contain_text("Check the key")
+        await panel.reload()
+        await expect(failed).to_contain_text("Check the key")
+        await panel.get_by_role("button", name="Try again").click()
+        await expect(panel.locator(".said.model")).to_contain_text("Now it works.")
+
+
+async def test_its_limits_are_told_and_one_click_lets_it_go_on(hub: LiveHub, panel: Page) -> None:
+    look = Turn("", (("browser_list_tabs", {}),))
+    with scripted(look, look, Turn("Enough.")) as server:
+        await thinks_with(hub, server, panel)
+        assert hub.tabhub("config", "set", "agent.steps", "2").returncode == 0
+        await expect(panel.locator(".composer-about")).to_contain_text("at most 2 steps")
+        await say(panel, "Look around")
+        await expect(panel.locator(".ended.steps")).to_contain_text("It has taken 2 steps")
+        await panel.get_by_role("button", name="Go on").click()
+        await expect(panel.locator(".said.model")).to_contain_text("Enough.")
+    assert hub.tabhub("config", "reset", "agent.steps").returncode == 0
+
+
+async def test_what_the_model_writes_is_text_and_never_part_of_the_page(hub: LiveHub, panel: Page) -> None:
+    evil = (
+        '<img src=x onerror="document.title=1"> <b>bold</b> [click](javascript:alert(1)) '
+        "[bank](https://bank.example) pay\u202eyap **`<script>`**"
+    )
+    with scripted(Turn(evil)) as server:
+        await thinks_with(hub, server, panel)
+        await say(panel, "<u>Hi</u>")
+        said = panel.locator(".said.model")
+        for words in (
+            "<img src=x",
+            "<b>bold</b>",
+            "[click](javascript:alert(1))",
+            "bank (https://bank.example)",
+            "<script>",
+        ):
+            await expect(said).to_contain_text(words)
+        await expect(said).to_contain_text("pay⟨U+202E⟩yap")
+        await expect(panel.locator(".talk :is(img, b, u, a, script)")).to_have_count(0)
+    assert await panel.title() == "Chat · Tabhub"
+
+
+async def test_enter_sends_shift_enter_does_not_and_ears_are_told_whole_sentences(hub: LiveHub, panel: Page) -> None:
+    hold = threading.Event()
+    with scripted(Turn("A sentence that comes in pieces.", hold=hold)) as server:
+        await thinks_with(hub, server, panel)
+        await message(panel).focus()
+        await panel.keyboard.type("one")
+        await panel.keyboard.press("Shift+Enter")
+        await panel.keyboard.type("two")
+        await expect(message(panel)).to_have_value("one\ntwo")
+        heard = panel.get_by_role("log")
+        await panel.keyboard.press("Enter")
+        await expect(panel.locator(".said.model")).to_contain_text("comes in pieces.")
+        await expect(message(panel)).to_be_focused()
+        await expect(message(panel)).to_have_value("")
+        await expect(heard).to_have_text("")
+        hold.set()
+        await expect(heard).to_contain_text("A sentence that comes in pieces.The assistant is done.")
+        assert await heard.get_attribute("aria-live") == "polite"
+
+
+async def test_it_follows_what_is_said_only_while_one_is_at_the_end(hub: LiveHub, panel: Page) -> None:
+    hold = threading.Event()
+    long = "\n\n".join(f"Paragraph {number}." for number in range(60))
+    turns = (Turn(long), Turn(long, (("browser_list_tabs", {}),)), Turn("The end.", hold=hold))
+    room = "main => main.scrollHeight - main.scrollTop - main.clientHeight"
+    with scripted(*turns) as server:
+        await thinks_with(hub, server, panel)
+        main = panel.locator("#main")
+        await say(panel, "Tell me")
+        await expect(panel.locator(".ended")).to_have_count(1)
+        assert await main.evaluate(room) < 5
+        await main.evaluate("main => main.scrollTo(0, 100)")
+        await say(panel, "More")
+        await expect(panel.get_by_text("The end.")).to_have_count(1)
+        assert await main.evaluate("main => main.scrollTop") == 100
+        hold.set()
+        await expect(panel.locator(".ended")).to_have_count(2)
+
+
+@pytest.mark.parametrize("theme", THEMES)
+async def test_at_every_width_and_in_both_themes_it_is_readable(hub: LiveHub, panel: Page, theme: Theme) -> None:
+    wide = Turn("`" + "x" * 200 + "`\n\n" + "y" * 300 + "\n\n```\n" + "z" * 300 + "\n```", (("browser_list_tabs", {}),))
+    with scripted(wide, Refusal(400, {"error": "w" * 400})) as server:
+        await thinks_with(hub, server, panel)
+        await panel.emulate_media(color_scheme=theme)
+        await say(panel, "v" * 300)
+        await expect(panel.locator(".ended.failed")).to_be_visible()
+    for width in (320, 400, 1200):
+        await panel.set_viewport_size({"width": width, "height": 700})
+        await open_all(panel)
+        assert await violations(panel) == []
+        assert await panel.evaluate(
+            "document.querySelector('main').scrollWidth <= document.querySelector('main').clientWidth"
+        )
+
+
+async def test_where_agents_need_tokens_it_works_and_another_with_the_secret_does_not(
+    hub: LiveHub, panel: Page
+) -> None:
+    assert hub.tabhub("config", "set", "requireTokens", "true").returncode == 0
+    try:
+        with scripted(Turn("", (("browser_list_tabs", {}),)), Turn("I may.")) as server:
+            await thinks_with(hub, server, panel)
+            await say(panel, "Look")
+            await expect(panel.locator(".said.model")).to_contain_text("I may.")
+            await expect(step(panel, "browser_list_tabs")).to_have_class("step done")
+            async with http_client(hub) as http:
+                assert (await http.post("/tools/browser_list_tabs/call", json={})).status_code == 401
+    finally:
+        assert hub.tabhub("config", "set", "requireTokens", "false").returncode == 0
+
+
+async def test_another_panel_shows_the_same_conversation_as_it_goes(hub: LiveHub, panel: Page) -> None:
+    hold = threading.Event()
+    with scripted(Turn("One."), Turn("Two, and", hold=hold)) as server:
+        await thinks_with(hub, server, panel)
+        await say(panel, "Count")
+        await expect(panel.locator(".said.model")).to_contain_text("One.")
+        other = await panel.context.new_page()
+        await other.goto(f"{EXTENSION}/panel/panel.html#chat")
+        await expect(other.locator(".said.model")).to_contain_text("One.")
+        await say(panel, "More")
+        await expect(other.locator(".said.person").last).to_contain_text("More")
+        await expect(other.locator(".said.model").last).to_contain_text("Two, and")
+        await other.get_by_role("button", name="Stop the assistant").click()
+        await expect(panel.locator(".ended.stopped")).to_contain_text("Stopped.")
+        hold.set()
+        await other.close()

@@ -1,0 +1,112 @@
+"""Every view of the panel looks as it did, in both themes: the real extension, with a hub that always says the same.
+
+A change that is meant is kept with `TABHUB_RENEW_SCREENSHOTS=1 pytest tests/e2e/test_panel_pictures.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import Page, async_playwright, expect
+
+from tests.e2e.pictures import MOST, Desk
+from tests.extension.conftest import EXTENSION_ID, Chromium
+from tests.extension.fakehub import FakeHub
+from tests.extension.panelpage import THEMES, VIEWS, Theme, go
+
+PANEL = f"chrome-extension://{EXTENSION_ID}/panel/panel.html"
+STATE = Path(__file__).parents[1] / "extension" / "panel_state.js"
+NOON = 1_800_000_000_000
+SIZES = {"side": (400, 900), "full": (1200, 800)}
+WIDE = ("home", "chat", "tools")
+"""The views also taken as a page of their own."""
+_SETTLE = """async () => {
+  await document.fonts.ready;
+  const port = (node) => {
+    if (node.nodeType === 3) node.nodeValue = node.nodeValue.replace(/127\\.0\\.0\\.1:\\d{4,5}\\b/, "127.0.0.1:9515");
+    else node.childNodes.forEach(port);
+  };
+  document.querySelectorAll(".stop-text").forEach(port);
+  document.activeElement?.blur();
+  document.querySelector("main").scrollTo(0, 0);
+}"""
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="module")
+async def panel(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tuple[Page, Desk]]:
+    """The panel at a fixed hour, and a desk to compare pictures at."""
+    hub = FakeHub()
+    await hub.listen()
+    chromium = Chromium(tmp_path_factory.mktemp("pictures"), hub)
+    await chromium.start()
+    try:
+        wire = await hub.connection(1, within=40)
+        async with async_playwright() as playwright:
+            browser = await playwright.chromium.connect_over_cdp(chromium._address)
+            (context,) = browser.contexts
+            aside = await context.new_page()
+            page = await context.new_page()
+            await page.clock.set_fixed_time(NOON)
+            await page.goto("about:blank")
+            said: list[Any] = await page.evaluate(
+                f"(() => {{ {STATE.read_text()}; return [panelState, panelTalks, panelTalk]; }})()"
+            )
+            state, talks, talk = said
+            wire.answers |= {"config.getState": state, "agent.list": {"conversations": talks}, "agent.resume": talk}
+            wire.answers |= {"audit.list": {"entries": state["activity"]}}
+            await page.emulate_media(reduced_motion="reduce")
+            await page.goto(f"{PANEL}#home")
+            await page.evaluate("([key, value]) => localStorage.setItem(key, value)", ["conversation", talks[0]["id"]])
+            yield page, await Desk.ready(aside, tmp_path_factory.mktemp("differences"))
+    finally:
+        await chromium.stop()
+        await hub.stop()
+
+
+async def picture(page: Page, view: str, size: str, theme: Theme) -> bytes:
+    """A view as it stands when nothing moves any more."""
+    width, height = SIZES[size]
+    await page.emulate_media(color_scheme=theme, reduced_motion="reduce")
+    await page.set_viewport_size({"width": width, "height": height})
+    await page.goto(f"{PANEL}{'?full' if size == 'full' else ''}#{view}")
+    await page.reload()
+    await expect(page.get_by_role("button", name="Pause the agents")).to_be_visible()
+    if view in ("home", "approvals"):
+        await expect(page.locator(".approvals:not([data-settling])")).to_be_visible()
+    if view == "chat":
+        await expect(page.locator(".said.model")).to_have_count(3)
+    if view == "tools":
+        await page.locator(".source button[aria-expanded=false]").first.click()
+    await go(page, view)
+    await page.evaluate(_SETTLE)
+    return await page.screenshot(animations="disabled", caret="hide")
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("size", SIZES)
+async def test_the_views_look_as_they_did(panel: tuple[Page, Desk], size: str, theme: Theme) -> None:
+    page, desk = panel
+    wrong = []
+    for view in VIEWS if size == "side" else WIDE:
+        name = f"{view}-{size}-{theme}"
+        wrong.append(await desk.problem(name, await picture(page, view, size, theme)))
+    assert [each for each in wrong if each] == []
+
+
+async def test_a_change_is_seen_and_a_letter_drawn_otherwise_is_not(panel: tuple[Page, Desk]) -> None:
+    page, desk = panel
+    before = await picture(page, "home", "side", "light")
+    await page.evaluate("document.body.style.textRendering = 'geometricPrecision'")
+    assert (await desk.compare(before, await page.screenshot(animations="disabled")))["share"] <= MOST
+    await page.evaluate("document.querySelector('.button.primary').style.backgroundColor = 'rgb(170 0 120)'")
+    found = await desk.compare(before, await page.screenshot(animations="disabled"))
+    assert found["share"] > MOST
+    assert (await desk.compare(before, await picture(page, "home", "side", "dark")))["colours"] > 0.5

@@ -1,0 +1,199 @@
+"""MCP over HTTP at a relay, with a real Chromium: two nodes in processes, NATS between them, the official client."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from mcp.client import Client
+
+from tests.e2e.pagesite import PageSite, prefix
+from tests.e2e.site import Site
+from tests.e2e.test_relay import Node, chromium_at, nodes
+from tests.extension.conftest import EXTENSION_ID, Chromium
+from tests.harness.process import tabhub
+from tests.relay.httpworld import META, sdk
+from tests.relay.natsd import nats_server
+from tests.relay.world import token
+
+_ASK = """(async () => {
+  const port = chrome.runtime.connect({ name: "panel" });
+  const answer = new Promise((done) => port.onMessage.addListener((m) => m.type === "answer" && done(m)));
+  port.postMessage({ type: "ask", id: 1, method: %s, params: %s });
+  const { result, error } = await answer;
+  port.disconnect();
+  return { result, error };
+})()"""
+
+
+class Person:
+    """Who sits at the browser, and uses its panel."""
+
+    def __init__(self, browser: Chromium) -> None:
+        self._browser = browser
+
+    async def ask(self, method: str, **params: Any) -> dict[str, Any]:
+        """What the panel can ask of the extension."""
+        async with self._browser.page(f"chrome-extension://{EXTENSION_ID}/panel/test.html") as command:
+            expression = _ASK % (json.dumps(method), json.dumps(params))
+            answer = await command("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
+        told = answer["result"]["value"]
+        assert "error" not in told, told
+        result: dict[str, Any] = told["result"]
+        return result
+
+    async def answer(self, *, allow: bool) -> dict[str, Any]:
+        """Wait for a question, and answer it."""
+        await eventually(self._asked)
+        (question,) = (await self.ask("relay.state"))["questions"]
+        assert (await self.ask("relay.answer", id=question["id"], allow=allow))["known"]
+        return dict(question)
+
+    async def _asked(self) -> bool:
+        return bool((await self.ask("relay.state"))["questions"])
+
+
+async def eventually(true: Callable[[], Awaitable[bool]], within: float = 30) -> None:
+    """Wait for what other processes do; they announce it by no event."""
+    async with asyncio.timeout(within):
+        while not await true():  # noqa: ASYNC110
+            await asyncio.sleep(0.1)
+
+
+@asynccontextmanager
+async def world(folder: Path) -> AsyncIterator[tuple[Node, Node, Person]]:
+    """Ann's browser at the first node; agents come to the second."""
+    (folder / "chromium").mkdir()
+    async with (
+        nats_server() as nats,
+        nodes(folder, nats.url) as (first, second),
+        chromium_at(folder / "chromium", first.url) as browser,
+    ):
+        yield first, second, Person(browser)
+
+
+def http(node: Node) -> str:
+    return f"http://127.0.0.1:{node.port}"
+
+
+async def call(client: Client, name: str, /, **arguments: Any) -> dict[str, Any]:
+    """A call that must succeed: its structured answer."""
+    answer = await client.call_tool(name, arguments)
+    assert not answer.is_error, answer
+    found: dict[str, Any] = answer.structured_content
+    return found
+
+
+async def fail(client: Client, name: str, /, **arguments: Any) -> str:
+    """A call that must fail: what it says."""
+    answer = await client.call_tool(name, arguments)
+    assert answer.is_error, answer
+    text: str = answer.content[0].text  # type: ignore[union-attr]
+    return text
+
+
+async def connected(client: Client) -> bool:
+    """Whether the client's user has a browser that answers."""
+    return bool((await call(client, "browser_get_connection_status"))["connected"])
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_an_mcp_client_with_a_token_uses_a_real_browser_on_another_node(
+    tmp_path: Path, site: Site, page_site: PageSite, mode: str
+) -> None:
+    async with world(tmp_path) as (first, second, person), sdk(http(second), token("ann"), mode) as ann:
+        await eventually(lambda: connected(ann))
+        names = {tool.name for tool in (await ann.list_tools()).tools}
+        assert {"browser_open_tab", "browser_snapshot", "browser_execute_script"} <= names
+        tab_id = (await call(ann, "browser_open_tab", url=f"{site.url}/stay"))["tabId"]
+        seen = await ann.call_tool("browser_snapshot", {"tabId": tab_id})
+        assert "textbox" in seen.content[0].text  # type: ignore[union-attr]
+        await call(ann, "browser_type_text", tabId=tab_id, selector="#field", text="typed over HTTP")
+        script = {"tabId": tab_id, "code": "return field.value"}
+        assert (await call(ann, "browser_execute_script", **script))["value"] == "typed over HTTP"
+        await used_page_tools(ann, page_site)
+        await the_person_decides(ann, person, script, page_site)
+        await kept_from_bob(second, tab_id)
+        await the_browser_goes(ann, first)
+
+
+async def used_page_tools(ann: Client, page_site: PageSite) -> None:
+    await call(ann, "browser_open_tab", url=f"{page_site.url}/pages/webmcp.html")
+    wanted = f"{prefix(page_site.url)}_tab1_add"
+
+    async def listed() -> bool:
+        return wanted in {tool.name for tool in (await ann.list_tools(cache_mode="refresh")).tools}
+
+    await eventually(listed)
+    assert "5" in str((await ann.call_tool(wanted, {"a": 2, "b": 3})).content)
+
+
+async def the_person_decides(ann: Client, person: Person, script: dict[str, Any], page_site: PageSite) -> None:
+    """The relay adds no trust: what the gate of the browser says is what happens."""
+    await person.ask("relay.set", acting="off")
+    assert "acting is off" in await fail(ann, "browser_execute_script", **script)
+    assert (await call(ann, "browser_list_tabs"))["tabs"]
+    await person.ask("relay.set", acting="ask")
+    under_way = asyncio.create_task(call(ann, "browser_execute_script", **script))
+    question = await person.answer(allow=True)
+    assert question["what"] == "act in the page"
+    assert (await under_way)["value"] == "typed over HTTP"
+    away = {"tabId": script["tabId"], "url": f"{page_site.elsewhere}/"}
+    refused = asyncio.create_task(fail(ann, "browser_navigate_tab", **away))
+    assert (await person.answer(allow=False))["site"] == page_site.elsewhere
+    assert "did not allow it" in await refused
+    await person.ask("relay.set", acting="auto")
+
+
+async def kept_from_bob(node: Node, tab_id: int) -> None:
+    """Another user's agent on the same node has neither the browser nor its tabs."""
+    async with sdk(http(node), token("bob")) as bob:
+        assert not await connected(bob)
+        said = await fail(bob, "browser_execute_script", tabId=tab_id, code="return 1")
+        assert "no browser is connected" in said
+
+
+async def the_browser_goes(ann: Client, first: Node) -> None:
+    """Its node is killed: the agent is told, and nothing hangs."""
+    first.process.send_signal(signal.SIGKILL)
+
+    async def gone() -> bool:
+        legs = (await call(ann, "browser_get_connection_status"))["browsers"]
+        return not any(browser["connected"] for browser in legs)
+
+    await eventually(gone)
+    said = await fail(ann, "browser_open_tab", url="about:blank")
+    assert "not_sent" in said
+    assert "this relay's address" in said
+
+
+@pytest.mark.timeout(120)
+async def test_a_token_revoked_on_the_command_line_is_refused_within_moments(tmp_path: Path) -> None:
+    access = token("ann")
+    async with nats_server() as nats, nodes(tmp_path, nats.url) as (first, second):
+        headers = {"Authorization": f"Bearer {access}", "MCP-Protocol-Version": "2025-11-25"}
+        async with httpx2.AsyncClient(headers=headers, timeout=10) as client:
+            for node in (first, second):
+                assert (await client.post(f"{http(node)}/mcp", json={})).status_code != 401
+            words = ("relay", "token", "revoke", access, "--key-file", str(tmp_path / "one" / "relay.key"))
+            done = await tabhub(tmp_path, *words)
+            await done.communicate()
+            assert done.returncode == os.EX_OK
+            for node in (first, second):
+                await eventually(partial(refused, client, node), 10)
+                answer = await client.post(f"{http(node)}/mcp", json={})
+                assert f'resource_metadata="{http(node)}{META}/mcp"' in answer.headers["www-authenticate"]
+
+
+async def refused(client: httpx2.AsyncClient, node: Node) -> bool:
+    return (await client.post(f"{http(node)}/mcp", json={})).status_code == 401

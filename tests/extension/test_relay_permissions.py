@@ -1,0 +1,137 @@
+"""Permissions at the extension's own gate, where agents come over a relay without a hub: a real Chromium and relay.
+
+Some speak the relay's own protocol, some MCP over HTTP. The levels are those of a hub's settings and mean the same:
+looking is free, and acting is off, asked for, or auto. Whatever the level, the panel is the person's alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.extension.conftest import EXTENSION_ID, Site
+from tests.extension.fakehub import Wire
+from tests.extension.test_relay import Ask, answered, connected, panel, relay, state
+from tests.harness.hub import until
+from tests.relay.httpworld import http_relay
+from tests.relay.independent import IndependentAgent
+from tests.relay.world import RunningRelay, token
+
+__all__ = ["panel", "relay"]
+
+OWN = f"chrome-extension://{EXTENSION_ID}/panel/"
+
+
+def cdp(method: str, **params: Any) -> tuple[str, dict[str, Any]]:
+    return "forwardCDPCommand", {"method": method, "params": params}
+
+
+LOOKING = [
+    ("getTabs", {}),
+    cdp("DOM.getDocument", depth=0),
+    cdp("Runtime.evaluate", expression="1", throwOnSideEffect=True),
+]
+ACTING = [
+    cdp("Runtime.evaluate", expression="1"),
+    cdp("Input.dispatchKeyEvent", type="char", text="a"),
+    cdp("Page.navigate", url="about:blank#{n}"),
+    ("subscribeCDPEvents", {"events": ["Network.requestWillBeSent"]}),
+    ("getCookies", {"url": "{site}/"}),
+    ("createTab", {"url": "{site}/other"}),
+    ("activateTab", {}),
+]
+"""One of each kind: a script, input, leaving the page, listening, what the browser keeps, opening, the window."""
+CASES = [("off", None), ("ask", False), ("ask", True), ("auto", None)]
+OFF, DENIED = "acting is off in its Tabhub settings", "The person at the browser did not allow it."
+
+
+@pytest.mark.parametrize(("level", "allow"), CASES)
+async def test_every_level_means_what_it_means_in_a_hub(
+    relay: RunningRelay, panel: Ask, wire: Wire, site: Site, level: str, allow: bool | None
+) -> None:
+    there = {tab["tabId"] for tab in (await wire.ask("getTabs"))["tabs"]}
+    await connected(panel, relay, acting=level)
+    for method, given in (*LOOKING, *ACTING):
+        made = (await wire.ask("createTab", url=f"{site.url}/"))["tabId"]
+        params = {"tabId": made, **given}
+        if "url" in given:
+            params["url"] = given["url"].format(site=site.url)
+        # What was granted was granted to one connection: each asks anew.
+        async with IndependentAgent(relay.url, token()) as agent:
+            await agent.ready()
+            calling = await agent.begin(method, params)
+            if (method, given) in ACTING and allow is not None:
+                question = await answered(panel, allow=allow)
+                assert question["site"] in (site.url, ""), method
+            answer = await calling
+        refused = {"off": OFF, "ask": None if allow else DENIED, "auto": None}[level]
+        if (method, given) in LOOKING or refused is None:
+            assert "result" in answer, (method, answer)
+        else:
+            assert refused in answer["error"]["message"], (method, answer)
+        left = {tab["tabId"] for tab in (await wire.ask("getTabs"))["tabs"]} - there
+        for tab_id in left:
+            await wire.ask("closeTab", tabId=tab_id)
+        if refused is not None:
+            assert left == {made}, method
+    assert not (await state(panel, lambda facts: True))["questions"]
+
+
+@pytest.mark.parametrize(("level", "allow"), CASES)
+async def test_every_level_means_the_same_to_agents_that_speak_mcp_to_the_relay(
+    panel: Ask, wire: Wire, site: Site, level: str, allow: bool | None
+) -> None:
+    made = (await wire.ask("createTab", url=f"{site.url}/"))["tabId"]
+    async with http_relay() as relay, relay.agent() as agent:
+        await connected(panel, relay.relay, acting=level)
+        (engine,) = relay.engines()
+        await until(lambda: any(tab.chrome_id == made for tab in engine.browsers.book))
+        listed = (await agent.call("browser_list_tabs"))["result"]["structuredContent"]["tabs"]
+        (tab_id,) = [tab["tabId"] for tab in listed if tab["url"] == f"{site.url}/"]
+        script = {"tabId": tab_id, "code": "return document.title"}
+        calling = asyncio.create_task(agent.call("browser_execute_script", script))
+        if allow is not None:
+            assert (await answered(panel, allow=allow))["site"] == site.url
+        answer = (await calling)["result"]
+        refused = {"off": OFF, "ask": None if allow else DENIED, "auto": None}[level]
+        assert bool(answer.get("isError")) is (refused is not None), answer
+        if refused is None:
+            assert answer["structuredContent"]["value"] == "Home"
+        else:
+            assert refused in answer["content"][0]["text"]
+        await panel("relay.set", url="", token="")
+    await wire.ask("closeTab", tabId=made)
+
+
+async def test_nobody_has_to_set_it_to_be_asked(relay: RunningRelay, panel: Ask, site: Site) -> None:
+    await connected(panel, relay)
+    assert (await state(panel, lambda facts: True))["acting"] == "ask"
+    async with IndependentAgent(relay.url, token()) as agent:
+        await agent.ready()
+        calling = await agent.begin("createTab", {"url": f"{site.url}/"})
+        await answered(panel, allow=False)
+        assert DENIED in (await calling)["error"]["message"]
+
+
+@pytest.mark.parametrize("level", ["ask", "auto"])
+async def test_no_agent_acts_in_the_panel_whatever_the_level(
+    relay: RunningRelay, panel: Ask, wire: Wire, site: Site, level: str
+) -> None:
+    (made,) = [tab["tabId"] for tab in (await wire.ask("getTabs"))["tabs"] if tab["url"].startswith(OWN)]
+    await connected(panel, relay, acting=level)
+    script = {"tabId": made, "method": "Runtime.evaluate", "params": {"expression": "document.title"}}
+    key = {"tabId": made, "method": "Input.dispatchKeyEvent", "params": {"type": "char", "text": "a"}}
+    async with IndependentAgent(relay.url, token()) as agent:
+        await agent.ready()
+        for method, params in (
+            ("forwardCDPCommand", script),
+            ("forwardCDPCommand", key),
+            ("browser_navigate", {"tabId": made, "url": f"{site.url}/"}),
+            ("subscribeCDPEvents", {"tabId": made, "events": ["Network.requestWillBeSent"]}),
+            ("closeTab", {"tabId": made}),
+        ):
+            refused = await agent.error(method, params)
+            assert "The panel is the person's alone" in refused["message"], (method, refused)
+    assert not (await state(panel, lambda facts: True))["questions"]

@@ -1,0 +1,78 @@
+"""A relay node with many idle connections beside busy agents: what each costs, and that nothing is lost or crossed.
+
+The short version of `python -m bench relay`, which takes 2,000 connections and 200 agents.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+
+from bench.processes import free_port
+from bench.relay_clients import Wire, agent, browser
+from bench.relay_servers import Relay
+from tests.relay.independent import IndependentAgent, IndependentExtension
+
+IDLE_USERS = 400
+BUSY, CALLS, USERS = 40, 25, 8
+KB_EACH = 40
+
+
+@pytest.fixture
+async def relay(tmp_path: Path) -> AsyncIterator[Relay]:
+    node = await asyncio.to_thread(Relay, tmp_path, free_port())
+    with node.child:
+        yield node
+
+
+async def idle(relay: Relay, users: range) -> list[Wire]:
+    """A browser and an agent of each of these users, connected to one another, that say nothing."""
+    made: list[Wire] = []
+    for number in users:
+        token = relay.token(f"idle{number}")
+        made += [await browser(relay.port, token, "idle"), await agent(relay.port, token)]
+    return made
+
+
+async def calls(one: IndependentAgent, name: str) -> int:
+    """Call and look at every answer; gives how many were its own."""
+    own = 0
+    for number in range(CALLS):
+        said = {"who": name, "n": number}
+        own += await one.result("act", said) == {"method": "act", "params": said}
+    return own
+
+
+@pytest.mark.timeout(120)
+async def test_idle_connections_cost_little_and_busy_agents_lose_nothing_beside_them(
+    relay: Relay, record_property: Callable[[str, object], None]
+) -> None:
+    base = f"ws://127.0.0.1:{relay.port}"
+    kept = await idle(relay, range(30))  # what is made once is made by now
+    before = relay.child.rss_mb()
+    kept += await idle(relay, range(30, 30 + IDLE_USERS))
+    kb_each = (relay.child.rss_mb() - before) * 1024 / (2 * IDLE_USERS)
+    record_property("kb_each", kb_each)
+    assert 0 < kb_each <= KB_EACH
+    async with AsyncExitStack() as stack:
+        browsers = {
+            user: await stack.enter_async_context(IndependentExtension(base, relay.token(user)))
+            for user in (f"busy{number}" for number in range(USERS))
+        }
+        agents = {}
+        for number in range(BUSY):
+            user = f"busy{number % USERS}"
+            one = await stack.enter_async_context(IndependentAgent(base, relay.token(user)))
+            agents[f"{user}/{number}"] = await one.ready()
+        done = await asyncio.gather(*(calls(one, name) for name, one in agents.items()))
+        assert done == [CALLS] * BUSY
+        for user, there in browsers.items():
+            assert {request["params"]["who"].partition("/")[0] for request in there.requests} == {user}
+            assert len(there.requests) == CALLS * BUSY // USERS
+    assert not [wire for wire in kept if wire.transport.is_closing()]
+    for wire in kept:
+        wire.transport.close()

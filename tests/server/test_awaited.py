@@ -1,0 +1,67 @@
+"""Calls that come before the browser: they wait for one that is on its way, and are made once."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from tests.harness.agent import Agent, client
+from tests.harness.fake_extension import FakeExtension, tab
+from tests.harness.hub import RunningHub, until
+
+
+def text(answer: dict[str, Any]) -> str:
+    """What a call's answer says."""
+    said: str = answer["result"]["content"][0]["text"]
+    return said
+
+
+def lines(hub: RunningHub, tool: str) -> list[bool]:
+    """Whether each call of a tool in the audit log succeeded."""
+    return [line["success"] for line in hub.hub.engine.audit.recent(50) if line["tool"] == tool]
+
+
+async def test_calls_that_come_before_the_browser_wait_for_it_and_are_made_once(hub: RunningHub) -> None:
+    hub.hub.engine.awaited.expect(20)
+    async with Agent(hub) as agent:
+        calls = [asyncio.create_task(agent.call("browser_open_tab", {"url": "about:blank"})) for _ in range(3)]
+        await until(lambda: len(hub.hub.engine.awaited.holding) == 3)
+        async with FakeExtension(hub, tabs=[tab(7)]) as browser:
+            for call in calls:
+                assert not (await call)["result"].get("isError")
+            assert len(browser.tabs) == 4
+    assert lines(hub, "browser_open_tab") == [True] * 3
+
+
+async def test_where_none_is_expected_a_call_fails_at_once_and_says_what_to_do(hub: RunningHub) -> None:
+    async with Agent(hub) as agent:
+        assert "no browser is connected" in text(await agent.call("browser_open_tab", {"url": "about:blank"}))
+    assert lines(hub, "browser_open_tab") == [False]
+
+
+async def test_a_browser_that_does_not_come_in_time_is_waited_for_no_longer(hub: RunningHub) -> None:
+    hub.hub.engine.awaited.expect(0.05)
+    async with Agent(hub) as agent:
+        assert "no browser is connected" in text(await agent.call("browser_open_tab", {"url": "about:blank"}))
+        assert len(hub.hub.engine.awaited.holding) == 0
+    assert lines(hub, "browser_open_tab") == [False]
+
+
+async def test_a_browser_that_failed_to_start_ends_the_wait(hub: RunningHub) -> None:
+    hub.hub.engine.awaited.expect(60)
+    async with Agent(hub) as agent:
+        call = asyncio.create_task(agent.call("browser_open_tab", {"url": "about:blank"}))
+        await until(lambda: len(hub.hub.engine.awaited.holding) == 1)
+        hub.hub.engine.awaited.failed()
+        assert "no browser is connected" in text(await call)
+
+
+async def test_a_call_that_waits_can_be_taken_back(hub: RunningHub) -> None:
+    hub.hub.engine.awaited.expect(60)
+    async with client(hub, **{"Tabhub-Session": "me"}) as http:
+        call = asyncio.create_task(http.post("/tools/browser_open_tab/call", json={"url": "about:blank"}))
+        await until(lambda: len(hub.hub.engine.awaited.holding) == 1)
+        call.cancel()
+        await until(lambda: len(hub.hub.engine.awaited.holding) == 0)
+        async with FakeExtension(hub, tabs=[tab(7)]) as browser:
+            assert len(browser.tabs) == 1

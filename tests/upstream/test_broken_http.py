@@ -1,0 +1,134 @@
+"""Servers over HTTP that hang, die, talk nonsense, answer without end or too much: real ones, each a process (F14)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.harness.agent import Agent
+from tests.harness.hub import RunningHub, running_hub, until
+from tests.upstream.servers import free_port, python_http, ready, state, text
+
+QUICK = {
+    "upstream_backoff": 0.05,
+    "upstream_backoff_max": 0.2,
+    "upstream_connect": 3,
+    "call_timeout": 1.0,
+    "upstream_answer": 1_000_000,
+}
+FAULTS = {
+    "garbage": "no JSON-RPC message",
+    "no_http": "it answered in no HTTP",
+    "half": "it closed the connection",
+    "silent": "it closed the connection",
+    "huge": "larger than 1000000 bytes",
+    "huge_event": "larger than 1000000 bytes",
+    "endless": "gave no answer within 1.0 s",
+    "hangs": "gave no answer within 1.0 s",
+    "drips": "gave no answer within 1.0 s",
+    "fails": "status 500",
+    "page": "it answered with text/html",
+    "other_id": "no answer to this request",
+    "lost_stream": "it closed the connection",
+    "junk_event": "no JSON-RPC message",
+    "accepted": "no answer would follow",
+    "long_head": "the head of its answer is larger",
+}
+UNKNOWN = ("half", "silent", "lost_stream", "no_http", "hangs", "endless", "drips", "long_head")
+
+
+async def added(hub: RunningHub, **servers: str) -> None:
+    facts = await hub.hub.upstream.add({name: {"url": url} for name, url in servers.items()})
+    assert {each["state"] for each in facts} == {"ready"}, facts
+
+
+async def say(agent: Agent, name: str, tool: str) -> dict[str, Any]:
+    result: dict[str, Any]
+    if tool != "endless":
+        result = (await agent.call(f"mcp__{name}__{tool}"))["result"]
+        return result
+    async with agent.streamed("tools/call", {"name": f"mcp__{name}__{tool}", "arguments": {}}) as events:
+        heard = [each.message for each in await events.rest() if each.message]
+    assert len(heard) < 100, "what a server says without end is passed on up to a bound"
+    result = heard[-1]["result"]
+    return result
+
+
+@pytest.mark.req("F14")
+async def test_each_fault_ends_its_own_call_and_nothing_else(tmp_path: Path) -> None:
+    bad, good = free_port(), free_port()
+    async with (
+        python_http("broken_http", bad) as bad_url,
+        python_http("broken_http", good) as good_url,
+        running_hub(tmp_path, limits=QUICK) as hub,
+        Agent(hub) as agent,
+    ):
+        await added(hub, bad=bad_url, good=good_url)
+        running = {tool: asyncio.ensure_future(say(agent, "bad", tool)) for tool in FAULTS}
+        for number in range(1, 21):
+            began = time.monotonic()
+            assert text(await say(agent, "good", "fine")) == f"fine {number}"
+            assert time.monotonic() - began < 1.0
+        for tool, words in FAULTS.items():
+            answer = await running[tool]
+            assert answer["isError"] is True, (tool, answer)
+            assert words in text(answer), (tool, text(answer))
+            if tool in UNKNOWN:
+                assert "outcome: unknown" in text(answer), (tool, text(answer))
+        # None of it was sent twice, and the server that did all this is called on as before.
+        await ready(hub, "bad")
+        assert text(await say(agent, "bad", "fine")) == "fine 1"
+        assert text(await say(agent, "bad", "streams")) == "streams 1"
+        assert text(await say(agent, "bad", "trickles")) == "trickles 1"
+
+
+async def test_a_stream_that_breaks_off_is_taken_up_where_the_server_said(tmp_path: Path) -> None:
+    async with (
+        python_http("broken_http", free_port()) as url,
+        running_hub(tmp_path) as hub,
+        Agent(hub) as agent,
+    ):
+        await added(hub, bad=url)
+        assert text(await say(agent, "bad", "later")) == "came back"
+
+
+@pytest.mark.req("F14")
+async def test_a_server_that_dies_in_the_middle_of_an_answer_is_found_again(tmp_path: Path) -> None:
+    port = free_port()
+    async with running_hub(tmp_path, limits=QUICK) as hub, Agent(hub) as agent:
+        async with python_http("broken_http", port) as url:
+            await added(hub, bad=url)
+            answer = await say(agent, "bad", "dies")
+            assert "outcome: unknown" in text(answer)
+            await until(lambda: state(hub, "bad") == "waiting", 10)
+            offline = await say(agent, "bad", "fine")
+            assert "outcome: not_sent" in text(offline)
+        async with python_http("broken_http", port):
+            await ready(hub, "bad")
+            assert text(await say(agent, "bad", "fine")) == "fine 1"
+
+
+async def test_connections_are_used_again_and_all_end_with_the_server(tmp_path: Path) -> None:
+    async with (
+        python_http("broken_http", free_port()) as url,
+        running_hub(tmp_path) as hub,
+        Agent(hub) as agent,
+    ):
+        await added(hub, bad=url)
+        for number in range(1, 31):
+            assert text(await say(agent, "bad", "fine")) == f"fine {number}"
+            assert text(await say(agent, "bad", "streams")) == f"streams {number}"
+        assert _open_to(url) <= 3  # the SDK's own, and one for calls
+        await hub.hub.upstream.remove("bad")
+        await until(lambda: _open_to(url) == 0)
+
+
+def _open_to(url: str) -> int:
+    """Connections of this machine to a port that stand, from their beginning's side."""
+    port = f":{int(url.split(':')[2].split('/')[0]):04X}"
+    lines = Path("/proc/net/tcp").read_text().splitlines()[1:]
+    return sum(line.split()[2].endswith(port) and line.split()[3] == "01" for line in lines)

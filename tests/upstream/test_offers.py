@@ -1,0 +1,69 @@
+"""What is taken over of a server's lists of resources, templates and prompts: bounded, prefixed, and readable."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+
+from tabhub.hub.offers import Shelf
+from tabhub.limits import Limits
+from tabhub.upstream.offers import read_offers
+
+LIMITS = Limits(upstream_offers=3)
+
+
+def read(shelf: Shelf, *entries: Any) -> tuple[list[dict[str, Any]], list[str]]:
+    found, problems = read_offers("my server", shelf, entries, LIMITS)
+    return [orjson.loads(each.wire) for each in found], problems
+
+
+def test_an_entry_is_passed_on_under_its_prefixed_name() -> None:
+    entry = {"uri": "a:1", "name": "one", "mimeType": "text/plain", "size": 3, "vendor": {"x": 1}, "_meta": {"y": 2}}
+    found, problems = read("resources", entry)
+    assert found == [
+        {"uri": "tabhub+mcp://my%20server/a:1", "name": "one", "mimeType": "text/plain", "size": 3, "_meta": {"y": 2}}
+    ]
+    assert problems == []
+    found, _ = read("templates", {"uriTemplate": "a:{x}", "name": "any"})
+    assert found[0]["uriTemplate"] == "tabhub+mcp://my%20server/a:{x}"
+    found, _ = read("prompts", {"name": "plan", "arguments": [{"name": "day", "required": True}]})
+    assert found[0]["name"].startswith("mcp__my_server__plan_h")
+
+
+def test_what_a_prompt_needs_is_known() -> None:
+    arguments = [{"name": "a", "required": True}, {"name": "b"}, {"name": "c", "required": "yes"}, 7]
+    (offer,), _ = read_offers("s", "prompts", [{"name": "plan", "arguments": arguments}], LIMITS)
+    assert offer.needs == ("a",)
+
+
+def test_words_hold_only_what_a_person_can_read() -> None:
+    hidden = "do\u200bthis\u202e"
+    given = {"name": "p", "title": hidden, "description": hidden, "arguments": [{"name": "a", "description": hidden}]}
+    found, _ = read("prompts", given)
+    assert found[0]["title"] == found[0]["description"] == found[0]["arguments"][0]["description"] == "dothis"
+
+
+@pytest.mark.parametrize("bad", [7, {}, {"uri": 7}, {"uri": ""}, {"uri": "x" * 9000}, {"name": "no uri"}])
+def test_an_entry_without_a_usable_uri_is_left_out_and_said(bad: Any) -> None:
+    found, problems = read("resources", bad, {"uri": "a:1", "name": "good"})
+    assert len(found) == 1
+    assert problems == ["One of its resources has no usable uri and was left out."]
+
+
+def test_an_entry_that_cannot_be_written_or_is_too_large_is_left_out() -> None:
+    large = {"uri": "a:1", "name": "large", "_meta": {"x": "y" * 40_000}}
+    found, problems = read(
+        "resources", large, {"uri": "a:2", "name": "odd", "size": 2**70}, {"uri": "a:3", "name": "3"}
+    )
+    assert [each["name"] for each in found] == ["3"]
+    assert "larger than 32000 bytes" in problems[0]
+    assert "'a:2' was left out" in problems[1]
+
+
+def test_of_two_with_one_name_the_first_counts_and_no_more_are_taken_than_agreed() -> None:
+    entries = [{"uri": f"a:{number}", "name": str(place)} for place, number in enumerate((1, 1, 2, 3, 4, 5))]
+    found, problems = read("resources", *entries)
+    assert [each["name"] for each in found] == ["0", "2", "3"]
+    assert problems == ["It lists more resources than are taken; 3 are."]

@@ -9,8 +9,6 @@ from playwright.async_api import BrowserContext, Page, async_playwright, expect
 
 from tests.e2e.live import EXTENSION, LiveHub
 
-expect.set_options(timeout=15_000)
-
 
 @contextlib.asynccontextmanager
 async def browser_of(hub: LiveHub) -> AsyncIterator[BrowserContext]:

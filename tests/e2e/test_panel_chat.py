@@ -15,7 +15,7 @@ from playwright.async_api import Locator, Page, expect
 
 from tests.agent.scripted import KEY, Refusal, Scripted, Turn, scripted
 from tests.e2e import live
-from tests.e2e.live import EXTENSION, LiveHub
+from tests.e2e.live import EXTENSION, DevTools, LiveHub
 from tests.e2e.panels import browser_of, opened, settled
 from tests.e2e.site import Site
 from tests.extension.panelpage import THEMES, Theme, open_all, violations
@@ -63,11 +63,14 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHub]:
 @pytest.fixture
 async def panel(hub: LiveHub) -> AsyncIterator[Page]:
     """The chat, with nothing said yet."""
-    async with browser_of(hub) as browser, opened(browser, "chat") as page:
-        fresh = page.get_by_role("button", name="New conversation")
-        if await fresh.count():
-            await fresh.click()
-        yield page
+    async with browser_of(hub) as browser:
+        popup = await browser.new_page()
+        await popup.goto(f"{EXTENSION}/panel/popup.html")
+        await popup.evaluate("localStorage.clear()")  # which conversation was open
+        await popup.close()
+        async with opened(browser, "chat") as page:
+            await expect(page.get_by_role("heading", level=2).first).to_have_text("New conversation")
+            yield page
 
 
 async def thinks_with(hub: LiveHub, server: Scripted, page: Page) -> None:
@@ -228,6 +231,23 @@ async def test_a_reload_in_the_middle_shows_the_same_and_goes_on(hub: LiveHub, p
         await expect(panel.locator(".said.model").last).to_contain_text("I see tabs, and")
         await say(panel, "Thanks")
         await expect(panel.locator(".said.model").last).to_contain_text("Bye.")
+
+
+async def test_a_stop_of_the_extensions_worker_in_the_middle_loses_nothing(hub: LiveHub, panel: Page) -> None:
+    hold = threading.Event()
+    turns = (Turn("Before.", hold=hold), Turn("After."))
+    with scripted(*turns) as server:
+        await thinks_with(hub, server, panel)
+        await say(panel, "Tell me")
+        await expect(panel.locator(".said.model")).to_contain_text("Before.")
+        await DevTools(hub).stop_worker()
+        await expect(panel.locator("#bar")).to_contain_text("Connected")
+        hold.set()
+        await expect(panel.locator(".ended")).to_have_count(1)
+        await expect(panel.get_by_role("button", name="Stop the assistant")).to_have_count(0)
+        await expect(panel.locator(".said")).to_have_count(2)
+        await say(panel, "More")
+        await expect(panel.locator(".said.model").last).to_contain_text("After.")
 
 
 async def test_conversations_are_listed_opened_again_and_deleted(hub: LiveHub, panel: Page) -> None:

@@ -199,7 +199,7 @@ async def test_a_call_goes_on_while_plugins_are_reloaded(own_hub: LiveHub, calle
     assert not waiting.done()
     await caller.run("document.querySelector('[data-left]').dataset.left = '0'", tabId=tab)
     assert await waiting == {"left": 0}
-    assert state(own_hub, "timer")["logBufferSize"] == 1
+    await live.until(lambda: state(own_hub, "timer")["logBufferSize"] == 1)
 
 
 async def test_a_save_is_seen_in_the_browser_within_a_second(

@@ -14,7 +14,9 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
-from playwright.async_api import Browser, Page, async_playwright
+from playwright.async_api import Browser, Page, async_playwright, expect
+
+expect.set_options(timeout=15_000)
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent

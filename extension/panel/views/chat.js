@@ -272,7 +272,7 @@ function composer(app) {
       "p",
       { class: "composer-about quiet", id: "composer-about" },
       `${model ?? ""} · ${limits} · `,
-      h("a", { href: "#tools" }, "What it may do"),
+      button("What it may do", { kind: "link", onclick: () => app.go("tools") }),
     ),
   );
 }

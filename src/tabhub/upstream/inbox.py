@@ -25,6 +25,9 @@ class Inbox:
         self._waiter: asyncio.Future[None] | None = None
         self._closed = False
         self._held: list[Callable[[], None]] = []
+        self._at_end: list[Callable[[], None]] = []
+        self.first: Callable[[Any], bool] | None = None
+        """Who sees each message first, and may take it."""
         self.last_context: Context | None = None
         """The context of the message that was read last."""
 
@@ -37,8 +40,14 @@ class Inbox:
         """Call `resume` once there is room again."""
         self._held.append(resume)
 
+    def when_ended(self, tell: Callable[[], None]) -> None:
+        """Call `tell` when nothing more will come."""
+        self._at_end.append(tell)
+
     def put(self, item: Any, context: Context | None = None) -> None:
         """One more message."""
+        if self.first is not None and self.first(item):
+            return
         if not self._closed:
             self._items.append((context, item))
             self._wake()
@@ -56,6 +65,8 @@ class Inbox:
         self._closed = True
         self._wake()
         self._resume()
+        for tell in self._at_end:
+            tell()
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():

@@ -28,6 +28,7 @@ from pydantic import TypeAdapter, ValidationError
 from tabhub import __version__
 from tabhub.limits import Limits
 from tabhub.upstream.carrier import carried
+from tabhub.upstream.direct import CALL, Direct, direct
 from tabhub.upstream.failures import NeedsLogin, UpstreamError, UpstreamLost, UpstreamOffline, first_cause
 from tabhub.upstream.guard import AddressGuard
 from tabhub.upstream.http import LOGIN, LOST, NOT_SENT, GuardedTransport, make_client, make_context
@@ -41,6 +42,8 @@ for _noisy in ("mcp", "client"):  # what a server does wrong is said here, in a 
 Progress = Callable[[float, float | None, str | None], Awaitable[None]]
 _RAW: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])
 _PAGES = 200
+_MIRRORS = "x-mcp-header"
+"""What a schema has where a parameter is to be repeated in a header."""
 _REQUESTS: Mapping[str, type[Any]] = {
     "tools/call": types.CallToolRequest,
     "resources/read": types.ReadResourceRequest,
@@ -81,11 +84,15 @@ class Hooks:
 class Link:
     """An open connection."""
 
-    def __init__(self, name: str, client: Client, limits: Limits, transport: GuardedTransport | None) -> None:
+    def __init__(
+        self, name: str, client: Client, limits: Limits, transport: GuardedTransport | None, calls: Direct
+    ) -> None:
         self._name = name
         self._client = client
         self._limits = limits
         self._transport = transport
+        self._direct = calls
+        self._mirrored: set[str] = set()
         self.hooks: Hooks | None = None
         self.session_gone = False
 
@@ -123,6 +130,8 @@ class Link:
         One that is made `aside` decides nothing: that the connection is gone is for the next call to find.
         """
         try:
+            if method == CALL and progress is not None and self._goes_direct(params):
+                return await self._direct.call(params, progress)
             built = _REQUESTS[method].model_validate({"method": method, "params": params}, by_name=False)
             session: Any = self._client.session  # typed for the SDK's models; the answer is wanted as it came
             answer: dict[str, Any] = await session.send_request(built, _RAW, progress_callback=progress)
@@ -137,6 +146,10 @@ class Link:
                 f"{problem['msg'][:200]}.",
                 hint="The server may have done what was asked; only its answer cannot be used.",
             ) from None
+
+    def _goes_direct(self, params: Mapping[str, Any]) -> bool:
+        """Whether a call needs nothing that only the session knows: which parameters are mirrored in headers."""
+        return self._direct.ready and params["name"] not in self._mirrored
 
     async def call(self, params: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
         """Call a tool; a tool whose listing is out of date is listed again, once."""
@@ -179,6 +192,7 @@ class Link:
             cursor = raw.get("nextCursor")
             if not cursor or len(found) > 10 * self._limits.upstream_tools:
                 break
+        self._mirrored = {tool["name"] for tool in found if _MIRRORS in str(tool.get("inputSchema"))}
         return found
 
     async def _tools_page(self, page: types.PaginatedRequestParams) -> dict[str, Any]:
@@ -282,8 +296,9 @@ async def open_link(
     else:
         assert process is not None  # noqa: S101 - one of the two
         streams = process.streams()
+    made: list[Direct] = []
     client = Client(
-        streams,
+        direct(streams, made.append),
         mode="legacy" if legacy else "auto",
         cache=None,
         client_info=types.Implementation(name="tabhub", title="Tabhub", version=__version__),
@@ -295,7 +310,7 @@ async def open_link(
     )
     try:
         async with client:
-            link = Link(plan.name, client, limits, transport)
+            link = Link(plan.name, client, limits, transport, made[0])
             link.hooks = hooks
             watch = asyncio.ensure_future(_watch(process, hooks)) if process is not None else None
             try:

@@ -75,7 +75,9 @@ async def play(hub: RunningHub, given: Mapping[str, Any]) -> None:
     async with httpx2.AsyncClient(follow_redirects=True, timeout=_PATIENCE) as person, asyncio.timeout(_PATIENCE):
         watch = asyncio.ensure_future(_log_in(hub, name, person))
         try:
-            await upstream.add({name: {"url": given["url"]}})
+            known = {"clientId": given["context"].get("client_id"), "clientSecret": given["context"].get("client_secret")}
+            oauth = {"oauth": known} if all(known.values()) else {}
+            await upstream.add({name: {"url": given["url"], **oauth}})
             await _settled(hub, name)
             for tool, arguments in _calls(hub, name, given["context"]):
                 await _call(hub, name, tool, arguments)

@@ -19,7 +19,6 @@ from tests.harness.hub import RunningHub, running_hub
 COMMAND = ROOT / "tests/conformance/client.py"
 EXCEPTIONS = {
     "auth/basic-cimd": "the hub has no public address to publish its metadata at; it registers itself",
-    "auth/pre-registration": "a server's record holds no client id; the hub registers itself",
 }
 _LINE = re.compile(r"^([✓✗]) ([a-z0-9/_-]+): (\d+) passed, (\d+) failed", re.MULTILINE)
 

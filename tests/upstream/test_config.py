@@ -22,6 +22,17 @@ def test_an_object_of_names_to_address_and_headers() -> None:
     assert read({"weather": WEATHER})[0].headers == {}
 
 
+def test_a_server_may_say_as_what_the_hub_is_registered_there() -> None:
+    oauth = {"clientId": "tabhub-1", "clientSecret": "${SECRET}", "scope": "read"}
+    (server,) = read({"weather": {**WEATHER, "oauth": oauth}})
+    assert server.oauth == oauth
+    with pytest.raises(BadServer, match=r"weather\.oauth\.clientId is missing"):
+        read({"weather": {**WEATHER, "oauth": {"clientSecret": "hidden"}}})
+    with pytest.raises(BadServer, match=r"weather\.oauth\.client_id is not known") as caught:
+        read({"weather": {**WEATHER, "oauth": {"client_id": "tabhub-1"}}})
+    assert caught.value.hint == "There are clientId, clientSecret, scope."
+
+
 @pytest.mark.req("S001-multiple-01")
 def test_one_block_adds_several_servers() -> None:
     servers = read(

@@ -136,7 +136,7 @@ class Upstreams:
             return None
         from tabhub.upstream.oauth import provider  # the SDK is loaded by now
 
-        return provider(life, plan.url, self.desk)
+        return provider(life, plan.url, self.desk, plan.oauth)
 
     async def _show(self, address: str) -> None:
         """Open the login in the person's own browser where one is connected; panel and terminal show it too."""
@@ -271,6 +271,7 @@ def record(wanted: Wanted, known: Server | None) -> Server:
         enabled=wanted.enabled,
         url=wanted.url,
         headers=dict(wanted.headers),
+        oauth=dict(wanted.oauth),
         command=wanted.command,
         args=wanted.args,
         env=dict(wanted.env),
@@ -294,6 +295,8 @@ def shown(server: Server) -> dict[str, Any]:
         parts = urlsplit(server.url)
         facts["url"] = urlunsplit(parts._replace(query="…" if parts.query else ""))
         facts["headers"] = sorted(server.headers)
+        if server.oauth:
+            facts["oauth"] = sorted(server.oauth)
     else:
         facts["command"] = redact(server.where)
         facts["env"] = sorted(server.env)

@@ -31,6 +31,7 @@ class Server(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     enabled: bool
     url: str | None = None
     headers: dict[str, str] = {}
+    oauth: dict[str, str] = {}
     command: str | None = None
     args: tuple[str, ...] = ()
     env: dict[str, str] = {}
@@ -50,7 +51,7 @@ class Server(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
 
 
 def _way(server: Server) -> tuple[Any, ...]:
-    return server.id, server.url, server.headers, server.command, server.args, server.env, server.cwd
+    return server.id, server.url, server.headers, server.oauth, server.command, server.args, server.env, server.cwd
 
 
 class _File(msgspec.Struct, frozen=True):

@@ -25,6 +25,7 @@ _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}")
 _ADDRESSES = ("url", "serverUrl", "httpUrl")
 _HTTP = frozenset({"http", "streamable-http", "streamableHttp", "streamable_http", "remote"})
 _STDIO = frozenset({"stdio", "local"})
+OAUTH = ("clientId", "clientSecret", "scope")
 _EXAMPLE = 'Write it as {"name": {"url": "https://…/mcp"}} or {"name": {"command": "…", "args": ["…"]}}.'
 
 
@@ -35,6 +36,8 @@ class Wanted:
     name: str
     url: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    oauth: Mapping[str, str] = field(default_factory=dict)
+    """As what the hub is known at the server's login, where it may not register itself: see OAUTH."""
     command: str | None = None
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
@@ -114,7 +117,8 @@ def read_server(name: str, entry: Any) -> Wanted:
     if not given:
         raise BadServer(f"{name}.url is missing.", hint=_EXAMPLE)
     url = read_url(f"{name}.{given[0]}", entry[given[0]])
-    return Wanted(name, url=url, headers=read_headers(name, entry), enabled=enabled, disabled_tools=off)
+    headers, oauth = read_headers(name, entry), read_oauth(name, entry)
+    return Wanted(name, url=url, headers=headers, oauth=oauth, enabled=enabled, disabled_tools=off)
 
 
 def read_url(where: str, url: Any) -> str:
@@ -142,6 +146,17 @@ def read_headers(name: str, entry: Mapping[str, Any]) -> dict[str, str]:
         if not value.isprintable() or not value.isascii():
             raise BadServer(f"{name}.headers.{header} may hold printable ASCII only.")
     return headers
+
+
+def read_oauth(name: str, entry: Mapping[str, Any]) -> dict[str, str]:
+    """What a person was given for the hub where they registered it by hand."""
+    oauth = _table(name, entry, "oauth")
+    strange = [key for key in oauth if key not in OAUTH]
+    if strange:
+        raise BadServer(f"{name}.oauth.{strange[0][:60]} is not known.", hint=f"There are {', '.join(OAUTH)}.")
+    if oauth and not oauth.get("clientId"):
+        raise BadServer(f"{name}.oauth.clientId is missing: the rest means nothing without it.")
+    return oauth
 
 
 def _command(name: str, command: Any, entry: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
@@ -29,10 +30,12 @@ if TYPE_CHECKING:
 class _Kept:
     """A login on disk (the SDK's TokenStorage); one of another address counts for nothing."""
 
-    def __init__(self, path: Path, url: str, redirect: str) -> None:
+    def __init__(self, path: Path, url: str, redirect: str, registered: OAuthClientInformationFull | None) -> None:
         self._path = path
-        self._about = {"url": url}
+        # Tokens given to one client are of no use to another.
+        self._about = {"url": url} | ({"clientId": registered.client_id} if registered is not None else {})
         self._redirect = redirect
+        self._registered = registered
         self.provider: OAuthClientProvider | None = None
 
     def _read(self) -> dict[str, Any]:
@@ -72,6 +75,8 @@ class _Kept:
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
         """What the hub is known as there; with another way back it can refresh tokens, and not log in."""
+        if self._registered is not None:
+            return self._registered
         kept = self._read()
         try:
             known = OAuthClientInformationFull.model_validate(kept["client"])
@@ -82,7 +87,7 @@ class _Kept:
     @property
     def returns_here(self) -> bool:
         """Whether a login of what the hub is known as comes back to this hub."""
-        return bool(self._read().get("redirect") == self._redirect)
+        return self._registered is not None or bool(self._read().get("redirect") == self._redirect)
 
     async def forget_client(self) -> None:
         """Be made known anew with the next login."""
@@ -94,9 +99,26 @@ class _Kept:
         await self._write(client=known, redirect=self._redirect)
 
 
-def provider(life: Life, url: str, desk: LoginDesk) -> OAuthClientProvider:
-    """The authorization of a server's requests: with the login that is kept, or a new one if a person is there."""
-    kept = _Kept(desk.file(life.server.id), url, desk.redirect)
+def provider(life: Life, url: str, desk: LoginDesk, registered: Mapping[str, str]) -> OAuthClientProvider:
+    """The authorization of a server's requests: with the login that is kept, or a new one if a person is there.
+
+    `registered` is what the hub was given where a person made it known by hand; otherwise it registers itself.
+    """
+    about: dict[str, Any] = {
+        "client_name": "Tabhub",
+        "redirect_uris": [desk.redirect],
+        "grant_types": ["authorization_code", "refresh_token"],
+        "response_types": ["code"],
+        "token_endpoint_auth_method": "none",
+    }
+    if "scope" in registered:
+        about["scope"] = registered["scope"]
+    known = None
+    if "clientId" in registered:
+        secret = registered.get("clientSecret")
+        by = {"client_secret": secret, "token_endpoint_auth_method": "client_secret_basic"} if secret else {}
+        known = OAuthClientInformationFull.model_validate({**about, "client_id": registered["clientId"], **by})
+    kept = _Kept(desk.file(life.server.id), url, desk.redirect, known)
     waiting: list[str] = []
 
     async def send(address: str) -> None:
@@ -120,15 +142,6 @@ def provider(life: Life, url: str, desk: LoginDesk) -> OAuthClientProvider:
             raise NeedsLogin(f"The login at {life.server.name} failed: {why[:200]}.")
         return AuthorizationCodeResult(code=answer["code"], state=answer.get("state"), iss=answer.get("iss"))
 
-    metadata = OAuthClientMetadata.model_validate(
-        {
-            "client_name": "Tabhub",
-            "redirect_uris": [desk.redirect],
-            "grant_types": ["authorization_code", "refresh_token"],
-            "response_types": ["code"],
-            "token_endpoint_auth_method": "none",
-        }
-    )
-    made = OAuthClientProvider(url, metadata, kept, send, come_back)
+    made = OAuthClientProvider(url, OAuthClientMetadata.model_validate(about), kept, send, come_back)
     kept.provider = made
     return made

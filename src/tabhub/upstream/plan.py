@@ -26,6 +26,7 @@ class Plan:
     name: str
     url: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    oauth: Mapping[str, str] = field(default_factory=dict, repr=False)
     argv: tuple[str, ...] = field(default=(), repr=False)
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
     cwd: str | None = None
@@ -38,7 +39,8 @@ def make_plan(server: Server, env: Mapping[str, str] = os.environ) -> Plan:
         for header, value in headers.items():
             if not value.isprintable() or not value.isascii():
                 raise SetupError(f"What {server.name}.headers.{header} refers to may hold printable ASCII only.")
-        return Plan(server.name, url=expand(server.url, f"{server.name}.url", env), headers=headers)
+        oauth = expand_all(server.oauth, f"{server.name}.oauth", env)
+        return Plan(server.name, url=expand(server.url, f"{server.name}.url", env), headers=headers, oauth=oauth)
     command = expand(server.command or "", f"{server.name}.command", env)
     args = tuple(expand(arg, f"{server.name}.args", env) for arg in server.args)
     inherited = {key: env[key] for key in _INHERITED if key in env}

@@ -114,7 +114,7 @@ def _running(home: str) -> Iterator[tuple[dict[str, str], str, str]]:
             time.sleep(0.05)
         yield urls, f"http://127.0.0.1:{hub_port}", json.loads(auth.read_text())["secret"]
     finally:
-        for each in running:
+        for each in reversed(running):  # the hub first: a server waits for its clients to leave
             each.terminate()
             each.wait()
 

@@ -75,7 +75,8 @@ async def play(hub: RunningHub, given: Mapping[str, Any]) -> None:
     async with httpx2.AsyncClient(follow_redirects=True, timeout=_PATIENCE) as person, asyncio.timeout(_PATIENCE):
         watch = asyncio.ensure_future(_log_in(hub, name, person))
         try:
-            known = {"clientId": given["context"].get("client_id"), "clientSecret": given["context"].get("client_secret")}
+            context = given["context"]
+            known = {"clientId": context.get("client_id"), "clientSecret": context.get("client_secret")}
             oauth = {"oauth": known} if all(known.values()) else {}
             await upstream.add({name: {"url": given["url"], **oauth}})
             await _settled(hub, name)

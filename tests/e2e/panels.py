@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 from playwright.async_api import BrowserContext, Page, async_playwright, expect
 
-from tests.e2e.live import EXTENSION, LiveHub
+from tests.e2e.live import EXTENSION, Caller, LiveHub, until
 
 
 @contextlib.asynccontextmanager
@@ -32,6 +32,18 @@ async def opened(browser: BrowserContext, view: str = "home") -> AsyncIterator[P
     yield page
     assert complaints == []
     await page.close()
+
+
+async def visit(browser: BrowserContext, agent: Caller, url: str) -> int:
+    """Have an agent open a page, and give its tab.
+
+    Playwright holds every new tab until it knows it; one that is sent to an address meanwhile may never get there.
+    """
+    known = len(browser.pages)
+    tab_id = await agent.open("about:blank")
+    await until(lambda: len(browser.pages) > known)
+    await agent.get("browser_navigate_tab", url=url, tabId=tab_id)
+    return tab_id
 
 
 async def settled(page: Page) -> None:

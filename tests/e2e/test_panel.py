@@ -13,7 +13,7 @@ from playwright.async_api import BrowserContext, Page, expect
 
 from tests.e2e import live
 from tests.e2e.live import EXTENSION, Caller, LiveHub, until
-from tests.e2e.panels import browser_of, opened, settled
+from tests.e2e.panels import browser_of, opened, settled, visit
 from tests.e2e.site import Site
 from tests.extension.panelpage import THEMES, VIEWS, Theme, go, violations
 
@@ -91,14 +91,14 @@ async def test_every_view_is_a_click_away(panel: Page) -> None:
 @pytest.mark.parametrize("theme", THEMES)
 async def test_axe_finds_nothing_wrong_with_any_view(panel: Page, agent: Caller, site: Site, theme: Theme) -> None:
     await panel.emulate_media(color_scheme=theme)
-    await agent.open(f"{site.url}/")
+    await visit(panel.context, agent, f"{site.url}/")
     for view in VIEWS:
         await go(panel, view)
         assert await violations(panel) == [], view
 
 
 async def test_a_switch_changes_what_the_hub_enforces(panel: Page, hub: LiveHub, agent: Caller, site: Site) -> None:
-    await agent.open(f"{site.url}/")
+    await visit(panel.context, agent, f"{site.url}/")
     await level(panel, CLICK, "Off")
     await until(lambda: browser_settings(hub).get("tools") == {CLICK: "off"})
     error = await agent.fail(CLICK, code="return 1")
@@ -123,7 +123,7 @@ async def test_a_switch_of_a_source_counts_for_all_its_tools(panel: Page, hub: L
 async def test_an_allowed_call_runs_and_the_history_says_who_allowed_it(
     panel: Page, agent: Caller, site: Site, asking: None
 ) -> None:
-    await agent.open(f"{site.url}/")
+    await visit(panel.context, agent, f"{site.url}/")
     call = asyncio.ensure_future(agent.run("return 6 * 7"))
     card = panel.locator("[data-approval]")
     await expect(card).to_contain_text("return 6 * 7")
@@ -141,7 +141,7 @@ async def test_an_allowed_call_runs_and_the_history_says_who_allowed_it(
 
 
 async def test_a_denied_call_is_told_the_reason(panel: Page, agent: Caller, site: Site, asking: None) -> None:
-    await agent.open(f"{site.url}/")
+    await visit(panel.context, agent, f"{site.url}/")
     call = asyncio.ensure_future(agent.fail(CLICK, code="return 1"))
     card = panel.locator("[data-approval]")
     await card.get_by_text("Say why").click()
@@ -154,7 +154,7 @@ async def test_a_denied_call_is_told_the_reason(panel: Page, agent: Caller, site
 
 
 async def test_always_is_asked_once(panel: Page, hub: LiveHub, agent: Caller, site: Site, asking: None) -> None:
-    await agent.open(f"{site.url}/")
+    await visit(panel.context, agent, f"{site.url}/")
     call = asyncio.ensure_future(agent.run("return 1"))
     await expect(panel.locator("[data-approval]")).to_have_count(1)
     await settled(panel)
@@ -167,7 +167,7 @@ async def test_always_is_asked_once(panel: Page, hub: LiveHub, agent: Caller, si
 async def test_for_this_session_is_asked_again_by_another(
     panel: Page, hub: LiveHub, agent: Caller, site: Site, asking: None
 ) -> None:
-    await agent.open(f"{site.url}/")
+    await visit(panel.context, agent, f"{site.url}/")
     call = asyncio.ensure_future(agent.run("return 1"))
     await expect(panel.locator("[data-approval]")).to_have_count(1)
     await settled(panel)
@@ -175,7 +175,7 @@ async def test_for_this_session_is_asked_again_by_another(
     assert await call == 1
     assert await agent.run("return 2") == 2
     async with live.caller(hub) as other:
-        await other.open(f"{site.url}/")
+        await visit(panel.context, other, f"{site.url}/")
         asked = asyncio.ensure_future(other.run("return 3"))
         await expect(panel.locator("[data-approval]")).to_have_count(1)
         await settled(panel)
@@ -184,7 +184,7 @@ async def test_for_this_session_is_asked_again_by_another(
 
 
 async def test_two_requests_are_answered_one_by_one(panel: Page, agent: Caller, site: Site, asking: None) -> None:
-    await agent.open(f"{site.url}/")
+    await visit(panel.context, agent, f"{site.url}/")
     first = asyncio.ensure_future(agent.call(CLICK, code="return 'first'"))
     await expect(panel.locator("[data-approval]")).to_have_count(1)
     second = asyncio.ensure_future(agent.call(CLICK, code="return 'second'"))
@@ -202,7 +202,7 @@ async def test_what_nobody_answers_goes_away_and_is_refused(
     panel: Page, hub: LiveHub, agent: Caller, site: Site, asking: None
 ) -> None:
     assert hub.tabhub("config", "set", "approvalTimeout", "2").returncode == 0
-    await agent.open(f"{site.url}/")
+    await visit(panel.context, agent, f"{site.url}/")
     call = asyncio.ensure_future(agent.fail(CLICK, code="return 1"))
     await expect(panel.locator("[data-approval] .countdown")).to_contain_text("0:0")
     error = await call
@@ -212,7 +212,7 @@ async def test_what_nobody_answers_goes_away_and_is_refused(
 
 
 async def test_pause_is_one_click_and_holds_calls_that_act(panel: Page, agent: Caller, site: Site) -> None:
-    tab_id = await agent.open(f"{site.url}/")
+    tab_id = await visit(panel.context, agent, f"{site.url}/")
     await panel.get_by_role("button", name="Pause the agents").click()
     await expect(panel.locator(".banner.warn")).to_contain_text("Agents can look, but not act.")
     call = asyncio.ensure_future(agent.get("browser_navigate_tab", url=f"{site.url}/other"))
@@ -224,7 +224,7 @@ async def test_pause_is_one_click_and_holds_calls_that_act(panel: Page, agent: C
 
 async def test_an_agent_is_shown_with_its_tabs_and_ended(panel: Page, hub: LiveHub, site: Site) -> None:
     async with live.caller(hub) as agent:
-        tab_id = await agent.open(f"{site.url}/")
+        tab_id = await visit(panel.context, agent, f"{site.url}/")
         await agent.run("return 1")
         await go(panel, "agents")
         card = panel.locator("article", has_text="Plain page")
@@ -239,7 +239,7 @@ async def test_an_agent_is_shown_with_its_tabs_and_ended(panel: Page, hub: LiveH
 
 
 async def test_a_call_is_seen_while_it_runs(panel: Page, agent: Caller, site: Site) -> None:
-    await agent.open(f"{site.url}/")
+    await visit(panel.context, agent, f"{site.url}/")
     await go(panel, "activity")
     wait = "return new Promise((done) => { window.go = done })"
     call = asyncio.ensure_future(agent.run(wait))
@@ -308,7 +308,7 @@ async def test_never_asking_is_said_on_every_view(panel: Page, hub: LiveHub) -> 
 async def test_with_no_panel_open_a_notification_asks_and_its_button_answers(
     browser: BrowserContext, hub: LiveHub, agent: Caller, site: Site, asking: None
 ) -> None:
-    await agent.open(f"{site.url}/")
+    await visit(browser, agent, f"{site.url}/")
     (worker,) = [each for each in browser.service_workers if each.url.startswith(EXTENSION)]
     for allowed, button in ((True, 0), (False, 1)):
         call = asyncio.ensure_future(agent.call(CLICK, code="return 1"))

@@ -17,7 +17,6 @@ from tests.agent.scripted import KEY, Refusal, Scripted, Turn, scripted
 from tests.e2e import live
 from tests.e2e.live import EXTENSION, DevTools, LiveHub
 from tests.e2e.panels import browser_of, opened, settled
-from tests.e2e.site import Site
 from tests.extension.panelpage import THEMES, Theme, open_all, violations
 from tests.harness.agent import client as http_client
 
@@ -107,11 +106,9 @@ async def test_without_a_model_it_says_how_to_set_one_and_begins_when_it_is_set(
     assert KEY not in await panel.content()
 
 
-async def test_each_step_of_a_task_is_shown_with_what_was_sent_and_what_came_back(
-    hub: LiveHub, panel: Page, site: Site
-) -> None:
+async def test_each_step_of_a_task_is_shown_with_what_was_sent_and_what_came_back(hub: LiveHub, panel: Page) -> None:
     turns = (
-        Turn("I open the page.", (("browser_open_tab", {"url": f"{site.url}/", "active": False}),)),
+        Turn("I open the page.", (("browser_open_tab", {"url": "about:blank", "active": False}),)),
         Turn("Now I **add**:", (("mcp__sums__add", {"a": 20, "b": 22}), ("browser_list_tabs", {}))),
         Turn("", (("mcp__sums__add", '{"a": 1,'),)),
         Turn("All done:\n\n- one\n- two\n\n```js\nconst x = 42;\n```"),
@@ -128,9 +125,9 @@ async def test_each_step_of_a_task_is_shown_with_what_was_sent_and_what_came_bac
     opening = step(panel, "browser_open_tab")
     await expect(opening.locator(".step-title")).to_have_text("Open a tab")
     await expect(opening.locator(".step-time")).to_contain_text("s")
-    await expect(opening.get_by_text(f"{site.url}/", exact=True)).to_be_hidden()
+    await expect(opening.get_by_text("about:blank", exact=True)).to_be_hidden()
     await opening.locator("summary").click()
-    await expect(opening.get_by_text(f"{site.url}/", exact=True)).to_be_visible()
+    await expect(opening.get_by_text("about:blank", exact=True)).to_be_visible()
     sums = panel.locator("[data-step=mcp__sums__add]")
     await sums.first.locator("summary").click()
     await expect(sums.first.get_by_role("group", name="Result of Add")).to_have_text("The sum is 42.")
@@ -140,9 +137,9 @@ async def test_each_step_of_a_task_is_shown_with_what_was_sent_and_what_came_bac
     assert await violations(panel) == []
 
 
-async def test_what_it_may_not_do_alone_is_asked_in_the_chat(hub: LiveHub, panel: Page, site: Site) -> None:
+async def test_what_it_may_not_do_alone_is_asked_in_the_chat(hub: LiveHub, panel: Page) -> None:
     turns = (
-        Turn("", (("browser_open_tab", {"url": f"{site.url}/"}),)),
+        Turn("", (("browser_open_tab", {"url": "about:blank"}),)),
         Turn("I count.", ((ASKED, {"code": "return 6 * 7"}),)),
         Turn("", ((ASKED, {"code": "return document.cookie"}),)),
         Turn("It is 42, and the cookies are yours."),
@@ -172,8 +169,8 @@ async def test_what_it_may_not_do_alone_is_asked_in_the_chat(hub: LiveHub, panel
     assert "Not my cookies" in server.results(3)[2]
 
 
-async def test_a_stop_takes_back_what_waits_for_the_person(hub: LiveHub, panel: Page, site: Site) -> None:
-    turns = (Turn("", (("browser_open_tab", {"url": f"{site.url}/"}),)), Turn("", ((ASKED, {"code": "return 1"}),)))
+async def test_a_stop_takes_back_what_waits_for_the_person(hub: LiveHub, panel: Page) -> None:
+    turns = (Turn("", (("browser_open_tab", {"url": "about:blank"}),)), Turn("", ((ASKED, {"code": "return 1"}),)))
     with scripted(*turns) as server:
         await thinks_with(hub, server, panel)
         await say(panel, "Run it")

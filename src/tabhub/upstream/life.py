@@ -30,6 +30,9 @@ log = logging.getLogger("tabhub.upstream")
 State = Literal["off", "connecting", "ready", "waiting", "login"]
 _STEADY = 30.0
 """Seconds a connection has to last for the pauses to begin anew."""
+_CANCELS = 5
+_CANCEL = 2.0
+"""Seconds a connection has to end before it is cancelled once more."""
 
 
 class _SessionGone(Exception):
@@ -94,11 +97,21 @@ class Life:
         """End the connection and do not come back."""
         task, self._task = self._task, None
         if task is not None:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+            await self._cancelled(task)
         self.link = None
         self._set("off")
         self._settle()
+
+    async def _cancelled(self, task: asyncio.Task[None]) -> None:
+        """Cancel, and again: what a connection is made of may take a cancel for something of its own."""
+        for _ in range(_CANCELS):
+            task.cancel()
+            await asyncio.wait((task,), timeout=_CANCEL)
+            if task.done():
+                if not task.cancelled() and (error := task.exception()) is not None:
+                    log.warning("the connection to %s ended badly: %r", self.server.name, error)
+                return
+        log.error("the connection to %s does not end, and is left behind", self.server.name)
 
     async def refresh(self, *, login: bool) -> None:
         """List anew, or connect now; returns when that has succeeded, failed, or waits for the person."""

@@ -48,15 +48,19 @@ async def test_broken_json_is_a_parse_error_and_the_link_stays(hub: RunningHub) 
 @pytest.mark.parametrize("what", TOO_MUCH)
 async def test_json_beyond_the_bounds_is_refused_quickly(hub: RunningHub, what: str) -> None:
     text = '{"jsonrpc":"2.0","id":"ext:1","method":"log","params":{"level":"info","message":' + TOO_MUCH[what] + "}}"
-    took = []
+    took, reading = [], []
     async with await socket(hub) as line:
         for _ in range(3):
             began = time.process_time()  # what it costs, however busy the machine is with other things
             answer = await said(line, text)
             took.append(time.process_time() - began)
             assert (answer["id"], answer["error"]["code"]) == (None, -32700)
+            began = time.process_time()
+            json.loads(TOO_MUCH["many keys"])
+            reading.append(time.process_time() - began)
         assert await usable(line)
-    assert min(took) < 0.5
+    # As a measure of the machine: what the standard library takes to read the largest of them.
+    assert min(took) < 2 * min(reading)
 
 
 @pytest.mark.req("B2", "B3")

@@ -103,7 +103,7 @@ class Life:
         self._settle()
 
     async def _cancelled(self, task: asyncio.Task[None]) -> None:
-        """Cancel, and again: what a connection is made of may take a cancel for something of its own."""
+        """Cancel, and again where that was missed: task groups take a cancel that meets one of their own for theirs."""
         for _ in range(_CANCELS):
             task.cancel()
             await asyncio.wait((task,), timeout=_CANCEL)

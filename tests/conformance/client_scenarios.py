@@ -16,7 +16,7 @@ import httpx2
 from tabhub.errors import TabhubError
 from tabhub.hub.sessions import Session
 from tabhub.upstream.failures import NeedsLogin
-from tests.harness.hub import RunningHub
+from tests.harness.hub import RunningHub, until
 
 _numbers = itertools.count(1)
 _PATIENCE = 20.0
@@ -90,25 +90,30 @@ async def play(hub: RunningHub, given: Mapping[str, Any]) -> None:
 
 async def _log_in(hub: RunningHub, name: str, person: httpx2.AsyncClient) -> None:
     """The person goes wherever the hub sends them."""
-    seen: set[str] = set()
-    while True:
-        await asyncio.sleep(0.01)
+    seen: set[str | None] = {None}
+
+    def address() -> str | None:
         life = hub.hub.upstream.pool.get(name)
-        address = life.login_url if life is not None else None
-        if address is not None and address not in seen:
-            seen.add(address)
+        return life.login_url if life is not None else None
+
+    while True:
+        await until(lambda: address() not in seen, _PATIENCE)
+        seen.add(asked := address())
+        if asked is not None:
             with contextlib.suppress(httpx2.HTTPError):
-                await person.get(address)
+                await person.get(asked)
 
 
 async def _settled(hub: RunningHub, name: str) -> None:
-    while True:
+    def over() -> bool:
         life = hub.hub.upstream.pool.get(name)
         if life is None or life.state == "ready":
-            return
+            return True
         if life.state == "waiting" or (life.state == "login" and life.login_url is None):
             raise RuntimeError(f"{life.state}: {life.error}")
-        await asyncio.sleep(0.01)
+        return False
+
+    await until(over, _PATIENCE)
 
 
 def _calls(hub: RunningHub, name: str, context: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:

@@ -26,6 +26,7 @@ from tabhub.store import secret as secrets_store
 from tabhub.store.config import ConfigFile
 from tabhub.store.home import Home
 from tests.conformance.fixture_tools import SOURCE, TOOLS
+from tests.harness.hub import until
 
 ROOT = Path(__file__).parents[2]
 
@@ -59,9 +60,7 @@ async def with_server(hub: Hub) -> None:
     await hub.upstream.add({"suite": {"command": sys.executable, "args": module, "cwd": str(ROOT)}})
     life = hub.upstream.pool.get("suite")
     assert life is not None
-    async with asyncio.timeout(30):
-        while not life.offers.current.prompts:  # noqa: ASYNC110 - prompts are asked for last
-            await asyncio.sleep(0.01)
+    await until(lambda: bool(life.offers.current.prompts), 30)  # prompts are asked for last
 
 
 async def serve(folder: Path) -> None:

@@ -12,10 +12,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx2
 import orjson
@@ -25,6 +25,8 @@ from websockets.asyncio.client import ClientConnection, connect
 
 from tests.harness.agent import client as http_client
 from tests.harness.hub import Address
+
+T = TypeVar("T")
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or "chromium"
 EXTENSION = "chrome-extension://fbfngjfcbbkgoepkeecjnefoncaahigp"
@@ -218,8 +220,23 @@ async def until(check: Callable[[], bool], within: float = 15) -> float:
     return time.monotonic() - begun
 
 
+def plugin(hub: LiveHub, *words: str) -> str:
+    """Run `tabhub plugin`, which must succeed."""
+    ran = hub.tabhub("plugin", *words)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+async def eventually(look: Callable[[], Awaitable[T | None]], within: float = 30) -> T:
+    """Ask until there is an answer: what other processes do is announced by no event."""
+    async with asyncio.timeout(within):
+        while not (found := await look()):  # noqa: ASYNC110 - that is what it is for
+            await asyncio.sleep(0.05)
+    return found
+
+
 def wait_for(check: Callable[[], bool], within: float = 30) -> None:
-    """The same outside of an event loop."""
+    """Wait for something another process does, outside of an event loop."""
     begun = time.monotonic()
     while not check():
         assert time.monotonic() - begun < within, "it did not come to pass"

@@ -67,13 +67,6 @@ async def caller(own_hub: LiveHub) -> AsyncIterator[Caller]:
         yield agent
 
 
-def run(hub: LiveHub, *words: str) -> str:
-    """The command line, which must succeed."""
-    ran = hub.tabhub("plugin", *words)
-    assert ran.returncode == 0, ran.stderr
-    return ran.stdout
-
-
 async def ready(hub: LiveHub, tab: int) -> None:
     """Wait until a tab is ready for the plugin."""
 
@@ -87,9 +80,9 @@ async def ready(hub: LiveHub, tab: int) -> None:
 async def test_a_published_package_installs_registers_and_answers(
     own_hub: LiveHub, caller: Caller, shop: Shop, tmp_path: Path
 ) -> None:
-    said = run(own_hub, "install", publishing.packed(tmp_path / "counter.tgz"))
+    said = live.plugin(own_hub, "install", publishing.packed(tmp_path / "counter.tgz"))
     assert "Installed Counter 0.0.89 with 3 tools." in said
-    assert "runs a script in these pages before their own" in run(own_hub, "inspect", "counter")
+    assert "runs a script in these pages before their own" in live.plugin(own_hub, "inspect", "counter")
     (facts,) = own_hub.health()["pluginDetails"]
     assert (facts["name"], facts["sdkVersion"], facts["source"]) == ("counter", "0.0.115", "npm")
     assert facts["tools"] == ["counter_read_badge", "counter_count_up", "counter_sell_out"]
@@ -117,7 +110,7 @@ async def test_a_published_package_installs_registers_and_answers(
 async def test_a_page_that_says_it_became_ready_is_ready_at_once(
     own_hub: LiveHub, caller: Caller, shop: Shop, tmp_path: Path
 ) -> None:
-    run(own_hub, "install", publishing.packed(tmp_path / "counter.tgz"))
+    live.plugin(own_hub, "install", publishing.packed(tmp_path / "counter.tgz"))
     tab = await caller.open(f"{shop.url}/shut")
     refused = await caller.fail("counter_read_badge", tabId=tab)
     assert refused["outcome"] == "not_sent"
@@ -129,12 +122,12 @@ async def test_a_page_that_says_it_became_ready_is_ready_at_once(
 async def test_an_update_and_an_uninstall_reach_what_runs_before_the_page(
     own_hub: LiveHub, caller: Caller, shop: Shop, tmp_path: Path
 ) -> None:
-    run(own_hub, "install", publishing.packed(tmp_path / "1.tgz"))
+    live.plugin(own_hub, "install", publishing.packed(tmp_path / "1.tgz"))
     tab = await caller.open(f"{shop.url}/one")
     await ready(own_hub, tab)
     stamp = await caller.run(_STAMP, tabId=tab)
     fresh = publishing.published()["dist/adapter.iife.js"].replace("counted to", "now counted to")
-    run(own_hub, "install", publishing.packed(tmp_path / "2.tgz", "0.0.90", adapter=fresh, pre_script=False))
+    live.plugin(own_hub, "install", publishing.packed(tmp_path / "2.tgz", "0.0.90", adapter=fresh, pre_script=False))
     await live.until(lambda: own_hub.health()["pluginDetails"][0]["version"] == "0.0.90")
     await ready(own_hub, tab)
     # The open page keeps what was kept for it, and has the new adapter; a new page has nothing before it any more.
@@ -143,13 +136,13 @@ async def test_an_update_and_an_uninstall_reach_what_runs_before_the_page(
     after = await caller.open(f"{shop.url}/two")
     await ready(own_hub, after)
     assert await caller.get("counter_read_badge", tabId=after) == {"badge": None, "first": False}
-    run(own_hub, "install", publishing.packed(tmp_path / "3.tgz", "0.0.91"))
+    live.plugin(own_hub, "install", publishing.packed(tmp_path / "3.tgz", "0.0.91"))
     third = await caller.open(f"{shop.url}/three")
     await ready(own_hub, third)
     assert (await caller.get("counter_read_badge", tabId=third))["badge"] == "b-three"
     folder = own_hub.home / "managed/extension/adapters"
     assert sorted(path.name.rpartition("-")[0] for path in folder.iterdir()) == ["counter", "counter-prescript"]
-    run(own_hub, "remove", "counter")
+    live.plugin(own_hub, "remove", "counter")
     await live.until(lambda: not list(folder.iterdir()))
     last = await caller.open(f"{shop.url}/four")
     assert await caller.run("return [globalThis.__openTabs ?? null, String(own)]", tabId=last) == [
@@ -164,7 +157,7 @@ async def test_a_browser_that_starts_anew_has_it_at_once_and_not_when_the_plugin
 ) -> None:
     hub = live.start(tmp_path)
     try:
-        run(hub, "install", publishing.packed(tmp_path / "counter.tgz"))
+        live.plugin(hub, "install", publishing.packed(tmp_path / "counter.tgz"))
         async with live.caller(hub) as caller:
             await ready(hub, await caller.open(f"{shop.url}/one"))
     finally:
@@ -177,7 +170,7 @@ async def test_a_browser_that_starts_anew_has_it_at_once_and_not_when_the_plugin
             assert (await caller.get("counter_read_badge", tabId=tab))["badge"] == "b-two"
     finally:
         live.stop(hub)
-    run(hub, "remove", "counter")  # while neither hub nor browser runs
+    live.plugin(hub, "remove", "counter")  # while neither hub nor browser runs
     hub = live.start(tmp_path)
     try:
         async with live.caller(hub) as caller:

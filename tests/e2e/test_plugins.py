@@ -97,13 +97,6 @@ async def caller(own_hub: LiveHub) -> AsyncIterator[Caller]:
         yield agent
 
 
-def done(hub: LiveHub, *words: str) -> str:
-    """Run the command line, which must succeed."""
-    ran = hub.tabhub("plugin", *words)
-    assert ran.returncode == 0, ran.stderr
-    return ran.stdout
-
-
 def state(hub: LiveHub, plugin: str) -> dict[str, Any]:
     found = [each for each in hub.health()["pluginDetails"] if each["name"] == plugin]
     return found[0] if found else {}
@@ -118,9 +111,9 @@ async def ready(hub: LiveHub, plugin: str, tabs: int) -> None:
 async def test_a_plugin_from_a_tarball_with_two_instances(
     own_hub: LiveHub, caller: Caller, work: Notebooks, home: Notebooks, tmp_path: Path
 ) -> None:
-    assert "Installed Notes 1.0.0" in done(own_hub, "install", packed(_NOTES, tmp_path / "notes-1.0.0.tgz"))
+    assert "Installed Notes 1.0.0" in live.plugin(own_hub, "install", packed(_NOTES, tmp_path / "notes-1.0.0.tgz"))
     sites = (f"site.work={work.url}", f"site.home={home.url}")
-    assert home.url in done(own_hub, "configure", "notes", *sites, "signature=Ada")
+    assert home.url in live.plugin(own_hub, "configure", "notes", *sites, "signature=Ada")
     at_work, at_home = await caller.open(f"{work.url}/"), await caller.open(f"{home.url}/")
     await ready(own_hub, "notes", 2)
     missing = await caller.fail("notes_list_notes")
@@ -139,15 +132,15 @@ async def test_a_plugin_from_a_tarball_with_two_instances(
         (at_work, "work", True),
         (at_home, "home", True),
     }
-    done(own_hub, "configure", "notes", "site.home=")
+    live.plugin(own_hub, "configure", "notes", "site.home=")
     assert (await caller.get("notes_list_notes"))["notebook"] == "Work notebook"
 
 
 async def test_a_page_that_wants_the_person_first_is_not_ready(
     own_hub: LiveHub, caller: Caller, work: Notebooks, tmp_path: Path
 ) -> None:
-    done(own_hub, "install", packed(_NOTES, tmp_path / "notes.tgz"))
-    done(own_hub, "configure", "notes", f"site={work.url}")
+    live.plugin(own_hub, "install", packed(_NOTES, tmp_path / "notes.tgz"))
+    live.plugin(own_hub, "configure", "notes", f"site={work.url}")
     closed = await caller.fail("notes_list_notes")
     assert "No open tab shows Notes" in closed["text"]
     await caller.open(f"{work.url}/locked")
@@ -163,8 +156,8 @@ async def test_a_page_that_wants_the_person_first_is_not_ready(
 async def test_an_update_reaches_open_pages_and_an_uninstall_leaves_them_clean(
     own_hub: LiveHub, caller: Caller, work: Notebooks, tmp_path: Path
 ) -> None:
-    done(own_hub, "install", packed(_NOTES, tmp_path / "1.tgz"))
-    done(own_hub, "configure", "notes", f"site={work.url}")
+    live.plugin(own_hub, "install", packed(_NOTES, tmp_path / "1.tgz"))
+    live.plugin(own_hub, "configure", "notes", f"site={work.url}")
     tab = await caller.open(f"{work.url}/")
     await ready(own_hub, "notes", 1)
     stamp = "globalThis.__openTabs?.adapters?.notes?.__adapterHash ?? null"
@@ -173,11 +166,11 @@ async def test_an_update_reaches_open_pages_and_an_uninstall_leaves_them_clean(
     shutil.copytree(_NOTES, fresh)
     script = fresh / "dist/adapter.iife.js"
     script.write_text(script.read_text().replace("notebook: document.title", "notebook: 'new ' + document.title"))
-    assert "1.1.0" in done(own_hub, "install", packed(fresh, tmp_path / "2.tgz", "1.1.0"))
+    assert "1.1.0" in live.plugin(own_hub, "install", packed(fresh, tmp_path / "2.tgz", "1.1.0"))
     await ready(own_hub, "notes", 1)
     assert (await caller.get("notes_list_notes"))["notebook"] == "new Work notebook"
     assert await caller.run(f"return {stamp}", tabId=tab) not in (None, before)
-    done(own_hub, "remove", "notes")
+    live.plugin(own_hub, "remove", "notes")
     begun = time.monotonic()
     while await caller.run(f"return {stamp}", tabId=tab) is not None:
         assert time.monotonic() - begun < 5

@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,7 @@ import httpx2
 import pytest
 from mcp.client import Client
 
+from tests.e2e.live import eventually
 from tests.e2e.pagesite import PageSite, prefix
 from tests.e2e.site import Site
 from tests.e2e.test_relay import Node, chromium_at, nodes
@@ -60,13 +61,6 @@ class Person:
 
     async def _asked(self) -> bool:
         return bool((await self.ask("relay.state"))["questions"])
-
-
-async def eventually(true: Callable[[], Awaitable[bool]], within: float = 30) -> None:
-    """Wait for what other processes do; they announce it by no event."""
-    async with asyncio.timeout(within):
-        while not await true():  # noqa: ASYNC110
-            await asyncio.sleep(0.1)
 
 
 @asynccontextmanager

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.live import Caller, LiveHub
+from tests.e2e.live import Caller, LiveHub, eventually
 from tests.upstream.servers import free_port, python_http
 
 
@@ -21,15 +20,6 @@ async def returned(agent: Caller) -> dict[str, Any] | None:
     """The tab of the login, once it is back at the hub."""
     tabs = (await agent.get("browser_list_tabs"))["tabs"]
     return next((tab for tab in tabs if "/oauth/callback" in tab["url"]), None)
-
-
-async def eventually(look: Callable[[], Awaitable[dict[str, Any] | None]]) -> dict[str, Any]:
-    async with asyncio.timeout(20):
-        found = await look()
-        while found is None:
-            await asyncio.sleep(0.05)
-            found = await look()
-        return found
 
 
 async def test_the_login_opens_in_the_browser_and_brings_the_tools(

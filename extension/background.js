@@ -85,7 +85,19 @@ async function panelState() {
 }
 
 /** Most commands that come along with one: a text of some hundred keys. */
-const MOST_AHEAD = 2000;
+const MOST_ALONG = 2000;
+
+/**
+ * Commands that travel with another one.
+ * @param {Record<string, unknown>} params
+ * @param {string} name
+ */
+function along(params, name) {
+  return read.optionalObjects(params, name, MOST_ALONG).map((command) => ({
+    method: read.requiredString(command, "method"),
+    params: read.optionalObject(command, "params") ?? {},
+  }));
+}
 
 /** Everything the hub may ask; what is not here is refused. @type {ReadonlyMap<string, Handler>} */
 const methods = new Map([
@@ -110,10 +122,8 @@ const methods = new Map([
       const how = {
         sessionId: read.optionalString(params, "sessionId"),
         interruptible: read.optionalBoolean(params, "interruptible"),
-        ahead: read.optionalObjects(params, "ahead", MOST_AHEAD).map((command) => ({
-          method: read.requiredString(command, "method"),
-          params: read.optionalObject(command, "params") ?? {},
-        })),
+        ahead: along(params, "ahead"),
+        follow: along(params, "follow"),
       };
       const run = () => cdp.command(tabId, method, given, call, how);
       return method === "Page.captureScreenshot" ? marks.without(tabId, run) : run();

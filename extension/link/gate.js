@@ -196,7 +196,7 @@ export function isActing(name, params) {
     const { events } = params;
     return !Array.isArray(events) || events.some((event) => typeof event !== "string" || !LOOKING_EVENTS.test(event));
   }
-  if (name !== "forwardCDPCommand" || params["ahead"] !== undefined) return true;
+  if (name !== "forwardCDPCommand" || params["ahead"] !== undefined || params["follow"] !== undefined) return true;
   const { method, params: given } = params;
   if (typeof method !== "string") return true;
   if (SCRIPTS.includes(method)) return !(isObject(given) && given["throwOnSideEffect"] === true);

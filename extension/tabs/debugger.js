@@ -12,18 +12,21 @@ import { Interrupts } from "./interrupt.js";
 /** @typedef {import("../link/rpc.js").Call} Call */
 /** @typedef {Record<string, unknown>} CdpObject */
 /** @typedef {{ reject: (error: Error) => void }} Flight */
+/** @typedef {{ method: string, params: CdpObject }} Command */
 
 /**
  * @typedef {object} How
  * @property {string | undefined} [sessionId]
  * @property {boolean | undefined} [interruptible]
- * @property {readonly { method: string, params: CdpObject }[]} [ahead] sent first, in order, without waiting for them
+ * @property {readonly Command[]} [ahead] sent first, in order, without waiting for them
+ * @property {readonly Command[]} [follow] sent when the script that is the command says so: its value has `go: true`
  */
 
 /**
  * @typedef {object} Attachment
  * @property {Promise<void> | null} attaching
  * @property {boolean} crashed
+ * @property {number} dialogs how many have opened so far
  * @property {number} used when a command last ended or began
  * @property {Set<Flight>} flights
  * @property {Map<string, CdpObject>} children the Target.attachedToTarget of each child session
@@ -90,7 +93,7 @@ export class Debugger {
    * @param {How} [how]
    * @returns {Promise<CdpObject>}
    */
-  async command(tabId, method, params, call, { sessionId, interruptible, ahead } = {}) {
+  async command(tabId, method, params, call, { sessionId, interruptible, ahead = [], follow = [] } = {}) {
     const held = this.#held.get(tabId) ?? this.#attach(tabId);
     if (held.attaching) await held.attaching;
     if (held.crashed && !AFTER_CRASH.includes(method)) throw new RpcError(FAILED, CRASHED);
@@ -108,9 +111,15 @@ export class Debugger {
     if (script) call.onCancel = () => void this.#interrupts.stop(session);
     const given = method === "Runtime.evaluate" ? { timeout: SCRIPT_MS, ...params } : params;
     // What keeps one of these from its end keeps the command they lead to from it as well, and is told there.
-    for (const each of ahead ?? []) chrome.debugger.sendCommand(session, each.method, each.params).catch(() => {});
+    for (const each of ahead) chrome.debugger.sendCommand(session, each.method, each.params).catch(() => {});
+    const { dialogs } = held;
     chrome.debugger.sendCommand(session, method, given).then(
-      (result) => resolve(/** @type {CdpObject} */ (result ?? {})),
+      (result) => {
+        const found = /** @type {CdpObject} */ (result ?? {});
+        // Behind a dialog the hub has given up on it: what comes so late would surprise the page and the person.
+        const goes = follow.length > 0 && saysGo(found) && held.dialogs === dialogs && !call.cancelled;
+        resolve(goes ? followed(session, found, follow) : found);
+      },
       (error) => void refusal(tabId, cdpText(error)).then(reject),
     );
     try {
@@ -160,6 +169,7 @@ export class Debugger {
     const held = {
       attaching: null,
       crashed: false,
+      dialogs: 0,
       used: Date.now(),
       flights: new Set(),
       children: new Map(),
@@ -258,6 +268,8 @@ export class Debugger {
       for (const flight of held.flights) flight.reject(new RpcError(FAILED, CRASHED_UNDER));
     } else if (sessionId === undefined && method === "Inspector.targetReloadedAfterCrash") {
       held.crashed = false;
+    } else if (method === "Page.javascriptDialogOpening") {
+      held.dialogs += 1;
     } else if (method === "Debugger.paused") {
       this.#interrupts.paused(sessionId === undefined ? { tabId } : { tabId, sessionId }, params);
     }
@@ -281,6 +293,31 @@ async function refusal(tabId, text) {
   );
   if (gone) return noTab(tabId, "It was closed.");
   return new RpcError(FAILED, `${DETACHED}. The tab may have gone to a page that cannot be debugged. (${text})`);
+}
+
+/**
+ * Whether a script wants what follows it to be sent.
+ * @param {CdpObject} found
+ */
+function saysGo({ result }) {
+  const value = /** @type {{ value?: unknown } | undefined} */ (result)?.value;
+  return typeof value === "object" && value !== null && /** @type {CdpObject} */ (value)["go"] === true;
+}
+
+/**
+ * Send what follows a script, in order, and give what the script gave with the answer of the last. A failure on the way
+ * is told beside it: what the script did is done.
+ * @param {chrome.debugger.DebuggerSession} session
+ * @param {CdpObject} found
+ * @param {readonly Command[]} follow
+ */
+async function followed(session, found, follow) {
+  try {
+    const sent = follow.map(({ method, params }) => chrome.debugger.sendCommand(session, method, params));
+    return { ...found, followed: { result: (await Promise.all(sent)).at(-1) ?? {} } };
+  } catch (error) {
+    return { ...found, followed: { error: cdpText(error) } };
+  }
 }
 
 /**

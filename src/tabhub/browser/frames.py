@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tabhub.browser import pagecode, worlds
-from tabhub.browser.tab import Page
+from tabhub.browser.tab import Follow, Page
 from tabhub.errors import CommandFailed
 
 _MOST_FRAMES = 300
@@ -41,10 +41,10 @@ class Frame:
         shared = pagecode.source(library) + "\n" if library else ""
         return await self.ask(f"{shared}return (\n{pagecode.source(name)}\n)({pagecode.literal(argument)});")
 
-    async def ask(self, body: str) -> Any:
+    async def ask(self, body: str, follow: Follow | None = None) -> Any:
         """Run a function body in our world of this frame, with `kit` in its scope, and give what it returns."""
         try:
-            return await worlds.ask(self.page, self.session_id, self.frame_id, body, main=self.main)
+            return await worlds.ask(self.page, self.session_id, self.frame_id, body, main=self.main, follow=follow)
         except CommandFailed as error:
             if not self.main and any(text in error.message for text in (*_NO_SESSION, "No frame", "Frame with")):
                 raise CommandFailed(

@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 from tabhub.browser import pagecode
 from tabhub.browser.frames import Frame, main_frame
 from tabhub.browser.spec import Toolbox
-from tabhub.browser.tab import Page
+from tabhub.browser.tab import Follow, Page
 from tabhub.browser.target import Element, find, named
 from tabhub.errors import CommandFailed
 
@@ -77,15 +78,20 @@ class Aim:
         return str(self.facts.get("kind"))
 
 
-async def aim(box: Toolbox, page: Page, args: Mapping[str, Any], need: str, **more: Any) -> Aim:
-    """Wait until the element that the arguments name is ready for what is needed; see `js/ready.js`."""
+async def aim(
+    box: Toolbox, page: Page, args: Mapping[str, Any], need: str, *, follow: Follow | None = None, **more: Any
+) -> Aim:
+    """Wait until the element that the arguments name is ready for what is needed; see `js/ready.js`.
+
+    What is to `follow` is done at once where the element is a text field of the tab's own document.
+    """
     limits, loop = box.browsers.limits, page.link.loop
     until = loop.time() + limits.element_ready
     box.activity.wake(page)
     while True:
         left = max(0.0, until - loop.time())
         argument = {"need": need, "within": round(left * 1000), **more}
-        element, answer = await _found(page, args, argument, min(left, limits.element_appear))
+        element, answer = await _found(page, args, argument, min(left, limits.element_appear), follow)
         facts = answer if isinstance(answer, dict) else {}
         problem = facts.get("problem")
         if isinstance(problem, dict) and problem.get("why") == "detached" and left > 0 and "ref" not in args:
@@ -105,7 +111,9 @@ async def aim(box: Toolbox, page: Page, args: Mapping[str, Any], need: str, **mo
         return Aim(replace(element, label=label[:500]) if isinstance(label, str) else element, x, y, spot, facts)
 
 
-async def _found(page: Page, args: Mapping[str, Any], argument: dict[str, Any], appear: float) -> tuple[Element, Any]:
+async def _found(
+    page: Page, args: Mapping[str, Any], argument: dict[str, Any], appear: float, follow: Follow | None
+) -> tuple[Element, Any]:
     """The element and what the page says of it: in one round trip if it is in the main frame."""
     ref = str(args.get("ref") or "")
     if named(args) and not ref.startswith("f"):
@@ -115,16 +123,22 @@ async def _found(page: Page, args: Mapping[str, Any], argument: dict[str, Any], 
             f'const ready = globalThis.tabhubReady;\nif (!ready) return "{_BARE}";\n'
             f"const found = kit.find({pagecode.literal(wanted)});\nif (!found?.ref) return null;\n"
             f"return Promise.resolve(ready.call(kit.element(found.ref), {pagecode.literal(argument)}))"
-            ".then((ready) => ({ ...found, ready }));"
+            ".then((ready) => ({ ...found, ready, go: Boolean(ready.typed) }));"
         )
-        answer = await frame.ask(body)
+        answer = await frame.ask(body, follow)
         if answer == _BARE:
-            # The function stays in our world of the document, so that it is sent once and not with every click.
-            answer = await frame.ask(f"globalThis.tabhubReady = (\n{pagecode.source('ready')}\n);\n{body}")
+            # The functions stay in our world of the document, so that they are sent once and not with every click.
+            answer = await frame.ask(f"{_kept()}\n{body}", follow)
         if isinstance(answer, dict):
             return Element(page, frame, str(answer.get("ref")), str(answer.get("label"))[:500]), answer.get("ready")
     element = await find(page, args, wait=appear)
     return element, await element.call("ready", argument)
+
+
+@cache
+def _kept() -> str:
+    kept = (("tabhubReady", "ready"), ("tabhubHolds", "holds"))
+    return "\n".join(f"globalThis.{name} = (\n{pagecode.source(file)}\n);" for name, file in kept)
 
 
 async def _through(element: Element, frame: Frame, x: float, y: float) -> tuple[_Point, _Point]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from asyncio import Future
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -37,6 +38,22 @@ class PageLeft(TabFailed):
 
 class ContextGone(PageLeft):
     """The document a script was meant for is gone; nothing of the script ran."""
+
+
+@dataclass(slots=True)
+class Follow:
+    """What is to be done as soon as a script of ours says `go`, without another way to the hub and back."""
+
+    events: Sequence[tuple[str, dict[str, Any]]]
+    """CDP commands, sent in order."""
+    asks: str
+    """The function body of a last script, in the world of the first: it tells what came of them."""
+    done: bool = False
+    """Whether they were sent; a browser whose extension is older does not send them."""
+    value: Any = None
+    """What the last script gave."""
+    failed: str | None = None
+    """What the browser said of one that failed."""
 
 
 class Page:
@@ -70,28 +87,39 @@ class Page:
             there = self._browsers.missing(self.tab_id)
             raise TabFailed(f"Tab {self.tab_id} is gone: {error.message}", hint=there.hint) from None
         except CommandFailed as error:
-            if _NO_CONTEXT in error.message or any(text in error.message for text in _LEFT):
-                raise (ContextGone if _NO_CONTEXT in error.message else PageLeft)(
-                    f"Tab {self.tab_id} went to another page while the command ran.",
-                    hint="Look at the tab (browser_get_tab_info) before repeating it.",
-                ) from None
-            anew = "browser_navigate_tab loads a page in it anew."
-            if _CRASHED_UNDER in error.message:
-                raise TabFailed(f"The page of tab {self.tab_id} crashed while the command ran.", hint=anew) from None
-            if _CRASHED in error.message:
-                raise CommandFailed(f"The page of tab {self.tab_id} has crashed.", hint=anew) from None
-            if any(text in error.message for text in _KEPT):
-                raise CommandFailed(
-                    f"Tab {self.tab_id} shows {self.tab.url[:200]}, a page that the browser keeps from extensions"
-                    f" ({error.message}).",
-                    hint="It can be closed or sent elsewhere (browser_navigate_tab); pages of web sites can be used.",
-                ) from None
-            if _TAKEN in error.message:
-                raise CommandFailed(
-                    f"Tab {self.tab_id} is debugged by something else: {error.message}",
-                    hint="Close the developer tools of that tab, or use another tab.",
-                ) from None
-            raise
+            told = self.failure(error.message)
+            if told is None:
+                raise
+            raise told from None
+
+    async def refused(self, said: str) -> None:
+        """Raise the error for what the browser said of a command that was sent along with another one."""
+        raise self.failure(said) or CommandFailed(said)
+
+    def failure(self, said: str) -> CommandFailed | None:
+        """The error for what the browser said of a command, where we know it better than in its words."""
+        if _NO_CONTEXT in said or any(text in said for text in _LEFT):
+            return (ContextGone if _NO_CONTEXT in said else PageLeft)(
+                f"Tab {self.tab_id} went to another page while the command ran.",
+                hint="Look at the tab (browser_get_tab_info) before repeating it.",
+            )
+        anew = "browser_navigate_tab loads a page in it anew."
+        if _CRASHED_UNDER in said:
+            return TabFailed(f"The page of tab {self.tab_id} crashed while the command ran.", hint=anew)
+        if _CRASHED in said:
+            return CommandFailed(f"The page of tab {self.tab_id} has crashed.", hint=anew)
+        if any(text in said for text in _KEPT):
+            return CommandFailed(
+                f"Tab {self.tab_id} shows {self.tab.url[:200]}, a page that the browser keeps from extensions"
+                f" ({said}).",
+                hint="It can be closed or sent elsewhere (browser_navigate_tab); pages of web sites can be used.",
+            )
+        if _TAKEN in said:
+            return CommandFailed(
+                f"Tab {self.tab_id} is debugged by something else: {said}",
+                hint="Close the developer tools of that tab, or use another tab.",
+            )
+        return None
 
     def cdp_encoded(self, params: bytes) -> Awaitable[bytes]:
         """Send one CDP command whose name and parameters are encoded already (`"method":…,"params":…`); its result too
@@ -108,8 +136,12 @@ class Page:
         *,
         raw: bool = False,
         ahead: Sequence[dict[str, Any]] = (),
+        follow: Sequence[dict[str, Any]] = (),
     ) -> Any:
-        """Send one CDP command to this tab, and give its result; those `ahead` of it travel in the same message."""
+        """Send one CDP command to this tab, and give its result.
+
+        Those `ahead` of it travel in the same message, as do those that `follow` a script which says so.
+        """
         self.watch.ready(self.link, self.tab.chrome_id, self.tab_id)
         command: dict[str, Any] = {"method": method}
         if params:
@@ -118,6 +150,8 @@ class Page:
             command["sessionId"] = session_id
         if ahead:
             command["ahead"] = ahead
+        if follow:
+            command["follow"] = follow
         return await self.command("forwardCDPCommand", command, raw=raw)
 
     def ahead(self, method: str, params: dict[str, Any] | None = None, session_id: str | None = None) -> None:

@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 import orjson
 
 from tabhub.browser import pagecode
-from tabhub.browser.tab import ContextGone, Page
+from tabhub.browser.tab import ContextGone, Follow, Page
 from tabhub.browser.watch import Watch
 from tabhub.errors import CommandFailed
 
@@ -128,17 +128,21 @@ async def world_of(page: Page, session_id: str | None, frame_id: str, *, main: b
     return world
 
 
-async def ask(page: Page, session_id: str | None, frame_id: str, body: str, *, main: bool) -> Any:
+async def ask(
+    page: Page, session_id: str | None, frame_id: str, body: str, *, main: bool, follow: Follow | None = None
+) -> Any:
     """Run a function body in a frame's world, with `kit` at hand, and give what it returns.
 
-    A document that went before the code ran is no failure: the code then runs in the one that is there now.
+    A document that went before the code ran is no failure: the code then runs in the one that is there now. What is to
+    `follow` was sent at once if the value has `go: true`.
     """
     for last in (False, True):
         world = await world_of(page, session_id, frame_id, main=main)
-        token = orjson.dumps(world.token).decode()
-        expression = f'((kit) => kit?.token !== {token} ? "{_LOST}" : (() => {{\n{body}\n}})())(globalThis.tabhubKit)'
         try:
-            value = await _evaluate(page, session_id, world.context_id, expression)
+            if follow is None:
+                value = await _evaluate(page, session_id, world.context_id, _expression(world, body))
+            else:
+                value = await _led(page, session_id, world, body, follow)
         except ContextGone:
             if last:
                 raise
@@ -172,9 +176,33 @@ def keep(page: Page, there: set[tuple[str | None, str]]) -> None:
         del known.owners[frame_id]
 
 
+def _expression(world: World, body: str) -> str:
+    token = orjson.dumps(world.token).decode()
+    return f'((kit) => kit?.token !== {token} ? "{_LOST}" : (() => {{\n{body}\n}})())(globalThis.tabhubKit)'
+
+
 async def _evaluate(page: Page, session_id: str | None, context_id: int, expression: str) -> Any:
-    params = {"expression": expression, "contextId": context_id, "returnByValue": True, "awaitPromise": True}
-    return value_of(page, await page.cdp("Runtime.evaluate", params, session_id))
+    return value_of(page, await page.cdp("Runtime.evaluate", _script(context_id, expression), session_id))
+
+
+def _script(context_id: int, expression: str) -> dict[str, Any]:
+    return {"expression": expression, "contextId": context_id, "returnByValue": True, "awaitPromise": True}
+
+
+async def _led(page: Page, session_id: str | None, world: World, body: str, follow: Follow) -> Any:
+    """Run a function body, and what follows if it says so."""
+    last = ("Runtime.evaluate", _script(world.context_id, _expression(world, follow.asks)))
+    commands = [{"method": method, "params": params} for method, params in (*follow.events, last)]
+    script = _script(world.context_id, _expression(world, body))
+    answer = await page.cdp("Runtime.evaluate", script, session_id, follow=commands)
+    followed = answer.get("followed") if isinstance(answer, dict) else None
+    if isinstance(followed, dict):
+        follow.done = True
+        if "error" in followed:
+            follow.failed = str(followed["error"])
+        else:
+            follow.value = value_of(page, followed.get("result"))
+    return value_of(page, answer)
 
 
 def value_of(page: Page, answer: Any) -> Any:

@@ -1,7 +1,7 @@
 // What a field holds now, or after so many keys were let go in it; a password only by its length.
-async function ({ keyups }) {
+async function ({ keyups, patience }) {
   const keys = globalThis.tabhubKeys;
-  if (keyups && !((await keys?.heard.reach(keyups)) && this.isConnected)) return null;
+  if (keyups && !((await keys?.heard.reach(keyups, patience)) && this.isConnected)) return null;
   keys?.heard.drop();
   keys?.stop();
   const inner = () => this.querySelectorAll("input:not([type=hidden]), textarea, select, [contenteditable]:not([contenteditable=false])");

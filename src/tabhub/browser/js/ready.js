@@ -182,13 +182,13 @@ async function ({ need, within, patient, all, value }) {
       heard.count += 1;
       heard.wake();
     };
-    // True when so many have come; false if somebody asks anew before that.
-    heard.reach = (wanted) => {
+    // True when so many have come; false if somebody asks anew before that, or they do not come.
+    heard.reach = (wanted, patience = 5000) => {
       const { promise, resolve } = Promise.withResolvers();
       heard.wake = () => heard.count >= wanted && resolve(true);
       heard.drop = () => resolve(false);
       heard.wake();
-      setTimeout(heard.drop, 5000);
+      setTimeout(heard.drop, patience);
       return promise;
     };
     return heard;
@@ -235,7 +235,7 @@ async function ({ need, within, patient, all, value }) {
     const heard = counter();
     const take = (event) => event.isTrusted && heard.add();
     addEventListener("keyup", take);
-    globalThis.tabhubKeys = { heard, stop: () => removeEventListener("keyup", take) };
+    globalThis.tabhubKeys = { heard, field: this, stop: () => removeEventListener("keyup", take) };
   };
 
   const focus = () => {
@@ -274,6 +274,7 @@ async function ({ need, within, patient, all, value }) {
     x: found.at.x,
     y: found.at.y,
     kind,
+    typed,
     name: describe(element),
     label: element === this ? null : kit.label(element),
     type: element.type || "",

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tabhub.browser import keys, pointer
+from tabhub.browser import keys, pagecode, pointer
 from tabhub.browser.activity import Doing
 from tabhub.browser.outcome import ALWAYS, GIVES, asked_with, carried, outcome
 from tabhub.browser.ready import Aim, aim, refuse
 from tabhub.browser.spec import Call, Toolbox, hints, tool
-from tabhub.browser.tab import Page
+from tabhub.browser.tab import Follow, Page
 from tabhub.browser.target import TARGET, named
+from tabhub.browser.watch import DialogOpen
 from tabhub.errors import CommandFailed
 from tabhub.hub.tools import ToolResult
 from tabhub.links.browsers import TabFailed
+
+_PATIENCE = 60
+"""Milliseconds a page may take to hear of the next key before it is asked once more, after the last."""
 
 
 @tool(
@@ -48,18 +52,66 @@ async def write(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str, 
     """Type a text into the field that the arguments name."""
     text, clear, submit = str(args["text"]), bool(args.get("clear")), bool(args.get("submit"))
     with box.activity.doing(page) as doing:
-        aimed = await aim(box, page, field_of(args), "edit", all=clear)
-        did = f"Typed into {aimed.element.label}"
-        if aimed.kind == "whole":
-            put = await aimed.element.call("put", {"value": text})
-            refuse(aimed.element, put)
-            events = pointer.stroke(keys.NAMED["enter"]) if submit else []
-            held = put if isinstance(put, dict) else None
+        follow = _at_once(text, submit=submit)
+        aimed = await _aimed(box, page, args, clear=clear, follow=follow)
+        if aimed is None:
+            began = f"Began to type into {' '.join(str(value)[:80] for value in field_of(args).values())}"
+            return await outcome(box, page, doing, began, note="How much of the text came there is not known.")
+        if follow is not None and follow.done:
+            held = await _followed(box, page, doing, aimed, follow)
+        elif aimed.kind == "whole":
+            held = await aimed.element.call("put", {"value": text})
+            refuse(aimed.element, held)
+            held = await _struck(box, page, doing, aimed, _enter(submit), ask_ahead=False) or held
         else:
-            events, held = typing(aimed, text, clear=clear), None
-            events += pointer.stroke(keys.NAMED["enter"]) if submit else []
-        held = await _struck(box, page, doing, aimed, events, ask_ahead=not submit) or held
+            events = typing(aimed, text, clear=clear) + _enter(submit)
+            held = await _struck(box, page, doing, aimed, events, ask_ahead=not submit)
+        did = f"Typed into {aimed.element.label}"
         return await outcome(box, page, doing, did, before=aimed.facts.get("url"), **told(aimed, held))
+
+
+def _enter(submit: bool) -> list[pointer.Event]:
+    return pointer.stroke(keys.NAMED["enter"]) if submit else []
+
+
+def _at_once(text: str, *, submit: bool) -> Follow | None:
+    """The keys of a text as what follows the aim, where they are the same in every kind of field."""
+    events = pointer.written(text, lines=False)
+    if not events or "\n" in text or "\t" in text or any(method != pointer.KEY for method, _ in events):
+        return None
+    events += _enter(submit)
+    asked = pagecode.literal({"keyups": _keyups(events), "patience": _PATIENCE})
+    return Follow(events, f"return globalThis.tabhubKeys ? tabhubHolds.call(tabhubKeys.field, {asked}) : null;")
+
+
+def _keyups(events: Sequence[pointer.Event]) -> int:
+    return sum(params.get("type") == "keyUp" for _, params in events)
+
+
+async def _aimed(
+    box: Toolbox, page: Page, args: Mapping[str, Any], *, clear: bool, follow: Follow | None
+) -> Aim | None:
+    """The field, with what follows done; None if the page answered that with a dialog or by closing its tab."""
+    try:
+        return await aim(box, page, field_of(args), "edit", all=clear, follow=follow)
+    except DialogOpen as error:
+        if follow is None or error.outcome == "not_sent":
+            raise
+    except TabFailed:
+        if follow is None or box.browsers.book.get(page.tab_id) is not None:
+            raise
+    return None
+
+
+async def _followed(box: Toolbox, page: Page, doing: Doing, aimed: Aim, follow: Follow) -> dict[str, Any] | None:
+    """What the field holds after the keys that followed the aim."""
+    if follow.failed is not None:
+        await carried(box, page, page.refused(follow.failed))
+        return None
+    if _elsewhere(box, page, doing):
+        return None
+    # A page that keeps the keys to itself did not tell when the last had come.
+    return follow.value if isinstance(follow.value, dict) else await holds(box, page, doing, aimed)
 
 
 def typing(aimed: Aim, text: str, *, clear: bool) -> list[pointer.Event]:
@@ -78,9 +130,9 @@ async def _struck(
     That is asked for together with the last key: the page answers when it has seen that key, which saves a round trip.
     """
     work = carried(box, page, pointer.send(page, events))
-    keyups = sum(params.get("type") == "keyUp" for _, params in events)
     if ask_ahead and events and events[-1][1].get("type") == "keyUp":
-        held = await asked_with(work, _held(box, page, aimed, keyups), lambda: holds(box, page, doing, aimed))
+        asked = _held(box, page, aimed, _keyups(events))
+        held = await asked_with(work, asked, lambda: holds(box, page, doing, aimed))
         return None if _elsewhere(box, page, doing) else held
     await work
     return await holds(box, page, doing, aimed)

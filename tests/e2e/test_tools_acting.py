@@ -119,57 +119,6 @@ async def test_what_covers_a_frame_is_named(agent: Caller, zoo: Zoo) -> None:
     assert "around its frame" in error["text"]
 
 
-async def test_typing_is_by_keys_with_focus_and_events(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("act_form.html"))
-    answer = await agent.get(TYPE, selector="#name", text="Jö")
-    assert answer["value"] == "Jö"
-    assert await log(agent) == ["focusin name", "keydown name J", "input name", "input name"]
-    assert (await agent.get(TYPE, selector="#name", text="e"))["value"] == "Jöe"
-    assert (await agent.get(TYPE, selector="#name", text="Max", clear=True))["value"] == "Max"
-    await agent.get(TYPE, label="Secret", text="hidden")
-    said = await log(agent)
-    assert "change name" in said
-    assert said.index("focusout name") < said.index("focusin secret")
-    assert await agent.run("return document.hasFocus()") is True
-
-
-@pytest.mark.parametrize(
-    ("selector", "text", "value"),
-    [
-        ("#notes", "one\ntwo", "one\ntwo"),
-        ("#rich", "new\nlines", "new\nlines"),
-        ("#notes", "x" * 3000, "x" * 500),
-        ("#day", "2024-02-03", "2024-02-03"),
-        ("#name", "", ""),
-        ("#name", "你好 👍", "你好 👍"),
-    ],
-    ids=["area", "rich", "long", "date", "empty", "unicode"],
-)
-async def test_fields_of_all_kinds_take_text(agent: Caller, zoo: Zoo, selector: str, text: str, value: str) -> None:
-    await agent.open(zoo.at("act_form.html"))
-    assert (await agent.get(TYPE, selector=selector, text=text, clear=True))["value"] == value
-
-
-async def test_a_password_is_not_repeated(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("act_form.html"))
-    assert "value" not in await agent.get(TYPE, selector="#secret", text="abc")
-    assert await agent.run("return document.getElementById('secret').value") == "abc"
-
-
-@pytest.mark.parametrize(
-    ("selector", "words"), [("#fixed", "read-only"), ("#news", "no text field"), ("#colour", "browser_select_option")]
-)
-async def test_what_takes_no_text_says_so(agent: Caller, zoo: Zoo, selector: str, words: str) -> None:
-    await agent.open(zoo.at("act_form.html"))
-    assert words in (await agent.fail(TYPE, selector=selector, text="x"))["text"]
-
-
-async def test_submitting_sends_the_form_and_tells_where_it_led(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("act_form.html"))
-    answer = await agent.get(TYPE, selector="#name", text="Eve", submit=True)
-    assert answer["navigated"].startswith(f"{zoo.url}/form-sent?name=Eve")
-
-
 async def test_a_whole_form_is_filled_in(agent: Caller, zoo: Zoo) -> None:
     await agent.open(zoo.at("act_form.html"))
     answer = await agent.get(
@@ -340,14 +289,6 @@ async def test_dialogs_are_dismissed_and_prompts_filled_in(agent: Caller, zoo: Z
     assert (await agent.get(CLICK, selector="#prompt"))["dialog"]["default"] == "Anna"
     await agent.get(DIALOG, action="accept", promptText="Bob")
     assert await agent.run("return said") == "Bob"
-
-
-async def test_a_dialog_while_typing_holds_the_rest_back(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("act_dialogs.html"))
-    answer = await agent.get(TYPE, selector="#asks", text="ab")
-    assert answer["dialog"]["message"] == "typed a"
-    assert (await agent.get(DIALOG, action="accept"))["dialog"]["message"] == "typed ab"
-    await agent.get(DIALOG, action="accept")
 
 
 async def test_a_page_that_greets_with_a_dialog_is_answered_and_used(agent: Caller, zoo: Zoo) -> None:

@@ -88,6 +88,57 @@ async def test_commands_that_travel_ahead_are_carried_out_in_order_before_the_on
             await wire.ask("forwardCDPCommand", tabId=tab, method="Runtime.evaluate", ahead=wrong)
 
 
+def script(expression: str) -> dict[str, Any]:
+    """A script as it travels with another one."""
+    return {"method": "Runtime.evaluate", "params": {"expression": expression, "returnByValue": True}}
+
+
+async def test_what_follows_a_script_is_sent_when_the_script_says_so(wire: Wire, tab: int) -> None:
+    follow = [script("order.push(2)"), script("order.push(3), order.join()")]
+    lead = {"expression": "window.order = [1], ({ go: true })", "returnByValue": True}
+    answer = await wire.ask("forwardCDPCommand", tabId=tab, method="Runtime.evaluate", params=lead, follow=follow)
+    assert answer["result"]["value"] == {"go": True}
+    assert answer["followed"]["result"]["result"]["value"] == "1,2,3"
+    for held_back in ("({ go: false })", "({ go: 1 })", "'go'", "null", "undefined", "(() => { throw 1; })()"):
+        lead = {"expression": f"window.order = [1], {held_back}", "returnByValue": True}
+        answer = await wire.ask("forwardCDPCommand", tabId=tab, method="Runtime.evaluate", params=lead, follow=follow)
+        assert "followed" not in answer
+        assert await value(wire, tab, "order.join()") == "1"
+
+
+async def test_a_failure_of_what_follows_is_told_beside_what_the_script_gave(wire: Wire, tab: int) -> None:
+    lead = {"expression": "({ go: true, found: 7 })", "returnByValue": True}
+    follow = [{"method": "Tabhub.isNoDomain"}, script("1")]
+    answer = await wire.ask("forwardCDPCommand", tabId=tab, method="Runtime.evaluate", params=lead, follow=follow)
+    assert answer["result"]["value"]["found"] == 7
+    assert "wasn't found" in answer["followed"]["error"]
+    wrongs: list[Any] = ["Page.enable", [1], [{}], [script("1")] * 2001]
+    for wrong in wrongs:
+        with pytest.raises(Refused, match=r"follow|method"):
+            await wire.ask("forwardCDPCommand", tabId=tab, method="Runtime.evaluate", params=lead, follow=wrong)
+
+
+async def test_nothing_follows_a_script_that_was_held_up_by_a_dialog_or_cancelled(wire: Wire, tab: int) -> None:
+    before = len(wire.seen)
+    await wire.ask("subscribeCDPEvents", tabId=tab, events=["Page.javascriptDialogOpening"])
+    await wire.cdp(tab, "Page.enable")
+    lead = {"expression": "alert('Wait'), ({ go: true })", "returnByValue": True}
+    params = {"tabId": tab, "method": "Runtime.evaluate", "params": lead, "follow": [script("window.came = 1")]}
+    asked = asyncio.ensure_future(wire.ask("forwardCDPCommand", **params))
+    await wire.told("cdp.event", after=before, tabId=tab, method="Page.javascriptDialogOpening")
+    await wire.cdp(tab, "Page.handleJavaScriptDialog", accept=True)
+    assert "followed" not in await asked
+    assert await value(wire, tab, "window.came") is None
+    held_up = {"expression": "new Promise((done) => (window.free = () => done({ go: true })))", "awaitPromise": True}
+    number, reply = await wire.start("forwardCDPCommand", **{**params, "params": {**held_up, "returnByValue": True}})
+    assert await value(wire, tab, "1") == 1
+    await wire.notify("cancel", id=number)
+    assert (await asyncio.wait_for(reply, 1))["error"]["code"] == -32010
+    await value(wire, tab, "free()")
+    assert await value(wire, tab, "window.came") is None
+    await wire.ask("subscribeCDPEvents", tabId=tab, events=[])
+
+
 async def test_the_debugger_lets_go_when_idle_and_says_so(wire: Wire, tab: int) -> None:
     before = len(wire.seen)
     await value(wire, tab, "1")

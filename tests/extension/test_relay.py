@@ -178,8 +178,9 @@ async def test_acting_can_be_off_or_free(relay: RunningRelay, panel: Ask, wire: 
         await agent.ready()
         assert "acting is off" in (await agent.error("createTab", {"url": site.url}))["message"]
         assert "acting is off" in (await agent.error("getCookies", {"url": site.url}))["message"]
-        looking = {"tabId": 1, "method": "Page.getLayoutMetrics", "ahead": [{"method": "Input.insertText"}]}
-        assert "acting is off" in (await agent.error("forwardCDPCommand", looking))["message"]
+        for along in ("ahead", "follow"):
+            looking = {"tabId": 1, "method": "Page.getLayoutMetrics", along: [{"method": "Input.insertText"}]}
+            assert "acting is off" in (await agent.error("forwardCDPCommand", looking))["message"]
         await panel("relay.set", acting="auto")
         made = (await agent.result("createTab", {"url": f"{site.url}/"}))["tabId"]
         await agent.result("closeTab", {"tabId": made})

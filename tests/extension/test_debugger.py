@@ -123,7 +123,8 @@ async def test_nothing_follows_a_script_that_was_held_up_by_a_dialog_or_cancelle
     await wire.ask("subscribeCDPEvents", tabId=tab, events=["Page.javascriptDialogOpening"])
     await wire.cdp(tab, "Page.enable")
     lead = {"expression": "alert('Wait'), ({ go: true })", "returnByValue": True}
-    params = {"tabId": tab, "method": "Runtime.evaluate", "params": lead, "follow": [script("window.came = 1")]}
+    follow = [script("window.came = 1")]
+    params: dict[str, Any] = {"tabId": tab, "method": "Runtime.evaluate", "params": lead, "follow": follow}
     asked = asyncio.ensure_future(wire.ask("forwardCDPCommand", **params))
     await wire.told("cdp.event", after=before, tabId=tab, method="Page.javascriptDialogOpening")
     await wire.cdp(tab, "Page.handleJavaScriptDialog", accept=True)

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tabhub.config import Config, PluginPermission, convert, locate
+from tabhub.config import Config, convert, locate
 from tabhub.errors import SetupError
+from tabhub.permissionsettings import PluginPermission
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),

@@ -14,52 +14,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal, cast
+from typing import Any
 
+from tabhub import permissionsettings
 from tabhub.agentsettings import AGENT, AgentSettings
 from tabhub.errors import SetupError
-from tabhub.kinds import READERS, Choice, Guarding, RelaySettings, from_text, json_or_text, mapping, number, shown
+from tabhub.kinds import READERS, Choice, Guarding, RelaySettings, from_text, json_or_text, mapping, number
 from tabhub.limits import DEFAULTS, Limits
+from tabhub.permissionsettings import PermissionSettings
 
-Permission = Literal["off", "ask", "auto"]
-
-PERMISSIONS: tuple[Permission, ...] = ("off", "ask", "auto")
-CLIENTS = "clients"
-"""Below `permissions`, what holds for single clients; no plugin may have this name."""
 _LIMITS = {f.name: f for f in fields(Limits)}
 
 
 def _is(kind: str, doc: str) -> dict[str, str]:
     return {"kind": kind, "doc": doc}
-
-
-@dataclass(frozen=True, slots=True)
-class PluginPermission:
-    """What one plugin, or source of tools, may do: as a whole, and tool by tool."""
-
-    permission: Permission | None = None
-    tools: Mapping[str, Permission] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class PermissionSettings:
-    """The `permissions` of the config file."""
-
-    default: Permission | None = None
-    """Of tools without one of their own; None leaves it to what they do and where."""
-    plugins: Mapping[str, PluginPermission] = field(default_factory=dict)
-    clients: Mapping[str, PermissionSettings] = field(default_factory=dict)
-    """By the name of a token, what holds for the client that has it."""
-
-    def values(self) -> dict[str, Any]:
-        """As the config file would write them."""
-        values: dict[str, Any] = {} if self.default is None else {"default": self.default}
-        for name, plugin in self.plugins.items():
-            entry: dict[str, Any] = {} if plugin.permission is None else {"permission": plugin.permission}
-            values[name] = entry | ({"tools": dict(plugin.tools)} if plugin.tools else {})
-        if self.clients:
-            values[CLIENTS] = {name: own.values() for name, own in self.clients.items()}
-        return values
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +120,7 @@ class Config:
         default=(), metadata=_is("relays", "relays whose browsers the hub uses too, each with `url` and `tokenFile`")
     )
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    permissions: PermissionSettings = PermissionSettings()
+    permissions: PermissionSettings = field(default_factory=PermissionSettings)
     pages: PageSettings = PageSettings()
     approvals: ApprovalSettings = ApprovalSettings()
     agent: AgentSettings = field(default_factory=AgentSettings)
@@ -232,7 +200,7 @@ def convert(key: str, text: str) -> tuple[tuple[str, ...], Any]:
     if path[0] in _TABLES:
         return path, _plain(from_text(_TABLES[path[0]][path[1]][1], key, text))
     if path[0] == "permissions":
-        return path, _permission(key, text.strip())
+        return path, permissionsettings.permission(key, text.strip())
     return path, json_or_text(text)
 
 
@@ -245,7 +213,7 @@ def locate(key: str) -> tuple[str, ...]:
         return (head, _snake(rest))
     if rest in _TABLES.get(head, ()):
         return (head, rest)
-    if head == "permissions" and (found := _locate_permission(rest)):
+    if head == "permissions" and (found := permissionsettings.locate(rest)):
         return (head, *found)
     if head == "settings" and len(steps := rest.split(".")) > 1 and all(steps):
         return (head, *steps)
@@ -253,23 +221,6 @@ def locate(key: str) -> tuple[str, ...]:
         f"{key!r} is not a setting.{_nearest(key, Config.known_keys())}",
         hint="`tabhub config set --help` lists the settings.",
     )
-
-
-def _locate_permission(rest: str) -> tuple[str, ...] | None:
-    """The place of a key below `permissions`."""
-    first, _, own = rest.partition(".")
-    if first == CLIENTS:
-        client, _, own = own.partition(".")
-        found = _locate_permission(own) if client and own.partition(".")[0] != CLIENTS else None
-        return (CLIENTS, client, *found) if found else None
-    plugin, _, tool = rest.rpartition(".tools.")
-    if rest == "default":
-        return (rest,)
-    if plugin and tool and "." not in tool:
-        return (plugin, "tools", tool)
-    if rest.removesuffix(".permission") not in ("", "default", rest):
-        return (rest.removesuffix(".permission"), "permission")
-    return None
 
 
 class _Unknown:
@@ -309,36 +260,8 @@ def _read_limits(values: Mapping[str, Any], unknown: _Unknown) -> Limits:
     return Limits.parse(kept)
 
 
-def _read_permissions(values: Mapping[str, Any], unknown: _Unknown, above: str = "permissions") -> PermissionSettings:
-    default: Permission | None = None
-    plugins: dict[str, PluginPermission] = {}
-    clients: dict[str, PermissionSettings] = {}
-    for name, value in values.items():
-        path = f"{above}.{name}"
-        if name == "default":
-            default = _permission(path, value)
-        elif name != CLIENTS:
-            plugins[name] = _read_plugin(path, mapping(path, value), unknown)
-        elif above != "permissions":
-            raise SetupError(f"{path} cannot be: a client has no clients.")
-        else:
-            for client, own in mapping(path, value).items():
-                clients[client] = _read_permissions(mapping(f"{path}.{client}", own), unknown, f"{path}.{client}")
-    return PermissionSettings(default, plugins, clients)
-
-
-def _read_plugin(path: str, values: Mapping[str, Any], unknown: _Unknown) -> PluginPermission:
-    whole: Permission | None = None
-    tools: dict[str, Permission] = {}
-    for key, inner in values.items():
-        if key == "permission":
-            whole = _permission(f"{path}.permission", inner)
-        elif key == "tools":
-            entries = mapping(f"{path}.tools", inner).items()
-            tools = {tool: _permission(f"{path}.tools.{tool}", level) for tool, level in entries}
-        else:
-            unknown.add(path, key, inner, ("permission", "tools"))
-    return PluginPermission(whole, tools)
+def _read_permissions(values: Mapping[str, Any], unknown: _Unknown) -> PermissionSettings:
+    return permissionsettings.read(values, unknown.add)
 
 
 def _read_settings(values: Mapping[str, Any], _unknown: _Unknown) -> dict[str, Mapping[str, Any]]:
@@ -356,12 +279,6 @@ def _read_table(section: str, values: Mapping[str, Any], unknown: _Unknown) -> d
     return {
         name: READERS[kind](f"{section}.{key}", values[key]) for key, (name, kind, _) in table.items() if key in values
     }
-
-
-def _permission(path: str, value: Any) -> Permission:
-    if value not in PERMISSIONS:
-        raise SetupError(f"{path} must be off, ask or auto, not {shown(value)}.")
-    return cast("Permission", value)
 
 
 _PAGES: Mapping[str, tuple[str, str, str]] = {

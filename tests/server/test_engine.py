@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tabhub.config import Config, PermissionSettings, PluginPermission
+from tabhub.config import Config
 from tabhub.errors import (
     Busy,
     CallCancelled,
@@ -28,6 +28,7 @@ from tabhub.hub.registry import Entry
 from tabhub.hub.tools import CallContext, Source, Tool, ToolResult
 from tabhub.limits import Limits
 from tabhub.links.extension import REPLACED
+from tabhub.permissionsettings import PermissionSettings, PluginPermission
 from tabhub.trust.permissions import Permissions
 from tests.harness.world import Connection, Started, World
 

@@ -1,7 +1,7 @@
 """The connected browsers: their links by id, the picture of their tabs, and who is told of changes.
 
-Owns attaching and detaching of links, which browser is meant when none is named, the heartbeat, and the facts of each
-leg for health and status. It does not listen on anything and runs no tools.
+Owns attaching and detaching of links, which browser is meant when none is named, and the heartbeat. It does not listen
+on anything and runs no tools.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from tabhub.hub.tabs import Tab, TabBook, TabChanges
 from tabhub.limits import DEFAULTS, Limits
 from tabhub.links.extension import REPLACED, ExtensionLink, Handler
 from tabhub.links.heartbeat import heartbeat
+from tabhub.links.seat import Seat
 
 log = logging.getLogger("tabhub.browser")
 
 _TABS_NAMED = 8
 _GONE_KEPT = 20
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "warn": logging.WARNING}
-_HELLO = ("browserName", "browserVersion", "extensionVersion", "platform")
 _TAKEN_AWAY = {
     "target_closed": "the tab was closed or its page crashed",
     "canceled_by_user": "the person stopped debugging in the browser",
@@ -77,17 +77,6 @@ class Change:
     """Whether the browser told all its tabs, and not only what changed."""
 
 
-@dataclass(slots=True)
-class _Seat:
-    """One connected browser."""
-
-    link: ExtensionLink
-    since: float
-    hello: dict[str, Any]
-    attached: frozenset[int] = frozenset()
-    synced: bool = False
-
-
 ChangeListener = Callable[[Change], None]
 PageListener = Callable[[ExtensionLink, str, dict[str, Any]], Any]
 """Takes the link, a method of PAGE_METHODS and its params; gives what the method is answered with."""
@@ -102,7 +91,7 @@ class Browsers:
         self.limits = limits
         self.book = TabBook(limits)
         self._wall = wall
-        self._seats: dict[str, _Seat] = {}
+        self._seats: dict[str, Seat] = {}
         self._recent: dict[str, None] = {}
         self._gone: deque[dict[str, Any]] = deque(maxlen=_GONE_KEPT)
         self._on_change: list[ChangeListener] = []
@@ -156,7 +145,7 @@ class Browsers:
             **(self._panel if link.local else {}),
         }
         old = self._seats.get(link.browser_id)
-        self._seats[link.browser_id] = _Seat(link, self._wall(), {})
+        self._seats[link.browser_id] = Seat(link, self._wall())
         self._focus(link.browser_id)
         if old is not None:
             old.link.close(REPLACED, "replaced by a newer connection of the same browser")
@@ -253,32 +242,9 @@ class Browsers:
 
     def status(self) -> list[dict[str, Any]]:
         """Each browser's legs told apart: socket, extension, tabs, debugger; those gone recently come last."""
-        there = [self._facts(seat) for seat in self._seats.values()]
+        there = [seat.facts(self.book) for seat in self._seats.values()]
         gone = {facts["browserId"]: facts for facts in self._gone if facts["browserId"] not in self._seats}
         return there + [{"connected": False, **facts} for facts in gone.values()]
-
-    def _facts(self, seat: _Seat) -> dict[str, Any]:
-        link = seat.link
-        tabs = self.book.of(link.browser_id)
-        attached = [tab.tab_id for tab in tabs if tab.chrome_id in seat.attached]
-        return {
-            "browserId": link.browser_id,
-            "connected": True,
-            **({} if link.local else {"relay": True}),
-            **seat.hello,
-            "socket": {
-                "connectedAt": seat.since,
-                "silentSeconds": round(max(0.0, link.loop.time() - link.last_seen), 3),
-                "pending": link.pending,
-                "droppedReplies": link.dropped,
-                "malformed": link.counts.malformed,
-                "refused": link.counts.refused,
-            },
-            "extension": {"saidHello": bool(seat.hello), "sentTabs": seat.synced},
-            "tabs": len(tabs),
-            "windows": len({tab.window_id for tab in tabs}),
-            "debugger": {"attachedTabs": attached},
-        }
 
     async def watch(self, link: ExtensionLink) -> None:
         """Ping a link until it ends; close it when it stays silent too long after a ping."""
@@ -290,10 +256,7 @@ class Browsers:
         seat = self._seat_of(link)
         if seat is None:
             return
-        seat.hello = {name: str(params[name])[:200] for name in _HELLO if isinstance(params.get(name), str)}
-        if params.get("managed") is True and link.local:
-            seat.hello["managed"] = True
-        link.name = seat.hello.get("browserName", link.name)
+        seat.greeted(params)
         if params.get("browserId") not in (None, link.browser_id):
             log.warning(
                 "browser %s calls itself %.100r; the id of its connection counts", link.browser_id, params["browserId"]
@@ -366,7 +329,7 @@ class Browsers:
 
     # inside
 
-    def _seat_of(self, link: ExtensionLink) -> _Seat | None:
+    def _seat_of(self, link: ExtensionLink) -> Seat | None:
         seat = self._seats.get(link.browser_id)
         return seat if seat is not None and seat.link is link else None
 

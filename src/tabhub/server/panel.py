@@ -13,10 +13,11 @@ import logging
 from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any
 
-from tabhub.config import PERMISSIONS, locate
+from tabhub.config import locate
 from tabhub.errors import InvalidParams, SessionNotFound, TabhubError, TabNotFound
 from tabhub.hub.calls import Call
 from tabhub.links.extension import ExtensionLink, Handler
+from tabhub.permissionsettings import PERMISSIONS
 from tabhub.server.approvals import Approvals
 from tabhub.server.approving import read_decision
 from tabhub.server.calling import Caller

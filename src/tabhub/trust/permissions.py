@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from tabhub.config import Config, Permission, PermissionSettings
+from tabhub.config import Config
+from tabhub.permissionsettings import Permission, PermissionSettings
 
 __all__ = ["Permission", "Permissions", "Stated", "unstated"]
 

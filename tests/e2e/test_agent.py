@@ -22,37 +22,15 @@ import pytest
 from tabhub.cli.shop import packaged_shop, serve_shop
 from tests.agent.scripted import KEY, Scripted, Turn, scripted
 from tests.e2e import live
+from tests.e2e.agenthome import ASKED, prepared
 from tests.e2e.live import LiveHub
-
-SERVER = """
-from mcp.server.mcpserver import MCPServer
-
-server = MCPServer("sums")
-
-
-@server.tool()
-def add(a: int, b: int) -> str:
-    "Add two numbers."
-    return f"The sum is {a + b}."
-
-
-server.run()
-"""
-ASKED = "browser_execute_script"
 
 
 @pytest.fixture(scope="module")
 def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHub]:
     """A hub that asks for scripts, allows the rest, and has one external server."""
     folder = tmp_path_factory.mktemp("agent")
-    (folder / "sums.py").write_text(SERVER)
-    (folder / "home").mkdir(mode=0o700)
-    permissions = {"default": "auto", "browser": {"tools": {ASKED: "ask"}}}
-    config = {"permissions": permissions, "dataflow": "off", "agent": {"model": "m1", "key": "${MODEL_KEY}"}}
-    (folder / "home" / "config.json").write_text(json.dumps(config))
-    record = {"id": "s1", "name": "sums", "enabled": True, "command": sys.executable, "args": [str(folder / "sums.py")]}
-    (folder / "home" / "mcp.json").write_text(json.dumps({"version": 1, "servers": [record]}))
-    (folder / "home" / "mcp.json").chmod(0o600)
+    prepared(folder, model="m1")
     hub = live.start(folder)
     yield hub
     live.stop(hub)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import json
-import sys
 import threading
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -15,39 +13,13 @@ from playwright.async_api import Locator, Page, expect
 
 from tests.agent.scripted import KEY, Refusal, Scripted, Turn, scripted
 from tests.e2e import live
+from tests.e2e.agenthome import ASKED, prepared
 from tests.e2e.live import EXTENSION, DevTools, LiveHub
 from tests.e2e.panels import browser_of, opened, settled
 from tests.extension.panelpage import THEMES, Theme, open_all, violations
 from tests.harness.agent import client as http_client
 
-SERVER = """
-from mcp.server.mcpserver import MCPServer
-
-server = MCPServer("sums")
-
-
-@server.tool()
-def add(a: int, b: int) -> str:
-    "Add two numbers."
-    return f"The sum is {a + b}."
-
-
-server.run()
-"""
-ASKED = "browser_execute_script"
 _models = itertools.count(1)
-
-
-def prepared(folder: Path) -> None:
-    """A home whose hub asks for scripts, allows the rest, and has one external server."""
-    (folder / "sums.py").write_text(SERVER)
-    (folder / "home").mkdir(mode=0o700)
-    permissions = {"default": "auto", "browser": {"tools": {ASKED: "ask"}}}
-    config = {"permissions": permissions, "dataflow": "off", "agent": {"key": "${MODEL_KEY}"}}
-    (folder / "home" / "config.json").write_text(json.dumps(config))
-    record = {"id": "s1", "name": "sums", "enabled": True, "command": sys.executable, "args": [str(folder / "sums.py")]}
-    (folder / "home" / "mcp.json").write_text(json.dumps({"version": 1, "servers": [record]}))
-    (folder / "home" / "mcp.json").chmod(0o600)
 
 
 @pytest.fixture(scope="module")

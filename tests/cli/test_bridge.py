@@ -301,25 +301,29 @@ def test_a_call_made_while_the_hub_is_down_waits_and_then_fails(play: Play) -> N
 def test_a_hub_that_has_forgotten_the_client_is_told_who_it_is(play: Play) -> None:
     play.greet()
     play.request("logging/setLevel", 1, level="error")
-    play.answer(play.sent[0]["id"])
+    play.request("resources/subscribe", 3, uri="a:2")
+    for line in play.sent:
+        play.answer(line["id"])
     play.bridge.lost(play.now)
     play.request("tools/call", 2, name="x")
-    assert len(play.said) == 1
+    assert len(play.said) == 2
     play.connect("cd" * 16)
     sent = play.sent
     assert [line.get("action", line.get("event")) for line in sent] == [
         "initialize",
         "notifications/initialized",
         "logging/setLevel",
+        "resources/subscribe",
         "tools/call",
     ]
     assert all(line["sessionId"] == "cd" * 16 for line in sent)
-    assert (sent[0]["params"], sent[2]["params"]) == (HELLO, {"level": "error"})
+    assert [sent[number]["params"] for number in (0, 2, 3)] == [HELLO, {"level": "error"}, {"uri": "a:2"}]
     assert play.said == [{"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}]
     play.answer(sent[0]["id"], protocolVersion="2025-11-25")
-    play.answer(sent[2]["id"])
+    for line in (sent[2], sent[3]):
+        play.answer(line["id"])
     assert play.said == []  # the client has had these answers
-    play.answer(sent[3]["id"], ok=True)
+    play.answer(sent[4]["id"], ok=True)
     assert play.said == [{"jsonrpc": "2.0", "id": 2, "result": {"ok": True}}]
 
 

@@ -36,6 +36,12 @@ def static_text() -> str:
     return "This is the content of the static text resource."
 
 
+@server.resource("test://watched-resource", mime_type="text/plain")
+def watched() -> str:
+    """One whose changes can be followed."""
+    return "Watched."
+
+
 @server.resource("test://static-binary", mime_type="image/png")
 def static_binary() -> bytes:
     """A picture."""

@@ -66,7 +66,7 @@ async def test_all_a_python_server_has_is_listed_and_read_in_both_eras(hub: Runn
             assert told.resources is not None
             assert told.prompts is not None
             assert (told.resources.list_changed, told.prompts.list_changed) == (True, True)
-            assert not told.resources.subscribe
+            assert told.resources.subscribe
             listed = {each.uri: each for each in (await agent.list_resources()).resources}
             assert listed[TODAY].title == "Today"
             assert listed[TODAY].description == "What is on today."
@@ -237,7 +237,7 @@ async def test_what_is_wrong_is_named(hub: RunningHub) -> None:
             ("prompts/get", {"name": "mcp__lib__review", "arguments": []}, -32602, "`arguments` must be an object"),
             ("completion/complete", {"ref": {"type": "ref/tool"}}, -32602, "`ref` must be an object"),
             ("completion/complete", {"ref": {"type": "ref/prompt"}}, -32602, "`argument`"),
-            ("resources/subscribe", {"uri": TODAY}, -32601, "Method not found"),
+            ("resources/subscribe", {}, -32602, "`uri`"),
         ):
             error = (await agent.request(method, params))["error"]
             assert error["code"] == code, error

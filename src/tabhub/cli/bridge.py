@@ -11,6 +11,7 @@ import os
 import re
 import sys
 
+from tabhub.cli.introduction import Introduction
 from tabhub.cli.messages import (
     HUB_GONE,
     INVALID_REQUEST,
@@ -90,11 +91,8 @@ class Bridge:
         self._waiting: list[_Pending | Notification] = []
         self._ids: dict[str | int, _Pending] = {}
         self._asked: set[str | int] = set()
-        self._hello: bytes | None = None
-        """The params of the client's initialize, to introduce it again to a hub that has forgotten it."""
-        self._ready = False
+        self._told = Introduction()
         self._version: str | None = None
-        self._level: bytes | None = None
         self._read = {"tools"}
         """The lists the client may know; that of tools is one that all do."""
 
@@ -199,7 +197,7 @@ class Bridge:
         elif message.method == "notifications/cancelled":
             self._cancelled(message.value.get("requestId"))
         else:
-            self._ready = self._ready or message.method == "notifications/initialized"
+            self._told.ready = self._told.ready or message.method == "notifications/initialized"
             self._pass_on(message)
 
     def _request(self, request: Request, batch: _Batch | None, now: float) -> None:
@@ -213,7 +211,7 @@ class Bridge:
         if request.method.endswith("/list"):
             self._read.add(request.method.partition("/")[0])
         if request.method == "initialize":
-            self._hello, self._ready, self._version, self._level = request.params, False, None, None
+            self._told, self._version = Introduction(request.params), None
         if self._up:
             self._forward(pending)
         else:
@@ -289,8 +287,8 @@ class Bridge:
             return  # it was taken back
         if pending.method == "initialize":
             self._greeted(body)
-        elif pending.method == "logging/setLevel" and body.startswith(b'"result"'):
-            self._level = pending.params
+        elif body.startswith(b'"result"'):
+            self._told.agreed(pending.method, pending.params)
         self._finish(pending, body)
 
     def _greeted(self, body: bytes) -> None:
@@ -298,7 +296,7 @@ class Bridge:
         version = result.get("protocolVersion") if isinstance(result, dict) else None
         self._version = version if isinstance(version, str) else None
         if self._version is None:
-            self._hello = None
+            self._told.hello = None
 
     def _heard(self, value: dict[str, Any]) -> None:
         """Something the hub says unasked: a notification, or a question to the client."""
@@ -339,7 +337,7 @@ class Bridge:
         self._session = session
         self._up = True
         self._patience = PATIENCE
-        if self._hello is not None and not initialized and not any(self._greetings()):
+        if self._told.hello is not None and not initialized and not any(self._greetings()):
             self._introduce()
         waiting, self._waiting = self._waiting, []
         for item in waiting:
@@ -353,13 +351,13 @@ class Bridge:
 
     def _introduce(self) -> None:
         """Introduce the client to a hub that does not know it, on its behalf."""
-        assert self._hello is not None  # noqa: S101 - the caller looks
-        self._forward(_Pending(None, "initialize", self._hello))
-        if self._ready:
+        assert self._told.hello is not None  # noqa: S101 - the caller looks
+        self._forward(_Pending(None, "initialize", self._told.hello))
+        if self._told.ready:
             self._event(b'"notifications/initialized"', b"{}")
             self._tell_anew([kind for kind in _LISTS if kind in self._read])
-        if self._level is not None:
-            self._forward(_Pending(None, "logging/setLevel", self._level))
+        for method, params in self._told.requests():
+            self._forward(_Pending(None, method, params))
 
     def _tell_anew(self, kinds: Iterable[str], params: dict[str, Any] | None = None) -> None:
         """Have the client list what another hub may have other ones of."""

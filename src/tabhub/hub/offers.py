@@ -24,6 +24,7 @@ Kind = Literal["resources", "prompts"]
 Shelf = Literal["resources", "templates", "prompts"]
 KINDS: tuple[Kind, ...] = ("resources", "prompts")
 READ, GET, COMPLETE = "resources/read", "prompts/get", "completion/complete"
+SUBSCRIBE, UNSUBSCRIBE = "resources/subscribe", "resources/unsubscribe"
 _LISTED: dict[Shelf, bytes] = {"resources": b"resources", "templates": b"resourceTemplates", "prompts": b"prompts"}
 _SEVERAL = 10
 

@@ -42,7 +42,7 @@ def make_endpoint(
     def capabilities() -> dict[str, Any]:
         told = {"listChanged": True}
         # Declared whether or not a server has some just now: servers come and go within a session.
-        beside = {"resources": told, "prompts": told, "completions": {}}
+        beside = {"resources": {**told, "subscribe": True}, "prompts": told, "completions": {}}
         return {"tools": told, **beside, "experimental": {"browser": pages()}}
 
     handshake = HandshakeEdge(

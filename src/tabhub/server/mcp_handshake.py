@@ -23,7 +23,7 @@ from tabhub.errors import (
     UnknownResource,
     UnknownTool,
 )
-from tabhub.hub.offers import KINDS
+from tabhub.hub.offers import SUBSCRIBE, UNSUBSCRIBE
 from tabhub.hub.sessions import Session
 from tabhub.server.engine import Engine
 from tabhub.server.exchange import Exchange
@@ -56,9 +56,6 @@ from tabhub.wire.mcp import (
     progress_token,
 )
 
-_BEFORE = -1
-"""A version of the catalogue that is never the present one."""
-CAPABILITIES = ("elicitation", "sampling", "roots")
 _BATCHES = "2025-03-26"
 _TOOL_ERRORS_SINCE = "2025-11-25"
 """From this revision on arguments that do not fit are a tool error, before it a protocol error."""
@@ -217,7 +214,7 @@ class HandshakeEdge:
         """The whole answer to a request of a session, encoded; it never fails."""
         if request.method == "tools/call":
             return self._call(mcp, request, exchange)
-        if request.method in PASSED:
+        if request.method in PASSED or request.method == SUBSCRIBE:
             return self._pass_on(mcp, request, exchange)
         return self._other(mcp, request)
 
@@ -239,6 +236,10 @@ class HandshakeEdge:
             mcp.listed[kind] = self.offering.versions()[kind]
             return self.offering.page(request.method, request.params, stateless=False)
         if request.method == "ping":
+            return b"{}"
+        if request.method == UNSUBSCRIBE:
+            mcp.following(self.offering.following).remove(str(request.params.get("uri")))
+            self._engine.sessions.changes += 1
             return b"{}"
         if request.method == "logging/setLevel":
             level = request.params.get("level")
@@ -289,7 +290,11 @@ class HandshakeEdge:
         exchange.when_left(lambda: self._left(mcp, caller, exchange))
         mcp.in_flight[request.id] = caller
         try:
-            return encode_result(request.id, await self.offering.answer(caller, wanted, stateless=False))
+            result = await self.offering.answer(caller, wanted, stateless=False)
+            if wanted.method == SUBSCRIBE:
+                mcp.following(self.offering.following).add(wanted.followed)
+                self._engine.sessions.changes += 1
+            return encode_result(request.id, result)
         except TabhubError as error:
             return _refusal(request, error)
         finally:
@@ -342,6 +347,7 @@ class HandshakeEdge:
         for kind in mcp.outdated(self.offering.versions()):
             tell(kind)
         mcp.listening += 1
+        mcp.tell_missed()
         mcp.session.left = 0.0
         mcp.session.asker = mcp.ask if isinstance(mcp.capabilities.get("elicitation"), dict) else None
         try:
@@ -364,18 +370,14 @@ class HandshakeEdge:
     def agreed(self, session_id: str) -> SavedMcp | None:
         """What a client has agreed on."""
         mcp = self.sessions.get(session_id)
-        if mcp is None:
-            return None
-        can = [name for name in CAPABILITIES if isinstance(mcp.capabilities.get(name), dict)]
-        return SavedMcp(self._surface.path, mcp.version, can, mcp.log_level)
+        return None if mcp is None else mcp.saved(self._surface.path)
 
     def take_up(self, session: Session, agreed: SavedMcp) -> bool:
         """Go on with a client from before a restart; one that listens is told to list the tools anew."""
-        if agreed.version not in HANDSHAKE_VERSIONS or not 0 <= agreed.log_level < len(LOG_LEVELS):
+        mcp = McpSession.restored(session, agreed, new_stream_id)
+        if mcp is None:
             return False
-        mcp = McpSession(session, agreed.version, {name: {} for name in agreed.capabilities}, new_stream_id)
-        mcp.log_level = agreed.log_level
-        mcp.listed = {"tools": _BEFORE, **dict.fromkeys(KINDS, 0)}  # what servers have is not known over a restart
+        self.offering.follow_again(mcp.following(self.offering.following), agreed.followed)
         self.sessions[session.id] = mcp
         return True
 

@@ -12,16 +12,29 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tabhub.errors import InvalidParams, TabhubError
+from tabhub.hub.offers import KINDS
 from tabhub.hub.sessions import Session
 from tabhub.limits import Limits
 from tabhub.server.engine import Answers, Questions
 from tabhub.server.exchange import Exchange
+from tabhub.server.following import Follower, Following
 from tabhub.server.http import Header
 from tabhub.server.streams import EventStream
+from tabhub.store.sessions import SavedMcp
 from tabhub.wire.jsonrpc import Id, Response, encode_notification, encode_request
-from tabhub.wire.mcp import CAPABILITY_OF, LOG_LEVELS, MissingCapability, negotiate
+from tabhub.wire.mcp import (
+    CAPABILITY_OF,
+    HANDSHAKE_VERSIONS,
+    LOG_LEVELS,
+    RESOURCE_UPDATED,
+    MissingCapability,
+    negotiate,
+)
 
 _STREAMS_KEPT = 16
+_BEFORE = -1
+"""A version of the catalogue that is never the present one."""
+CAPABILITIES = ("elicitation", "sampling", "roots")
 
 
 class McpSession:
@@ -42,6 +55,12 @@ class McpSession:
         self.listener: EventStream | None = None
         self.listening = 0
         """How many connections read it."""
+        self.follower: Follower | None = None
+        """What it follows, if it ever asked to."""
+        self.missed: dict[str, None] = {}
+        """Resources that changed while it did not listen."""
+        self.tell: Callable[[bytes], None] | None = None
+        """A carrier's own way to the client, which needs no stream."""
         self.headers: list[Header] = [(b"mcp-session-id", session.id.encode())]
         """What every answer carries."""
         self._new_id = new_id
@@ -60,6 +79,43 @@ class McpSession:
             if old.done:
                 del self.streams[old.id]
         return stream
+
+    @classmethod
+    def restored(cls, session: Session, agreed: SavedMcp, new_id: Callable[[], str]) -> McpSession | None:
+        """A client from before a restart; None if what it agreed on cannot be."""
+        if agreed.version not in HANDSHAKE_VERSIONS or not 0 <= agreed.log_level < len(LOG_LEVELS):
+            return None
+        mcp = cls(session, agreed.version, {name: {} for name in agreed.capabilities}, new_id)
+        mcp.log_level = agreed.log_level
+        mcp.listed = {"tools": _BEFORE, **dict.fromkeys(KINDS, 0)}  # what servers have is not known over a restart
+        return mcp
+
+    def saved(self, endpoint: str) -> SavedMcp:
+        """What is kept of it for a restart."""
+        can = [name for name in CAPABILITIES if isinstance(self.capabilities.get(name), dict)]
+        followed = self.follower.uris if self.follower is not None else []
+        return SavedMcp(endpoint, self.version, can, self.log_level, followed)
+
+    def following(self, following: Following) -> Follower:
+        """What it follows, from now on if it never did."""
+        if self.follower is None:
+            self.follower = following.follower(self.updated)
+        return self.follower
+
+    def updated(self, uri: str) -> None:
+        """A resource it follows has changed; it is told now, or when it listens."""
+        if self.tell is not None:
+            self.tell(encode_notification(RESOURCE_UPDATED, {"uri": uri}))
+        elif self.listening and self.listener is not None:
+            self.listener.append(encode_notification(RESOURCE_UPDATED, {"uri": uri}))
+        else:
+            self.missed[uri] = None
+
+    def tell_missed(self) -> None:
+        """It listens now: tell it what changed before."""
+        missed, self.missed = self.missed, {}
+        for uri in missed:
+            self.updated(uri)
 
     def answered(self, response: Response) -> None:
         """The client answered a question of ours; anything else is dropped."""
@@ -91,6 +147,8 @@ class McpSession:
 
     def close(self) -> None:
         """End its streams and questions."""
+        if self.follower is not None:
+            self.follower.close()
         for stream in self.streams.values():
             stream.finish()
         asked, self.asked = self.asked, {}

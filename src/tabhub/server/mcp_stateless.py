@@ -10,6 +10,7 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from typing import Any
 
 import orjson
@@ -40,6 +41,7 @@ from tabhub.wire.mcp import (
     LOG_LEVELS,
     META_SERVER,
     META_SUBSCRIPTION,
+    RESOURCE_UPDATED,
     STATELESS,
     SUPPORTED,
     Envelope,
@@ -48,6 +50,7 @@ from tabhub.wire.mcp import (
     acknowledged,
     error_status,
     read_envelope,
+    read_followed,
     read_listen,
     stateless_payload,
 )
@@ -286,12 +289,14 @@ class StatelessEdge:
         return EventStream("", self._engine.limits, resumable=False)
 
     async def _listen(self, request: Request, receive: Receive, send: Send) -> None:
-        kinds = read_listen(request)
+        kinds, wanted = read_listen(request), read_followed(request)
         stream = self._stream()
         meta = {META_SUBSCRIPTION: request.id}
-        stream.append(
-            encode_notification("notifications/subscriptions/acknowledged", {**acknowledged(kinds), "_meta": meta})
+        follower = self.offering.following.follower(
+            lambda uri: stream.append(encode_notification(RESOURCE_UPDATED, {"uri": uri, "_meta": meta}))
         )
+        told = acknowledged(kinds, self.offering.follow(follower, wanted))
+        stream.append(encode_notification("notifications/subscriptions/acknowledged", {**told, "_meta": meta}))
 
         def tell(kind: str) -> None:
             stream.append(encode_notification(LIST_CHANGED[kind], {"_meta": meta}))
@@ -300,7 +305,7 @@ class StatelessEdge:
             stream.append(encode_result(request.id, orjson.dumps({"resultType": "complete", "_meta": meta})))
             stream.finish()
 
-        with self._notices.subscribe(tell, end, kinds=kinds):
+        with closing(follower), self._notices.subscribe(tell, end, kinds=kinds):
             await serve(stream, receive, send, [])
 
     # multi-round-trip input: what was answered so far travels in a signed state

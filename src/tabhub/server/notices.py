@@ -14,12 +14,17 @@ from tabhub.limits import Limits
 from tabhub.wire.mcp import LISTS
 
 
-class _Pace:
-    """When one agent is told of one list."""
+def gap(limits: Limits) -> float:
+    """Seconds between two notices of the same."""
+    return 1.0 / limits.list_changed_rate if limits.list_changed_rate else 0.0
 
-    def __init__(self, changed: Callable[[], None], gap: float) -> None:
+
+class Pace:
+    """When one agent is told of one thing that changes."""
+
+    def __init__(self, changed: Callable[[], None], pause: float) -> None:
         self._changed = changed
-        self._gap = gap
+        self._gap = pause
         self._next = 0.0
         self._timer: asyncio.TimerHandle | None = None
 
@@ -49,10 +54,10 @@ class _Subscriber:
     """One agent that listens."""
 
     def __init__(
-        self, changed: Callable[[str], None], end: Callable[[], None], gap: float, kinds: Collection[str]
+        self, changed: Callable[[str], None], end: Callable[[], None], pause: float, kinds: Collection[str]
     ) -> None:
         self.end = end
-        self._paces = {kind: _Pace(partial(changed, kind), gap) for kind in kinds}
+        self._paces = {kind: Pace(partial(changed, kind), pause) for kind in kinds}
 
     def poke(self, kind: str) -> None:
         """Tell it of a list, if it wants to know."""
@@ -70,7 +75,7 @@ class Notices:
     """Everyone who listens for changes."""
 
     def __init__(self, limits: Limits) -> None:
-        self._gap = 1.0 / limits.list_changed_rate if limits.list_changed_rate else 0.0
+        self._gap = gap(limits)
         self._open: set[_Subscriber] = set()
 
     @contextmanager

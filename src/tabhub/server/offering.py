@@ -6,7 +6,8 @@ of a read-only tool of that server: the same permissions, deadline, cancelling, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -15,17 +16,21 @@ import orjson
 
 from tabhub.errors import InvalidParams, UnknownPrompt, UnknownResource
 from tabhub.hub.contents import as_blocks, completions, from_blocks
-from tabhub.hub.offers import COMPLETE, GET, READ, OfferBook, Shelf
+from tabhub.hub.following import Followed
+from tabhub.hub.offers import COMPLETE, GET, READ, SUBSCRIBE, OfferBook, Shelf
 from tabhub.hub.registry import Entry
 from tabhub.hub.tools import CallContext, Source, Tool, ToolResult
 from tabhub.hub.upuris import LONGEST, resource_uri
 from tabhub.server.calling import Caller
 from tabhub.server.engine import Engine
+from tabhub.server.following import Follower, Following
 from tabhub.upstream.calls import encoded
 from tabhub.upstream.failures import UpstreamError
 
 if TYPE_CHECKING:
     from tabhub.server.upstream import Upstreams
+
+log = logging.getLogger("tabhub.mcp")
 
 LISTS: Mapping[str, Shelf] = {
     "resources/list": "resources",
@@ -34,7 +39,12 @@ LISTS: Mapping[str, Shelf] = {
 }
 PASSED = frozenset({READ, GET, COMPLETE})
 """Methods that a server answers."""
-_WORDS = {READ: "Read a resource of {}", GET: "Get a prompt of {}", COMPLETE: "Complete an argument for {}"}
+_WORDS = {
+    READ: "Read a resource of {}",
+    GET: "Get a prompt of {}",
+    COMPLETE: "Complete an argument for {}",
+    SUBSCRIBE: "Hear of changes of a resource of {}",
+}
 _NO_SUCH = (-32002, -32602)
 """What servers answer when they do not have what they are asked for."""
 _LONGEST_NAME = 1_000
@@ -51,6 +61,11 @@ class Wanted:
     """In the server's own words."""
     asked: str
     """What it is about, in the agent's words."""
+
+    @property
+    def followed(self) -> Followed:
+        """The resource, for whoever follows it."""
+        return Followed(self.server, self.params["uri"], self.asked)
 
     @property
     def prefixed(self) -> bool:
@@ -73,6 +88,8 @@ class Offering:
         self._is_off = is_off
         self._upstream = upstream
         self._entries: dict[tuple[str, str], Entry] = {}
+        self.following = Following(engine.limits)
+        self._before: list[tuple[Follower, Sequence[str]]] = []
         self.book = OfferBook(engine.limits.list_page, lambda server, method: is_off(self._entry(server, method).tool))
 
     def versions(self) -> dict[str, int]:
@@ -81,7 +98,7 @@ class Offering:
 
     def forget(self, server: str) -> None:
         """A server is gone."""
-        for method in PASSED:
+        for method in _WORDS:
             self._entries.pop((server, method), None)
 
     def page(self, method: str, params: Mapping[str, Any], *, stateless: bool) -> bytes:
@@ -95,10 +112,10 @@ class Offering:
 
     def find(self, method: str, params: Mapping[str, Any]) -> Wanted:
         """Whose answer a request wants; raises what is wrong with it."""
-        if method == READ:
+        if method in (READ, SUBSCRIBE):
             uri = _text(params, "uri", LONGEST)
             server, own = self.book.resource(uri, self._servers())
-            return Wanted(READ, server, {"uri": own}, uri)
+            return Wanted(method, server, {"uri": own}, uri)
         if method == GET:
             name = _text(params, "name", _LONGEST_NAME)
             server, prompt = self.book.prompt(name)
@@ -129,6 +146,31 @@ class Offering:
         given = _texts(context or {}, "arguments")
         more = {"context": {"arguments": given}} if given else {}
         return Wanted(COMPLETE, server, {"ref": meant, "argument": typed, **more}, asked)
+
+    def follow(self, follower: Follower, uris: Sequence[str]) -> list[str]:
+        """Let somebody follow resources without a question to their servers; gives those that can be followed."""
+        honoured = []
+        for uri in uris:
+            try:
+                wanted = self.find(SUBSCRIBE, {"uri": uri})
+                if not self._is_off(self._entry(wanted.server, SUBSCRIBE).tool):
+                    follower.add(wanted.followed)
+                    honoured.append(uri)
+            except (UnknownResource, InvalidParams) as error:
+                log.info("a resource is not followed: %s", error.message)
+        return honoured
+
+    def follow_again(self, follower: Follower, uris: Sequence[str]) -> None:
+        """Let somebody from before a restart go on; which servers there are is known a little later."""
+        if uris:
+            self._before.append((follower, uris))
+
+    def catch_up(self) -> None:
+        """The servers are known."""
+        before, self._before = self._before, []
+        for follower, uris in before:
+            if not follower.closed:
+                self.follow(follower, uris)
 
     def _servers(self) -> list[str]:
         return [life.server.name for life in self._upstream().pool.all() if life.server.enabled]
@@ -174,6 +216,15 @@ class Offering:
             if not link.completes:
                 return _Whole(b"{}", answer={"completion": {"values": []}})
             return _Whole(b"{}", answer=completions(await upstream.calls.request(life, method, ctx, dict(params))))
+        if method == SUBSCRIBE:
+            link = await life.ready()
+            if not link.updates:
+                raise UpstreamError(
+                    f"The server {server} does not tell of changes of its resources.", hint="Read it again when needed."
+                )
+            # In the stateless era one stream tells of all; it is asked for anew when the resource is followed.
+            if link.modern or params["uri"] in life.follows.asked:
+                return _Whole(b"{}")
         try:
             answer = await upstream.calls.request(life, method, ctx, dict(params))
         except UpstreamError as error:
@@ -183,6 +234,9 @@ class Offering:
                 raise UnknownPrompt(_ended(error), hint="Check the prompt's name and arguments.") from None
             uri = params["uri"][:1000]
             raise UnknownResource(_ended(error), hint="List the resources anew.", data={"uri": uri}) from None
+        if method == SUBSCRIBE:
+            life.follows.asked.add(params["uri"])
+            return _Whole(b"{}")
         return _Whole(encoded(as_blocks(method, answer)), answer=answer)
 
 

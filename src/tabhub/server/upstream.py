@@ -57,8 +57,10 @@ class Upstreams:
             listed=self._listed,
             changed=self._changed,
             offered=self._offered,
+            updated=lambda life, uri: hub.offering.following.updated(life.server.name, uri),
             authorize=self._authorize,
         )
+        hub.offering.following.changed = self._followed
         self.desk = LoginDesk(hub.home.root / "mcp-logins", hub.port, self._show)
         self.changes = 0
         """Counts what the panel would show otherwise."""
@@ -73,6 +75,7 @@ class Upstreams:
 
     async def _start(self) -> None:
         await self.pool.take(self._servers.values())
+        self._hub.offering.catch_up()
         for server in self._servers.values():
             await self._offer(server)
 
@@ -102,6 +105,7 @@ class Upstreams:
             self._pass_on(server.name, NOTHING)
             return
         self._pass_on(server.name, life.offers.current)
+        self._followed(server.name)
         on = [tool for tool in server.cached_tools if tool.get("name") not in server.disabled_tools]
         # Schemas are compiled on the way, which takes its time where there are hundreds.
         entries = await asyncio.to_thread(self.calls.entries, life, on)
@@ -113,6 +117,11 @@ class Upstreams:
         if self.pool.get(life.server.name) is life and life.server.enabled:
             self.changes += 1
             self._pass_on(life.server.name, life.offers.current)
+
+    def _followed(self, name: str) -> None:
+        """Others of a server's resources are followed than before, or it is another connection's to tell."""
+        if (life := self.pool.get(name)) is not None:
+            life.follows.want(self._hub.offering.following.book.wanted(name))
 
     def _pass_on(self, name: str, offers: Offers) -> None:
         for kind in self._hub.offering.book.replace(name, offers):

@@ -48,6 +48,8 @@ class SavedMcp(msgspec.Struct, frozen=True):
     version: str
     capabilities: list[str] = []
     log_level: int = 1
+    followed: list[str] = []
+    """The resources whose changes it wants to hear of."""
 
 
 class SavedSession(msgspec.Struct, frozen=True):

@@ -18,6 +18,7 @@ from tabhub.hub.offers import KINDS
 from tabhub.limits import Limits
 from tabhub.store.upstream import Server
 from tabhub.upstream.failures import NeedsLogin, UpstreamOffline, first_cause
+from tabhub.upstream.follows import Follows
 from tabhub.upstream.offers import METHODS, OfferList
 from tabhub.upstream.running import InFlight
 from tabhub.upstream.tools import Listed, read_listing
@@ -58,6 +59,7 @@ class Life:
         listed: Callable[[Life, Listed], Awaitable[None]],
         changed: Callable[[Life], None],
         offered: Callable[[Life], None] = lambda _life: None,
+        updated: Callable[[Life, str], None] = lambda _life, _uri: None,
     ) -> None:
         self.server = server
         self.state: State = "off"
@@ -69,6 +71,9 @@ class Life:
         self.link: Link | None = None
         self.offers = OfferList(server.name, limits, lambda: offered(self))
         """What it has beside tools."""
+        self.follows = Follows(server.name)
+        """Whose changes are to be told."""
+        self._updated = updated
         self.calls = InFlight()
         self.legacy = False
         self.failures = 0
@@ -257,7 +262,7 @@ class Life:
                 self._set("ready")
                 self._settle()
                 log.info("external server %s is connected (%s)", self.server.name, link.version)
-                beside = [asyncio.ensure_future(work) for work in (link.follow(), self.offers.keep(link))]
+                beside = [asyncio.ensure_future(work) for work in (self.follows.keep(link), self.offers.keep(link))]
                 try:
                     await self._keep(link)
                 finally:
@@ -300,7 +305,7 @@ class Life:
     def _hooks(self) -> Hooks:
         from tabhub.upstream.link import Hooks  # loaded by now
 
-        return Hooks(self._heard, self.calls.log, self.calls.ask, self._lost)
+        return Hooks(self._heard, lambda uri: self._updated(self, uri), self.calls.log, self.calls.ask, self._lost)
 
     def _heard(self, kind: str) -> None:
         """The server has said that a list is another now."""

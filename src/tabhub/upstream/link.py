@@ -20,18 +20,20 @@ import mcp_types as types
 from mcp import Client
 from mcp.client.session import ClientRequestContext
 from mcp.client.streamable_http import streamable_http_client
-from mcp.client.subscriptions import PromptsListChanged, ResourcesListChanged, SubscriptionLost, ToolsListChanged
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter, ValidationError
 
 from tabhub import __version__
+from tabhub.hub.offers import SUBSCRIBE, UNSUBSCRIBE
 from tabhub.limits import Limits
 from tabhub.upstream.carrier import carried
 from tabhub.upstream.direct import CALL, Direct, direct
 from tabhub.upstream.failures import NeedsLogin, UpstreamError, UpstreamLost, UpstreamOffline, first_cause
+from tabhub.upstream.follows import Follows
 from tabhub.upstream.guard import AddressGuard
 from tabhub.upstream.http import LOGIN, LOST, NOT_SENT, GuardedTransport, make_client, make_context
+from tabhub.upstream.listening import follow, hear
 from tabhub.upstream.plan import Plan
 from tabhub.upstream.stdio import Process
 
@@ -47,22 +49,14 @@ _MIRRORS = "x-mcp-header"
 _REQUESTS: Mapping[str, type[Any]] = {
     "tools/call": types.CallToolRequest,
     "resources/read": types.ReadResourceRequest,
+    SUBSCRIBE: types.SubscribeRequest,
+    UNSUBSCRIBE: types.UnsubscribeRequest,
     "prompts/get": types.GetPromptRequest,
     "completion/complete": types.CompleteRequest,
     "resources/list": types.ListResourcesRequest,
     "resources/templates/list": types.ListResourceTemplatesRequest,
     "prompts/list": types.ListPromptsRequest,
 }
-_CHANGED: Mapping[type[Any], str] = {
-    types.ToolListChangedNotification: "tools",
-    types.ResourceListChangedNotification: "resources",
-    types.PromptListChangedNotification: "prompts",
-    ToolsListChanged: "tools",
-    ResourcesListChanged: "resources",
-    PromptsListChanged: "prompts",
-}
-"""What a server says when a list has changed, in either era."""
-_LISTEN_AGAIN = 5.0
 _CLOSED = ("Connection closed", "SSE stream ", "server answered a request with 202")
 """What the SDK itself says with its code for that, which many servers use for errors of their own."""
 TLS = make_context()
@@ -75,6 +69,8 @@ class Hooks:
 
     changed: Callable[[str], None]
     """A list is another now: tools, resources or prompts."""
+    updated: Callable[[str], None]
+    """A resource has changed."""
     log: Callable[[str, str, Any], None]
     ask: Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
     """Ask the agent whose call the server asks about; raises if it cannot be asked."""
@@ -116,6 +112,12 @@ class Link:
         """Whether the server says when a list changes."""
         told = getattr(self._client.server_capabilities, kind)
         return told is not None and bool(told.list_changed)
+
+    @property
+    def updates(self) -> bool:
+        """Whether the server tells of changes of single resources."""
+        has = self._client.server_capabilities.resources
+        return has is not None and bool(has.subscribe)
 
     @property
     def completes(self) -> bool:
@@ -243,28 +245,10 @@ class Link:
         if self.hooks is not None and not aside:
             self.hooks.lost()
 
-    async def follow(self) -> None:
+    async def follow(self, follows: Follows) -> None:
         """Hear of changes in the stateless era, where a client has to ask for them; ends with the server's will."""
-        tools, resources, prompts = (self.announces(kind) for kind in ("tools", "resources", "prompts"))
-        if not self.modern or not (tools or resources or prompts) or self.hooks is None:
-            return
-        while True:
-            try:
-                listening = self._client.listen(
-                    tools_list_changed=tools, resources_list_changed=resources, prompts_list_changed=prompts
-                )
-                async with listening as events:
-                    async for event in events:
-                        if (kind := _CHANGED.get(type(event))) is not None:
-                            self.hooks.changed(kind)
-            except MCPError as error:
-                log.info("%s tells of no changes: %s", self._name, error.message[:300])
-                return
-            except (SubscriptionLost, TimeoutError) as error:
-                log.debug("%s has stopped telling of changes: %s", self._name, error)
-            await asyncio.sleep(_LISTEN_AGAIN)
-            for kind in _CHANGED.values():
-                self.hooks.changed(kind)  # what happened meanwhile was not told
+        if self.hooks is not None:
+            await follow(self._name, self._client, self.hooks, follows)
 
 
 @asynccontextmanager
@@ -276,8 +260,7 @@ async def open_link(
     transport = GuardedTransport(guard, TLS, limits.upstream_answer) if plan.url is not None else None
 
     async def said(message: Any) -> None:
-        if (kind := _CHANGED.get(type(message))) is not None:
-            hooks.changed(kind)
+        hear(message, hooks)
 
     async def logged(params: types.LoggingMessageNotificationParams) -> None:
         hooks.log(params.level, params.logger or plan.name, params.data)

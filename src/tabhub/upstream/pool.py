@@ -37,12 +37,14 @@ class Pool:
         listed: Callable[[Life, Listed], Awaitable[None]],
         changed: Callable[[Life], None],
         offered: Callable[[Life], None] = lambda _life: None,
+        updated: Callable[[Life, str], None] = lambda _life, _uri: None,
         authorize: Authorize | None = None,
     ) -> None:
         self._limits = limits
         self._listed = listed
         self._changed = changed
         self._offered = offered
+        self._updated = updated
         self._authorize = authorize
         self.guard = AddressGuard(hosts)
         self._lives: dict[str, Life] = {}
@@ -70,7 +72,8 @@ class Pool:
                     ending.append(life)
         for name, server in wanted.items():
             if name not in self._lives:
-                self._lives[name] = Life(server, self, self._limits, self._listed, self._changed, self._offered)
+                told = (self._listed, self._changed, self._offered, self._updated)
+                self._lives[name] = Life(server, self, self._limits, *told)
         if ending:
             await asyncio.gather(*(life.stop() for life in ending))
         for life in self._lives.values():

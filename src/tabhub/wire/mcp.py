@@ -40,6 +40,7 @@ CAPABILITY_OF = {
 
 LISTS = ("tools", "resources", "prompts")
 """What has lists whose changes are told."""
+RESOURCE_UPDATED = "notifications/resources/updated"
 LIST_CHANGED = {kind: f"notifications/{kind}/list_changed" for kind in LISTS}
 
 LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
@@ -144,9 +145,18 @@ def read_listen(request: Request) -> tuple[str, ...]:
     return tuple(kind for kind in LISTS if wanted.get(f"{kind}ListChanged") is True)
 
 
-def acknowledged(kinds: Sequence[str]) -> dict[str, Any]:
+def read_followed(request: Request) -> list[str]:
+    """The resources whose changes a `subscriptions/listen` wants to hear of."""
+    wanted = request.params["notifications"].get("resourceSubscriptions", [])
+    if not isinstance(wanted, list) or not all(isinstance(uri, str) for uri in wanted):
+        raise InvalidParams("`notifications.resourceSubscriptions` must be a list of URIs.")
+    return list(dict.fromkeys(wanted))
+
+
+def acknowledged(kinds: Sequence[str], uris: Sequence[str] = ()) -> dict[str, Any]:
     """What a listener is told that it will hear of."""
-    return {"notifications": {f"{kind}ListChanged": True for kind in kinds}}
+    told: dict[str, Any] = {f"{kind}ListChanged": True for kind in kinds}
+    return {"notifications": told | ({"resourceSubscriptions": list(uris)} if uris else {})}
 
 
 def header_value(raw: bytes | None) -> str | None:

@@ -244,7 +244,7 @@ async def _names(agent: Agent) -> list[str]:
 async def measure(plan: Plan) -> Figures:
     """Start hub, browser and site, and measure everything."""
     with tempfile.TemporaryDirectory(prefix="tabhub-bench-") as where, site(_Site) as origin:
-        async with running_hub(Path(where)) as running, Agent(running) as agent:
+        async with running_hub(Path(where), limits={"page_call_rate": 0}) as running, Agent(running) as agent:
             link, name = await browser(running)
             figures, taken = Figures(name), Taken(running.hub)
             await _listing(agent, taken, link, f"{origin}/first")  # the browser starts its first page process

@@ -132,7 +132,8 @@ const methods = new Map([
   [
     "subscribeCDPEvents",
     async (params, call) => {
-      await cdp.subscribe(read.tabIdOf(params), read.requiredStrings(params, "events", 100), ownerOf(call.id));
+      const events = read.requiredStrings(params, "events", 100);
+      await cdp.subscribe(read.tabIdOf(params), events, ownerOf(call.id), along(params, "children"));
       return {};
     },
   ],

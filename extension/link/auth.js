@@ -1,7 +1,9 @@
 /**
  * Where the hub is and what proves that we are its browser: `auth.json`, which the hub writes beside the manifest.
  *
- * It is read anew before every attempt, so a rotated secret or a moved port needs no reload of the extension.
+ * It is read anew before every attempt, so a rotated secret or a moved port needs no reload of the extension. Also owns
+ * how a hub proves itself: while none runs, any user of this computer could listen on its port, and must get neither the
+ * secret nor this browser.
  */
 
 import { isObject, textOf } from "./rpc.js";
@@ -17,6 +19,7 @@ import { isObject, textOf } from "./rpc.js";
  */
 
 const HOSTS = ["127.0.0.1", "localhost"];
+const PROOF_MS = 10_000;
 
 /**
  * The settings, or what is wrong with them in words.
@@ -34,6 +37,34 @@ export async function readAuth() {
     return parseAuth(JSON.parse(found));
   } catch (error) {
     return `auth.json cannot be used (${textOf(error)}). Run "tabhub start" to have it written again.`;
+  }
+}
+
+/**
+ * Whether the hub is there: "yes", "no" when nobody answers, "other" when whoever answers does not know the secret.
+ * @param {Auth} auth
+ * @returns {Promise<"yes" | "no" | "other">}
+ */
+export async function isHub({ secret, host, port }) {
+  const challenge = [...crypto.getRandomValues(new Uint8Array(32))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  const signal = AbortSignal.timeout(PROOF_MS);
+  /** @type {Response} */
+  let answer;
+  try {
+    answer = await fetch(`http://${host}:${port}/health?challenge=${challenge}`, { cache: "no-store", redirect: "error", signal });
+  } catch {
+    return "no";
+  }
+  try {
+    const facts = await answer.json();
+    const proof = isObject(facts) ? String(facts["proof"]) : "";
+    const given = Uint8Array.from(/^[0-9a-f]{64}$/.test(proof) ? (proof.match(/../g) ?? []) : [], (pair) => parseInt(pair, 16));
+    const text = new TextEncoder();
+    const key = await crypto.subtle.importKey("raw", text.encode(secret), { name: "HMAC", hash: "SHA-256" }, false, ["verify"]);
+    const said = text.encode(`tabhub hub ${port} ${challenge}`);
+    return (await crypto.subtle.verify("HMAC", key, given, said)) ? "yes" : "other";
+  } catch {
+    return "other";
   }
 }
 

@@ -7,6 +7,7 @@
 
 import { ownerOf } from "./hubs.js";
 import { FAILED, METHOD_NOT_FOUND, RpcError, isObject, textOf } from "./rpc.js";
+import { ownPage } from "../tabs/failures.js";
 
 /** @typedef {import("./rpc.js").Params} Params */
 /** @typedef {import("./rpc.js").Handler} Handler */
@@ -80,11 +81,13 @@ export class Gate {
     const owner = ownerOf(call.id);
     if (!owner.startsWith("conn-")) throw new RpcError(METHOD_NOT_FOUND, "Only forwarded requests run here.");
     if (isActing(name, params)) {
+      // A person takes their time, and tabs move on: what they allowed for one site holds for no other.
+      for (let asked, site; (site = await siteOf(name, params)) !== asked; asked = site) {
+        await keepOffPanel(params);
+        if (!(await this.may(owner, site, wordsFor(name)))) throw new RpcError(FAILED, this.#refusal());
+        if (call.cancelled) return {};
+      }
       await keepOffPanel(params);
-      const site = await siteOf(name, params);
-      if (!(await this.may(owner, site, wordsFor(name)))) throw new RpcError(FAILED, this.#refusal());
-      if (call.cancelled) return {};
-      await keepOffPanel(params); // a person takes their time, and tabs move on
     }
     return run(params, call);
   }
@@ -193,7 +196,8 @@ export class Gate {
 export function isActing(name, params) {
   if (LOOKING.has(name)) return false;
   if (name === "subscribeCDPEvents") {
-    const { events } = params;
+    const { events, children } = params;
+    if (children !== undefined) return true;
     return !Array.isArray(events) || events.some((event) => typeof event !== "string" || !LOOKING_EVENTS.test(event));
   }
   if (name !== "forwardCDPCommand" || params["ahead"] !== undefined || params["follow"] !== undefined) return true;
@@ -212,7 +216,7 @@ async function keepOffPanel({ tabId }) {
   const tab = await chrome.tabs.get(/** @type {number} */ (tabId)).catch(() => null);
   const own = chrome.runtime.getURL("");
   if (!tab?.url?.startsWith(own) && !tab?.pendingUrl?.startsWith(own)) return;
-  throw new RpcError(FAILED, `Tab ${tabId} shows Tabhub's own panel. The panel is the person's alone: use another tab.`);
+  throw ownPage(/** @type {number} */ (tabId));
 }
 
 /**

@@ -4,7 +4,7 @@
  * Owns when to connect and why the connection is down, in words. It knows nothing of what the messages mean.
  */
 
-import { readAuth } from "./auth.js";
+import { isHub, readAuth } from "./auth.js";
 import { Pulse } from "./keepalive.js";
 
 /** @typedef {import("./auth.js").Auth} Auth */
@@ -121,6 +121,9 @@ export class Link {
     const id = await this.#wiring.browserId();
     const address = `${auth.host}:${auth.port}`;
     this.#set({ phase: "connecting", address, reason: this.state.reason, retryAt: null, since: null });
+    const there = await isHub(auth);
+    if (there !== "yes") return this.#later(there === "no" ? noAnswer(auth) : impostor(auth));
+    if (this.#resting) return this.#later(RESTING);
     this.#open(auth, new WebSocket(`ws://${address}/ws`, ["tabhub", auth.secret, id]));
   }
 
@@ -200,12 +203,9 @@ export class Link {
     }
     if (event.code === SHUTTING_DOWN) this.#failures = 0;
     if (event.code === CONNECT_ANEW) return this.#wait(0, CLOSE_REASONS.get(CONNECT_ANEW) ?? "", "waiting");
-    this.#later(why ?? (opened ? `The connection to the hub ended (code ${event.code}).` : noAnswer(auth)));
-    // A refused handshake looks like no hub at all; asking for its health tells them apart.
-    if (!opened && (await answers(auth)) && !this.#socket && this.state.phase === "waiting") {
-      const reason = `A hub answers at ${auth.host}:${auth.port} but refuses this browser. Run "tabhub doctor".`;
-      this.#set({ ...this.state, reason });
-    }
+    // It has just proved that it is the hub: a handshake that fails now was refused.
+    const refused = `A hub answers at ${auth.host}:${auth.port} but refuses this browser. Run "tabhub doctor".`;
+    this.#later(why ?? (opened ? `The connection to the hub ended (code ${event.code}).` : refused));
   }
 
   /** @param {number} until */
@@ -255,12 +255,6 @@ function noAnswer(auth) {
 }
 
 /** @param {Auth} auth */
-async function answers(auth) {
-  try {
-    const signal = AbortSignal.timeout(2000);
-    await fetch(`http://127.0.0.1:${auth.port}/health`, { mode: "no-cors", cache: "no-store", signal });
-    return true;
-  } catch {
-    return false;
-  }
+function impostor(auth) {
+  return `What answers at ${auth.host}:${auth.port} is not the hub of this browser: it does not know its secret. Run "tabhub doctor".`;
 }

@@ -6,7 +6,8 @@
  */
 
 import { FAILED, RpcError, textOf } from "../link/rpc.js";
-import { failure, noTab } from "./failures.js";
+import { Children, letRun } from "./children.js";
+import { failure, noTab, ownPage } from "./failures.js";
 import { Interrupts } from "./interrupt.js";
 
 /** @typedef {import("../link/rpc.js").Call} Call */
@@ -29,7 +30,7 @@ import { Interrupts } from "./interrupt.js";
  * @property {number} dialogs how many have opened so far
  * @property {number} used when a command last ended or began
  * @property {Set<Flight>} flights
- * @property {Map<string, CdpObject>} children the Target.attachedToTarget of each child session
+ * @property {Children} children
  * @property {Map<string, readonly string[]>} wanted by who wants them: names, or "Domain." prefixes
  * @property {readonly string[]} events all of these; while there are any, the tab is in use
  * @property {ReturnType<typeof setTimeout> | undefined} timer
@@ -44,7 +45,6 @@ import { Interrupts } from "./interrupt.js";
  */
 
 const PROTOCOL = "1.3";
-const AUTO_ATTACH = { autoAttach: true, waitForDebuggerOnStart: false, flatten: true };
 const DETACHED = "The debugger was detached from the tab";
 const CRASHED = "The tab crashed. Reload it.";
 const CRASHED_UNDER = "The tab crashed under the command. Reload it.";
@@ -52,6 +52,9 @@ const CRASHED_UNDER = "The tab crashed under the command. Reload it.";
 const SCRIPTS = ["Runtime.evaluate", "Runtime.callFunctionOn"];
 /** A script that blocks its page for that long is ended, unless the hub gives another limit. */
 const SCRIPT_MS = 30_000;
+/** Pages of ours, in which nothing is done for anyone: they are where a person says what may be done. */
+const OWN = chrome.runtime.getURL("");
+const PAUSED = "Fetch.requestPaused";
 /** What still works on a page that crashed. */
 const AFTER_CRASH = ["Page.reload", "Page.navigate"];
 
@@ -76,6 +79,8 @@ export class Debugger {
     chrome.debugger.onDetach.addListener((source, reason) => {
       if (source.tabId !== undefined) this.#lost(source.tabId, reason);
     });
+    // Before its page is there: what waits for an element would find ours.
+    chrome.tabs.onUpdated.addListener((tabId, { url }) => url?.startsWith(OWN) && this.#leave(tabId));
     this.#tidied = this.#tidy().catch((error) => this.#outlet.note(`Debuggers could not be listed: ${textOf(error)}`));
   }
 
@@ -136,20 +141,23 @@ export class Debugger {
    * @param {number} tabId
    * @param {readonly string[]} events
    * @param {string} owner who wants them
+   * @param {readonly Command[]} [first] what frames in other processes, and workers, are told before they run
    */
-  async subscribe(tabId, events, owner) {
+  async subscribe(tabId, events, owner, first = []) {
     const known = this.#held.get(tabId);
     if (!known && events.length === 0) return;
     const held = known ?? this.#attach(tabId);
     const before = held.wanted.get(owner) ?? [];
     held.wanted.set(owner, events);
     held.events = [...held.wanted.values()].flat();
+    held.children.tell(owner, first);
     held.used = Date.now();
-    if (held.attaching) return held.attaching;
+    if (held.attaching) return held.attaching.then(() => held.children.refresh());
+    held.children.refresh();
     // Children that are there already were announced before anyone listened.
     const announced = "Target.attachedToTarget";
     if (wants(before, announced) || !wants(events, announced)) return;
-    for (const params of held.children.values()) this.#outlet.event({ tabId, method: announced, params }, [owner]);
+    for (const params of held.children.announced()) this.#outlet.event({ tabId, method: announced, params }, [owner]);
   }
 
   /**
@@ -158,8 +166,16 @@ export class Debugger {
    */
   unsubscribe(gone) {
     for (const held of this.#held.values()) {
-      for (const owner of [...held.wanted.keys()]) if (gone(owner)) held.wanted.delete(owner);
+      const decided = wants(held.events, PAUSED);
+      for (const owner of [...held.wanted.keys()].filter(gone)) {
+        held.wanted.delete(owner);
+        held.children.forget(owner);
+      }
       held.events = [...held.wanted.values()].flat();
+      if (held.attaching) continue;
+      held.children.refresh();
+      // Requests that were stopped would wait for somebody who is gone, and the page with them.
+      if (decided && !wants(held.events, PAUSED)) held.children.all("Fetch.disable", {});
     }
   }
 
@@ -172,13 +188,13 @@ export class Debugger {
       dialogs: 0,
       used: Date.now(),
       flights: new Set(),
-      children: new Map(),
+      children: new Children(tabId),
       wanted: new Map(),
       events: [],
       timer: undefined,
     };
     this.#held.set(tabId, held);
-    held.attaching = this.#attachTo(tabId).then(
+    held.attaching = this.#attachTo(tabId, held.children).then(
       () => {
         held.attaching = null;
         if (this.#held.get(tabId) !== held) throw noTab(tabId, "It was closed while the debugger attached.");
@@ -194,14 +210,18 @@ export class Debugger {
     return held;
   }
 
-  /** @param {number} tabId */
-  async #attachTo(tabId) {
+  /**
+   * @param {number} tabId
+   * @param {Children} children
+   */
+  async #attachTo(tabId, children) {
     await this.#tidied;
     const tab = await chrome.tabs.get(tabId);
+    if (tab.url?.startsWith(OWN) || tab.pendingUrl?.startsWith(OWN)) throw ownPage(tabId);
     if (tab.discarded) throw new RpcError(FAILED, `Tab ${tabId} is unloaded to save memory. Reload it first.`);
     await chrome.debugger.attach({ tabId }, PROTOCOL);
     await chrome.debugger.sendCommand({ tabId }, "Inspector.enable");
-    await chrome.debugger.sendCommand({ tabId }, "Target.setAutoAttach", AUTO_ATTACH);
+    await chrome.debugger.sendCommand({ tabId }, "Target.setAutoAttach", children.autoAttach());
   }
 
   /** A debugger outlives the worker that attached it; its child sessions are unknown to us, so it starts anew. */
@@ -230,6 +250,19 @@ export class Debugger {
   }
 
   /**
+   * Let go of a tab that has gone to a page of ours.
+   * @param {number} tabId
+   */
+  #leave(tabId) {
+    const held = this.#held.get(tabId);
+    if (!held) return;
+    const attached = held.attaching ?? Promise.resolve();
+    this.#lost(tabId, "own page");
+    // It may have been let go of already: attaching failed, or the browser did so itself.
+    void attached.catch(() => {}).then(() => chrome.debugger.detach({ tabId }).catch(() => {}));
+  }
+
+  /**
    * @param {number} tabId
    * @param {string} reason
    */
@@ -251,18 +284,18 @@ export class Debugger {
    * @param {object | undefined} given
    */
   #event({ tabId, sessionId }, method, given) {
-    const held = tabId === undefined ? undefined : this.#held.get(tabId);
-    if (!held || tabId === undefined) return;
+    if (tabId === undefined) return;
+    const held = this.#held.get(tabId);
     const params = /** @type {CdpObject} */ (given ?? {});
-    const child = String(params["sessionId"]);
+    if (!held) {
+      // Of a debugger we are letting go of.
+      if (method === "Target.attachedToTarget") letRun({ tabId, sessionId: String(params["sessionId"]) });
+      return;
+    }
     if (method === "Target.attachedToTarget") {
-      held.children.set(child, params);
-      // Frames within frames: each session attaches only to its own children.
-      chrome.debugger.sendCommand({ tabId, sessionId: child }, "Target.setAutoAttach", AUTO_ATTACH).catch(() => {
-        // A child that is gone again, or that has no children to attach to.
-      });
+      held.children.taken(params);
     } else if (method === "Target.detachedFromTarget") {
-      held.children.delete(child);
+      held.children.left(params);
     } else if (sessionId === undefined && method === "Inspector.targetCrashed") {
       held.crashed = true;
       for (const flight of held.flights) flight.reject(new RpcError(FAILED, CRASHED_UNDER));
@@ -287,11 +320,9 @@ export class Debugger {
  */
 async function refusal(tabId, text) {
   if (!/detached|not attached/i.test(text)) return new RpcError(FAILED, text);
-  const gone = await chrome.tabs.get(tabId).then(
-    () => false,
-    () => true,
-  );
-  if (gone) return noTab(tabId, "It was closed.");
+  const tab = await chrome.tabs.get(tabId).catch(() => null);
+  if (!tab) return noTab(tabId, "It was closed.");
+  if (tab.url?.startsWith(OWN)) return ownPage(tabId);
   return new RpcError(FAILED, `${DETACHED}. The tab may have gone to a page that cannot be debugged. (${text})`);
 }
 

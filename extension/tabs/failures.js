@@ -14,6 +14,14 @@ export function noTab(tabId, why = "It may have been closed.") {
 }
 
 /**
+ * The error for a tab that shows a page of the extension's own.
+ * @param {number} tabId
+ */
+export function ownPage(tabId) {
+  return new RpcError(FAILED, `Tab ${tabId} shows Tabhub's own panel. The panel is the person's alone: use another tab.`);
+}
+
+/**
  * An error of the browser's own, sorted into those the hub tells apart.
  * @param {unknown} error
  * @param {number} tabId

@@ -168,7 +168,9 @@ export function watchTabs() {
     tell({ tabId, change: "removed" });
   });
   tabs.onReplaced.addListener((tabId, removedTabId) => {
-    withTab(tabId, (tab) => tell({ tabId, change: "replaced", tab: tabInfo(tab), removedTabId }));
+    // At once, before anything is told of the new id: the hub would take it for another tab.
+    tell({ tabId, change: "replaced", removedTabId });
+    tellTab(tabId);
   });
   // These change the place of every tab beside the one they name.
   tabs.onMoved.addListener(doubt);

@@ -83,6 +83,12 @@ class Config:
     audit_arguments: bool = field(
         default=False, metadata=_is("bool", "keep the arguments of calls in the audit log, not only their digest")
     )
+    log_messages: bool = field(
+        default=False,
+        metadata=_is(
+            "bool", "write what passes between hub and browsers into the log, of those that connect from then on"
+        ),
+    )
     show_disabled: bool = field(
         default=False, metadata=_is("bool", "list tools that are off, marked [Disabled], instead of leaving them out")
     )

@@ -68,7 +68,9 @@ class Limits:
     sessions: int = _limit(2000, "sessions at once")
     lease_idle: float = _limit(600.0, "a tab whose holder makes no call for that long may be taken by another session")
     lease_orphan: float = _limit(
-        60.0, "the same if the holder's client has gone: its stream, or the request of its last call, was cut"
+        60.0,
+        "the same if the holder's client has gone: its stream, or the request of its last call, was cut; "
+        "of a client of the daemon's socket at most half of daemon_grace",
     )
     tab_request: float = _limit(120.0, "time for a person to answer when an agent asks for another's tab")
     daemon_line: int = _limit(4 * MB, "longest line a client of the daemon's socket may send")
@@ -112,6 +114,7 @@ class Limits:
     page_cached: int = _limit(1000, "tools kept after their page has gone")
     page_cache_age: float = _limit(3600.0, "kept tools not seen for that long are forgotten when the hub starts")
     page_update_rate: int = _limit(10, "lists of tools taken a second and origin; of more, the last one counts")
+    page_call_rate: int = _limit(6000, "calls a minute of the tools of one origin, by all agents (0: no limit)")
     page_appear: float = _limit(8.0, "time for a tool to appear in a tab that was opened for it")
 
     # external MCP servers
@@ -124,6 +127,7 @@ class Limits:
         300.0, "time for an agent to come back with the answer to an external server's question"
     )
     upstream_tools: int = _limit(1000, "tools of one external server; the rest is not taken")
+    followed_resources: int = _limit(200, "resources of external servers whose changes one client may follow")
     upstream_offers: int = _limit(
         5000, "resources of one external server, and as many templates and prompts; the rest is not taken"
     )

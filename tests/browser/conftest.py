@@ -31,6 +31,9 @@ class Context:
     def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         raise AssertionError("no tool here reports progress")
 
+    async def go_on(self) -> None:
+        """Nobody has the wheel here."""
+
     def sent(self) -> None:
         self.sends += 1
 
@@ -103,7 +106,7 @@ class Choice:
     def holder(self, session: Any, tab_id: int) -> Lease | None:
         return None
 
-    def refusal(self, lease: Lease) -> TabLeased:
+    def refusal(self, lease: Lease, *, asked: bool = False) -> TabLeased:
         raise AssertionError("nobody holds a tab here")
 
     def may_act(self, session: Any, tab_id: int) -> None:
@@ -118,7 +121,7 @@ class Choice:
     def standing(self, session: Any) -> dict[str, Any] | None:
         return None
 
-    def handed(self, handle: str) -> Any:
+    def handed(self, handle: str, to: Any) -> Any:
         raise AssertionError("nobody has a handle here")
 
     def on_end(self, listener: Callable[[Any], None]) -> None:

@@ -49,3 +49,25 @@ def test_a_name_of_its_own_is_plain_and_not_taken(tmp_path: Path) -> None:
     folder.write(first, b"1", overwrite=False)
     assert folder.unused("Some: page", ".pdf").name == "Some-page-2.pdf"
     assert folder.unused("…", ".pdf").name == "file.pdf"
+
+
+@pytest.mark.parametrize("given", [".", "sub/..", "sub"])
+def test_a_folder_is_no_file_and_what_is_around_the_folder_for_files_is_not_told(tmp_path: Path, given: str) -> None:
+    (tmp_path / "secret").write_text("x")
+    root = tmp_path / "files"
+    (root / "sub").mkdir(parents=True)
+    (root / "sub" / "inner.txt").write_text("x")
+    with pytest.raises(InvalidArguments, match="is a folder") as caught:
+        Folder(root).existing(given)
+    assert "secret" not in str(caught.value.hint)
+    assert ("inner.txt" if given == "sub" else "sub") in str(caught.value.hint)
+
+
+def test_a_file_that_is_not_there_is_said_with_what_is(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArguments, match="no file 'a.txt'") as caught:
+        Folder(tmp_path / "nowhere").existing("a.txt")
+    assert "not there" in str(caught.value.hint)
+    (tmp_path / "b.txt").write_text("x")
+    with pytest.raises(InvalidArguments, match="no file 'a.txt'") as caught:
+        Folder(tmp_path).existing("a.txt")
+    assert caught.value.hint == "In that folder: b.txt."

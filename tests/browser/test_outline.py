@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -48,8 +50,19 @@ def test_a_long_list_is_cut_and_what_follows_stays() -> None:
     assert fitted.lines[:3] == LIST[:3]
     assert fitted.lines[-1] == '"end"'
     assert fitted.lines[-2].startswith(" … ")
-    assert fitted.lines[-2].endswith("more here: browser_snapshot with ref=e1")
+    assert re.search(r"more here: browser_snapshot with ref=e1 and maxTokens=\d+$", fitted.lines[-2])
     assert fitted.left_out == len(LIST) - len(fitted.lines) + 1
+
+
+def test_the_word_on_the_rest_leads_to_all_of_it() -> None:
+    lines = ["main", *(f" {line}" for line in LIST)]
+    (note,) = [line for line in outline.fit(lines, 1_000).lines if "more here" in line]
+    assert outline.fit(LIST[:-1], int(note.rpartition("=")[2])) == outline.Fit(LIST[:-1], 0)
+    # Where the list alone fits, its ref is enough.
+    lines += [f'"Paragraph {n}"' for n in range(100)]
+    small = [*LIST[:60], *lines]
+    notes = [line for line in outline.fit(small, 1_000).lines if "more here" in line]
+    assert notes[0].endswith("with ref=e1")
 
 
 def test_what_cannot_be_cut_inside_is_cut_at_its_end() -> None:

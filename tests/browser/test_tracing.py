@@ -44,6 +44,22 @@ async def test_a_trace_is_read_in_pieces_and_written(tracing: Bench) -> None:
     assert tracing.browser.commands("IO.close")
 
 
+async def test_a_file_that_is_there_already_does_not_cost_the_trace(tracing: Bench) -> None:
+    tracing.files.mkdir()
+    (tracing.files / "old.json").write_text("old")
+    await tracing.call("browser_performance_trace", tabId=1, action="start")
+    with pytest.raises(CommandFailed, match="exists already"):
+        await tracing.call("browser_performance_trace", tabId=1, action="stop", filePath="old.json")
+    assert not tracing.browser.commands("Tracing.end")
+    stop = asyncio.ensure_future(
+        tracing.call("browser_performance_trace", tabId=1, action="stop", filePath="old.json", overwrite=True)
+    )
+    await settle()
+    complete(tracing)
+    assert (await stop)["bytes"] == len(TRACE)
+    assert (tracing.files / "old.json").read_text() == TRACE
+
+
 async def test_a_session_that_ends_ends_its_trace_and_what_comes_of_it_is_let_go(tracing: Bench) -> None:
     tracing.context.session = session = object()
     await tracing.call("browser_performance_trace", tabId=1, action="start")

@@ -6,6 +6,7 @@ import os
 import pty
 import subprocess
 import sys
+import termios
 from pathlib import Path
 
 import pytest
@@ -69,12 +70,20 @@ def test_no_command_shows_the_help_and_is_wrong_usage(tabhub: Run) -> None:
         (["setup", "claud-code"], "did you mean 'tabhub setup claude-code'?"),
         (["zzz"], "the commands are start, stop"),
         (["--zzz"], "unknown option '--zzz'"),
+        (["--hepl"], "did you mean 'tabhub --help'?"),
+        (["sessions", "ned", "3f9c"], "did you mean 'end'?"),
+        (["mcp", "import", "cusor"], "did you mean 'cursor'?"),
         (["start", "--bakground"], "did you mean '--background'?"),
         (["start", "--port", "eighty"], "'eighty' is not a port"),
         (["start", "--port", "70000"], "'70000' is not a port"),
         (["start", "--stdio", "--background"], "exclude each other"),
         (["tool", "call"], "required: NAME"),
-        (["tool", "call", "x", "--tab-id", "y"], "--tab-id"),
+        (["tool", "call", "x", "--tab-id", "y"], "--tab-id: 'y' is not a whole number"),
+        (["tool", "call", "x", "--timeout", "-1"], "'-1' is not a number of seconds"),
+        (["tool", "call", "x", "--timeout", "nan"], "'nan' is not a number of seconds"),
+        (["tool", "call", "x", "--timeout", "inf"], "'inf' is not a number of seconds"),
+        (["stop", "--timeout", "soon"], "'soon' is not a number of seconds"),
+        (["relay", "token", "revoke"], "Which token?"),
         (["audit", "--since", "yesterday"], "'yesterday' is no time"),
         (["audit", "--success", "--failed"], "not allowed with"),
         (["audit", "--limit", "0"], "'0' is not a number of calls"),
@@ -115,9 +124,16 @@ def test_a_broken_secret_file_is_named(home: Path, tabhub: Run) -> None:
     assert "tabhub doctor" in done.stderr
 
 
-def on_a_terminal(words: list[str], env: dict[str, str]) -> str:
+def test_a_home_that_cannot_be_is_no_hub_that_runs(tabhub: Run) -> None:
+    done = tabhub("status", TABHUB_HOME="/dev/null/home")
+    assert (done.returncode, done.stderr.splitlines()[0]) == (2, "error: The hub is not running on 127.0.0.1:9515.")
+
+
+def on_a_terminal(words: list[str], env: dict[str, str], columns: int = 0) -> str:
     """What the command shows a person at a terminal."""
     ours, theirs = pty.openpty()
+    if columns:
+        termios.tcsetwinsize(theirs, (24, columns))
     child = subprocess.Popen(
         [sys.executable, "-m", "tabhub", *words],
         stdin=theirs,
@@ -142,6 +158,16 @@ def test_colour_is_for_terminals_that_want_it(hub: FakeHub, env: dict[str, str],
     assert "\x1b[31merror:\x1b[0m" in on_a_terminal(["strat"], env)
     assert "\x1b" not in on_a_terminal(["strat"], {**env, "NO_COLOR": "1"})
     assert "\x1b" not in tabhub("strat").stderr
+
+
+def test_a_narrow_terminal_still_shows_the_names_of_tools(hub: FakeHub, env: dict[str, str]) -> None:
+    hub.answer("GET /tools", [{"name": "browser_open_tab", "description": "Opens a tab. " * 9, "plugin": "browser"}])
+    assert "  browser_open_tab\n    Opens a tab. Opens a tab. Opens…\n" in on_a_terminal(["tool", "list"], env, 36)
+    assert "  browser_open_tab  Opens a tab." in on_a_terminal(["tool", "list"], env, 80)
+    call = {"timestamp": "2026-01-31T14:00:05+00:00", "tool": "browser_open_tab", "success": True, "durationMs": 12}
+    hub.answer("GET /audit", [call])
+    assert ":05  ok      browser_open_tab\n" in on_a_terminal(["audit"], env, 36)
+    assert "-31 " in on_a_terminal(["audit"], env, 80)
 
 
 def test_what_a_page_says_cannot_drive_the_terminal(hub: FakeHub, env: dict[str, str], tabhub: Run) -> None:

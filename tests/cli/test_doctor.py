@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import shutil
+import socket
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from tabhub.cli.checks import examine
 from tests.cli.conftest import Run
 from tests.cli.fakehub import FakeHub
 from tests.cli.test_status import CHROMIUM, HEALTH
@@ -80,6 +84,45 @@ def test_a_stranger_on_the_port_is_named(hub: FakeHub, tabhub: Run) -> None:
     assert (code, found["broken"]) == (1, "port")
     assert "(pid " in found["checks"]["port"]["message"]
     assert "another port" in found["checks"]["port"]["remedy"]
+
+
+def test_another_web_server_on_the_port_is_not_called_a_hub(hub: FakeHub, tabhub: Run) -> None:
+    hub.on("GET /health", lambda _asked, reply: reply.send(404, b"<h1>Not Found</h1>", "text/html"))
+    code, found = report(tabhub)
+    assert (code, found["broken"]) == (1, "port")
+    assert "is not a Tabhub hub" in found["checks"]["port"]["message"]
+    done = tabhub("status")
+    assert done.returncode == 1
+    assert "is not a Tabhub hub: it answered with status 404" in done.stderr
+
+
+def test_a_home_that_cannot_be_made_is_the_broken_part(tmp_path: Path, tabhub: Run) -> None:
+    (tmp_path / "file").write_text("")
+    found = json.loads(tabhub("doctor", "--json", TABHUB_HOME=str(tmp_path / "file" / "home")).stdout)
+    assert found["broken"] == "home"
+    assert found["checks"][1]["message"].endswith(f"{tmp_path / 'file'} is not a folder.")
+
+
+def test_the_port_of_a_hub_that_never_ran_is_that_of_the_settings(home: Path, tabhub: Run) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        (home / "config.json").write_text(json.dumps({"port": port}))
+        _, found = report(tabhub)
+        assert found["broken"] == "port"
+        assert f"holds port {port}, on which the hub is to start" in found["checks"]["port"]["message"]
+    assert report(tabhub)[1]["checks"]["port"]["message"] == f"{port} is free"
+
+
+def test_a_disk_that_is_nearly_full_is_told(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
+    monkeypatch.setenv("TABHUB_HOME", str(home))
+
+    def levels(free: int) -> list[str]:
+        monkeypatch.setattr(shutil, "disk_usage", lambda _folder: SimpleNamespace(free=free))
+        return [f"{found.level}: {found.message}" for found in examine() if found.name == "disk"]
+
+    assert levels(10**9) == []
+    assert levels(20_000_000) == [f"warn: The disk that {home} is on has only 20.0 MB left."]
+    assert levels(0) == [f"fail: The disk that {home} is on has only 0.0 MB left."]
 
 
 def test_a_hub_of_another_home_is_told_apart(hub: FakeHub, tabhub: Run) -> None:

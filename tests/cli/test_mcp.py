@@ -97,7 +97,8 @@ def test_without_a_hub_the_records_are_changed(
     assert main(["mcp", "list", "--json"]) == 0
     (facts,) = json.loads(capsys.readouterr().out)
     assert facts["enabled"] is False
-    assert main(["mcp", "remove", "weather"]) == 0
+    assert main(["mcp", "remove", "weather", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"removed": "weather"}
     assert main(["mcp", "add", "weather", "ftp://x"]) == 1
     assert "weather.url must begin with http" in capsys.readouterr().err
 

@@ -114,6 +114,19 @@ def test_create_inspect_and_local_use(tmp_path: Path, home: Path, tabhub: Run) -
     assert json.loads((home / "config.json").read_text())["localPlugins"] == []
 
 
+def test_dev_without_a_hub_leaves_no_trace(tmp_path: Path, home: Path, tabhub: Run) -> None:
+    done = tabhub("plugin", "dev", str(folder(tmp_path / "p")))
+    assert done.returncode == 2
+    assert "The hub is not running" in done.stderr
+    assert json.loads((home / "config.json").read_text())["localPlugins"] == []
+
+
+def test_dev_of_a_folder_that_holds_no_plugin_says_what_to_do(tmp_path: Path, tabhub: Run) -> None:
+    done = tabhub("plugin", "dev", str(tmp_path / "none"))
+    assert done.returncode == 1
+    assert "hint: Name the folder of a plugin." in done.stderr
+
+
 def test_dev_uses_a_folder_tells_each_save_and_ends(
     tmp_path: Path, home: Path, env: dict[str, str], hub: FakeHub
 ) -> None:

@@ -35,12 +35,17 @@ def test_the_block_is_what_the_client_wants(tabhub: Run, client: str) -> None:
     assert done.returncode == 0
     assert read(client, done.stdout) == HTTP[client]
     assert "Add this to " in done.stderr
-    command = f'claude mcp add --transport http tabhub {URL} --header "Authorization: Bearer {SECRET}"'
+    command = f'claude mcp add --scope user --transport http tabhub {URL} --header "Authorization: Bearer {SECRET}"'
     assert (command in done.stderr) == (client == "claude-code")
     assert "holds the secret" in done.stderr
 
 
 @pytest.mark.req("S002-gateway-05")
+def test_the_name_stands_before_the_environment_which_would_swallow_it(tabhub: Run, home: Path) -> None:
+    said = tabhub("setup", "claude-code", "--stdio", "--project").stderr
+    assert f"  claude mcp add --scope project tabhub --env TABHUB_HOME={home} -- /" in said
+
+
 def test_the_gateway_has_its_own_address(tabhub: Run) -> None:
     shown = json.loads(tabhub("setup", "cursor", "--gateway").stdout)
     assert shown["mcpServers"]["tabhub"] == {"type": "http", "url": f"{URL}/gateway", "headers": HEADERS}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 import socket
@@ -13,7 +14,9 @@ from typing import Literal
 
 import pytest
 
+from tabhub.cli.client import alive
 from tests.cli.conftest import Run
+from tests.harness.hub import until
 
 
 @pytest.fixture
@@ -79,6 +82,28 @@ def test_a_hub_that_cannot_start_shows_what_it_said(fresh: Path, tabhub: Run) ->
     assert "The hub did not start (exit code 1)." in done.stderr
     assert "It said:\n  error: " in done.stderr
     assert f"{fresh}/logs/hub.log" in done.stderr
+
+
+async def test_ctrl_c_while_a_hub_starts_in_the_background_ends_it(
+    fresh: Path, env: dict[str, str], tabhub: Run
+) -> None:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "tabhub", "start", "--background", "--no-launch", "--port", "0"),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env=env,
+    )
+    await until(lambda: children(process.pid) != [], seconds=20.0)
+    (child,) = children(process.pid)
+    process.send_signal(signal.SIGINT)
+    assert await process.communicate() == (b"", b"")
+    assert process.returncode == 130
+    assert not alive(child)
+    assert tabhub("status").returncode == 2
+
+
+def children(pid: int) -> list[int]:
+    return [int(text) for text in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 @pytest.mark.req("S002-full-02")

@@ -201,6 +201,13 @@ def test_list_shows_tools_by_plugin_and_json_shows_all(hub: FakeHub, tabhub: Run
     assert hub.asked[-1].path == "/tools?plugin=a%20b%26c"
 
 
+def test_list_of_a_plugin_that_is_not_there_offers_the_nearest(hub: FakeHub, tabhub: Run) -> None:
+    hub.on("GET /tools", lambda asked, reply: reply.json([] if "plugin=" in asked.path else TOOLS))
+    done = tabhub("tool", "list", "--plugin", "brwser")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "Did you mean 'browser'?" in done.stderr
+
+
 def test_list_of_nothing_says_what_to_do(hub: FakeHub, tabhub: Run) -> None:
     hub.answer("GET /tools", [])
     assert "tabhub extension open" in tabhub("tool", "list").stdout

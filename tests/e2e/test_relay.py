@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import hashlib
 import json
+import random
 import re
 import time
 import uuid
@@ -21,6 +23,7 @@ from tests.e2e.live import Caller
 from tests.e2e.pagesite import PageSite, prefix
 from tests.e2e.site import Site
 from tests.e2e.test_plugins import _NOTES, Notebooks
+from tests.e2e.zoo import Zoo
 from tests.extension.conftest import EXTENSION_ID, Chromium
 from tests.extension.fakehub import FakeHub
 from tests.harness.agent import client
@@ -40,6 +43,14 @@ _SET = """(async () => {
 })()"""
 
 
+_HELD = """
+const hex = (buffer) => Array.from(new Uint8Array(buffer), (byte) => byte.toString(16).padStart(2, "0")).join("");
+const told = async (file) =>
+  [file.name, file.type, file.size, hex(await crypto.subtle.digest("SHA-256", await file.arrayBuffer()))];
+const files = await Promise.all([...document.getElementById("many").files].map(told));
+while (!log.at(-1)?.startsWith("made")) await new Promise((done) => setTimeout(done, 10));
+return { files, log: log.slice(-1) };
+"""
 _WATCHED = """
 window.seen = new Set();
 for (const kind of ["click", "mouseover", "input"]) field.addEventListener(kind, () => window.seen.add(kind));
@@ -164,7 +175,7 @@ async def world(folder: Path) -> AsyncIterator[World]:
 
 
 @pytest.mark.timeout(240)
-async def test_users_browsers_and_agents_on_two_nodes(tmp_path: Path, site: Site) -> None:
+async def test_users_browsers_and_agents_on_two_nodes(tmp_path: Path, site: Site, zoo: Zoo) -> None:
     async with world(tmp_path) as there:
         # every agent reaches its own user's browser, on its own node or the other
         opened = await there.call("browser_open_tab", url=f"{site.url}/")
@@ -173,6 +184,7 @@ async def test_users_browsers_and_agents_on_two_nodes(tmp_path: Path, site: Site
         ran = await there.call("browser_execute_script", tabId=tab_id, code="return 6 * 7")
         assert ran["structuredContent"]["value"] == 42
         await used_by_hand(there.call, site)
+        await files_given(there, zoo)
         seen = (await there.ann.result("getTabs"))["tabs"]
         assert [tab["url"] for tab in seen].count(f"{site.url}/") == 1
         assert (await there.bob.result("getTabs"))["tabs"][0]["tabId"] == 7
@@ -206,6 +218,39 @@ async def used_by_hand(call: Call, site: Site) -> None:
     (picture,) = [part for part in shot["content"] if part["type"] == "image"]
     assert len(base64.b64decode(picture["data"])) > 1000
     await done("browser_close_tab", tabId=tab_id)
+
+
+async def files_given(there: World, zoo: Zoo) -> None:
+    """Files of the hub's machine travel to the browser's as bytes: they are whole there when they are gone here."""
+    folder = there.hub.home.root / "files"
+    folder.mkdir(exist_ok=True)
+    given = {"empty.bin2": b"", "größe 你.csv": "ü,1\n".encode(), "large.png": random.Random(1).randbytes(5 * 1024**2)}
+    for name, content in given.items():
+        (folder / name).write_bytes(content)
+    opened = await there.call("browser_open_tab", url=zoo.at("act_files.html"))
+    tab_id = opened["structuredContent"]["tabId"]
+
+    async def give(*names: str, **target: str) -> dict[str, Any]:
+        return await there.call("browser_upload_file", tabId=tab_id, paths=list(names), **target)
+
+    assert not (await give(*given, selector="#many")).get("isError")
+    (folder / "small.txt").write_text("small")
+    assert not (await give("small.txt", text="Choose a file")).get("isError")
+    for file in list(folder.iterdir()):
+        file.unlink()
+    held = (await there.call("browser_execute_script", tabId=tab_id, code=_HELD))["structuredContent"]["value"]
+    types = ["", "text/csv", "image/png"]
+    assert held["files"] == [
+        [name, kind, len(content), hashlib.sha256(content).hexdigest()]
+        for (name, content), kind in zip(given.items(), types, strict=True)
+    ]
+    assert held["log"][-1] == "made small.txt small"
+    (folder / "huge.bin").write_bytes(bytes(6 * 1024**2 + 1))
+    refused = await give("huge.bin", selector="#one")
+    assert refused["isError"]
+    assert "larger than 6 MB together" in refused["content"][0]["text"]
+    assert "Give smaller files" in refused["content"][0]["text"]
+    await there.call("browser_close_tab", tabId=tab_id)
 
 
 @pytest.mark.req("S003-forwarded-04")

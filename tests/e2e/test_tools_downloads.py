@@ -113,12 +113,18 @@ async def test_what_cannot_be_downloaded_is_told_with_the_reason(agent: Caller, 
     failed = await agent.fail("browser_download_file", url=f"{site.url}/missing", filename="x.html")
     assert "SERVER_BAD_CONTENT" in failed["text"]
     assert failed["outcome"] == "failed"
+    for name in (".hidden", "end.", "con.txt"):
+        refused = await agent.fail("browser_download_file", url=f"{site.url}/file", filename=name)
+        assert f"no file name such as '{name}'" in refused["text"]
+        assert "begin or end with a dot" in refused["text"]
     error = await agent.fail("browser_get_download_status", downloadId=999_999)
     assert "There is no download 999999." in error["text"]
     assert "june" in error["text"]
 
 
-@pytest.mark.parametrize("filename", ["/etc/passwd", "../up.txt", "a/../../b", "~/x", "a\\b", "C:x", "a//b", "a/."])
+@pytest.mark.parametrize(
+    "filename", ["/etc/passwd", "../up.txt", "a/../../b", "~/x", "a\\b", "C:x", "a//b", "a/.", "ü" * 130]
+)
 async def test_a_file_outside_the_folder_for_downloads_is_refused(agent: Caller, site: Site, filename: str) -> None:
     error = await agent.fail("browser_download_file", url=f"{site.url}/file", filename=filename)
     assert "filename" in error["text"]

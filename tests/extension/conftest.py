@@ -16,12 +16,12 @@ import orjson
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
 
+from tests.extension.fakehub import SECRET as SECRET
 from tests.extension.fakehub import FakeHub, Wire
 from tests.extension.pagetab import PageTab
 
 EXTENSION = Path(__file__).parents[2] / "extension"
 EXTENSION_ID = "fbfngjfcbbkgoepkeecjnefoncaahigp"
-SECRET = "5e" * 32
 CHROMIUM = shutil.which("chromium") or "chromium"
 SWITCHES = [
     "--headless=new",

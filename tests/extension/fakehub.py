@@ -13,6 +13,9 @@ from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 from websockets.typing import Subprotocol
 
+from tabhub.trust.tokens import proof
+
+SECRET = "5e" * 32
 Message = dict[str, Any]
 
 
@@ -123,6 +126,9 @@ class FakeHub:
     def __init__(self) -> None:
         self.port = 0
         self.refuses = False
+        self.secret: str | None = SECRET
+        """What it proves itself with; None for one that does not know it."""
+        self.asked: list[Request] = []
         self.wires: list[Wire] = []
         self.open_at_once = 0
         self.most_at_once = 0
@@ -142,9 +148,12 @@ class FakeHub:
         self.port = next(iter(self._server.sockets)).getsockname()[1]
 
     def _decide(self, socket: ServerConnection, request: Request) -> Response | None:
+        self.asked.append(request)
         if request.path == "/ws":
             return socket.respond(401, "refused") if self.refuses else None
-        return socket.respond(200, "ok")
+        challenge = request.path.partition("/health?challenge=")[2]
+        shown = proof(self.secret.encode(), self.port, challenge) if self.secret is not None else None
+        return socket.respond(200, orjson.dumps({"status": "ok", "proof": shown}).decode())
 
     async def stop(self) -> None:
         """End, and the connections with it."""

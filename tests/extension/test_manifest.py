@@ -42,7 +42,7 @@ def test_it_reaches_nothing_but_this_computer_and_a_relay_over_tls(manifest: dic
     assert rules["default-src"] == ["'none'"]
     assert rules["script-src"] == ["'self'"]
     # data: is what an address carries itself; pictures for notifications are read from there.
-    here = ["ws://127.0.0.1:*", "ws://localhost:*", "http://127.0.0.1:*"]
+    here = ["ws://127.0.0.1:*", "ws://localhost:*", "http://127.0.0.1:*", "http://localhost:*"]
     assert rules["connect-src"] == ["'self'", "data:", *here, "wss:"]
     assert not any("unsafe" in value for values in rules.values() for value in values)
 

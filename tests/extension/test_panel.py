@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -75,6 +76,40 @@ async def test_nothing_is_cut_off_at_the_side(browser: Browser, address: str, wi
                 }"""
             )
             assert room == [0, 0, 0], view
+
+
+@pytest.mark.parametrize("width", [320, 1200])
+async def test_a_long_title_neither_widens_the_question_nor_hides_its_answers(
+    browser: Browser, address: str, width: int
+) -> None:
+    async with panel(browser, address, "approvals", kind="quiet", width=width) as page:
+        facts = {"id": "long", "tool": "t", "client": "an\u202eagent", "tabId": 3, "origin": "https://shop.example"}
+        await request(page, json.dumps({**facts, "title": "W" * 4000 + "\u200b"}))
+        await settled(page)
+        card = page.locator("[data-approval=long]")
+        await expect(card.locator(".approval-who")).to_contain_text("an⟨U+202E⟩agent")
+        await expect(card.locator(".tab-title")).to_contain_text("W⟨U+200B⟩")
+        assert await page.evaluate("(({scrollWidth, clientWidth}) => scrollWidth - clientWidth)(main)") == 0
+        picture = await card.locator(".approval-where > svg").bounding_box()
+        title = await card.locator(".tab-title").bounding_box()
+        assert picture
+        assert title
+        assert picture["x"] + picture["width"] <= title["x"]  # beside it
+
+
+@pytest.mark.parametrize("width", [320, 400, 1200])
+async def test_the_fields_of_the_relay_stand_below_their_words(browser: Browser, address: str, width: int) -> None:
+    async with panel(browser, address, "settings", width=width) as page:
+        row = page.locator("[data-setting=relay]")
+        parts = [row.locator("p"), row.get_by_label("Address of the relay"), row.get_by_label("Token")]
+        boxes = [await part.bounding_box() for part in parts]
+        tops = [(box["y"], box["y"] + box["height"]) for box in boxes if box]
+        assert tops[0][1] <= tops[1][0] < tops[1][1] <= tops[2][0]
+        assert all(box and box["width"] > 200 for box in boxes)
+        await parts[1].fill("wss://relay.example")
+        await parts[1].press("Enter")
+        await expect(page.locator("#notice")).to_contain_text("Relay: saved.")
+        assert await asked(page, "relay.set") == [{"url": "wss://relay.example"}]
 
 
 async def test_dark_is_dark_and_light_is_light(browser: Browser, address: str) -> None:

@@ -79,10 +79,12 @@ async def test_it_finds_the_hub_again_after_a_restart_and_with_a_new_secret(
     seen = len(hub.wires)
     await hub.stop()
     assert "No hub answers" in await popup_says(chromium, "No hub answers")
-    chromium.write_auth(hub.port, secret="ab" * 32, debuggerIdleMs=1500)
+    hub.secret = "ab" * 32
+    chromium.write_auth(hub.port, secret=hub.secret, debuggerIdleMs=1500)
     await hub.listen()
     back = await hub.connection(seen + 1, within=40)
     assert back.protocols[1] == "ab" * 32
+    hub.secret = SECRET
     chromium.write_auth(hub.port, debuggerIdleMs=1500)
     await back.socket.close(4001, "secret rotated")
     again = await hub.connection(seen + 2)
@@ -104,6 +106,23 @@ async def test_a_hub_that_refuses_is_told_apart_from_none(hub: FakeHub, chromium
     assert "refuses this browser" in await popup_says(chromium, "refuses this browser")
     hub.refuses = False
     await hub.connection(seen + 1, within=40)
+
+
+async def test_whoever_listens_on_the_hubs_port_without_its_secret_gets_neither_that_nor_the_browser(
+    hub: FakeHub, chromium: Chromium, wire: Wire
+) -> None:
+    seen, port = len(hub.wires), hub.port
+    # The last one hands on what the hub says on a port of its own.
+    for hub.secret, hub.port in ((None, port), ("00" * 32, port), (SECRET, port + 1)):
+        before = len(hub.asked)
+        await hub.wires[-1].socket.close(4004, "shutting down")
+        assert "does not know its secret" in await popup_says(chromium, "does not know its secret")
+        asked = hub.asked[before:]
+        assert asked
+        assert all(request.path.startswith("/health?challenge=") for request in asked)
+        assert SECRET not in str([(request.path, request.headers) for request in asked])
+        hub.secret, hub.port = SECRET, port
+        await hub.connection(seen := seen + 1, within=40)
 
 
 @pytest.mark.req("S002-reload-04")

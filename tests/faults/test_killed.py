@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import statistics
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +76,7 @@ async def test_after_a_kill_under_load_every_answered_call_is_in_the_audit_log(t
         shown = (await http.get("/audit", params={"limit": 500})).json()
         assert len(shown) > 40 * AGENTS
         assert all(entry["tool"] == "browser_execute_script" for entry in shown)
-    assert min(starts) < 2
+    assert statistics.median(starts[1:]) <= 2
 
 
 @pytest.mark.req("F20")

@@ -214,6 +214,24 @@ def test_structured_content_that_cannot_be_shortened_enough_is_left_out() -> Non
     assert "structuredContent" not in rendered(cut(result(text("many keys"), structuredContent=many)))
 
 
+def test_of_very_many_items_the_first_are_kept_whole_and_what_stands_behind_them_too() -> None:
+    tricky = [{"a": 'x"]},[', "b": "\\"}, ["[", {}], '"', ",", '\\"', -1.5, None, {"c": [1, [2, 3]]}]
+    many = [*tricky, *range(400_000)]
+    deep: Any = [many]
+    for _ in range(40):
+        deep = [deep]
+    wide = ", " * 200_000  # a text that does not end where looking ends
+    value = {"deep": deep, "items": many, "total": len(many), "texts": ["a", wide * 3, "b", *range(400_000)]}
+    fitted = fit(ToolResult.data(value).payload, 25_000)
+    assert fitted is not None
+    kept = json.loads(fitted.render("r_1"))["structuredContent"]
+    assert kept["items"][: len(tricky)] == tricky
+    assert kept["items"] == many[: len(kept["items"])]
+    assert len(kept["items"]) >= 500
+    assert (kept["total"], kept["texts"]) == (len(many), ["a"])
+    assert list(kept) == list(value)
+
+
 def test_structured_content_can_be_kept_for_a_client_that_checks_it() -> None:
     data = {"rows": [{"n": i} for i in range(5_000)]}
     assert fit(result(text("short"), structuredContent=data), 1_000, keep_structured=True) is None

@@ -69,6 +69,19 @@ def test_a_call_is_due_once_and_its_error_says_whether_it_was_sent() -> None:
     assert CallTimeout.outcome == "unknown"  # the class was not touched
 
 
+def test_a_call_that_is_late_says_what_to_do() -> None:
+    calls = Calls(Limits(concurrent_per_source=1))
+    reads, acts, first, second = (calls.open("s", tool, 0) for tool in (OWN, OWN, BUY, BUY))
+    reads.tab = acts.tab = 7
+    acts.sent = True
+    calls.due(30)
+    hints = [str(call.failure and call.failure.hint) for call in (reads, acts, first, second)]
+    assert hints[0].startswith("Nothing was changed. A script of its own may keep the page of tab 7 busy")
+    assert hints[1].startswith("It may still have had an effect")
+    assert "browser_close_tab" in hints[1]
+    assert hints[2:] == ["Nothing was sent.", "Nothing was sent. Call again when fewer calls are under way."]
+
+
 def test_waiting_counts_until_its_turn_and_the_time_begins_anew_then() -> None:
     calls = Calls(Limits(concurrent_per_source=1))
     first, second = calls.open("s", BUY, 0), calls.open("s", BUY, 0)

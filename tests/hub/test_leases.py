@@ -74,11 +74,35 @@ def test_a_holder_whose_client_has_gone_is_idle_sooner_unless_it_calls_again() -
     assert leases.is_idle(lease, 650)
 
 
+def test_the_tab_of_a_daemons_client_that_has_gone_is_free_before_its_session_ends() -> None:
+    sessions = Sessions(Limits())
+    leases, one = Leases(sessions, Limits()), sessions.open("a" * 32, "daemon", "stdio 1", 0)
+    leases.bind(one, 1, 0, acting=True)
+    one.called, one.left = 50, 60
+    lease = leases.get(1)
+    assert lease is not None
+    error = leases.refusal(lease, 65, asked=True)
+    assert "free 10 s from now" in (error.hint or "")
+    assert "browser_request_tab" not in (error.hint or "")
+    assert (leases.is_idle(lease, 74), leases.is_idle(lease, 75)) == (False, True)
+
+
+def test_who_has_a_tab_freed_by_the_person_is_told_and_one_it_only_holds_goes_without_a_word() -> None:
+    leases, one, other = two()
+    leases.bind(one, 1, 0, acting=True, opened=True)
+    leases.bind(one, 2, 0, acting=True)
+    assert leases.free(other, 2) is False
+    assert (leases.free(one, 1), one.tab, one.lost_tab) == (True, 2, None)
+    assert (leases.free(one, 2), one.tab, one.lost_tab) == (True, None, 2)
+    assert "by the person" in one.lost_how
+    assert leases.end(one) == []
+
+
 def test_who_loses_a_tab_to_another_does_not_close_it_later_and_learns_who_has_it() -> None:
     leases, one, other = two()
     leases.bind(one, 1, 0, acting=True, opened=True)
     leases.bind(other, 1, 5, acting=True)
-    assert (one.tab, one.lost_tab, one.lost_to) == (None, 1, "cli (rest:cli)")
+    assert (one.tab, one.lost_tab, one.lost_how) == (None, 1, "was taken over by cli (rest:cli)")
     assert leases.end(one) == []
     assert leases.other(one, 1) is leases.get(1)
 

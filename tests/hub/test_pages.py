@@ -53,7 +53,7 @@ def test_an_update_is_applied_by_difference_and_tools_do_not_change() -> None:
     assert pages.update(7, 0, "d1", [tool("c")], 3.0).removed == ("b", "a")
 
 
-@pytest.mark.req("S000-spec-registration-09", "S000-spec-registration-10")
+@pytest.mark.req("S000-spec-registration-10")
 def test_an_empty_list_registers_nothing_and_tools_may_come_later() -> None:
     pages = Pages()
     pages.register(frame(), [])

@@ -73,6 +73,14 @@ def test_a_replaced_tab_keeps_its_hub_id_and_its_old_number_is_not_reused() -> N
     assert other.tab_id != 1
 
 
+def test_a_tab_that_is_replaced_is_told_before_the_new_one_is_described() -> None:
+    book = TabBook()
+    book.sync("a", [raw(1)])
+    assert book.changed("a", {"tabId": 9, "change": "replaced", "removedTabId": 1}) == TabChanges()
+    assert ids(book.changed("a", {"tabId": 9, "change": "updated", "tab": {**raw(9), "discarded": True}}).changed) == [1]
+    assert book.changed("a", {"tabId": 8, "change": "replaced", "removedTabId": 7}) == TabChanges()
+
+
 def test_tabs_of_a_browser_that_comes_back_get_their_ids_back() -> None:
     book = TabBook()
     book.sync("a", [raw(1)])

@@ -53,6 +53,20 @@ def test_every_field_that_does_not_fit_is_named() -> None:
     assert "item" in problems(ORDER, {})["arguments"]
 
 
+def test_what_would_fit_is_named_beside_what_does_not() -> None:
+    ways = {"properties": {"way": {"enum": ["post", "van", "bike", "foot"]}}}
+    assert problems(ways, {"way": "car"})["way"] == '"car" is not one of "post", "van", "bike", "foot"'
+    inner = {"properties": {"to": {**ways, "additionalProperties": False}}}
+    assert problems(inner, {"to": {"wya": "van"}})["to"].endswith("('wya' was unexpected); there is: way")
+    assert "there is: item, count, to" in problems(ORDER, {"item": "tea", "cuont": 2})["arguments"]
+
+
+def test_a_value_that_does_not_fit_is_not_sent_back_whole() -> None:
+    told = problems({"properties": {"few": {"maxItems": 2}}}, {"few": ["x" * 100] * 10_000})["few"]
+    assert len(told) < 500
+    assert told.endswith("has more than 2 items")
+
+
 def test_the_list_of_problems_is_bounded() -> None:
     schema = {"type": "object", "additionalProperties": {"type": "integer"}}
     assert len(problems(schema, {f"f{i}": "x" for i in range(1000)})) == 10

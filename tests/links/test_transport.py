@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tabhub.errors import CallTimeout, InvalidParams, LinkLost, NotConnected, TabNotFound
+from tabhub.limits import Limits
 from tabhub.links.browsers import Browsers, TabFailed
 from tabhub.links.sites import LinkSites
 from tabhub.links.transport import LinkTransport, TabHubTransport
@@ -70,10 +71,17 @@ async def test_a_request_ends_after_its_time_and_the_tab_is_told() -> None:
         await transport.send_request(1, EXECUTE, 0.01)
     (sent,) = browser.commands("browser/executeTool")
     assert browser.commands("cancel")[0]["params"] == {"id": sent["id"]}
-    assert transport._listeners == {}
+    assert Limits().page_call_timeout == 10
+    calls = [asyncio.ensure_future(transport.send_request(1, EXECUTE, 0.01)) for _ in range(50)]
+    await settle()
+    assert browser.link.pending == 50
+    assert {type(error) for error in await asyncio.gather(*calls, return_exceptions=True)} == {CallTimeout}
+    numbers = [each["id"] for each in browser.commands("browser/executeTool")]
+    assert len(set(numbers)) == len(numbers) == 51
+    # nothing of them is left, however long the browser stays silent
+    assert (browser.link.pending, transport._listeners) == (0, {})
 
 
-@pytest.mark.req("S000-errors-01")
 @pytest.mark.parametrize("sent", [True, False, None])
 async def test_a_frame_that_is_gone_says_whether_it_got_the_call(sent: bool | None) -> None:
     _, browser, transport = joined(1)

@@ -184,13 +184,14 @@ def test_an_icon_with_a_script_is_left_out(tmp_path: Path) -> None:
     assert plugin.problems == ("the icon is left out: it holds <script>",)
 
 
-def test_words_a_person_could_not_see_are_taken_out(tmp_path: Path) -> None:
-    made = folder(
-        tmp_path, displayName="Ja\u202ene\nX", tools=[tool("a", description="Does it.\u200b\u202e", displayName="T\n")]
-    )
+def test_words_a_person_could_not_see_are_taken_out_and_that_is_said(tmp_path: Path) -> None:
+    schema = {"type": "object", "properties": {"b": {"type": "string", "description": "A\u2060 b."}}}
+    told = tool("a", description="Does it.\u200b\u202e", displayName="T\n", input_schema=schema)
+    made = folder(tmp_path, displayName="Ja\u202ene\nX", tools=[told])
     plugin = read_package(made)
     assert plugin.display_name == "Jane X"
-    assert plugin.tools[0].description == "Does it."
+    assert plugin.tools[0].description == "Does it. [3 hidden characters removed]"
+    assert plugin.tools[0].input_schema["properties"]["b"]["description"] == "A b."
     assert plugin.tools[0].title == "T"
 
 

@@ -148,7 +148,7 @@ def certificate(folder: Path) -> tuple[Path, Path]:
     ("words", "said"),
     [
         ([], "needs a key"),
-        (["--key-file", "/nonexistent/key"], "cannot be read"),
+        (["--key-file", "/nonexistent/key"], "There is no key file /nonexistent/key."),
         (["--key-file", "KEY", "--host", "0.0.0.0"], "needs TLS"),
         (["--key-file", "KEY", "--bus", "redis://x"], "nats://"),
         (["--key-file", "KEY", "--tls-cert", "KEY", "--tls-key", "KEY"], "certificate"),
@@ -175,6 +175,20 @@ def test_tokens_can_be_looked_at(key: Path, capsys: pytest.CaptureFixture[str]) 
     assert json.loads(capsys.readouterr().out)["verdict"].startswith("refused")
     assert main(["relay", "token", "inspect", "nonsense"]) == 1
     assert "not a JWT" in capsys.readouterr().err
+
+
+def test_a_revoked_token_is_not_called_valid(
+    key: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    access = issued(capsys, key)
+    monkeypatch.setenv("TABHUB_RELAY_KEY", key.read_text())
+    assert main(["relay", "token", "inspect", access]) == 0
+    assert "verdict   valid" in capsys.readouterr().out
+    assert main(["relay", "token", "revoke", access, "--key-file", str(key)]) == 0
+    assert main(["relay", "token", "inspect", access, "--key-file", str(key)]) == 1
+    assert "verdict   refused: it was revoked" in capsys.readouterr().out
+    list_of_revoked = ["--revoked-file", str(key.with_name("relay.key.revoked"))]
+    assert main(["relay", "token", "inspect", access, *list_of_revoked, "--json"]) == 1
 
 
 @pytest.mark.parametrize("ttl", ["0", "-1", "1y", "400d", "soon"])

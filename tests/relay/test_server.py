@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
+import hmac
 import http.client
 import json
 import logging
@@ -14,6 +16,7 @@ from typing import Any
 import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.frames import Frame, Opcode
@@ -157,21 +160,43 @@ def bad_tokens() -> dict[str, str]:
     }
 
 
+def confused(public: bytes) -> str:
+    """A token signed with what everybody knows, a public key, as if that were a shared secret."""
+    parts = (
+        {"alg": "HS256", "typ": "JWT"},
+        {"user_id": "ann", "aud": "tabhub-relay", "exp": 9_999_999_999, "iss": "us"},
+    )
+    said = ".".join(base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode() for part in parts)
+    mac = hmac.digest(public, said.encode(), "sha256")
+    return f"{said}.{base64.urlsafe_b64encode(mac).rstrip(b'=').decode()}"
+
+
+async def refused(relay: RunningRelay, path: str, name: str, access: str) -> None:
+    """A token is refused within a second, with one message whatever is wrong."""
+    async with asyncio.timeout(1), connect(relay.url + path) as ws:
+        if path == "/mcp":
+            await ws.send(json.dumps(handshake(access)))
+            error = json.loads(await ws.recv())["error"]
+            assert (error["code"], error["message"]) == (-32000, "Authentication failed: Invalid token"), name
+        else:
+            await ws.recv()
+            credentials = {"name": "Chrome", "accessToken": access}
+            await ws.send(json.dumps({"jsonrpc": "2.0", "id": "proxy:1", "result": credentials}))
+        assert await end_of(ws) == (4001, "Authentication failed: Invalid token"), name
+
+
 @pytest.mark.req("B10", "S003-auth-02")
 @pytest.mark.parametrize("path", ["/extension", "/mcp"])
 async def test_a_bad_token_ends_the_connection_within_a_second_with_one_message(path: str) -> None:
     async with running_relay(rules=Rules(issuer="us")) as relay:
         for name, access in bad_tokens().items():
-            async with asyncio.timeout(1), connect(relay.url + path) as ws:
-                if path == "/mcp":
-                    await ws.send(json.dumps(handshake(access)))
-                    error = json.loads(await ws.recv())["error"]
-                    assert (error["code"], error["message"]) == (-32000, "Authentication failed: Invalid token"), name
-                else:
-                    await ws.recv()
-                    credentials = {"name": "Chrome", "accessToken": access}
-                    await ws.send(json.dumps({"jsonrpc": "2.0", "id": "proxy:1", "result": credentials}))
-                assert await end_of(ws) == (4001, "Authentication failed: Invalid token"), name
+            await refused(relay, path, name, access)
+    pem = (
+        rsa.generate_private_key(65537, 2048).public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    )
+    async with running_relay(rules=Rules(issuer="us"), key=pem.decode()) as relay:
+        for name, key in {"confused": pem, "confused, without its last line's end": pem.strip()}.items():
+            await refused(relay, path, name, confused(key))
     with pytest.raises(SetupError, match="needs 32 or more"):
         read_keys(b"short")
 

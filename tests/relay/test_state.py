@@ -60,6 +60,20 @@ def test_a_bad_token_of_an_agent_is_answered_and_the_agent_is_out() -> None:
 
 
 @pytest.mark.req("S003-codes-04")
+@pytest.mark.parametrize("params", [{}, {"extension_id": 7}, {"extension_id": ""}, {"extension_id": None}, [], "x"])
+def test_wrong_or_missing_params_are_told_and_change_nothing(params: Any) -> None:
+    play = Play()
+    agent, browser = play.agent("ann"), play.browser("ann")
+    play.take(agent)
+    play.say(agent, {"id": 1, "method": "connect", "params": params})
+    assert codes(play.take(agent)) == [(1, -32602)]
+    assert play.relay.tables.connections == {}
+    play.say(agent, {"id": 2, "method": "refresh_token", "params": {}})
+    assert codes(play.take(agent)) == [(2, -32602)]
+    assert play.closed == {}
+    play.connect(agent, browser)
+
+
 @pytest.mark.parametrize("params", [{}, {"accessToken": 7}, {"accessToken": ""}, {"accessToken": None}])
 def test_a_handshake_without_a_token_is_wrong_params(params: dict[str, Any]) -> None:
     play = Play()

@@ -50,11 +50,12 @@ async def running_relay(
     bus: Bus | None = None,
     revocations: Revocations | None = None,
     rules: Rules | None = None,
+    key: str = SECRET,
     routes: Callable[[Node, int], Mapping[str, Route]] | None = None,
     **limits: Any,
 ) -> AsyncIterator[RunningRelay]:
     """Start a node with these limits, and end it in order; `routes` are made for it and its port."""
-    keyring = Keyring(env={"TABHUB_RELAY_KEY": SECRET}, clock=time.monotonic)
+    keyring = Keyring(env={"TABHUB_RELAY_KEY": key}, clock=time.monotonic)
     chosen = replace(DEFAULTS, **limits)
     made = bus if bus is not None else MemoryBus(f"node-{uuid.uuid4().hex}")
     node = Node(made, keyring, limits=chosen, rules=rules, revocations=revocations)

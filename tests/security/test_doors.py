@@ -167,6 +167,31 @@ async def test_every_address_wants_the_token_and_no_log_shows_one(
     assert hub.secret not in hub.home.audit.read_text()
 
 
+class _Guarded(bytes):
+    """A secret that may be compared only in a time that tells nothing of it."""
+
+    def __eq__(self, other: object) -> bool:
+        raise AssertionError("compared byte by byte, which takes longer the more of it is right")
+
+    __hash__ = bytes.__hash__
+
+
+@pytest.mark.req("B9")
+async def test_how_long_a_refusal_takes_tells_nothing_of_the_token(hub: RunningHub) -> None:
+    guard = hub.hub.guard
+    guard._secret, guard._usual = _Guarded(guard._secret), _Guarded(guard._usual)
+    host = ("Host", f"127.0.0.1:{hub.port}")
+    for token in tokens(hub.secret):
+        assert (await exchange(hub.port, head(hub, ("GET", "/tools"), [host, *token]))).status == 401
+    right = [host, *hub.bearer.items()]
+    assert (await exchange(hub.port, head(hub, ("GET", "/tools"), right))).status == 200
+    for offered in (hub.secret[:-1], "0" * 64, hub.secret):
+        protocols = [host, ("Sec-WebSocket-Protocol", f"tabhub, {offered}, id")]
+        assert (await exchange(hub.port, head(hub, ("GET", "/ws"), protocols))).status == (
+            101 if offered == hub.secret else 401
+        )
+
+
 @pytest.mark.req("B9")
 async def test_the_socket_wants_the_token_as_its_protocol_and_no_log_shows_one(
     hub: RunningHub, caplog: pytest.LogCaptureFixture

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 from tests.harness.agent import Agent, client
 from tests.harness.fake_extension import FakeExtension, tab
-from tests.harness.hub import RunningHub, until
+from tests.harness.hub import RunningHub, running_hub, until
 
 
 def text(answer: dict[str, Any]) -> str:
@@ -31,6 +32,20 @@ async def test_calls_that_come_before_the_browser_wait_for_it_and_are_made_once(
                 assert not (await call)["result"].get("isError")
             assert len(browser.tabs) == 4
     assert lines(hub, "browser_open_tab") == [True] * 3
+
+
+async def test_a_call_the_person_has_allowed_is_not_asked_for_again_when_the_browser_comes(tmp_path: Path) -> None:
+    asks = {"default": "auto", "browser": {"tools": {"browser_open_tab": "ask"}}}
+    async with running_hub(tmp_path, permissions=asks) as hub, Agent(hub) as agent:
+        engine, approvals = hub.hub.engine, hub.hub.trust.approvals
+        engine.awaited.expect(20)
+        call = asyncio.create_task(agent.call("browser_open_tab", {"url": "about:blank"}))
+        await until(lambda: len(approvals.queue) == 1)
+        assert approvals.answer(approvals.pending()[0]["id"], "allow_once", "terminal")
+        await until(lambda: len(engine.awaited.holding) == 1)
+        async with FakeExtension(hub):
+            assert not (await call)["result"].get("isError")
+        assert lines(hub, "browser_open_tab") == [True]
 
 
 async def test_where_none_is_expected_a_call_fails_at_once_and_says_what_to_do(hub: RunningHub) -> None:

@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
+from tests.harness.agent import Agent
 from tests.harness.daemon import ENVELOPE, connected, greeted
 from tests.harness.fake_extension import FakeExtension
 from tests.harness.hub import RunningHub, running_hub, until
 from tests.harness.probe import Probe
+from tests.harness.tenants import act, refused
 
 
 def call(name: str, **arguments: Any) -> dict[str, Any]:
@@ -98,6 +100,35 @@ async def test_a_session_nobody_comes_back_to_ends(tmp_path: Path) -> None:
             said = await client.register(sessionId=session)
             assert (said["resumed"], said["initialized"]) == (False, False)
             assert said["sessionId"] != session
+
+
+async def test_the_tab_of_a_client_that_broke_off_is_soon_for_others_who_are_told_when(tmp_path: Path) -> None:
+    async with running_hub(tmp_path) as hub, FakeExtension(hub), Agent(hub) as other:
+        async with greeted(hub) as client:
+            await client.call("browser_execute_script", {"tabId": 7, "code": "1"})
+            held = refused(await act(other, tabId=7))
+            assert ("has gone" in held["text"], held["freeInSeconds"] > 500) == (False, True)
+            ident = client.session
+        session = hub.hub.sessions.require(ident, "daemon")
+        await until(lambda: session.gone)
+        held = refused(await act(other, tabId=7))
+        assert "its client has gone" in held["text"]
+        assert held["freeInSeconds"] <= hub.hub.engine.limits.daemon_grace / 2
+        async with connected(hub) as client:
+            await client.register(sessionId=ident)
+            assert not session.gone
+            assert refused(await act(other, tabId=7))["freeInSeconds"] > 500
+
+
+async def test_who_asks_for_the_tab_of_a_client_that_broke_off_waits_and_gets_it(tmp_path: Path) -> None:
+    limits = {"daemon_grace": 20, "lease_orphan": 0.3, "call_timeout": 0.4}
+    async with running_hub(tmp_path, limits=limits) as hub, FakeExtension(hub), Agent(hub) as other:
+        async with greeted(hub) as client:
+            await client.call("browser_execute_script", {"tabId": 7, "code": "1"})
+            session = hub.hub.sessions.require(client.session, "daemon")
+        await until(lambda: session.gone)
+        answer = await other.call("browser_request_tab", {"tabId": 7, "reason": "to go on"})
+        assert answer["result"]["structuredContent"]["by"] == "free"
 
 
 async def test_a_client_that_is_back_takes_the_place_of_its_old_connection(hub: RunningHub) -> None:

@@ -68,7 +68,7 @@ async def test_two_tabs_of_a_site_are_told_apart_and_sites_are_used_together(hub
         assert said(await agent.call("website_tool_shop_example_add")) == "add in 8"
 
 
-@pytest.mark.req("S000-spec-routing-10", "S000-spec-cleanup-04")
+@pytest.mark.req("S000-spec-routing-10")
 async def test_another_active_tab_changes_descriptions_and_tells_nobody(hub: RunningHub) -> None:
     tabs = [tab(7, f"{SHOP}/p", active=True), tab(8, f"{SHOP}/q")]
     async with Browser(hub, *tabs) as browser, Agent(hub) as agent:
@@ -138,7 +138,7 @@ async def test_kept_tools_survive_a_restart_and_the_loss_of_the_browser(tmp_path
             assert list(await listed(agent)) == ["website_tool_shop_example_tab1_find"]
 
 
-@pytest.mark.req("S000-capabilities-01", "S000-capabilities-03", "S000-notes-03")
+@pytest.mark.req("S000-capabilities-01", "S000-capabilities-03")
 async def test_clients_find_what_pages_can_do_in_both_eras(hub: RunningHub) -> None:
     async with Browser(hub) as browser, client(hub) as http, Agent(hub) as agent:
         body, headers = stateless("server/discover")
@@ -190,6 +190,56 @@ async def test_what_cannot_be_or_is_not_well_formed_is_refused_and_logged(
         ]
 
 
+@pytest.mark.req("S000-spec-registration-09")
+async def test_an_empty_list_is_an_update_that_registers_nothing_and_is_logged(
+    hub: RunningHub, caplog: pytest.LogCaptureFixture
+) -> None:
+    where = {"tabId": 7, "frameId": 0, "documentId": "doc-7-0"}
+    async with Browser(hub) as browser, Agent(hub) as agent:
+        with caplog.at_level(logging.INFO):
+            await browser.notify("browser/updateTools", {**where, "tools": []})
+            await browser.settle()
+        assert "tab 7, frame 0: the page offers no tools" in caplog.text
+        assert await listed(agent) == {}
+        assert not [line for line in hub.home.audit.read_text().splitlines() if "page.tools" in line]
+        await browser.offer(7, tool("add"))
+        assert list(await listed(agent)) == [ADD]
+        await browser.notify("browser/updateTools", {**where, "tools": []})
+        await browser.settle()
+        assert await listed(agent) == {}
+
+
+@pytest.mark.req("S000-spec-cleanup-04")
+async def test_when_a_tab_goes_the_others_of_its_site_are_described_anew(hub: RunningHub) -> None:
+    tabs = [tab(7, f"{SHOP}/p", active=True), tab(8, f"{SHOP}/q"), tab(9, PAY)]
+
+    def described(name: str) -> str:
+        entry = hub.hub.registry.get(f"website_tool_shop_example_{name}")
+        assert entry is not None
+        return entry.tool.description
+
+    async with Browser(hub, *tabs) as browser, Agent(hub) as agent:
+        for tab_id in (7, 8):
+            await browser.offer(tab_id, tool("add", annotations={"cache": True}))
+        assert ("in 2 open tabs" in described("add"), "active tab" in described("tab1_add")) == (True, True)
+        await browser.change(7, "removed")
+        await browser.change(8, "activated", url=f"{SHOP}/q", active=True)
+        await until(lambda: "active tab" in described("tab2_add"))
+        assert "in 1 open tab" in described("add")
+        await browser.change(8, "removed")
+        assert "opens the site" in (await listed(agent))["website_tool_shop_example_add"]["description"]
+
+
+@pytest.mark.req("S000-errors-01")
+async def test_errors_have_the_codes_of_mcp_and_a_tab_that_is_not_there_has_its_own(hub: RunningHub) -> None:
+    async with Browser(hub), Agent(hub) as agent:
+        missing = (await agent.call("browser_execute_script", {"tabId": 99, "code": "1"}))["result"]
+        assert missing["_meta"]["tabhub/error"]["code"] == -32001
+        assert "There is no tab 99." in missing["content"][0]["text"]
+        assert (await agent.call("website_tool_nowhere_example_add"))["error"]["code"] == -32602
+        assert (await agent.request("tools/none"))["error"]["code"] == -32601
+
+
 @pytest.mark.req("B14", "B15")
 async def test_odd_names_are_mapped_and_lead_back(hub: RunningHub) -> None:
     names = ["__proto__", "constructor", "a b", "ü", "\u202egnp", "x" * 128, "__", "tab2_x", "browser_click"]
@@ -218,7 +268,36 @@ async def test_only_allowed_origins_are_taken_and_browsers_are_told(tmp_path: Pa
             assert list(await listed(agent)) == ["website_tool_pay_example_tab1_pay"]
 
 
-@pytest.mark.req("L8", "S000-security-04")
+@pytest.mark.req("S000-security-04")
+async def test_a_site_is_called_only_so_often_and_what_it_says_is_cleaned_and_its_oddities_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    tabs = [tab(7, f"{SHOP}/p"), tab(8, PAY)]
+    async with (
+        running_hub(tmp_path, limits={"page_call_rate": 3}) as hub,
+        Browser(hub, *tabs) as browser,
+        Agent(hub) as one,
+        Agent(hub) as two,
+        client(hub) as http,
+    ):
+        with caplog.at_level(logging.WARNING):
+            await browser.offer(7, tool("add", description="adds\u202e"), tool("look"), tool(""))
+        await browser.offer(8, tool("pay"), origin=PAY)
+        assert (await listed(one))[ADD]["description"].endswith("adds [1 hidden characters removed]")
+        assert "tab 7, frame 0: refused: a tool without a name" in caplog.text
+        for agent, name in ((one, "add"), (two, "add"), (one, "look")):
+            assert said(await agent.call(f"website_tool_shop_example_tab1_{name}")) == f"{name} in 7"
+        for agent in (one, two):
+            refused = (await agent.call(ADD))["result"]["_meta"]["tabhub/error"]
+            assert (refused["category"], refused["outcome"]) == ("rate_limit", "not_sent")
+            assert 1 <= refused["retryAfter"] <= 61
+        late = await http.post(f"/tools/{ADD}/call", json={})
+        assert (late.status_code, 1 <= int(late.headers["retry-after"]) <= 61) == (429, True)
+        assert said(await one.call("website_tool_pay_example_tab1_pay")) == "pay in 8"
+        assert browser.seen.qsize() == 4
+
+
+@pytest.mark.req("L8")
 async def test_a_flood_of_updates_is_thinned_and_the_last_state_arrives(hub: RunningHub) -> None:
     async with Browser(hub) as browser, Agent(hub) as agent:
         await browser.offer(7, tool("t"))

@@ -190,6 +190,7 @@ async def test_a_page_without_the_tool_is_loaded_anew_three_times_in_the_same_ta
     assert failed.value.outcome == "not_sent"
     assert (len(shop.tabs.opened), len(shop.tabs.revisited)) == (1, 3)
     assert caller.steps == [0, 1, 2, 3]
+    assert (Limits().retries, Limits().retry_delay) == (3, 1)
     # the tab is used again by the next call, unless the person has it
     shop.tabs.on_open = lambda tab_id, url: shop.offer(tab_id, "look", **LOOK)
     assert await shop.call("website_tool_shop_example_look") == 101

@@ -9,7 +9,9 @@ from typing import Any
 from tabhub.hub.registry import Entry
 from tabhub.hub.tools import HUB, CallContext, Tool, ToolResult
 from tests.harness.agent import Agent, client, message
+from tests.harness.fake_extension import FakeExtension
 from tests.harness.hub import RunningHub, running_hub, until
+from tests.harness.probe import Probe
 
 
 def offer(hub: RunningHub) -> list[int]:
@@ -97,6 +99,61 @@ async def test_a_call_that_waits_can_be_taken_back_or_ends_with_its_session(hub:
         assert (await last)["result"]["isError"] is True
         await http.post("/resume")
         assert ran == []
+
+
+async def test_a_call_that_had_not_got_its_turn_yet_waits_too(tmp_path: Path) -> None:
+    async with running_hub(tmp_path, limits={"concurrent_per_source": 1}) as hub, Agent(hub) as agent:
+        probe, wheel = Probe(hub), hub.hub.engine.wheel
+        calls = [asyncio.create_task(agent.call("probe_wait", {"n": 0}))]
+        assert await probe.begun() == {"n": 0}
+        calls += [asyncio.create_task(agent.call("probe_wait", {"n": n})) for n in (1, 2)]
+        await until(lambda: len(hub.hub.engine.calls) == 3)
+        wheel.take("Ada", "paying", "wait")
+        probe.release.set()
+        await calls[0]
+        await until(lambda: wheel.waiting == 1)
+        assert probe.started.empty()
+        wheel.give_back()
+        assert [(await call)["result"].get("isError") for call in calls[1:]] == [None, None]
+
+
+async def test_a_tool_that_is_switched_off_meanwhile_is_not_run_when_the_person_resumes(tmp_path: Path) -> None:
+    permissions = {"default": "auto", "hub": {"tools": {"do_act": "auto"}}}
+    async with running_hub(tmp_path, permissions=permissions) as hub, client(hub) as http:
+        ran = offer(hub)
+        await http.post("/pause")
+        waiting = asyncio.create_task(http.post("/tools/do_act/call", json={"n": 1}))
+        await until(lambda: hub.hub.engine.wheel.waiting == 1)
+        hub.home.config.write_text('{"permissions": {"hub": {"tools": {"do_act": "off"}}}}')
+        await http.post("/reload")
+        await http.post("/resume")
+        refused = (await waiting).json()["error"]
+        assert (refused["code"], refused["outcome"]) == (-32005, "not_sent")
+        assert ran == []
+
+
+async def test_a_batch_goes_no_further_while_a_person_has_the_wheel(hub: RunningHub) -> None:
+    wheel = hub.hub.engine.wheel
+    went: list[str] = []
+    async with FakeExtension(hub) as browser, Agent(hub) as agent:
+
+        def navigate(params: dict[str, Any]) -> dict[str, Any]:
+            went.append(params["url"])
+            wheel.take("Ada", "paying", "wait")
+            return {"url": params["url"], "httpStatus": 200}
+
+        browser.handlers["browser_navigate"] = navigate
+        steps = [{"action": "navigate", "url": f"https://example.com/{n}"} for n in range(3)]
+        acting = asyncio.create_task(agent.call("browser_act", {"actions": steps, "tabId": 7}))
+        await until(lambda: wheel.waiting == 1)
+        assert len(went) == 1
+        wheel.take("Ada", "paying", "fail")
+        answer = (await acting)["result"]
+        text, facts = answer["content"][0]["text"], answer["_meta"]["tabhub/error"]
+        assert "Action 2 of 3 (navigate) was not done: a person has had the wheel" in text
+        assert "Done before: " in text
+        assert "Nothing was sent" not in text
+        assert (facts["category"], facts["outcome"], len(went)) == ("paused", "failed", 1)
 
 
 async def test_a_pause_outlives_the_hub_and_its_end_cuts_off_who_waits(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from contextlib import AsyncExitStack
 from itertools import pairwise
 from typing import Any
@@ -20,8 +21,22 @@ LIBRARY = Source("plugin", "library")
 ROWS = [{"id": n, "title": f"Book number {n}", "price": n % 50} for n in range(20_000)]
 LINES = "".join(f"line {n}: the quick brown fox jumps over the lazy dog\n" for n in range(5000))
 HUGE = ("word " * 19 + "end.\n") * 100_000
-HUGE_RESULT = ToolResult.text(HUGE)
-"""Made beforehand: making it is not what is timed."""
+_ROW = b'{"id":1,"name":"a name","url":"https://example.com/a","tags":["a","b"],"price":1.5}'
+
+
+def structured(items: bytes) -> ToolResult:
+    """A result that says the same twice, as a script's does."""
+    data = b'{"value":[' + items + b"]}"
+    text = json.dumps(data.decode()).encode()
+    return ToolResult(b'{"content":[{"type":"text","text":' + text + b'}],"structuredContent":' + data + b"}")
+
+
+HUGE_RESULTS = {
+    "text": ToolResult.text(HUGE),
+    "rows": structured(b",".join([_ROW] * (9_900_000 // len(_ROW)))),
+    "brackets": structured(b",".join([b"[]"] * 3_300_000)),
+}
+"""Made beforehand: making them is not what is timed."""
 
 
 @pytest.fixture
@@ -40,7 +55,7 @@ def library(hub: RunningHub) -> RunningHub:
         [
             tool("rows", lambda: ToolResult.data({"rows": ROWS})),
             tool("lines", lambda: ToolResult.text(LINES)),
-            tool("huge", lambda: HUGE_RESULT),
+            *(tool(f"huge_{kind}", lambda made=made: made) for kind, made in HUGE_RESULTS.items()),
             tool("failed", lambda: ToolResult.text(LINES, is_error=True)),
             tool("short", lambda: ToolResult.text("short")),
         ],
@@ -147,30 +162,33 @@ async def test_stateless_agents_read_by_the_handle_alone(library: RunningHub) ->
 
 
 @pytest.mark.req("L5")
-async def test_ten_results_of_9_9_mb_at_once_are_budgeted_and_the_loop_goes_on(library: RunningHub) -> None:
-    assert len(HUGE) >= 9.9e6
+@pytest.mark.parametrize("kind", HUGE_RESULTS)
+async def test_ten_results_of_9_9_mb_at_once_are_budgeted_and_the_loop_goes_on(library: RunningHub, kind: str) -> None:
+    assert len(HUGE_RESULTS[kind].payload) >= 9.9e6
     loop = asyncio.get_running_loop()
     beats: list[float] = []
     resting = False
 
     def beat() -> None:
-        beats.append(loop.time())
+        beats.append(time.process_time())  # what is worked meanwhile, however busy the machine is with other things
         if not resting:
             loop.call_later(0.01, beat)
 
     async with AsyncExitStack() as stack:
         agents = [await stack.enter_async_context(Agent(library)) for _ in range(10)]
         beat()
-        answers = await asyncio.gather(*(result(agent, "library_huge") for agent in agents))
+        answers = await asyncio.gather(*(result(agent, f"library_huge_{kind}") for agent in agents))
         resting = True
         beat()
         for agent, answer in zip(agents, answers, strict=True):
             shown = "".join(block["text"] for block in answer["content"])
             assert estimate_tokens(shown) <= 25_000 * 1.02  # estimated anew, as one text
             facts = answer["_meta"]["tabhub/result"]
-            assert facts["totalChars"] == len(HUGE)
-            tail = await read(agent, facts["handle"], offset=len(HUGE) - 5)
-            assert tail["text"] == "end.\n"
+            assert facts["totalChars"] >= 9.9e6
+            tail = await read(agent, facts["handle"], offset=facts["totalChars"] - 5)
+            assert (len(tail["text"]), "nextOffset" in tail) == (5, False)
+            if kind != "text":  # clients check it against the tool's schema
+                assert 100 <= len(answer["structuredContent"]["value"]) <= 2000
     worst = max(later - earlier for earlier, later in pairwise(beats))
     assert worst < 0.25
 

@@ -9,7 +9,7 @@ import pytest
 from tests.harness.agent import Agent, client, message
 from tests.harness.fake_extension import FakeExtension
 from tests.harness.hub import RunningHub
-from tests.harness.tenants import act, closing_browser, tab_of
+from tests.harness.tenants import act, closing_browser, refused, tab_of
 
 
 @pytest.fixture
@@ -30,6 +30,7 @@ async def test_the_person_sees_all_sessions_and_can_free_a_tab_or_end_one(
         assert [(held["tabId"], held["url"]) for held in seen["leases"]][1] == (7, "https://example.com/")
         freed = await http.post(f"/sessions/{ident}/release", json={"tabId": 7})
         assert freed.json() == {"ok": True, "id": ident, "tabId": 7}
+        assert "Tab 7, which this session was working in, was freed by the person" in refused(await act(one))["text"]
         again = await http.post(f"/sessions/{ident}/release", json={"tabId": 7})
         assert again.status_code == 404
         assert str(mine) in again.json()["error"]["hint"]

@@ -285,6 +285,43 @@ async def test_else_the_asking_agents_own_person_decides(hub: RunningHub, browse
             assert "did not agree" in refused(answer)["text"]
 
 
+async def test_ones_own_person_has_longer_to_answer_than_a_call_may_take(tmp_path: Path) -> None:
+    async with (
+        running_hub(tmp_path, limits={"call_timeout": 0.2}) as hub,
+        closing_browser(hub),
+        Agent(hub) as one,
+        Agent(hub, capabilities=ELICITS) as two,
+    ):
+        await act(one, tabId=7)
+        call = {"name": "browser_request_tab", "arguments": {"tabId": 7, "reason": "the report"}}
+        async with two.streamed("tools/call", {**call, "_meta": {"progressToken": 1}}) as events:
+            question = await events.message()
+            while (await events.message())["params"]["progress"] < 0.5:
+                pass
+            await two.post({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept"}})
+            while "result" not in (said := await events.message()):
+                pass
+        assert said["result"]["structuredContent"]["by"] == "person"
+
+
+async def test_who_asked_in_vain_is_not_told_to_ask_and_gets_a_tab_that_is_let_go_meanwhile(tmp_path: Path) -> None:
+    async with (
+        running_hub(tmp_path, limits={"call_timeout": 0.4}) as hub,
+        closing_browser(hub),
+        Agent(hub) as one,
+        Agent(hub) as two,
+        Agent(hub, capabilities=ELICITS) as three,
+    ):
+        await act(one, tabId=7)
+        assert "browser_request_tab" not in refused(await request_tab(two))["text"]
+        call = {"name": "browser_request_tab", "arguments": {"tabId": 7, "reason": "the report"}}
+        async with three.streamed("tools/call", call) as events:
+            question = await events.message()
+            await one.call("browser_release_tab")
+            assert (await events.message())["params"]["requestId"] == question["id"], "the question is taken back"
+            assert (await events.message())["result"]["structuredContent"]["by"] == "free"
+
+
 @pytest.mark.req("F16")
 async def test_who_cancels_or_disappears_leaves_no_call_and_no_lease(hub: RunningHub, browser: FakeExtension) -> None:
     never = asyncio.Event()

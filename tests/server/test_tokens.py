@@ -69,6 +69,24 @@ async def test_another_tokens_session_does_not_exist(hub: RunningHub) -> None:
         assert {"rest:ci:work", "rest:other:work"} <= ids
 
 
+async def test_a_stateless_client_of_another_token_is_kept_from_the_tab_whatever_it_calls_itself(
+    hub: RunningHub,
+) -> None:
+    ci, other = named(hub, "ci"), named(hub, "other")
+    async with FakeExtension(hub), client(ci) as own, client(other) as http:
+        first, headers = stateless("tools/call", {"name": "browser_open_tab", "arguments": {"url": "data:text/html,x"}})
+        opened = (await own.post("/mcp", json=first, headers=headers)).json()["result"]
+        again = {"name": TOOL, "arguments": {"tabId": opened["structuredContent"]["tabId"], "code": "return 1"}}
+        body, headers = stateless("tools/call", again)
+        theirs = (await http.post("/mcp", json=body, headers=headers)).json()["result"]
+        assert theirs["_meta"]["tabhub/error"]["code"] == -32007
+        assert not (await own.post("/mcp", json=body, headers=headers)).json()["result"].get("isError")
+        asked = {"name": "browser_list_sessions", "arguments": {"session": opened["_meta"]["tabhub/session"]}}
+        body, headers = stateless("tools/call", asked)
+        assert "isError" not in (await own.post("/mcp", json=body, headers=headers)).json()["result"]
+        assert (await http.post("/mcp", json=body, headers=headers)).json()["result"]["isError"] is True
+
+
 async def test_a_token_opens_what_agents_use_and_nothing_of_the_persons(hub: RunningHub) -> None:
     async with client(named(hub, "ci")) as http:
         assert (await http.get("/tools")).status_code == 200

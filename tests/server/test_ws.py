@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 
 import pytest
 from websockets.asyncio.client import connect
@@ -12,9 +13,26 @@ from websockets.frames import Frame, Opcode
 from websockets.typing import Origin, Subprotocol
 
 from tabhub.trust.guard import EXTENSION_ORIGIN
-from tests.harness.agent import Agent, client
+from tests.harness.agent import Agent, client, stateless
+from tests.harness.approver import Panel
 from tests.harness.fake_extension import FakeExtension
 from tests.harness.hub import RunningHub
+
+REQUESTS = (
+    "tab.stateChanged",
+    "config.getState",
+    "config.setToolPermission",
+    "config.setPluginPermission",
+    "config.setSkipPermissions",
+    "config.setPluginSettings",
+    "plugin.search",
+    "plugin.install",
+    "plugin.updateFromRegistry",
+    "plugin.remove",
+    "plugin.checkUpdates",
+    "plugin.removeBySpecifier",
+    "folder.open",
+)
 
 
 def offer(*names: str) -> list[Subprotocol]:
@@ -61,6 +79,14 @@ async def test_requests_of_the_extension_are_answered_under_their_id(hub: Runnin
         unknown = await ask({"id": 7, "method": "tools/call", "params": {}})
         assert unknown["id"] == 7
         assert unknown["error"]["code"] == -32601  # type: ignore[index]
+
+
+@pytest.mark.parametrize("method", REQUESTS)
+async def test_every_request_an_extension_has_is_known_on_its_socket(hub: RunningHub, method: str) -> None:
+    async with Panel(hub) as panel:
+        answer = await panel.ask(method, {})
+        assert answer.get("error", {}).get("code") != -32601, answer
+        assert (await panel.ask("config.nothing", {}))["error"]["code"] == -32601
 
 
 async def test_a_message_in_many_frames_is_one_message(hub: RunningHub) -> None:
@@ -125,3 +151,31 @@ async def test_without_a_browser_a_call_says_so_and_what_to_do(hub: RunningHub) 
             assert "o browser is connected" in result["content"][0]["text"]
             assert result["_meta"]["tabhub/error"]["outcome"] == "not_sent"
             assert "tabhub doctor" in result["content"][0]["text"]
+
+
+@pytest.mark.req("S000-notes-03")
+async def test_messages_are_logged_when_that_is_wanted_and_capabilities_can_be_looked_at(
+    hub: RunningHub, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "tabhub.messages")
+    async with client(hub) as http, Agent(hub) as agent:
+        async with FakeExtension(hub):
+            await agent.call("browser_execute_script", {"tabId": 7, "code": "return 1"})
+        assert not [record for record in caplog.records if record.name == "tabhub.messages"]
+        hub.home.config.write_text(json.dumps({"logMessages": True, "permissions": {"default": "auto"}}))
+        assert (await http.post("/reload")).status_code == 200
+        async with FakeExtension(hub) as browser:
+            code = f"return '{'x' * 5000}{hub.secret}'; // password=hunter22"
+            answer = await agent.call("browser_execute_script", {"tabId": 7, "code": code})
+            assert answer["result"]["structuredContent"] == {"value": "fake"}
+            await browser.notify("log", {"level": "info", "message": f"line\n{hub.secret}"})
+            await browser.settle()
+        lines = [record.getMessage() for record in caplog.records if record.name == "tabhub.messages"]
+        assert any(line.startswith("to fake-browser, ") and '"method":"forwardCDPCommand"' in line for line in lines)
+        assert any(line.startswith("from fake-browser, ") and '"tab.syncAll"' in line for line in lines)
+        assert any('"value": "fake"' in line for line in lines)
+        assert max(map(len, lines)) < 1100
+        assert not [line for line in lines if hub.secret in line or "hunter22" in line or "\n" in line]
+        body, headers = stateless("server/discover")
+        found = (await http.post("/mcp", json=body, headers=headers)).json()["result"]["capabilities"]
+        assert set(found["experimental"]["browser"]) == {"multiTabSupport", "cacheSupported", "elicitation"}

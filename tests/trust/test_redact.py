@@ -24,6 +24,8 @@ JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl"
         (f"jwt {JWT}.", f"jwt {HIDDEN}."),
         ('{"secret": "hunter2", "a": 1}', f'{{"secret": "{HIDDEN}", "a": 1}}'),
         ("x_access_token=abc; password: p4ss", f"x_access_token={HIDDEN}; password: {HIDDEN}"),
+        ("to http://anna:p4ss@site:80/a@b?c=d@e", f"to http://anna:{HIDDEN}@site:80/a@b?c=d@e"),
+        ("http://site:80/a@b http://site:80?x=@", "http://site:80/a@b http://site:80?x=@"),
         ("tokens: 25 of them, no secrets here", "tokens: 25 of them, no secrets here"),
         ("a plain sentence", "a plain sentence"),
     ],
@@ -43,7 +45,7 @@ def test_a_known_secret_never_survives(before: str, after: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["eyJ-", "eyJ.", "bearer ", "a_", "token ", "token=", "f" * 63 + " ", "eyJaa.bb", "\t"]
+    "piece", ["eyJ-", "eyJ.", "bearer ", "a_", "token ", "token=", "f" * 63 + " ", "eyJaa.bb", "\t", "://", "://a:b"]
 )
 def test_hostile_text_takes_no_longer_than_its_length(piece: str) -> None:
     text = piece * (400_000 // len(piece))

@@ -118,7 +118,7 @@ export function card(app, approval, level) {
         "p",
         { class: "approval-who" },
         glyph("agents", 14),
-        h("strong", null, agentName(approval.client, approval.token)),
+        h("strong", null, visible(agentName(approval.client, approval.token))),
         approval.relay ? " wants to" : " wants to use",
       ),
       expiresAt
@@ -194,7 +194,7 @@ function place({ origin, title, url, tabId, plugin }) {
     "p",
     { class: "approval-where" },
     glyph("tab", 14),
-    title ? h("span", { class: "tab-title" }, title) : null,
+    title ? h("span", { class: "tab-title", title: visible(title) }, visible(title)) : null,
     where ? h("span", { class: "origin" }, where) : null,
     tabId === undefined || title ? null : badge(`tab ${tabId}`),
   );

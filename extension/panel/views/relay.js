@@ -11,7 +11,7 @@ import { button, section, toggle } from "../parts.js";
 
 const OPTIONS = [
   ["off", "Only look"],
-  ["ask", "Ask me before they act"],
+  ["ask", "Ask me first"],
   ["auto", "Act without asking"],
 ];
 
@@ -31,14 +31,16 @@ export function relaySection(app) {
  * @param {RelayFacts} relay
  */
 function address(app, relay) {
-  const draft = app.ui["relay"] ?? { url: relay.url, token: "" };
+  // Read when it is needed: a key may come before what was typed last is drawn.
+  const draft = () => app.ui["relay"] ?? { url: relay.url, token: "" };
   const keep = (/** @type {string} */ field) => (/** @type {Event} */ event) => {
-    app.ui["relay"] = { ...draft, [field]: /** @type {HTMLInputElement} */ (event.target).value };
+    app.ui["relay"] = { ...draft(), [field]: /** @type {HTMLInputElement} */ (event.target).value };
     app.changed();
   };
-  const changed = draft.url !== relay.url || draft.token !== "";
+  const changed = () => draft().url !== relay.url || draft().token !== "";
   const save = async () => {
-    const given = draft.token === "" && draft.url !== "" ? { url: draft.url } : draft;
+    const { url, token } = draft();
+    const given = token === "" && url !== "" ? { url } : { url, token };
     if (await tell(app, "relay.set", given, "Relay: saved.")) delete app.ui["relay"];
     app.changed();
   };
@@ -48,32 +50,35 @@ function address(app, relay) {
     /** @type {string} */ type,
     /** @type {string} */ hint,
   ) =>
-    h("input", {
-      type,
-      key: field,
-      "aria-label": label,
-      placeholder: hint,
-      autocomplete: "off",
-      spellcheck: "false",
-      value: draft[field],
-      oninput: keep(field),
-    });
+    h(
+      "div",
+      { class: "field", key: field },
+      h("label", { for: `relay-${field}` }, label),
+      h("input", {
+        type,
+        id: `relay-${field}`,
+        placeholder: hint,
+        autocomplete: "off",
+        spellcheck: "false",
+        value: draft()[field],
+        oninput: keep(field),
+        onkeydown: (/** @type {KeyboardEvent} */ event) => {
+          if (event.key === "Enter" && changed()) void save();
+        },
+      }),
+    );
   return h(
     "div",
-    { class: "setting", key: "address", "data-setting": "relay" },
+    { class: "setting stacked", key: "address", "data-setting": "relay" },
     h(
       "div",
       null,
       h("h3", null, "Reach this browser over a relay"),
       h("p", { class: "quiet", role: "status" }, words(relay)),
     ),
-    h(
-      "span",
-      null,
-      input("url", "Address of the relay", "url", "wss://relay.example.com"),
-      input("token", "Token", "password", relay.hasToken ? "a token is set" : "token"),
-      changed ? button("Save", { small: true, kind: "primary", onclick: () => void save() }) : null,
-    ),
+    input("url", "Address of the relay", "url", "wss://relay.example.com"),
+    input("token", "Token", "password", relay.hasToken ? "a token is set" : "as whoever runs the relay gave it to you"),
+    changed() ? button("Save", { small: true, kind: "primary", onclick: () => void save() }) : null,
   );
 }
 
@@ -88,8 +93,8 @@ function acting(app, relay) {
     h(
       "div",
       null,
-      h("h3", { id: "label-relay-acting" }, "Agents over the relay may"),
-      h("p", { class: "quiet" }, "They can always look at tabs. Asked once for each site and connection."),
+      h("h3", { id: "label-relay-acting" }, "Agents over the relay"),
+      h("p", { class: "quiet" }, "They can always look at tabs. You are asked once for each site and connection."),
     ),
     h(
       "select",
@@ -129,7 +134,7 @@ function instead(app, relay) {
 function words({ phase, reason, user, agents, url }) {
   if (phase === "connected") return `Connected as ${user}. ${agents} agent${agents === 1 ? "" : "s"} connected.`;
   if (reason) return reason;
-  return url ? "Connecting…" : "Agents on other machines with your token can then use it. Not set.";
+  return url ? "Connecting…" : "Not set. With an address and a token, your agents on other machines can use this browser.";
 }
 
 /**

@@ -123,15 +123,16 @@ def browser_tools(
     """All built-in tools. `choice` knows which tab a session works on; without `files_dir` no tool touches files."""
     watch = Watch(browsers)
     lasting = Held(browsers, watch, "network")
+    activity, record = Activity(browsers, watch), Recorder(browsers, watch)
     box = Toolbox(
         browsers,
         watch,
         choice,
         Folder(files_dir, files_anywhere) if files_dir is not None else NoFolder(),
-        activity=Activity(browsers, watch),
-        record=Recorder(browsers, watch),
+        activity=activity,
+        record=record,
         lasting=lasting,
-        paused=Interceptions(browsers, watch, lasting),
+        paused=Interceptions(browsers, watch, lasting, record),
         held=Held(browsers, watch, "emulation"),
         sheets=Sheets(browsers, watch),
         traces=Traces(browsers, watch),

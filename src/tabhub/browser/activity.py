@@ -35,6 +35,7 @@ _EVENTS = (
     "Network.responseReceived",
     "Network.loadingFinished",
     "Network.loadingFailed",
+    "Target.detachedFromTarget",
 )
 _OPEN_ENDED = ("EventSource", "WebSocket", "Ping", "Preflight", "Media")
 """Requests that never end, or that nobody waits for."""
@@ -249,6 +250,9 @@ class Activity:
         if method.startswith("Network."):
             self._request(tab, link.loop.time(), method, params, child)
             return
+        if method == "Target.detachedFromTarget":
+            self._gone(tab, params.get("sessionId"), link.loop.time())
+            return
         if method == "Page.frameNavigated" and child is None and isinstance(frame := params.get("frame"), dict):
             self._left(tab, frame, link.loop.time())
         for doing in tab.doing:
@@ -277,6 +281,16 @@ class Activity:
             tab.flying.pop(key, None)
         tab.moved = now
         tab.news.set()
+
+    @staticmethod
+    def _gone(tab: _Tab, session: Any, now: float) -> None:
+        """A frame in another process, or a worker, went with all it had asked for, and no word comes of that."""
+        left = [key for key in tab.flying if key[0] == session]
+        for key in left:
+            del tab.flying[key]
+        if left:
+            tab.moved = now
+            tab.news.set()
 
     @staticmethod
     def _left(tab: _Tab, frame: Params, now: float) -> None:

@@ -37,7 +37,7 @@ class Body:
         if self.text is not None:
             safe = headers.body(self.text, mime)
             return safe if len(safe) <= most else f"{safe[:most]}… ({len(safe) - most} more characters)"
-        return f"[{len(self.data)} bytes {mime}]" if self.data is not None else f"[{self.why}]"
+        return f"[{len(self.data)} bytes {mime}".rstrip() + "]" if self.data is not None else f"[{self.why}]"
 
 
 def textual(mime: str) -> bool:
@@ -68,15 +68,15 @@ async def response(page: Page, request: Request) -> Body:
         return Body(why="a redirect has no body")
     if request.kind == "websocket":
         return Body(why="a WebSocket; see browser_get_websocket_frames")
-    if request.ended is None:
-        return Body(why="still loading")
     if request.error and not request.status:
         return Body(why=f"no answer came: {request.error}")
+    if request.ended is None:
+        return Body(why=f"never came whole: {request.error}" if request.error else "still loading")
     session, request_id = request.key
     try:
         answer = await page.cdp("Network.getResponseBody", {"requestId": request_id}, session)
     except CommandFailed as error:
-        return Body(why=f"no longer there: {error.message}"[:300])
+        return _absent(error)
     if not isinstance(answer, dict):
         return Body(why="the browser gave no body")
     return decoded(answer.get("body"), answer.get("base64Encoded") is True, request.mime)
@@ -92,6 +92,13 @@ async def posted(page: Page, request: Request) -> Body:
     try:
         answer = await page.cdp("Network.getRequestPostData", {"requestId": request_id}, session)
     except CommandFailed as error:
-        return Body(why=f"no longer there: {error.message}"[:300])
+        return _absent(error)
     encoded = isinstance(answer, dict) and answer.get("base64Encoded") is True
     return decoded(answer.get("postData") if isinstance(answer, dict) else None, encoded, "")
+
+
+def _absent(error: CommandFailed) -> Body:
+    """Why a body cannot be had, as far as the browser says."""
+    if "larger than" in error.message:
+        return Body(why=f"too large to be given: {error.message.partition('. ')[0]}"[:300])
+    return Body(why=f"no longer there: {error.message}"[:300])

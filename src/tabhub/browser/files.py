@@ -56,9 +56,12 @@ class Folder:
                 hint="Put the file there, or let the person allow more: tabhub config set filesAnywhere true",
             )
         if not place.is_file():
-            there = sorted(entry.name for entry in place.parent.iterdir())[:10] if place.parent.is_dir() else []
+            folder = place if place.is_dir() else place.parent
+            shown = folder.is_dir() and (self.anywhere or folder.is_relative_to(root))
+            there = sorted(entry.name for entry in folder.iterdir())[:10] if shown else []
+            absent = f"There is no file {given!r} in {root}." if not self.anywhere else f"There is no file {place}."
             raise InvalidArguments(
-                f"There is no file {given!r} in {root}." if not self.anywhere else f"There is no file {place}.",
+                f"{given!r} is a folder." if place.is_dir() else absent,
                 hint=f"In that folder: {', '.join(there)}." if there else "The folder is empty or not there.",
             )
         return place
@@ -69,6 +72,11 @@ class Folder:
         root = self.root.resolve()
         names = (f"{stem}{f'-{number}' if number > 1 else ''}{suffix}" for number in itertools.count(1))
         return next(place for name in names if not os.path.lexists(place := root / name))
+
+    def vacant(self, place: Path, *, overwrite: bool) -> None:
+        """Fail as `write` would where a file is: for what is lost if it cannot be written."""
+        if not overwrite and os.path.lexists(place):
+            raise _taken(place)
 
     def write(self, place: Path, data: bytes, *, overwrite: bool) -> None:
         """Write the whole file or nothing of it."""
@@ -91,10 +99,7 @@ class Folder:
                 draft.unlink(missing_ok=True)
                 raise
         except FileExistsError:
-            raise CommandFailed(
-                f"{place} exists already, and was left as it is.",
-                hint="Choose another filePath, or pass overwrite: true.",
-            ) from None
+            raise _taken(place) from None
         except OSError as error:
             raise CommandFailed(
                 f"{place} could not be written: {error.strerror}.",
@@ -123,6 +128,12 @@ class NoFolder(Folder):
     def write(self, place: Path, data: bytes, *, overwrite: bool) -> None:
         """No file is written."""
         raise _no_files("written")
+
+
+def _taken(place: Path) -> CommandFailed:
+    return CommandFailed(
+        f"{place} exists already, and was left as it is.", hint="Choose another filePath, or pass overwrite: true."
+    )
 
 
 def _no_files(done: str) -> InvalidArguments:

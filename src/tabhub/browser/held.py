@@ -70,6 +70,7 @@ class Held:
                 self._send(key, child.session_id, change.again)
         self._tabs.setdefault(key, {})[name] = replace(change, made=tuple(commands))
         self._watch.hold(*key, self._why)
+        self._hand_on(key)
 
     def holds(self, page: Page, name: str) -> bool:
         """Whether a change is in force."""
@@ -129,7 +130,13 @@ class Held:
             for child in self._watch.children(*key).values():
                 self._send(key, child.session_id, change.undo)
 
+    def _hand_on(self, key: _Key) -> None:
+        """Let what comes into the tab later be told of the changes before it runs."""
+        told = tuple(command for change in self._tabs.get(key, {}).values() for command in change.again)
+        self._watch.first(*key, self._why, told)
+
     def _rest(self, key: _Key) -> None:
+        self._hand_on(key)
         if key in self._tabs and not self._tabs[key]:
             self._watch.let_go(*key, self._why)
             del self._tabs[key]
@@ -160,6 +167,7 @@ class Held:
         if key[0].closed is not None:
             self._left[tab] = [command for change in changes.values() if not change.child for command in change.undo]
         self._watch.let_go(*key, self._why)
+        self._hand_on(key)
 
     def _tidy(self, page: Page) -> None:
         """Take back what a broken link left behind."""

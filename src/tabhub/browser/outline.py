@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tabhub.hub.budget import estimate_tokens
@@ -78,8 +78,14 @@ def fit(lines: list[str], max_tokens: int) -> Fit:
     kept = list(range(len(lines)))
     notes: dict[int, str] = {}
     parents = _parents(lines)
+
+    def tokens_of(number: int) -> int:
+        """What a line and all it holds would take, where that is more than the budget; otherwise 0."""
+        needed = round(_length_of(lines, number) * per_char * 1.1) + _NOTE_TOKENS
+        return needed if needed > max_tokens else 0
+
     for width in _WIDTHS:
-        kept, notes = _narrowed(lines, parents, width)
+        kept, notes = _narrowed(lines, parents, width, tokens_of)
         if sum(len(lines[n]) + 1 for n in kept) + sum(map(len, notes.values())) <= room:
             break
     out: list[str] = []
@@ -107,7 +113,19 @@ def _parents(lines: list[str]) -> list[int]:
     return parents
 
 
-def _narrowed(lines: list[str], parents: list[int], width: int) -> tuple[list[int], dict[int, str]]:
+def _length_of(lines: list[str], number: int) -> int:
+    """The characters of a line and of all lines inside it."""
+    depth, length = indent_of(lines[number]), len(lines[number]) + 1
+    for line in lines[number + 1 :]:
+        if indent_of(line) <= depth:
+            break
+        length += len(line) + 1
+    return length
+
+
+def _narrowed(
+    lines: list[str], parents: list[int], width: int, tokens_of: Callable[[int], int]
+) -> tuple[list[int], dict[int, str]]:
     """The lines left when nothing holds more than `width` others, and a note behind the last one kept of each."""
     children: Counter[int] = Counter()
     dropped: set[int] = set()
@@ -131,7 +149,9 @@ def _narrowed(lines: list[str], parents: list[int], width: int) -> tuple[list[in
     for parent, count in lost.items():
         end = last[parent]
         deeper = " " * (indent_of(lines[parent]) + 1)
-        note = f"{deeper}… {count} more here: browser_snapshot with ref={ref_of(lines[parent])}"
+        needed = tokens_of(parent)
+        larger = f" and maxTokens={needed}" if needed else ""
+        note = f"{deeper}… {count} more here: browser_snapshot with ref={ref_of(lines[parent])}{larger}"
         notes[end] = f"{notes[end]}\n{note}" if end in notes else note
     return kept, notes
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from tabhub.browser.headers import shown
 from tabhub.browser.held import Changed, Held
+from tabhub.browser.record import Recorder
 from tabhub.browser.tab import Page
 from tabhub.browser.traffic import address, headers, words
 from tabhub.browser.watch import Interest, Watch
@@ -23,6 +24,7 @@ from tabhub.trust.redact import redact
 _Key = tuple[ExtensionLink, int]
 NAME = "interception"
 _MOST, _BODY = 200, 2_000
+_NO_LONGER = "Invalid InterceptionId"
 
 
 @dataclass(slots=True, eq=False)
@@ -58,9 +60,10 @@ class PausedRequest:
 class Interceptions:
     """The waiting requests of all tabs."""
 
-    def __init__(self, browsers: Browsers, watch: Watch, held: Held) -> None:
+    def __init__(self, browsers: Browsers, watch: Watch, held: Held, record: Recorder) -> None:
         self._wait = browsers.limits.intercept_wait
         self._held = held
+        self._record = record
         self._waiting: dict[_Key, dict[str, PausedRequest]] = {}
         self._patterns: dict[_Key, tuple[str, ...]] = {}
         self._sessions: dict[_Key, Any] = {}
@@ -88,8 +91,7 @@ class Interceptions:
 
     async def stop(self, page: Page) -> tuple[bool, int]:
         """Stop nothing more, and let what waits go on; tells whether anything was in force, and how many went on."""
-        key = (page.link, page.tab.chrome_id)
-        waiting = list(self._waiting.get(key, {}).values())
+        key, waiting = (page.link, page.tab.chrome_id), self.waiting(page)
         self._forget(key)
         for paused in waiting:
             self._continue(key, paused.child, paused.fetch_id)
@@ -101,8 +103,14 @@ class Interceptions:
             self._forget(key)
 
     def waiting(self, page: Page) -> list[PausedRequest]:
-        """What waits in a tab, oldest first."""
-        return list(self._waiting.get((page.link, page.tab.chrome_id), {}).values())
+        """What waits in a tab, oldest first; what its page has given up in the meantime does not."""
+        key = (page.link, page.tab.chrome_id)
+        record = self._record.of(*key).traffic
+        for paused in list(self._waiting.get(key, {}).values()):
+            request = record.named(paused.child, paused.network_id)
+            if request is not None and request.error:
+                self._drop(key, paused)
+        return list(self._waiting.get(key, {}).values())
 
     def went_on(self, page: Page) -> str:
         """How many went on because nobody decided since this was asked last, in words; empty if none did."""
@@ -110,21 +118,29 @@ class Interceptions:
         return f"{count} went on by themselves: nobody decided within {self._wait:g} s." if count else ""
 
     async def decide(self, page: Page, request_id: str, method: str, params: dict[str, Any]) -> PausedRequest:
-        """Answer, fail or let go one request."""
+        """Answer, fail or let go one request; one whose answer the browser does not take goes on waiting."""
         key = (page.link, page.tab.chrome_id)
-        waiting = self._waiting.get(key, {})
-        paused = waiting.get(request_id)
+        paused = next((p for p in self.waiting(page) if p.id == request_id), None)
         if paused is None:
-            there = ", ".join(f"{p.id} ({p.method} {redact(p.url)[:80]})" for p in list(waiting.values())[:8])
+            raise self._none(page, f"No request {request_id[:50]!r} waits in tab {page.tab_id}.")
+        try:
+            await page.cdp(method, {"requestId": paused.fetch_id, **params}, paused.child)
+        except CommandFailed as error:
+            if _NO_LONGER in error.message:
+                self._drop(key, paused)
+                raise self._none(page, f"Request {paused.id} waits no longer: its page gave it up.") from None
+            if type(error) is not CommandFailed:
+                raise
             raise CommandFailed(
-                f"No request {request_id[:50]!r} waits in tab {page.tab_id}.",
-                hint=f"Waiting: {there}."
-                if there
-                else f"None waits. One nobody decides on goes on by itself after {self._wait:g} s.",
-            )
+                f"The browser did not take it: {error.message}", hint=f"Request {paused.id} still waits: decide anew."
+            ) from None
         self._drop(key, paused)
-        await page.cdp(method, {"requestId": paused.fetch_id, **params}, paused.child)
         return paused
+
+    def _none(self, page: Page, said: str) -> CommandFailed:
+        there = ", ".join(f"{p.id} ({p.method} {redact(p.url)[:80]})" for p in self.waiting(page)[:8])
+        none = f"None waits. One nobody decides on goes on by itself after {self._wait:g} s."
+        return CommandFailed(said, hint=f"Waiting: {there}." if there else none)
 
     def _heard(
         self, link: ExtensionLink, chrome_id: int, method: str, params: dict[str, Any], child: str | None
@@ -166,7 +182,7 @@ class Interceptions:
             self._continue(key, paused.child, paused.fetch_id)
 
     def _drop(self, key: _Key, paused: PausedRequest) -> None:
-        self._waiting[key].pop(paused.id, None)
+        self._waiting.get(key, {}).pop(paused.id, None)
         if paused.timer is not None:
             paused.timer.cancel()
 

@@ -31,7 +31,11 @@ _PROBLEMS: Mapping[str, tuple[str, str]] = {
         "Open what holds it (a menu, a tab, a dialog) first, or choose another element.",
     ),
     "disabled": ("is disabled {detail}", "Do first what the page wants: fill a required field, agree to something."),
-    "readonly": ("is read-only", "Choose another field."),
+    "readonly": ("is read-only", "Click it if it opens a list or a calendar; otherwise choose another field."),
+    "deaf": (
+        "takes no clicks: it has pointer-events: none",
+        "The page keeps it off; do first what the page wants, or choose another element.",
+    ),
     "moving": ("keeps moving", "Wait until the animation ends (browser_wait_for), then try again."),
     "covered": ("is covered by {detail}", "Close or scroll away what covers it, or act on that instead."),
     "outside": ("cannot be scrolled into view", "Choose an element around it, or open what holds it first."),
@@ -121,7 +125,7 @@ async def _found(
         frame = await main_frame(page)
         body = (
             f'const ready = globalThis.tabhubReady;\nif (!ready) return "{_BARE}";\n'
-            f"const found = kit.find({pagecode.literal(wanted)});\nif (!found?.ref) return null;\n"
+            f"const found = kit.find({pagecode.literal(wanted)});\nif (!found?.ref || found.frames) return null;\n"
             f"return Promise.resolve(ready.call(kit.element(found.ref), {pagecode.literal(argument)}))"
             ".then((ready) => ({ ...found, ready, go: Boolean(ready.typed) }));"
         )
@@ -144,9 +148,10 @@ def _kept() -> str:
 async def _through(element: Element, frame: Frame, x: float, y: float) -> tuple[_Point, _Point]:
     """Take a point of a frame's viewport out to the tab's, if nothing around the frame covers it.
 
-    Given is also where it lies in the outermost frame of its own process.
+    Given is also where it lies in the outermost frame of its own process. Where the page is drawn smaller or larger
+    than it is, as on phones, the browser takes places of such a process as if they were scaled like the page.
     """
-    spot, own = (x, y), True
+    spot, own, zoom = (x, y), True, 1.0
     while frame.parent is not None:
         place = await frame.parent.evaluate("through", {"ref": await frame.owner(), "x": x, "y": y})
         if not isinstance(place, dict):
@@ -155,11 +160,11 @@ async def _through(element: Element, frame: Frame, x: float, y: float) -> tuple[
             raise _error(element, {"why": "outside"}, _Behind)
         if cover := place.get("cover"):
             raise _error(element, {"why": "covered", "detail": f"{cover} of the page around its frame"}, _Behind)
-        x, y = _number(place.get("x")), _number(place.get("y"))
+        x, y, zoom = _number(place.get("x")), _number(place.get("y")), _number(place.get("zoom")) or 1.0
         own = own and frame.parent.session_id == frame.session_id
         spot = (x, y) if own else spot
         frame = frame.parent
-    return (x, y), spot
+    return (x, y), (spot if own else (spot[0] / zoom, spot[1] / zoom))
 
 
 def refuse(element: Element, answer: Any) -> None:

@@ -26,7 +26,7 @@ from tabhub.links.extension import ExtensionLink
 
 _Key = tuple[ExtensionLink, int]
 _INTEREST = Interest(
-    events=(*messages.EVENTS, *traffic.EVENTS, "Page.frameNavigated"),
+    events=(*messages.EVENTS, *traffic.EVENTS, "Page.frameNavigated", "Target.detachedFromTarget"),
     enable=(("Runtime.enable", {}), ("Log.enable", {}), traffic.ENABLE),
     frames=True,
     # Told anew by the next `enable`: what the page said in the meantime.
@@ -83,6 +83,8 @@ class TabRecord:
         elif method == "Page.frameNavigated":
             if child is None:
                 self._navigated(params.get("frame"))
+        elif method == "Target.detachedFromTarget":
+            self.traffic.gone(params.get("sessionId"))
         else:
             self._message(method, params, child)
 
@@ -109,6 +111,12 @@ class TabRecord:
         here.main_frame = traffic.words(frame.get("id"), 100)
         here.page = here.page + 1 if self.pages else here.page
         self.pages.append((here.page, traffic.address(frame.get("url"))))
+        here.opened(traffic.words(frame.get("loaderId"), 100))
+
+    def empty(self) -> None:
+        """Let go of all that is kept, for room."""
+        for ring in (self.console, self.traffic.requests, self.traffic.frames):
+            ring.empty()
 
     def began(self, url: str, now: float) -> None:
         """The tab is watched, for the first time or again."""
@@ -232,7 +240,10 @@ class Recorder:
             if total <= self._browsers.limits.record_all:
                 return
             total -= weights[key]
-            del self._records[key]
+            self._records[key].empty()
+            # One that somebody captures goes on, and tells how much is no longer kept.
+            if self._records[key].capture is None:
+                del self._records[key]
 
     def _keep(self, link: ExtensionLink, chrome_id: int, record: Traffic, request: Request) -> None:
         """Ask for a body before the page goes and takes it along."""

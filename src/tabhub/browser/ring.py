@@ -56,6 +56,12 @@ class Ring(Generic[E]):
         self.most = most
         self._trim()
 
+    def empty(self) -> None:
+        """Let go of all there is."""
+        most, self.most = self.most, 0
+        self._trim()
+        self.most = most
+
     def last(self) -> E | None:
         """The newest."""
         return self._entries[-1] if self._entries else None

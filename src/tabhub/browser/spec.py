@@ -79,8 +79,8 @@ class TabChoice(Protocol):
         """The lease of another session that keeps this one from the tab."""
         ...
 
-    def refusal(self, lease: Lease) -> TabLeased:
-        """The error for a call on a tab that another session holds."""
+    def refusal(self, lease: Lease, *, asked: bool = False) -> TabLeased:
+        """The error for a call on a tab that another session holds, also if it was `asked` for in vain."""
         ...
 
     def may_act(self, session: Any, tab_id: int) -> None:
@@ -99,8 +99,8 @@ class TabChoice(Protocol):
         """What the session is and has: its id, tab, own tabs, leases. None for one that is not kept."""
         ...
 
-    def handed(self, handle: str) -> Any:
-        """The session a stateless client's handle names."""
+    def handed(self, handle: str, to: Any) -> Any:
+        """The session a stateless client's handle names, if it is one of the asking session's own client."""
         ...
 
     def on_end(self, listener: Callable[[Any], None]) -> None:

@@ -29,6 +29,7 @@ _KEPT = (
 )
 """What browsers say of pages they keep from every extension."""
 _CRASHED_UNDER, _CRASHED = "The tab crashed under the command", "The tab crashed"
+_UNLOADED = "unloaded to save memory"
 _TAKEN = "Another debugger is already attached"
 
 
@@ -113,6 +114,11 @@ class Page:
                 f"Tab {self.tab_id} shows {self.tab.url[:200]}, a page that the browser keeps from extensions"
                 f" ({said}).",
                 hint="It can be closed or sent elsewhere (browser_navigate_tab); pages of web sites can be used.",
+            )
+        if _UNLOADED in said:
+            return CommandFailed(
+                f"The browser has unloaded the page of tab {self.tab_id} to save memory.",
+                hint="browser_reload_tab loads it again.",
             )
         if _TAKEN in said:
             return CommandFailed(

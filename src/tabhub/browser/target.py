@@ -7,6 +7,7 @@ tools' business.
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,6 +30,8 @@ REF = re.compile(r"^(f[0-9]{1,6})?[a-z][0-9]{1,7}$")
 """What a ref looks like."""
 _NAMES = ("ref", "selector", "text", "role")
 _FRAME = re.compile(r"(f[0-9]+)e[0-9]+")
+_WEAK = 20
+"""From here on a match only contains the text, or is hidden; see `js/match.js`."""
 _PAUSES = (0.02, 0.05, 0.1, 0.2)
 
 
@@ -123,7 +126,6 @@ async def find(page: Page, args: Mapping[str, Any], *, wait: float = 0.0) -> Ele
     wanted = {name: args[name] for name in _NAMES if args.get(name)}
     loop = asyncio.get_running_loop()
     until, turn = loop.time() + wait, 0
-    found: Element | dict[str, Any]
     while True:
         last = loop.time() >= until
         try:
@@ -133,50 +135,60 @@ async def find(page: Page, args: Mapping[str, Any], *, wait: float = 0.0) -> Ele
             if last:
                 raise
             found = {"why": "absent"}
-        if isinstance(found, Element):
-            return found
+        if isinstance(element := found.get("element"), Element):
+            return element
         if last or found.get("why") in ("invalid", "gone"):
             raise _absent(page, wanted, found)
         await asyncio.sleep(min(_PAUSES[min(turn, len(_PAUSES) - 1)], max(0.0, until - loop.time())))
         turn += 1
 
 
-async def _once(page: Page, wanted: dict[str, Any], *, near: bool) -> Element | dict[str, Any]:
-    """One look at all frames: the element, or what is known of its absence."""
+async def _once(page: Page, wanted: dict[str, Any], *, near: bool) -> dict[str, Any]:
+    """One look at all frames: the `element`, or what is known of its absence."""
     if "ref" in wanted:
         frame = await _frame_of(page, str(wanted["ref"]))
         return {"why": "gone"} if frame is None else await _ask(frame, wanted, near=near)
-    first = await _ask(await main_frame(page), wanted, near=near)
-    # What a page's components hide counts when nothing else fits.
-    if isinstance(first, dict) and first.get("hosts") and await open_roots(await main_frame(page)):
-        first = await _ask(await main_frame(page), wanted, near=near)
-    if isinstance(first, Element) or first.get("why") != "absent" or not first.get("frames"):
-        return first
+    best = await _ask(await main_frame(page), wanted, near=near)
+    # The best match in the page may still be a weak one: words that only contain the text, something hidden.
+    if not best.get("frames") or (best.get("why") != "absent" and _rank(best) < _WEAK):
+        return best
     others = (await frames(page))[1:]
     answers = await asyncio.gather(*(_ask(frame, wanted, near=near) for frame in others), return_exceptions=True)
-    nearest = list(first.get("nearest") or [])
-    several: dict[str, Any] | None = None
+    nearest = list(best.get("nearest") or [])
     for answer in answers:
-        if isinstance(answer, Element):
-            return answer
         # A frame that went, or that belongs to the browser itself, cannot hold the element.
         if isinstance(answer, BaseException):
             if not isinstance(answer, CommandFailed):
                 raise answer
             continue
-        if answer.get("why") == "several":
-            several = several or answer
-        nearest += answer.get("nearest") or []
-    return several or {**first, "nearest": nearest[:6]}
+        if answer.get("why") == "absent":
+            nearest += answer.get("nearest") or []
+        if _rank(answer) < _rank(best):
+            best = answer
+    return {**best, "nearest": nearest[:6]} if best.get("why") == "absent" else best
 
 
-async def _ask(frame: Frame, wanted: dict[str, Any], *, near: bool) -> Element | dict[str, Any]:
-    found = await frame.ask(f"return kit.find({pagecode.literal({**wanted, 'near': near})});")
+def _rank(found: Mapping[str, Any]) -> float:
+    """How well a match fits, the best 0; one element is better than several that fit as well."""
+    if found.get("why") in ("absent", "invalid", "gone"):
+        return math.inf
+    rank = found.get("rank")
+    return (float(rank) if type(rank) is int else 0.0) + (0.5 if found.get("why") else 0.0)
+
+
+async def _ask(frame: Frame, wanted: dict[str, Any], *, near: bool) -> dict[str, Any]:
+    """What one frame has: an `element`, or why it has none."""
+    body = f"return kit.find({pagecode.literal({**wanted, 'near': near})});"
+    found = await frame.ask(body)
+    missing = found.get("missing") if isinstance(found, dict) else None
+    # What a page's components hide counts when nothing else fits.
+    if isinstance(missing, dict) and missing.get("hosts") and await open_roots(frame):
+        found = await frame.ask(body)
     if isinstance(found, dict) and isinstance(found.get("ref"), str):
         others = found.get("others")
-        return Element(
-            frame.page, frame, found["ref"], str(found.get("label"))[:500], others if type(others) is int else 0
-        )
+        label = str(found.get("label"))[:500]
+        element = Element(frame.page, frame, found["ref"], label, others if type(others) is int else 0)
+        return {"element": element, "rank": found.get("rank"), "frames": found.get("frames")}
     missing = found.get("missing") if isinstance(found, dict) else None
     return missing if isinstance(missing, dict) else {"why": "absent"}
 
@@ -202,7 +214,10 @@ def _absent(page: Page, wanted: dict[str, Any], missing: dict[str, Any]) -> Comm
             hint="Take a new browser_snapshot and use a ref of that.",
         )
     if why == "invalid":
-        return CommandFailed(f"The selector {wanted['selector']!r} is not valid CSS: {missing.get('message')}")
+        return CommandFailed(
+            f"The selector {wanted['selector']!r} is not valid CSS: {missing.get('message')}",
+            hint="Only CSS is taken as a selector. What an element says goes into `text`, its role into `role`.",
+        )
     said = _said(wanted)
     if why == "several":
         return CommandFailed(
@@ -210,7 +225,7 @@ def _absent(page: Page, wanted: dict[str, Any], missing: dict[str, Any]) -> Comm
             hint=f"Say which by its ref: {', '.join(nearest)}.",
             data={"nearest": nearest},
         )
-    nothing = "Nothing on the page has a similar id, class or name."
+    nothing = "Nothing on the page has a similar id, class or name; browser_snapshot shows what there is."
     return CommandFailed(
         f"No element matches {said} in {where}.",
         hint=f"Nearest there: {', '.join(nearest)}." if nearest else nothing,

@@ -14,27 +14,18 @@ from tabhub.browser.ring import Ring
 
 Params = dict[str, Any]
 _Key = tuple[str | None, str]
-EVENTS = (
-    "Network.requestWillBeSent",
-    "Network.requestWillBeSentExtraInfo",
-    "Network.responseReceived",
-    "Network.responseReceivedExtraInfo",
-    "Network.requestServedFromCache",
-    "Network.loadingFinished",
-    "Network.loadingFailed",
-    "Network.webSocketCreated",
-    "Network.webSocketWillSendHandshakeRequest",
-    "Network.webSocketHandshakeResponseReceived",
-    "Network.webSocketFrameSent",
-    "Network.webSocketFrameReceived",
-    "Network.webSocketFrameError",
-    "Network.webSocketClosed",
-)
+_NAMES = """requestWillBeSent requestWillBeSentExtraInfo responseReceived responseReceivedExtraInfo
+    requestServedFromCache loadingFinished loadingFailed webSocketCreated webSocketWillSendHandshakeRequest
+    webSocketHandshakeResponseReceived webSocketFrameSent webSocketFrameReceived webSocketFrameError webSocketClosed"""
+EVENTS = tuple(f"Network.{name}" for name in _NAMES.split())
 _HEADERS, _NAME, _VALUE, _URL, _DATA_URL, _WORDS = 100, 200, 4_000, 8_192, 200, 300
 _BODY = 65_536
 """What of a request's body is kept; the browser is asked for no more."""
 ENABLE = ("Network.enable", {"maxPostDataSize": _BODY})
 _HOPS, _EARLY = 25, 200
+_NOT_MODIFIED = 304
+LEFT = "its page was left before it ended"
+"""The browser says nothing more of such a request."""
 
 
 @dataclass(slots=True, eq=False)
@@ -67,6 +58,9 @@ class Request:
     answered: float | None = None
     ended: float | None = None
     size: int = 0
+    """What came over the wire, headers included."""
+    head: int = 0
+    """Of it, the headers."""
     error: str = ""
     redirect: str = ""
     told_sent: bool = False
@@ -84,8 +78,8 @@ class Request:
 
     @property
     def milliseconds(self) -> float | None:
-        """How long it took, once it has ended."""
-        return None if self.ended is None else max(0.0, self.ended - self.begun) * 1000
+        """How long it took, once it has ended; unknown of a WebSocket that was never asked for on the wire."""
+        return None if self.ended is None or not self.begun else max(0.0, self.ended - self.begun) * 1000
 
 
 @dataclass(slots=True, eq=False)
@@ -153,6 +147,21 @@ class Traffic:
         hops = self._hops.get((session, network_id))
         return hops[-1] if hops else None
 
+    def opened(self, loader: str) -> None:
+        """The tab shows the document of that loader now: its requests are this page's, those before it are over."""
+        for hop in self._hops.get((None, loader), ()):
+            hop.page = self.page
+        self._leave(lambda request: request.page < self.page)
+
+    def gone(self, session: Any) -> None:
+        """A frame in another process, or a worker, is gone with all it had asked for."""
+        self._leave(lambda request: request.key[0] == session)
+
+    def _leave(self, which: Callable[[Request], bool]) -> None:
+        for request in self.requests:
+            if request.ended is None and not request.error and which(request):
+                request.error = LEFT
+
     def _current(self, key: _Key) -> Request | None:
         hops = self._hops.get(key)
         return hops[-1] if hops else None
@@ -166,7 +175,10 @@ class Traffic:
             self._answer(before, answer)
             before.redirect = url
             before.ended = before.answered = number(params.get("timestamp"))
+            before.size = before.head
             before.told_answer = before.told_answer or params.get("redirectHasExtraInfo") is False
+        if not hops and "redirectResponse" in params:
+            self._skip(key)
         if self.wanted is not None and not self.wanted(url):
             return
         loads = key[0] is None and params.get("loaderId") == key[1] and params.get("type") == "Document"
@@ -190,6 +202,11 @@ class Traffic:
         )
         self._add(key, request)
 
+    def _skip(self, key: _Key) -> None:
+        """What was told early of a step that is not recorded, up to its answer, is not the next one's."""
+        told = self._early.get(key, [])
+        del told[: next((n for n, (answer, _) in enumerate(told, 1) if answer), 0)]
+
     def _add(self, key: _Key, request: Request) -> None:
         request.weight = 800 + len(request.url) + len(request.body or "") + _weight(request.request_headers)
         hops = self._hops.setdefault(key, [])
@@ -205,16 +222,18 @@ class Traffic:
             if answer and not request.told_answer:
                 request.told_answer = True
                 request.response_headers = self._grown(request, request.response_headers, params)
-                request.status = request.status or whole(params.get("statusCode"))
+                if not request.status or whole(params.get("statusCode")) == _NOT_MODIFIED:
+                    self._status(request, params.get("statusCode"), "")
                 return
             if not answer and not request.told_sent:
                 request.told_sent = True
                 request.request_headers = self._grown(request, request.request_headers, params)
                 return
-        if key in self._early or len(self._early) < _EARLY:
-            early = self._early.setdefault(key, [])
-            if len(early) < _HOPS:
-                early.append((answer, params))
+        early = self._early.setdefault(key, [])
+        if len(early) < _HOPS:
+            early.append((answer, params))
+        if len(self._early) > _EARLY:
+            del self._early[next(iter(self._early))]
 
     def _grown(self, request: Request, before: dict[str, str], params: Params) -> dict[str, str]:
         now = headers(params.get("headers"))
@@ -222,8 +241,8 @@ class Traffic:
         return now
 
     def _answer(self, request: Request, answer: Params) -> None:
-        request.status = whole(answer.get("status"))
-        request.status_text = words(answer.get("statusText"), 100)
+        self._status(request, answer.get("status"), words(answer.get("statusText"), 100))
+        request.head = whole(answer.get("encodedDataLength"))
         request.mime = words(answer.get("mimeType"), 100)
         request.protocol = words(answer.get("protocol"), 20)
         place, port = words(answer.get("remoteIPAddress"), 60), whole(answer.get("remotePort"))
@@ -236,6 +255,14 @@ class Traffic:
                 request.cached = word
         if not request.told_answer:
             request.response_headers = self._grown(request, request.response_headers, answer)
+
+    @staticmethod
+    def _status(request: Request, status: Any, text: str) -> None:
+        """Of what it had already and asked for anew a browser tells both: what it had, and that it still holds."""
+        if whole(status) == _NOT_MODIFIED:
+            request.status, request.status_text = _NOT_MODIFIED, "Not Modified"
+        elif request.status != _NOT_MODIFIED:
+            request.status, request.status_text = whole(status), text
 
     def _answered(self, key: _Key, params: Params, now: float) -> None:
         request = self._current(key)
@@ -254,6 +281,7 @@ class Traffic:
             return
         request.ended = number(params.get("timestamp"))
         request.size = whole(params.get("encodedDataLength"))
+        request.error = "" if request.error == LEFT else request.error
         if self.finished is not None:
             self.finished(request)
 

@@ -24,10 +24,11 @@ EVENTS = (
     "Target.detachedFromTarget",
 )
 _Key = tuple[ExtensionLink, int]
+Command = tuple[str, Mapping[str, Any]]
 _MOST_CHILDREN = 500
 _ASKED = ("iframe", "worker")
 """Children that are asked for events; a worker that is shared is not the tab's."""
-_BEGIN = 1.0
+_BEGIN = 3.0
 """Seconds a tab may take to be watched before nobody waits for it any more."""
 
 
@@ -60,7 +61,7 @@ class Interest:
 
     events: tuple[str, ...]
     """Names, or `Domain.` for all of a domain."""
-    enable: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+    enable: tuple[Command, ...] = ()
     frames: bool = False
     """Whether frames in other processes, and the page's workers, are asked as well."""
     disable: tuple[str, ...] = ()
@@ -90,8 +91,8 @@ class _Watched:
     """A tab in use."""
 
     used: float
-    begun: Future[Any] | None = None
-    """Done when the browser sends events."""
+    begun: set[Future[Any]] = field(default_factory=set)
+    """All done when the browser sends events."""
     children: dict[str, Child] = field(default_factory=dict)
 
 
@@ -103,6 +104,7 @@ class Watch:
         self._watched: dict[_Key, _Watched] = {}
         self._dialogs: dict[_Key, Dialog] = {}
         self._held: dict[_Key, set[str]] = {}
+        self._first: dict[_Key, dict[str, tuple[Command, ...]]] = {}
         self._followed: list[tuple[Interest, Heard]] = []
         browsers.on_event(self._event)
         browsers.on_change(self._change)
@@ -137,6 +139,16 @@ class Watch:
             if not reasons:
                 del self._held[link, chrome_id]
 
+    def first(self, link: ExtensionLink, chrome_id: int, why: str, commands: tuple[Command, ...]) -> None:
+        """Tell new frames in other processes, and new workers, this before they run; nothing ends it."""
+        key = (link, chrome_id)
+        told = self._first.get(key, {})
+        if told.get(why, ()) == commands:
+            return
+        self._first[key] = {name: those for name, those in {**told, why: commands}.items() if those}
+        if key in self._watched:
+            self._subscribe(key)
+
     def ready(self, link: ExtensionLink, chrome_id: int, tab_id: int) -> None:
         """Watch a tab from now on; a dialog that is open already is an error at once."""
         key = (link, chrome_id)
@@ -149,34 +161,53 @@ class Watch:
         self._begin(key)
 
     async def begun(self, link: ExtensionLink, chrome_id: int) -> None:
-        """Watch a tab from now on, and wait until the browser sends events; one that cannot be watched is no error."""
+        """Watch a tab from now on, and wait until the browser sends events; one that cannot be watched is no error.
+
+        A page that is left before it has said that it does takes with it what it was told: the first things of the
+        next one would be missed.
+        """
         watched = self._watched.get((link, chrome_id)) or self._begin((link, chrome_id))
         watched.used = link.loop.time()
-        if watched.begun is not None and not watched.begun.done():
-            await wait((watched.begun,), timeout=_BEGIN)
+        if watched.begun:
+            await wait(watched.begun, timeout=_BEGIN)
+            watched.begun.clear()
 
     def _begin(self, key: _Key) -> _Watched:
         watched = self._watched[key] = _Watched(key[0].loop.time())
-        wanted = dict.fromkeys((*EVENTS, *(name for interest, _ in self._followed for name in interest.events)))
-        watched.begun = self._send(key, "subscribeCDPEvents", {"events": list(wanted)})
-        self._send(key, "forwardCDPCommand", {"method": "Page.enable"})
-        self._enable(key, None)
+        sent = [
+            self._subscribe(key),
+            self._send(key, "forwardCDPCommand", {"method": "Page.enable"}),
+            *self._enable(key, None),
+        ]
+        watched.begun = {future for future in sent if future is not None}
         self._look_again(key, self._idle)
         return watched
+
+    def _subscribe(self, key: _Key) -> Future[Any] | None:
+        wanted = dict.fromkeys((*EVENTS, *(name for interest, _ in self._followed for name in interest.events)))
+        told = [*self._asked(frames=True), *(each for those in self._first.get(key, {}).values() for each in those)]
+        first = [{"method": method, "params": dict(params)} for method, params in told]
+        return self._send(key, "subscribeCDPEvents", {"events": list(wanted), "children": first})
 
     @property
     def _idle(self) -> float:
         return self._browsers.limits.debugger_idle / 2
 
-    def _enable(self, key: _Key, child: str | None) -> None:
+    def _enable(self, key: _Key, child: str | None) -> list[Future[Any] | None]:
         """Make a target send what is followed."""
-        sent: set[str] = set()
+        there = {} if child is None else {"sessionId": child}
+        return [
+            self._send(key, "forwardCDPCommand", {"method": method, "params": dict(params), **there}, child)
+            for method, params in self._asked(frames=child is not None)
+        ]
+
+    def _asked(self, *, frames: bool) -> list[Command]:
+        """What makes a tab, or the frames and workers in it, send what is followed; each command once."""
+        asked: dict[str, Mapping[str, Any]] = {}
         for interest, _ in self._followed:
-            for method, params in interest.enable if child is None or interest.frames else ():
-                if method not in sent:
-                    sent.add(method)
-                    there = {} if child is None else {"sessionId": child}
-                    self._send(key, "forwardCDPCommand", {"method": method, "params": dict(params), **there}, child)
+            for method, params in interest.enable if interest.frames or not frames else ():
+                asked.setdefault(method, params)
+        return list(asked.items())
 
     def _disable(self, key: _Key, children: Mapping[str, Child]) -> None:
         for interest, _ in self._followed:
@@ -261,7 +292,8 @@ class Watch:
             return
         target, kind, url = (str(info.get(name, ""))[:2000] for name in ("targetId", "type", "url"))
         watched.children[session_id] = Child(session_id, target, kind, url, parent)
-        if kind in _ASKED:
+        # One that waited was told by the extension, which has what it is to be told.
+        if kind in _ASKED and params.get("waitingForDebugger") is not True:
             self._enable(key, session_id)
 
     def _change(self, change: Change) -> None:
@@ -272,7 +304,8 @@ class Watch:
             self._forget(lambda key, here=here: (key[0].browser_id, key[1]) == here)  # type: ignore[misc]
 
     def _forget(self, which: Callable[[_Key], bool]) -> None:
-        for key in [key for key in (*self._watched, *self._dialogs, *self._held) if which(key)]:
+        for key in [key for key in (*self._watched, *self._dialogs, *self._held, *self._first) if which(key)]:
             self._watched.pop(key, None)
             self._dialogs.pop(key, None)
             self._held.pop(key, None)
+            self._first.pop(key, None)

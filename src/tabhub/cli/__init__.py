@@ -74,6 +74,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         show_error(error.message, error.hint, error.detail)
         return error.exit_code
     except KeyboardInterrupt:
+        import signal
+
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl+C is not to show how the interpreter ends
         return 130
     except BrokenPipeError:
         # The reader (`| head`) has gone; keep the interpreter from complaining about it at exit.

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
 _MOST = 500
+_NARROW = 72
+"""Columns below which date and duration would take the place of the tool's name."""
 _UNITS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
@@ -94,29 +96,33 @@ def _time(entry: dict[str, Any]) -> datetime:
 
 def _row(entry: dict[str, Any]) -> str:
     moment = _time(entry)
-    when = moment.astimezone().strftime("%Y-%m-%d %H:%M:%S") if moment.year > 1 else "?".ljust(19)
+    columns = width()
+    narrow = columns is not None and columns < _NARROW
+    shape = "%H:%M:%S" if narrow else "%Y-%m-%d %H:%M:%S"
+    when = moment.astimezone().strftime(shape) if moment.year > 1 else "?".ljust(8 if narrow else 19)
     if entry.get("event") is True:
-        return cut(safe(f"{when}  {_event(entry)}"), width())
+        return cut(safe(f"{when}  {_event(entry, narrow=narrow)}"), columns)
     good = entry.get("success") is True
-    took = _milliseconds(entry.get("durationMs")).rjust(9)
+    took = "" if narrow else f"{_milliseconds(entry.get('durationMs')).rjust(9)}  "
     who = str(entry.get("session") or entry.get("client") or "")
     way = f"{entry['via']} " if isinstance(entry.get("via"), str) else ""
     error = entry.get("error")
     what = str(error.get("message", "")) if isinstance(error, dict) else ""
-    text = f"{when}  {'ok    ' if good else 'failed'}  {took}  {entry.get('tool', '?')}"
+    text = f"{when}  {'ok    ' if good else 'failed'}  {took}{entry.get('tool', '?')}"
     text += f"  [{way}{who}]" if who else ""
-    text = cut(safe(f"{text}  {line(what)}".rstrip()), width())
+    text = cut(safe(f"{text}  {line(what)}".rstrip()), columns)
     return text if good else paint(text, "red")
 
 
-def _event(entry: dict[str, Any]) -> str:
+def _event(entry: dict[str, Any], *, narrow: bool) -> str:
     """What happened that was not a call: a page changed what it offers."""
     said = [
         f"{words} {', '.join(map(str, names))}"
         for words, names in (("offers", entry.get("added")), ("no longer offers", entry.get("removed")))
         if isinstance(names, list) and names
     ]
-    return f"{'page'.ljust(17)}  {entry.get('origin', '?')} (tab {entry.get('tabId', '?')}) {'; '.join(said)}"
+    where = f"{entry.get('origin', '?')} (tab {entry.get('tabId', '?')})"
+    return f"{'page'.ljust(6 if narrow else 17)}  {where} {'; '.join(said)}"
 
 
 def _milliseconds(value: object) -> str:

@@ -20,6 +20,7 @@ from tabhub.cli.client import Hub, find_hub, request
 from tabhub.cli.terminal import CliError, duration
 
 START_TIMEOUT = 20.0
+_END_TIMEOUT = 10.0
 _POLL = 0.02
 _SHOWN_LINES = 15
 
@@ -120,16 +121,22 @@ def _spawn(words: Sequence[str]) -> tuple[Hub, dict[str, Any]]:
             start_new_session=True,
         )
     until = time.monotonic() + START_TIMEOUT
-    while time.monotonic() < until:
-        hub = find_hub()
-        if hub.pid == child.pid:
-            facts = health(hub, timeout=1.0)
-            if facts is not None:
-                return hub, facts
-        code = child.poll()
-        if code is not None:
-            raise _failed(f"The hub did not start (exit code {code}).", path, before)
-        time.sleep(_POLL)
+    try:
+        while time.monotonic() < until:
+            hub = find_hub()
+            if hub.pid == child.pid:
+                facts = health(hub, timeout=1.0)
+                if facts is not None:
+                    return hub, facts
+            code = child.poll()
+            if code is not None:
+                raise _failed(f"The hub did not start (exit code {code}).", path, before)
+            time.sleep(_POLL)
+    except KeyboardInterrupt:  # the hub is in a session of its own, which Ctrl+C does not reach
+        child.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(_END_TIMEOUT)
+        raise
     child.terminate()
     raise _failed(f"The hub did not answer within {START_TIMEOUT:g} s of its start, and was ended.", path, before)
 

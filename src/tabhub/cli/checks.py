@@ -6,6 +6,7 @@ Owns what each check looks at and what a person can do about it. A check never c
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import sys
 import time
@@ -16,9 +17,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tabhub import __version__
-from tabhub.cli.client import Answer, Hub, HubDownError, find_hub, request
+from tabhub.cli.client import HOST, Answer, Hub, HubDownError, find_hub, request
 from tabhub.cli.port import holder, taken
-from tabhub.cli.refusal import refusal
+from tabhub.cli.refusal import refusal, speaks_json
 from tabhub.cli.status import SKIPPED, attached_tabs, browser_words, browsers
 from tabhub.cli.terminal import CliError, count
 from tabhub.errors import SetupError, TabhubError
@@ -26,6 +27,8 @@ from tabhub.errors import SetupError, TabhubError
 Level = Literal["ok", "warn", "fail"]
 _START = "Start it with: tabhub start --background"
 _CLOCK_SLACK = 5.0
+_LITTLE_ROOM = 50_000_000
+_NO_ROOM = 1_000_000
 _OLDEST_PYTHON = (3, 11)
 
 
@@ -74,8 +77,14 @@ def _home() -> Iterator[Finding]:
     except SetupError as error:
         yield Finding("home", "fail", error.message, error.hint)
         return
-    if not root.exists():
-        yield Finding("home", "ok", f"{root} will be made at the first start")
+    above = next(folder for folder in (root, *root.parents) if folder.exists())
+    if above != root:
+        if above.is_dir() and os.access(above, os.W_OK | os.X_OK):
+            yield Finding("home", "ok", f"{root} will be made at the first start")
+            yield from _room(above)
+        else:
+            message = f"{root} cannot be made: {above} is {'not writable' if above.is_dir() else 'not a folder'}."
+            yield Finding("home", "fail", message, "Set TABHUB_HOME to a folder you may write to.")
         return
     facts = root.stat()
     mode = stat.S_IMODE(facts.st_mode)
@@ -91,6 +100,16 @@ def _home() -> Iterator[Finding]:
         yield Finding("home", "warn", f"Others may look into {root} (mode {mode:04o}).", f"Run: chmod 700 {root}")
     else:
         yield Finding("home", "ok", str(root))
+        yield from _room(root)
+
+
+def _room(folder: Path) -> Iterator[Finding]:
+    """A disk that is nearly full; one with room goes without saying."""
+    free = shutil.disk_usage(folder).free
+    if free < _LITTLE_ROOM:
+        message = f"The disk that {folder} is on has only {free / 1e6:.1f} MB left."
+        remedy = "Make room: the log of calls, results and the hub's browser need it."
+        yield Finding("disk", "fail" if free < _NO_ROOM else "warn", message, remedy)
 
 
 def _config() -> Finding:
@@ -149,8 +168,13 @@ def _extension_files(hub: Hub) -> Finding:
 def _hub(hub: Hub) -> Iterator[Finding]:
     """The hub, and through it the browser and its tabs."""
     if not taken(hub.port):
-        yield Finding("port", "ok", f"{hub.port} is free")
-        yield Finding("hub", "fail", f"The hub is not running on {hub.address}.", _START)
+        port = _settings_port(hub)
+        if port != hub.port and taken(port):
+            message = f"{holder(port).words()} holds port {port}, on which the hub is to start."
+            yield Finding("port", "fail", message, _another_port(port))
+        else:
+            yield Finding("port", "ok", f"{port} is free")
+        yield Finding("hub", "fail", f"The hub is not running on {HOST}:{port}.", _START)
         return
     who = holder(hub.port)
     asked = time.time()
@@ -160,17 +184,21 @@ def _hub(hub: Hub) -> Iterator[Finding]:
         yield Finding("hub", "fail", error.message, _START)
         return
     except CliError as error:
-        yield Finding("port", "fail", f"{who.words()} holds port {hub.port}. {error.message}", _another_port(hub))
+        yield Finding("port", "fail", f"{who.words()} holds port {hub.port}. {error.message}", _another_port(hub.port))
         return
     if answer.status != 200:
-        yield Finding("port", "ok", f"{hub.port} is held by {who.words()}")
         refused = refusal(hub, answer)
+        if not speaks_json(answer):
+            message = f"{who.words()} holds port {hub.port}. {refused.message}"
+            yield Finding("port", "fail", message, _another_port(hub.port))
+            return
+        yield Finding("port", "ok", f"{hub.port} is held by {who.words()}")
         yield Finding("hub", "fail", refused.message, refused.hint)
         return
     try:
         facts = answer.json()
     except CliError as error:
-        yield Finding("port", "fail", f"{who.words()} holds port {hub.port}. {error.message}", _another_port(hub))
+        yield Finding("port", "fail", f"{who.words()} holds port {hub.port}. {error.message}", _another_port(hub.port))
         return
     yield Finding("port", "ok", f"{hub.port} is held by {who.words()}")
     if not isinstance(facts, dict) or "version" not in facts:
@@ -186,8 +214,19 @@ def _hub(hub: Hub) -> Iterator[Finding]:
     yield from _browsers(facts)
 
 
-def _another_port(hub: Hub) -> str:
-    return f"End that process, or use another port: tabhub config set port {hub.port + 1 if hub.port < 65535 else 9515}"
+def _another_port(port: int) -> str:
+    return f"End that process, or use another port: tabhub config set port {port + 1 if port < 65535 else 9515}"
+
+
+def _settings_port(hub: Hub) -> int:
+    """Where a hub that does not run would start."""
+    from tabhub.store.config import load
+    from tabhub.store.home import Home
+
+    try:
+        return load(Home.find(), os.environ).port
+    except SetupError:
+        return hub.port  # the settings are broken, which has been said
 
 
 def _state(hub: Hub, facts: dict[str, Any]) -> Finding:

@@ -29,7 +29,7 @@ MAX_ANSWER = 256 * 1024 * 1024
 class Hub:
     """Where the hub is, or would be, and the secret that opens it."""
 
-    __slots__ = ("home", "pid", "port", "record", "secret")
+    __slots__ = ("home", "pid", "port", "proved", "record", "secret")
 
     def __init__(self, home: str, port: int, secret: str | None, pid: int | None, record: dict[str, Any]) -> None:
         self.home = home
@@ -39,6 +39,8 @@ class Hub:
         """The process that says it is this home's hub and is alive."""
         self.record = record
         """What it wrote about itself."""
+        self.proved = pid is not None and record.get("port") == port
+        """Whether the port is known to be the hub's: if none runs, any user of this machine could listen there."""
 
     @property
     def address(self) -> str:
@@ -84,7 +86,7 @@ def read_json(path: str) -> Any:
     try:
         with open(path, "rb") as file:  # noqa: PTH123 - pathlib costs more than the call
             return json.loads(file.read())
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except ValueError:
         raise CliError(f"{path} is not valid JSON.", "Run `tabhub doctor` to see how to mend it.") from None
@@ -141,7 +143,25 @@ def _port(*candidates: object) -> int:
 def bearer(hub: Hub, path: str) -> str | None:
     """What opens an address: the agent's own token (TABHUB_TOKEN) where agents go, else the hub's secret."""
     token = os.environ.get("TABHUB_TOKEN", "").strip() if path.startswith(("/tools", "/mcp")) else ""
+    if not token and hub.secret and not hub.proved:
+        _prove(hub, hub.secret)
     return token or hub.secret
+
+
+def _prove(hub: Hub, secret: str) -> None:
+    """Have whoever listens on the port show that it knows the secret, before it is told."""
+    import hmac  # here, because hardly any command needs it
+
+    challenge = os.urandom(32).hex()
+    facts = request(hub, "GET", f"/health?challenge={challenge}", anonymous=True).json()
+    shown = facts.get("proof") if isinstance(facts, dict) else None
+    wanted = hmac.digest(secret.encode(), f"tabhub hub {hub.port} {challenge}".encode(), "sha256").hex()
+    if not isinstance(shown, str) or not hmac.compare_digest(shown.encode(), wanted.encode()):
+        raise CliError(
+            f"What answers on {hub.address} is not the hub of {hub.home}: it does not know our secret.",
+            "It was not told. End what holds the port, or start a hub on another: tabhub start --port N",
+        )
+    hub.proved = True
 
 
 def request(
@@ -156,8 +176,8 @@ def request(
 ) -> Answer:
     """Send one request and read its whole answer."""
     lines = [f"{method} {path} HTTP/1.1", f"Host: {hub.address}", "Connection: close", "Accept: application/json"]
-    secret = bearer(hub, path)
-    if secret and not anonymous:
+    secret = None if anonymous else bearer(hub, path)
+    if secret:
         lines.append(f"Authorization: Bearer {secret}")
     if body is not None:
         lines += ["Content-Type: application/json", f"Content-Length: {len(body)}"]

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import math
+import re
 import sys
 
 from tabhub.cli.terminal import nearest, paint, show_error
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 Examples = tuple[tuple[str, str], ...]
+LONGEST_WAIT = 86400.0
+_CHOICE = re.compile(r"argument .+?: invalid choice: '(?P<word>.*)' \(choose from (?P<known>.*)\)", re.DOTALL)
 
 
 class Command:
@@ -69,13 +73,16 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong, what was probably meant and how it is written, and exit with 2."""
-        hint = None
+        near = None
         if message.startswith("unrecognized arguments: "):
             word = message.removeprefix("unrecognized arguments: ").split(" ")[0]
             message = f"unexpected argument '{word}'"
             near = nearest(word.split("=")[0], list(self._option_string_actions)) if word.startswith("-") else None
-            hint = f"did you mean '{near}'?" if near else None
-        show_error(message, hint)
+        elif wrong := _CHOICE.fullmatch(message):
+            known = re.findall(r"'([^']*)'", wrong["known"]) or wrong["known"].split(", ")
+            message = f"'{wrong['word']}' is not one of {', '.join(known)}"
+            near = nearest(wrong["word"], known)
+        show_error(message, f"did you mean '{near}'?" if near else None)
         usage = self.format_usage().strip()
         print(f"\n{usage}\n\nFor more information, try '{self.prog} --help'.", file=sys.stderr)
         sys.exit(2)
@@ -88,6 +95,24 @@ class Parser(argparse.ArgumentParser):
         """The help page."""
         text = super().format_help().replace("usage:", "Usage:", 1)
         return text.replace("\npositional arguments:", "\nArguments:").replace("\noptions:", "\nOptions:")
+
+
+def seconds(text: str) -> float:
+    """The type of an option that takes a time to wait."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value <= LONGEST_WAIT:  # also refuses nan
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of seconds above 0, up to {LONGEST_WAIT:.0f}")
+    return value
+
+
+def whole(text: str) -> int:
+    """The type of an option that takes an id: a whole number."""
+    if not (text.isascii() and text.isdigit() and len(text) < 17):
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number")
+    return int(text)
 
 
 def run_command(command: Command | Group | LazyCommand, name: str, words: Sequence[str]) -> int:
@@ -119,7 +144,8 @@ def run_command(command: Command | Group | LazyCommand, name: str, words: Sequen
     if word in command.commands:
         return run_command(command.commands[word], f"{name} {word}", rest)
     what = "option" if word.startswith("-") else "command"
-    near = nearest(word, list(command.commands)) if what == "command" else None
+    options = ["--help", "--version"] if name == "tabhub" else ["--help"]
+    near = nearest(word, list(command.commands) if what == "command" else options)
     show_error(
         f"unknown {what} '{word}'",
         f"did you mean '{name} {near}'?" if near else None if what == "option" else _known(command),
@@ -142,7 +168,8 @@ def _examples(examples: Examples) -> str | None:
 def _group_help(group: Group, name: str) -> str:
     room = max(len(word) for word in group.commands)
     parts = [group.summary, "", f"Usage: {name} COMMAND [OPTIONS]", "", "Commands:"]
-    parts += [f"  {paint(word, 'bold')}{' ' * (room - len(word))}  {c.summary}" for word, c in group.commands.items()]
+    for word, command in group.commands.items():
+        parts.append(f"  {paint(word, 'bold')}{' ' * (room - len(word))}  {command.summary.removesuffix('.')}")
     parts += ["", "Options:", "  -h, --help     Show this help; `COMMAND --help` for a command's own"]
     if name == "tabhub":
         parts.append("  -V, --version  Show the version")

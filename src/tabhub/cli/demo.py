@@ -198,7 +198,10 @@ def _save(result: dict[str, Any], output: Path | None) -> Path:
         with tempfile.NamedTemporaryFile(prefix="tabhub-demo-", suffix=".png", delete=False) as file:
             file.write(picture)
         return Path(file.name)
-    output.write_bytes(picture)
+    try:
+        output.write_bytes(picture)
+    except OSError as error:
+        raise CliError(f"{output} cannot be written: {error.strerror}.", "Name another file: --output FILE") from None
     return output
 
 

@@ -146,7 +146,7 @@ def refresh(args: Namespace) -> int:
 def remove(args: Namespace) -> int:
     """Forget a server."""
     servers().remove(args.name)
-    print(f"{paint(safe(args.name), 'bold')} removed.")
+    print(json.dumps({"removed": args.name}) if args.json else f"{paint(safe(args.name), 'bold')} removed.")
     return 0
 
 
@@ -184,7 +184,9 @@ def _trouble(facts: dict[str, Any]) -> None:
 def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("source", metavar="FILE|-|NAME", help="a JSON file, - for standard input, or a server's name")
     parser.add_argument("url", nargs="?", metavar="URL", help="the address, after a name")
-    parser.add_argument("--header", action="append", metavar="'NAME: VALUE'", help="sent with every request")
+    parser.add_argument(
+        "--header", action="append", metavar="'NAME: VALUE'", help="sent with every request; may be repeated"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -203,7 +205,7 @@ def _list_arguments(parser: ArgumentParser) -> None:
 
 
 COMMAND = Group(
-    "External MCP servers whose tools the hub offers to every agent",
+    "External MCP servers: the hub offers their tools to every agent.",
     {
         "add": Command(
             "Add servers from a file, standard input, or by name and address",
@@ -228,6 +230,11 @@ COMMAND = Group(
         "remove": Command("Forget a server", remove, arguments=_name_arguments),
         "import": LazyCommand("Take over the servers of Claude Code, Cursor or VS Code", "tabhub.cli.mcp_import"),
     },
+    examples=(
+        ("tabhub mcp add weather http://localhost:3001/mcp", "add one by its address"),
+        ("tabhub mcp import cursor", "take over those of another client"),
+        ("tabhub mcp disable weather --tool forecast", "switch a single tool off"),
+    ),
 )
 
 __all__ = ["COMMAND", "Servers", "read_json", "report"]

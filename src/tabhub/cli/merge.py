@@ -44,7 +44,8 @@ def merge(path: Path, client: Client, entry: dict[str, Any]) -> Merged:
         _replace(target, (bom + new).encode(), mode)
     except OSError as error:
         raise CliError(
-            f"Could not write {target}: {error.strerror}. It is as it was.", "Check that it is yours."
+            f"Could not write {target}: {error.strerror}. It is as it was.",
+            "Check that it is yours and that the disk has room.",
         ) from None
     return Merged(changed=True, added=added, backup=backup, mode=mode)
 
@@ -124,9 +125,13 @@ def _back_up(path: Path, mode: int) -> Path:
             handle = os.open(backup, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         except FileExistsError:
             continue
-        with os.fdopen(handle, "wb") as file:
-            os.fchmod(handle, mode)
-            file.write(path.read_bytes())
+        try:
+            with os.fdopen(handle, "wb") as file:
+                os.fchmod(handle, mode)
+                file.write(path.read_bytes())
+        except BaseException:
+            backup.unlink(missing_ok=True)  # half a backup is none
+            raise
         return backup
     raise FileExistsError(17, "too many backups of this second", str(path))
 

@@ -46,11 +46,12 @@ def dev(args: Namespace) -> int:
     stamp = stamp_of(folder)  # before it is read: a save from here on is a change
     plugin = load(folder, "local")
     added = _use(folder)
-    if not tell_hub():
-        raise HubDownError(find_hub())
-    print(f"{safe(plugin.display_name)} is in use, with {count(len(plugin.tools), 'tool')}. Every save counts at once.")
-    print(paint("Ctrl+C ends it." + (" The plugin then goes out of use." if added else ""), "dim"), flush=True)
     try:
+        if not tell_hub():
+            raise HubDownError(find_hub())
+        words = f"{safe(plugin.display_name)} is in use, with {count(len(plugin.tools), 'tool')}."
+        print(f"{words} Every save counts at once.")
+        print(paint("Ctrl+C ends it." + (" The plugin then goes out of use." if added else ""), "dim"), flush=True)
         asyncio.run(_follow(folder, stamp))
     except KeyboardInterrupt:
         print()

@@ -36,16 +36,21 @@ def refusal(hub: Hub, answer: Answer) -> CliError:
     if answer.status == 429:
         wait = answer.headers.get("retry-after")
         return CliError(message or "The hub has had too many requests.", hint or f"Try again in {wait or 60} s.")
-    if answer.status == 503:
+    if answer.status == 503 and speaks_json(answer):
         return CliError(
             message or "No browser is connected to the hub.",
             hint or "Start one with `tabhub start --launch`, or load the extension: `tabhub extension open`.",
         )
     if message is None:
-        if answer.status < 400:
+        if answer.status < 400 or not speaks_json(answer):
             return not_a_hub(f"it answered with status {answer.status}")
         return CliError(f"The hub answered with status {answer.status} and no explanation.", "Look at `tabhub logs`.")
     return CliError(message, hint or ("Look at `tabhub logs`." if answer.status >= 500 else None))
+
+
+def speaks_json(answer: Answer) -> bool:
+    """Whether a hub may have said it: even its refusals are JSON."""
+    return answer.headers.get("content-type", "").startswith("application/json")
 
 
 def _said(answer: Answer) -> tuple[str | None, str | None]:

@@ -77,19 +77,26 @@ def issue(args: Namespace) -> int:
 
 def inspect(args: Namespace) -> int:
     """Show what a token says, and whether a key confirms it."""
+    from tabhub.relay.keyring import KEY_VARIABLE
+    from tabhub.relay.revocations import Revocations
     from tabhub.trust.jwt import InvalidToken, Rules, token_id, unverified, verify
 
     token = _token(args.token)
     said: dict[str, Any] = unverified(token)
-    verdict = "not checked (give --key-file)"
+    ident = token_id(token, said["claims"])
+    verdict = f"not checked (give --key-file, or set {KEY_VARIABLE})"
     valid = True
-    if args.key_file is not None:
+    if args.key_file is not None or KEY_VARIABLE in os.environ:
         try:
             verify(token, _keys(args.key_file), time.time(), Rules(args.audience, args.issuer))
             verdict = "valid"
         except InvalidToken as error:
             verdict, valid = f"refused: {error.reason}", False
-    said = {**said, "tokenId": token_id(token, said["claims"]), "verdict": verdict}
+    revoked = Revocations(_revoked_file(args))
+    revoked.reread(time.time())
+    if valid and ident in revoked:
+        verdict, valid = "refused: it was revoked", False
+    said = {**said, "tokenId": ident, "verdict": verdict}
     if args.json:
         print(json.dumps(said, indent=2, ensure_ascii=False))
         return 0 if valid else 1
@@ -116,14 +123,13 @@ def _when(expires: Any) -> str:
 def revoke(args: Namespace) -> int:
     """Add a token to the list of revoked ones."""
     from tabhub.relay.revocations import append
-    from tabhub.relay.run import revoked_beside
     from tabhub.trust.jwt import token_id, unverified
 
-    file = args.revoked_file or (revoked_beside(args.key_file) if args.key_file else None)
+    if (args.token is None) == (args.id is None):
+        raise CliError("Which token?", "Give the token, or its id with --id: one of the two.", exit_code=2)
+    file = _revoked_file(args)
     if file is None:
         raise CliError("Which list?", "Give --key-file as for `relay start`, or --revoked-file.", exit_code=2)
-    if (args.token is None) == (args.id is None):
-        raise CliError("Give the token, or its id with --id.", exit_code=2)
     until = int(time.time()) + _LONGEST_TTL
     ident = args.id
     if args.token is not None:
@@ -140,6 +146,13 @@ def revoke(args: Namespace) -> int:
     return 0
 
 
+def _revoked_file(args: Namespace) -> Path | None:
+    from tabhub.relay.run import revoked_beside
+
+    named: Path | None = args.revoked_file
+    return named or (revoked_beside(args.key_file) if args.key_file else None)
+
+
 def status(args: Namespace) -> int:
     """Show a running node's figures."""
     from http.client import HTTPConnection, HTTPException, HTTPSConnection
@@ -152,7 +165,7 @@ def status(args: Namespace) -> int:
         facts = json.loads(answer.read(1024 * 1024))
     except (OSError, HTTPException, ValueError) as error:
         raise CliError(
-            f"No relay answers on {args.host}:{args.port}: {error}.",
+            f"No relay answers on {args.host}:{args.port}: {getattr(error, 'strerror', None) or error}.",
             f"Start one: tabhub relay start --port {args.port} --key-file FILE",
             exit_code=2,
         ) from None
@@ -160,7 +173,8 @@ def status(args: Namespace) -> int:
         connection.close()
     if answer.status != 200 or not isinstance(facts, dict) or "counts" not in facts:
         raise CliError(
-            f"What listens on {args.host}:{args.port} does not tell its status (it answers {answer.status})."
+            f"What listens on {args.host}:{args.port} does not tell its status (it answers {answer.status}).",
+            "It may be no relay, or one that speaks TLS: --tls. `tabhub status` asks a hub.",
         )
     if args.json:
         print(json.dumps(facts, indent=2))
@@ -278,6 +292,7 @@ def _issue_arguments(parser: ArgumentParser) -> None:
 def _inspect_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("token", metavar="TOKEN", help="the token, or - to read it from the standard input")
     _key_file(parser)
+    parser.add_argument("--revoked-file", metavar="FILE", type=Path, help="revoked tokens (default: KEY-FILE.revoked)")
     parser.add_argument("--json", action="store_true", help="print as JSON")
     _token_rules(parser)
 

@@ -114,7 +114,7 @@ def _setup(name: str) -> Callable[[Namespace], int]:
         sys.stdout.flush()
         _say("")
         if name == "claude-code":
-            _say(f"Or let Claude Code do it:\n  {_claude_command(server, stdio=stdio)}\n")
+            _say(f"Or let Claude Code do it:\n  {_claude_command(server, stdio=stdio, project=args.project)}\n")
         options = "".join(f" --{o}" for o in ("gateway", "stdio", "project") if getattr(args, o))
         options += f" --tools {args.tools}" if args.tools else ""
         _say(f"Or let Tabhub merge it in, with a backup:\n  tabhub setup {name}{options} --write")
@@ -131,12 +131,15 @@ def _say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def _claude_command(server: Server, *, stdio: bool) -> str:
+def _claude_command(server: Server, *, stdio: bool, project: bool) -> str:
+    """The same by Claude Code's own command, in the scope of the file named; without one it means this folder alone."""
+    add = f"claude mcp add --scope {'project' if project else 'user'}"
     if stdio:
+        # --env takes every word up to the next option, so the name has to stand before it.
         env = "".join(f" --env {shlex.quote(f'{key}={value}')}" for key, value in server.env.items())
-        return f"claude mcp add{env} {NAME} -- {shlex.join(server.command)}"
+        return f"{add} {NAME}{env} -- {shlex.join(server.command)}"
     url = shlex.quote(server.url)  # a question mark means something to a shell
-    return f'claude mcp add --transport http {NAME} {url} --header "Authorization: Bearer {server.secret}"'
+    return f'{add} --transport http {NAME} {url} --header "Authorization: Bearer {server.secret}"'
 
 
 def _write(client: Client, path: Path, entry: dict[str, Any], *, secret: bool) -> int:

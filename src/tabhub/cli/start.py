@@ -135,8 +135,8 @@ def _greet(facts: dict[str, Any], args: Namespace, *, background: bool) -> None:
         print("Connect an agent:")
         for client in ("claude-code", "claude-desktop", "cursor", "vscode", "windsurf", "opencode", "codex"):
             print(f"  tabhub setup {client}")
-        print("  tabhub tool list           (from the shell, without MCP)\n")
-        print("Each prints what to add to the client's settings; with --write it is added for you.\n")
+        print("Each prints what to add to the client's settings; with --write it is added for you.")
+        print("From the shell, without MCP: tabhub tool list\n")
     if facts.get("skipPermissions"):
         from tabhub.cli.status import SKIPPED
         from tabhub.cli.terminal import show_warning

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from tabhub.cli.background import health
 from tabhub.cli.client import Hub, HubDownError, alive, find_hub, read_record
-from tabhub.cli.command import Command
+from tabhub.cli.command import Command, seconds
 from tabhub.cli.terminal import CliError
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def stop(args: Namespace) -> int:
                 f"A hub answers on {hub.address}, but {hub.home}/hub.json does not say which process it is.",
                 "End it where it was started (Ctrl+C).",
             )
-        raise HubDownError(hub)
+        raise CliError(HubDownError(hub).message, "There is nothing to stop.", exit_code=2)
     if not _is_hub(hub):
         raise CliError(
             f"{hub.home}/hub.json names process {hub.pid}, which is not a hub; nothing was stopped.",
@@ -95,7 +95,9 @@ def _gone(pid: int, seconds: float) -> bool:
 
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="kill it if it does not stop by itself")
-    parser.add_argument("--timeout", metavar="SECONDS", type=float, default=10.0, help="how long to wait (default: 10)")
+    parser.add_argument(
+        "--timeout", metavar="SECONDS", type=seconds, default=10.0, help="how long to wait (default: 10)"
+    )
 
 
 COMMAND = Command(

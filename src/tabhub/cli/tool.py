@@ -11,7 +11,7 @@ import os
 import sys
 
 from tabhub.cli.client import find_hub, request
-from tabhub.cli.command import Command, Group
+from tabhub.cli.command import Command, Group, seconds, whole
 from tabhub.cli.refusal import checked, refusal
 from tabhub.cli.terminal import CliError, count, cut, line, nearest, paint, safe, width
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from typing import Any
 
+_LEAST_WORDS = 20
+"""Columns that a description needs beside the name; with fewer it gets a row of its own."""
 CALL_TIMEOUT = 450.0  # the longest call plus the time a person may take to confirm it
 
 
@@ -50,11 +52,12 @@ def list_tools(args: Namespace) -> int:
         return 0
     if not tools:
         if args.plugin:
-            print(f"No tools of a plugin called '{args.plugin}'. `tabhub tool list` shows all there are.")
-        else:
-            print(
-                "No tools. Connect a browser: `tabhub start --launch`, or load the extension: `tabhub extension open`."
+            near = nearest(args.plugin, sorted({str(tool["plugin"]) for tool in _fetch() if tool.get("plugin")}))
+            raise CliError(
+                f"There are no tools of a plugin called '{args.plugin}'.",
+                f"Did you mean '{near}'?" if near else "`tabhub tool list` shows all there are.",
             )
+        print("No tools. Connect a browser: `tabhub start --launch`, or load the extension: `tabhub extension open`.")
         return 0
     groups: dict[str, list[dict[str, Any]]] = {}
     for tool in tools:
@@ -65,10 +68,16 @@ def list_tools(args: Namespace) -> int:
         for tool in members:
             left = f"  {safe(tool['name']).ljust(room)}  "
             columns = width()
-            print(left + cut(safe(line(str(tool.get("description") or ""))), columns and columns - len(left)))
+            if columns and columns - len(left) < _LEAST_WORDS:
+                left = f"  {safe(tool['name'])}\n    "
+            print(left + cut(safe(line(str(tool.get("description") or ""))), columns and columns - _last_row(left)))
         print()
     print(paint("A tool's parameters: tabhub tool schema NAME", "dim"))
     return 0
+
+
+def _last_row(text: str) -> int:
+    return len(text) - text.rfind("\n") - 1
 
 
 def show_schema(args: Namespace) -> int:
@@ -126,7 +135,9 @@ def _arguments(given: str | None, tab_id: int | None) -> bytes:
             with open(source, "rb") as file:  # noqa: PTH123 - pathlib costs more than the call
                 raw = file.read()
         except OSError as error:
-            raise CliError(f"Cannot read {source}: {error.strerror}.", exit_code=2) from None
+            raise CliError(
+                f"Cannot read {source}: {error.strerror}.", "@FILE names a file that holds the arguments.", exit_code=2
+            ) from None
     else:
         raw = os.fsencode(given)
     try:
@@ -188,10 +199,10 @@ def _call_arguments(parser: ArgumentParser) -> None:
         nargs="?",
         help="the arguments as a JSON object; @FILE reads a file, - reads standard input",
     )
-    parser.add_argument("--tab-id", metavar="N", type=int, help="the tab to use (puts tabId into the arguments)")
+    parser.add_argument("--tab-id", metavar="N", type=whole, help="the tab to use (puts tabId into the arguments)")
     parser.add_argument("--session", metavar="NAME", help="whose tab to use (default: $TABHUB_SESSION, else cli)")
     parser.add_argument(
-        "--timeout", metavar="SECONDS", type=float, default=CALL_TIMEOUT, help="how long to wait for the answer"
+        "--timeout", metavar="SECONDS", type=seconds, default=CALL_TIMEOUT, help="how long to wait for the answer"
     )
     parser.add_argument("--json", action="store_true", help="print the whole result as JSON")
 

@@ -37,6 +37,11 @@ _DEPTH = 6
 _TEXT_LENGTHS = (40_000, 10_000, 2_000, 500, 100, 20)
 _MANY_COMMAS = 300_000
 _TOO_MANY_COMMAS = 600_000
+_AT_ONCE = 65_536
+_OPENED = 24
+_LOOKED_THROUGH = 1_000_000
+_COMMA: Final = ord(",")
+_MARKS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[\]{},]')
 _BLOCKS: Final = msgspec.json.Decoder(list[dict[str, Any]])
 _FIELDS: Final = msgspec.json.Decoder(dict[str, Raw])
 _ITEMS: Final = msgspec.json.Decoder(list[Raw])
@@ -155,13 +160,47 @@ def _shortened(structured: bytes, room: int) -> bytes | None:
     """The same value with texts and lists cut until it fits, or None when it does not even so."""
     if estimate_tokens(structured) <= room:
         return structured
-    value = msgspec.json.decode(structured)
+    value = _opened(structured, _TEXT_LENGTHS[0], _TEXT_LENGTHS[0] // 20)
     for longest in _TEXT_LENGTHS:
         value = _shorten(value, longest, max(1, longest // 20))
         part = msgspec.json.encode(value)
         if estimate_tokens(part) <= room:
             return part
     return None
+
+
+def _opened(raw: bytes, longest: int, most: int, depth: int = 0) -> Any:
+    """A value, shortened; of what is large only as much is made into objects as is kept.
+
+    Making all of it takes seconds for millions of items, and nothing else runs meanwhile, in no thread.
+    """
+    if len(raw) <= _AT_ONCE or raw[:1] not in (b"[", b"{"):
+        return _shorten(msgspec.json.decode(raw), longest, most)
+    if raw[:1] == b"[":
+        items = _first(raw, most) if depth < _OPENED else []
+        return [_opened(bytes(item), longest, most, depth + 1) for item in items]
+    fields = _FIELDS.decode(raw) if depth < _OPENED else {}
+    return {key: _opened(bytes(item), longest, most, depth + 1) for key, item in fields.items()}
+
+
+def _first(raw: bytes, most: int) -> list[Raw] | list[bytes]:
+    """The first items of a list; of one with very many marks, those that end within what is looked through."""
+    if raw.count(b",") <= _MANY_COMMAS:
+        return _ITEMS.decode(raw)[:most]
+    items: list[bytes] = []
+    depth, start = 0, 1
+    for mark in _MARKS.finditer(raw, 0, _LOOKED_THROUGH):  # a text that goes on behind is one mark up to there
+        sign = raw[mark.start()]
+        if sign in b"[{":
+            depth += 1
+        elif sign in b"]}":
+            depth -= 1
+        elif sign == _COMMA and depth == 1:
+            items.append(raw[start : mark.start()])
+            start = mark.end()
+            if len(items) == most:
+                break
+    return items
 
 
 def _shorten(value: Any, longest: int, most: int) -> Any:

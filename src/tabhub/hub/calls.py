@@ -151,11 +151,7 @@ class Calls:
                 why = f"waited {seconds} s for its turn at {call.tool.source}"
             else:
                 why = f"gave no answer within {seconds} s"
-            hint = (
-                "It may still have had an effect: look before you call it again."
-                if call.sent
-                else "Nothing was sent to the browser."
-            )
+            hint = _late(call)
             self.fail(call, CallTimeout(f"{call.tool.name} {why}.", hint=hint))
         return due
 
@@ -170,3 +166,16 @@ class Calls:
     def running(self) -> dict[str, int]:
         """Open calls by source, for status."""
         return {str(s): lane.running + len(lane.queue) for s, lane in self._lanes.items() if lane.running}
+
+
+def _late(call: Call) -> str:
+    """What to do about a call that took too long."""
+    if call.waiting:
+        return "Nothing was sent. Call again when fewer calls are under way."
+    if call.tool.source.kind != "browser" or call.tab is None:
+        return "It may still have had an effect: look before you call it again." if call.sent else "Nothing was sent."
+    done = "It may still have had an effect: look before you call it again." if call.sent else "Nothing was changed."
+    return (
+        f"{done} A script of its own may keep the page of tab {call.tab} busy: browser_navigate_tab sends the tab to "
+        "another site, browser_close_tab closes it."
+    )

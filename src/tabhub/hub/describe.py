@@ -1,7 +1,7 @@
 """What an agent reads of a page's tool: the page's own words, marked as such, with where they come from.
 
-Owns the wording (seed 000's DescriptionBuilder) and the removal of characters that a person would not see: a page must
-not say something to an agent that its reader cannot read. Knows nothing of tools' names or of who asks.
+Owns the wording (seed 000's DescriptionBuilder) and the removal of characters that a person would not see: nobody must
+say something to an agent that its reader cannot read. Knows nothing of tools' names or of who asks.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ _TITLE = 80
 _HIDDEN_KINDS = frozenset({"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"})
 _JOINERS = "\u200c\u200d"
 _SHAPES = "\ufe0e\ufe0f"
+_SAID = ("title", "description", "$comment")
 _SPACES = re.compile(r"[^\S\n]+")
 _LINES = re.compile(r"\n{3,}")
 
@@ -89,6 +90,16 @@ def describe(words: str, place: Place) -> str:
     if len(said) > _WORDS:
         said = f"{said[: _WORDS - 1]}…"
     text = f"[{' · '.join(parts)}] " + (f"The page says: {said}" if said else "The page says nothing of it.")
+    return _told(text, hidden)
+
+
+def flagged(words: str, *schemas: Mapping[str, Any]) -> str:
+    """Words of a tool without what cannot be seen, and how much that was, in its schemas' words too."""
+    seen, hidden = visible(words)
+    return _told(seen, hidden + sum(_hidden(None, schema) for schema in schemas))
+
+
+def _told(text: str, hidden: int) -> str:
     return f"{text} [{hidden} hidden characters removed]" if hidden else text
 
 
@@ -99,7 +110,15 @@ def without_hidden(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 def _seen(word: str | None, value: Any) -> Any:
     if isinstance(value, str):
-        return visible(value)[0] if word in ("title", "description", "$comment") else value
+        return visible(value)[0] if word in _SAID else value
     if isinstance(value, Mapping):
         return {name: _seen(name, inner) for name, inner in value.items()}
     return [_seen(None, inner) for inner in value] if isinstance(value, list) else value
+
+
+def _hidden(word: str | None, value: Any) -> int:
+    if isinstance(value, str):
+        return visible(value)[1] if word in _SAID else 0
+    if isinstance(value, Mapping):
+        return sum(_hidden(name, inner) for name, inner in value.items())
+    return sum(_hidden(None, inner) for inner in value) if isinstance(value, list) else 0

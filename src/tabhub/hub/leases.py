@@ -57,9 +57,11 @@ class Leases:
         return self._free_in(lease.holder, now) <= 0
 
     def _free_in(self, holder: Session, now: float) -> float:
-        left = holder.called + self._limits.lease_idle - now
-        if holder.left > holder.called:
-            left = min(left, holder.left + self._limits.lease_orphan - now)
+        limits, left = self._limits, holder.called + self._limits.lease_idle - now
+        if holder.gone:
+            # The session of a daemon's client ends with its grace, and the tabs it opened with it: others come before.
+            most = limits.daemon_grace / 2 if holder.kind == "daemon" else limits.lease_orphan
+            left = min(left, holder.left + min(most, limits.lease_orphan) - now)
         return max(left, 0.0)
 
     def bind(self, session: Session, tab: int, now: float, *, acting: bool, opened: bool = False) -> None:
@@ -71,7 +73,7 @@ class Leases:
         again = lease is not None and lease.holder is session
         if not again:
             if lease is not None:
-                self._sessions.lose(lease.holder, tab, f"{session.client} ({session.short})")
+                self._sessions.lose(lease.holder, tab, f"was taken over by {session.client} ({session.short})")
             self._by_tab[tab] = Lease(tab, session, now)
         self._sessions.bind(session, tab, opened=opened)
         session.acted = acting or opened or again
@@ -90,6 +92,15 @@ class Leases:
         if session.tab == tab:
             session.tab = None
         self._sessions.changes += 1
+        return True
+
+    def free(self, session: Session, tab: int) -> bool:
+        """The person takes a tab from its holder, which is told with its next call; False if it does not hold it."""
+        bound = session.tab == tab
+        if not self.release(session, tab):
+            return False
+        if bound:
+            session.lost_tab, session.lost_how = tab, "was freed by the person, for others to use"
         return True
 
     def end(self, session: Session) -> list[int]:
@@ -116,18 +127,22 @@ class Leases:
         if lease.holder.tab == old:
             self._sessions.bind(lease.holder, new)
 
-    def refusal(self, lease: Lease, now: float) -> TabLeased:
-        """The error for a call on a tab that somebody else holds: who, since when, and how to get it."""
+    def refusal(self, lease: Lease, now: float, *, asked: bool = False) -> TabLeased:
+        """The error for a call on a tab that somebody else holds: who, since when, and how to get it.
+
+        Who has `asked` for the tab is not told to do that.
+        """
         holder = lease.holder
         idle = max(0.0, now - holder.called)
         left = self._free_in(holder, now)
-        gone = " and its client has gone" if holder.left > holder.called else ""
+        gone = " and its client has gone" if holder.gone else ""
+        ask = "" if asked else " ask for this one with browser_request_tab,"
         return TabLeased(
             f"Tab {lease.tab} is held by another session: {holder.client} ({holder.short}), "
             f"for {span(now - lease.since)}; its last call was {span(idle)} ago{gone}.",
-            hint="Nothing was sent. Work in a tab of your own (leave out tabId, or browser_open_tab), ask for this one "
-            f"with browser_request_tab, or wait: it is free {span(left)} from now if its holder makes no call until "
-            "then. The person can free it with: tabhub sessions release " + str(lease.tab),
+            hint=f"Nothing was sent. Work in a tab of your own (leave out tabId, or browser_open_tab),{ask} "
+            f"or wait: it is free {span(left)} from now if its holder makes no call until then. "
+            f"The person can free it with: tabhub sessions release {lease.tab}",
             data={
                 "tabId": lease.tab,
                 "holder": {"client": holder.client, "session": holder.short},

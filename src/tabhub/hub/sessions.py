@@ -32,9 +32,9 @@ class Session:
     seen: float
     tab: int | None = None
     lost_tab: int | None = None
-    """The bound tab that closed or was given to another, until the agent has been told."""
-    lost_to: str | None = None
-    """Who has that tab now, if it did not close."""
+    """The bound tab that closed or was taken from the session, until the agent has been told."""
+    lost_how: str = ""
+    """What became of that tab."""
     own_tabs: set[int] = field(default_factory=set)
     busy: int = 0
     """Requests and streams open right now; such a session never expires."""
@@ -49,6 +49,11 @@ class Session:
     """How its client can be asked something now; set by the surface while there is a way."""
     token: str | None = None
     """The name of the token its client came with: who it is, where `client` is what it calls itself."""
+
+    @property
+    def gone(self) -> bool:
+        """Whether its client has gone, as far as that can be seen, and has not come back."""
+        return self.left > self.called
 
     @property
     def owner(self) -> str:
@@ -139,17 +144,17 @@ class Sessions:
     def bind(self, session: Session, tab: int, *, opened: bool = False) -> None:
         """Make `tab` the one the session's calls go to."""
         session.tab = tab
-        session.lost_tab = session.lost_to = None
+        session.lost_tab = None
         if opened:
             session.own_tabs.add(tab)
         self.changes += 1
 
-    def lose(self, session: Session, tab: int, to: str | None = None) -> None:
-        """Take a tab from a session: it closed, or another has it now. The agent is told with its next call."""
+    def lose(self, session: Session, tab: int, how: str = "has been closed") -> None:
+        """Take a tab from a session: it closed, or was taken away. The agent is told with its next call."""
         session.own_tabs.discard(tab)
         if session.tab == tab:
             session.tab = None
-            session.lost_tab, session.lost_to = tab, to
+            session.lost_tab, session.lost_how = tab, how
         self.changes += 1
 
     def tab_closed(self, tab: int) -> None:

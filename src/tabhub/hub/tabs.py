@@ -10,6 +10,7 @@ away its tabs are kept aside, and get the same ids back if it returns with them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -22,6 +23,9 @@ _FIRST_FRESH = 2**31 + 1
 _BROWSERS_ASIDE = 64
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _STATUSES = ("loading", "complete", "unloaded")
+_BLANK = "".join(map(chr, range(33)))
+_UNSEEN = str.maketrans("", "", "\t\n\r")
+_WEB = re.compile(r"(https?):[/\\]*([^/\\?#]*)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +223,9 @@ class TabBook:
 
     def _without_description(self, before: Tab | None, chrome_id: int, change: Any) -> TabChanges:
         if before is None:
-            return TabChanges(problems=(f"tab {chrome_id} {change!s:.40} without a description",))
+            # What was replaced may not be known here; the new one is described by itself.
+            told = change == "replaced"
+            return TabChanges(problems=() if told else (f"tab {chrome_id} {change!s:.40} without a description",))
         if change != "activated" or before.active:
             return TabChanges()
         tab = self._put(replace(before, active=True))
@@ -268,15 +274,20 @@ class TabBook:
 
 @lru_cache(maxsize=4096)
 def origin_of(url: str) -> str | None:
-    """The origin of a web address, `file://` for files, None for pages that have none."""
+    """The origin of a web address, `file://` for files, None for pages that have none.
+
+    It is read as browsers read one: they take any number of slashes of either kind, and forgive what cannot be seen.
+    """
+    text = url.lstrip(_BLANK).translate(_UNSEEN)
+    web = _WEB.match(text)
+    if web is None:
+        return "file://" if text[:5].lower() == "file:" else None
     try:
-        parts = urlsplit(url)
+        parts = urlsplit(f"{web[1].lower()}://{web[2].rpartition('@')[2]}")
         port = parts.port
     except ValueError:
         return None
-    if parts.scheme == "file":
-        return "file://"
-    if parts.scheme not in _DEFAULT_PORTS or not parts.hostname:
+    if not parts.hostname:
         return None
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     suffix = "" if port in (None, _DEFAULT_PORTS[parts.scheme]) else f":{port}"

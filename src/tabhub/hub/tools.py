@@ -20,6 +20,8 @@ from tabhub.wire.param_headers import ParamHeader, declared
 SourceKind = Literal["page", "plugin", "browser", "upstream", "hub"]
 EMPTY_SCHEMA: dict[str, Any] = {"type": "object", "properties": {}, "additionalProperties": False}
 _MAX_SCHEMA = 200_000
+_MOST_NAMED = 40
+_LONGEST_PROBLEM = 400
 _HEADER_MARK = HEADER_MARK.encode()
 _PATTERNS = jsonschema_rs.RegexOptions(size_limit=200_000, dfa_size_limit=200_000)
 
@@ -174,7 +176,7 @@ class Tool:
         problems = []
         for error in self.validator.iter_errors(arguments):
             where = "/".join(str(step) for step in error.instance_path) or "arguments"
-            problems.append({"field": where, "problem": error.message})
+            problems.append({"field": where, "problem": self._problem(error)})
             if len(problems) == 10:
                 break
         listed = "; ".join(f"{p['field']}: {p['problem']}" for p in problems)
@@ -183,6 +185,23 @@ class Tool:
             hint="Nothing was sent to the browser. Correct the arguments and call again.",
             data={"errors": problems},
         )
+
+    def _problem(self, error: jsonschema_rs.ValidationError) -> str:
+        """What does not fit, with what would; a long value is not sent back whole."""
+        kind, message, fits = error.kind, error.message, ""
+        if isinstance(kind, jsonschema_rs.ValidationErrorKind.Enum):
+            options = [orjson.dumps(option).decode()[:60] for option in list(kind.options)[:_MOST_NAMED]]
+            message = f"{message.rpartition(' is not one of ')[0]} is not one of"
+            fits = f" {', '.join(options)}"
+        elif isinstance(kind, jsonschema_rs.ValidationErrorKind.AdditionalProperties):
+            schema: Any = self.input_schema
+            for step in error.schema_path[:-1]:
+                schema = schema.get(step) if isinstance(schema, Mapping) else None
+            known = schema.get("properties") if isinstance(schema, Mapping) else None
+            fits = f"; there is: {', '.join(list(known)[:_MOST_NAMED])}" if known else ""
+        half = _LONGEST_PROBLEM // 2
+        short = message if len(message) <= _LONGEST_PROBLEM else f"{message[:half]}…{message[-half:]}"
+        return short + fits[: _LONGEST_PROBLEM * 2]
 
 
 class CallContext(Protocol):
@@ -195,6 +214,10 @@ class CallContext(Protocol):
 
     def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Report progress; it extends the deadline and reaches the agent if it asked for it."""
+        ...
+
+    async def go_on(self) -> None:
+        """Between two steps that act: wait while a person has the wheel, or raise Paused."""
         ...
 
     def sent(self) -> None:

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from tabhub.errors import BadInput, ParseError
 from tabhub.hub import patterns, schemas
-from tabhub.hub.describe import one_line, visible
+from tabhub.hub.describe import flagged, one_line, without_hidden
 from tabhub.hub.tools import compile_schema
 from tabhub.plugins import icons
 from tabhub.plugins.model import (
@@ -221,8 +221,8 @@ def _tool(raw: Any) -> PluginTool:
     return PluginTool(
         name=name,
         title=one_line(title) if isinstance(title, str) and title.strip() else name,
-        description=_words(words),
-        input_schema=given,
+        description=_words(words, given),
+        input_schema=without_hidden(given),
         output_schema=output if isinstance(output, Mapping) else None,
         annotations={hint: hints[hint] for hint in _HINTS if isinstance(hints.get(hint), bool)},
         group=one_line(group) if isinstance(group, str) else None,
@@ -238,9 +238,9 @@ def _patterns(name: str, key: str, raw: Any) -> tuple[str, ...]:
     return tuple(raw)
 
 
-def _words(text: str) -> str:
-    seen = visible(text[: _WORDS * 4])[0].strip()
-    return seen if len(seen) <= _WORDS else f"{seen[: _WORDS - 1]}…"
+def _words(text: str, *schemas: Mapping[str, Any]) -> str:
+    words = text.strip()
+    return flagged(words if len(words) <= _WORDS else f"{words[: _WORDS - 1]}…", *schemas)
 
 
 def _object(folder: Path, name: str) -> Mapping[str, Any]:
@@ -263,7 +263,9 @@ def _read(folder: Path, name: str) -> bytes:
         with path.open("rb") as file:
             data = file.read(_LARGEST[name] + 1)
     except FileNotFoundError:
-        hint = None if name == MANIFEST else "Build the plugin: `npm run build` in its folder."
+        hint = "Build the plugin: `npm run build` in its folder."
+        if name == MANIFEST:
+            hint = "Name the folder of a plugin. A new one: tabhub plugin create NAME --url PATTERN"
         raise PluginError(f"{path} is missing.", hint=hint) from None
     except OSError as error:
         raise PluginError(f"{path} cannot be read: {error.strerror}.") from None

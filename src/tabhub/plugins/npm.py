@@ -185,7 +185,11 @@ class Registry:
                 raise PackageNotFound(
                     f"There is no package {package} at {self.address}.", hint="Look for it: tabhub plugin search"
                 ) from None
-            raise RegistryError(f"{self.address} answered with status {error.code}.") from None
+            raise RegistryError(
+                f"{self.address} answered with status {error.code}.",
+                hint="A registry may not offer this, or not to you: the setting pluginRegistry names another. "
+                "A package you have as a file: tabhub plugin install FILE.tgz",
+            ) from None
         except (OSError, ValueError) as error:
             reason = getattr(error, "reason", error)
             raise RegistryError(

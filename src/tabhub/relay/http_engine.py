@@ -33,6 +33,7 @@ from tabhub.server.binding import Binding
 from tabhub.server.calling import Caller
 from tabhub.server.endpoint import make_endpoint
 from tabhub.server.engine import Engine
+from tabhub.server.grants import Grant
 from tabhub.server.http import Receive, Scope, Send
 from tabhub.server.notices import Notices
 from tabhub.server.offering import Offering
@@ -244,10 +245,15 @@ class RelayedSurface(FullSurface):
         self.call = self._asking
 
     async def _asking(
-        self, caller: Caller, name: str, arguments: dict[str, Any], found: Entry | None = None
+        self,
+        caller: Caller,
+        name: str,
+        arguments: dict[str, Any],
+        found: Entry | None = None,
+        grant: Grant | None = None,
     ) -> ToolResult:
         try:
-            return await self._engine.call(caller, name, arguments, found)
+            return await self._engine.call(caller, name, arguments, found, grant)
         except CallTimeout as error:
             error.hint = f"{error.hint} {_ASKED}" if error.hint else _ASKED
             raise

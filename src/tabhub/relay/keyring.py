@@ -134,8 +134,12 @@ def _get(url: str) -> bytes:
 def _read(file: Path) -> tuple[Key, ...]:
     try:
         return read_keys(file.read_bytes())
+    except FileNotFoundError:
+        raise SetupError(f"There is no key file {file}.", hint=f"Make one: openssl rand -hex 32 > {file}") from None
     except OSError as error:
-        raise SetupError(f"The key file {file} cannot be read: {error.strerror}.") from None
+        raise SetupError(
+            f"The key file {file} cannot be read: {error.strerror}.", hint="Check that it is yours and readable."
+        ) from None
 
 
 def _mark(file: Path) -> tuple[int, int] | None:

@@ -14,6 +14,8 @@ from tabhub.wire import strict
 if TYPE_CHECKING:
     from tabhub.server.hub import Hub
 
+_CHALLENGE = b"challenge="
+
 
 class Admin:
     """Routes around the tools."""
@@ -28,9 +30,15 @@ class Admin:
             # Seed 002 promises a Retry-After of a whole window; waiting less would often do.
             raise RateLimited(f"Too many requests to {route}.", retry_after=60)
 
-    async def health(self, authenticated: bool, send: Send) -> None:
-        """`GET /health`."""
-        await respond_json(send, health.full(self._hub) if authenticated else health.minimal(self._hub))
+    async def health(self, authenticated: bool, scope: Scope, send: Send) -> None:
+        """`GET /health`; with a `challenge`, also what proves that this hub knows the secret."""
+        facts = health.full(self._hub) if authenticated else health.minimal(self._hub)
+        if scope["query_string"].startswith(_CHALLENGE):
+            proof = self._hub.guard.prove(scope["query_string"][len(_CHALLENGE) :].decode("latin-1"))
+            if proof is None:
+                raise BadInput("`challenge` must be 32 to 128 lower-case hexadecimal digits.")
+            facts = {**facts, "proof": proof}
+        await respond_json(send, facts)
 
     async def ws_info(self, scope: Scope, receive: Receive, send: Send) -> None:
         """`GET /ws-info`: where the extension connects."""

@@ -89,7 +89,7 @@ class App:
             if path == "/health":
                 if scope["method"] != "GET":
                     raise WrongMethod("/health takes GET.")
-                await self._admin.health(self._guard.authenticated(authorization), send)
+                await self._admin.health(self._guard.authenticated(authorization), scope, send)
                 return
             if path == CALLBACK:
                 await logged_in(self._hub, scope, send)

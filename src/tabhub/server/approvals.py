@@ -94,7 +94,7 @@ class Approvals:
         clock: Callable[[], float],
         wall: Callable[[], float],
         tell: Callable[[str, dict[str, Any]], None],
-        remember: Callable[[Session, Tool, str], Awaitable[None]],
+        remember: Callable[[Session, Tool, Question], Awaitable[None]],
     ) -> None:
         self._limits = limits
         self._sessions = sessions
@@ -108,6 +108,8 @@ class Approvals:
         self.version = 0
         """Counts changes of what is open."""
         self.on_allowed: Callable[[Session, Tool, Question], None] = lambda *_: None
+        self.unchanged: Callable[[Request, Tool, str, Answer], None] = lambda *_: None
+        """Raises where a call is by now another than the person was shown."""
         self._held: dict[str, _Held] = {}
         self._granted: dict[tuple[str, str], _Granted] = {}
         self._tasks: set[asyncio.Future[Any]] = set()
@@ -133,6 +135,7 @@ class Approvals:
             raise denied(held.request, answer)
         if held.remembering is not None:
             await asyncio.wait([held.remembering])  # so that the agent's next call finds it
+        self.unchanged(held.request, tool, held.question.text, answer)
         return Grant(answer.by, answer.decision, answer.reason)
 
     async def confirm(self, caller: Caller, tool: Tool, origin: str, tab_id: int, message: str) -> Answer:
@@ -312,7 +315,7 @@ class Approvals:
             grant = Grant(answer.by, "allow_session", answer.reason)
             self._granted[session.id, tool.name] = _Granted(grant, tool.source.setting, held.question.text)
         elif answer.decision == "allow_always":
-            task = held.remembering = asyncio.ensure_future(self._remember(session, tool, held.question.own_name))
+            task = held.remembering = asyncio.ensure_future(self._remember(session, tool, held.question))
             self._tasks.add(task)
             task.add_done_callback(self._remembered)
 

@@ -12,13 +12,14 @@ import asyncio
 from typing import Any, Protocol
 
 import orjson
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from tabhub.errors import Outcome, TabhubError, TooLarge
 from tabhub.limits import DEFAULTS, Limits
 from tabhub.server.heads import HEAD, Head, Heads, Post
 from tabhub.server.turn import Lines, Turn
+from tabhub.server.upgrades import PlainHttp
 from tabhub.server.visit import Visit
 
 
@@ -44,7 +45,7 @@ class Gate(Protocol):
         ...
 
 
-class ArrivingHttp(HttpToolsProtocol):
+class ArrivingHttp(PlainHttp):
     """uvicorn's HTTP protocol with both bounds and the straight road."""
 
     limits: Limits = DEFAULTS

@@ -81,9 +81,8 @@ class Binding:
         if session.lost_tab is None:
             return
         lost, session.lost_tab = session.lost_tab, None
-        what = "has been closed" if session.lost_to is None else f"was taken over by {session.lost_to}"
         raise TabNotFound(
-            f"Tab {lost}, which this session was working in, {what}.",
+            f"Tab {lost}, which this session was working in, {session.lost_how}.",
             hint="Call again to go on in a new tab, or pass the `tabId` of another.",
         )
 
@@ -136,7 +135,8 @@ class Binding:
         if lease is None:
             return None
         holder, now = lease.holder, self._clock()
-        if holder.kind == session.kind == "handle" and holder.client == session.client and not self._kept(session):
+        same = (holder.kind, holder.client, holder.token) == (session.kind, session.client, session.token)
+        if same and session.kind == "handle" and not self._kept(session):
             # A stateless client that names its own tab instead of its session cannot be told from the holder.
             holder.called = now
             return None
@@ -148,9 +148,9 @@ class Binding:
         lease = self.leases.get(tab_id)
         return lease is not None and lease.holder is session
 
-    def refusal(self, lease: Lease) -> TabLeased:
+    def refusal(self, lease: Lease, *, asked: bool = False) -> TabLeased:
         """The error that names the holder."""
-        return self.leases.refusal(lease, self._clock())
+        return self.leases.refusal(lease, self._clock(), asked=asked)
 
     def may_act(self, session: Session, tab_id: int) -> None:
         """TabLeased if another session holds the tab."""
@@ -188,9 +188,9 @@ class Binding:
         """The hub is going."""
         self._leftovers.stop()
 
-    def handed(self, handle: str) -> Session:
-        """The session a handle names."""
-        return self._sessions.require(handle, "handle")
+    def handed(self, handle: str, to: Session) -> Session:
+        """The session a handle names, for a client of the same token."""
+        return self._sessions.require(handle, "handle", to.token)
 
     def standing(self, session: Session) -> dict[str, Any] | None:
         """What a session is and has, as it is told itself."""

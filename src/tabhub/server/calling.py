@@ -62,6 +62,10 @@ class Permit(Protocol):
         """None lets it run, a Grant says by whose word; PermissionDenied refuses; an awaitable asks a person."""
         ...
 
+    def still(self, session: Session, tool: Tool) -> None:
+        """PermissionDenied if a tool was switched off while a call that had been permitted was held back."""
+        ...
+
     def after(self, session: Session, call: Call) -> None:
         """A call has given its answer."""
         ...

@@ -93,6 +93,7 @@ class Daemon:
         await self._serve()
         for session in self.engine.sessions.all():
             if session.kind == "daemon":
+                session.left = self.engine.clock()
                 client = self._client(session.id, self._endpoints["all"])
                 self._wait_for(client)
 

@@ -10,7 +10,7 @@ import asyncio
 import base64
 import logging
 from collections.abc import Awaitable, Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,10 +36,12 @@ from tabhub.wire.mcp import (
     LIST_CHANGED,
     META_VERSION,
     NAMED,
+    RESOURCE_UPDATED,
     Envelope,
     acknowledged,
     client_name,
     read_envelope,
+    read_followed,
     read_listen,
 )
 
@@ -135,6 +137,7 @@ class DaemonSession:
         """The client is there; its session lasts as long as it is."""
         self._out = out
         self.session.busy += 1
+        self.session.left = 0.0
         if self._ready:
             self._begin_telling()
 
@@ -146,7 +149,7 @@ class DaemonSession:
         self._told.close()
         self._give_up_asking()
         self.session.busy -= 1
-        self.session.seen = self._engine.clock()
+        self.session.seen = self.session.left = self._engine.clock()
         for running in list(self._running.values()):
             self._stop(running)
 
@@ -221,6 +224,7 @@ class DaemonSession:
         self._engine.sessions.changes += 1
         self._mcp = McpSession(self.session, version, capabilities, new_stream_id)
         self._mcp.tools = self.tools
+        self._mcp.tell = self._tell
         self._ready = False
         return self.endpoint.handshake.greeting(version)
 
@@ -272,9 +276,15 @@ class DaemonSession:
 
     async def _listen(self, request: Request, exchange: LineExchange) -> None:
         """Tell of changes until the request is taken back or its connection ends."""
-        kinds = read_listen(request)
-        exchange.notify(encode_notification("notifications/subscriptions/acknowledged", acknowledged(kinds)))
-        with self._notices.subscribe(lambda kind: exchange.notify(_CHANGED[kind]), lambda: None, kinds=kinds):
+        kinds, wanted = read_listen(request), read_followed(request)
+        offering = self.endpoint.stateless.offering
+        follower = offering.following.follower(
+            lambda uri: exchange.notify(encode_notification(RESOURCE_UPDATED, {"uri": uri}))
+        )
+        told = acknowledged(kinds, offering.follow(follower, wanted))
+        exchange.notify(encode_notification("notifications/subscriptions/acknowledged", told))
+        changes = self._notices.subscribe(lambda kind: exchange.notify(_CHANGED[kind]), lambda: None, kinds=kinds)
+        with closing(follower), changes:
             await asyncio.get_running_loop().create_future()
 
     # what the client says unasked, and is told unasked

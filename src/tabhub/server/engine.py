@@ -23,6 +23,7 @@ from tabhub.hub.tools import Source, Tool, ToolResult
 from tabhub.limits import Limits
 from tabhub.server.awaited import Awaited
 from tabhub.server.calling import Answers, Caller, InputRequired, Permit, Questions, Waits, Watcher
+from tabhub.server.context import Context
 from tabhub.server.grants import Grant
 from tabhub.server.meter import Meter
 from tabhub.server.pause import Wheel
@@ -46,64 +47,6 @@ READ_RESULT = "tabhub_read_result"
 
 _BIG = 256 * 1024
 """Results above this are cut to budget in a thread."""
-
-
-class Context:
-    """One running call, as its tool sees it (hub.tools.CallContext)."""
-
-    __slots__ = ("_engine", "call", "caller", "slow", "task", "turn")
-
-    def __init__(self, engine: Engine, call: Call, caller: Caller) -> None:
-        self._engine = engine
-        self.call = call
-        self.caller = caller
-        self.task: asyncio.Task[Any] | None = asyncio.current_task(engine.loop)
-        self.turn: asyncio.Future[None] | None = None
-        self.slow = False
-
-    @property
-    def session(self) -> Session:
-        """The session that made the call."""
-        return self.caller.session
-
-    @property
-    def extra(self) -> Mapping[str, Any]:
-        """The request's own params, for what passes through the hub (`_meta`, `extensions`); REST has none."""
-        params: Mapping[str, Any] = getattr(self.caller, "params", None) or {}
-        return params
-
-    def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        """Extend the deadline and tell the agent."""
-        if self._engine.calls.progress(self.call, self._engine.clock()):
-            self.caller.progress(progress, total, message)
-
-    def log(self, level: str, logger: str, data: Any) -> None:
-        """Pass a log message of the tool to the agent."""
-        self.caller.log(level, logger, data)
-
-    def sent(self) -> None:
-        """Something has left for the browser."""
-        self.call.sent = True
-
-    def touch(self, tab_id: int | None, origin: str | None) -> None:
-        """The tab and origin the call works on."""
-        self.call.tab = tab_id
-        self.call.origin = origin
-
-    async def ask(self, questions: Questions) -> Answers:
-        """Ask the agent's client something (elicitation, sampling, roots); a tool asks before it acts."""
-        return await self.caller.ask(self.call.tool.name, questions)
-
-    def can(self, capability: str) -> bool:
-        """Whether the agent's client declared a capability."""
-        return self.caller.can(capability)
-
-    def interrupt(self) -> None:
-        """Stop waiting: the call's failure has been decided."""
-        if self.turn is not None and not self.turn.done():
-            self.turn.set_result(None)
-        elif self.task is not None and self.task is not asyncio.current_task():
-            self.task.cancel()
 
 
 class Engine:
@@ -157,16 +100,21 @@ class Engine:
         return entry
 
     async def call(
-        self, caller: Caller, name: str, arguments: dict[str, Any], found: Entry | None = None
+        self,
+        caller: Caller,
+        name: str,
+        arguments: dict[str, Any],
+        found: Entry | None = None,
+        grant: Grant | None = None,
     ) -> ToolResult:
         """Run one call to its one answer; failures are raised, after they are in the audit log.
 
         `found` is what runs where that is nothing of the registry's: an external server's resource, or a prompt.
+        `grant` is the word of a person who has been asked for this call already.
         """
         began = self.clock()
         call: Call | None = None
         source = UNKNOWN
-        grant: Grant | None = None
         try:
             if self._rate.limit:
                 self._slow_down(caller.session, began)
@@ -178,14 +126,16 @@ class Engine:
             starts = caller.session.called = began
             if self.permit is None:
                 self._permit(tool)
-            elif (asked := self.permit.permit(caller, tool, arguments)) is not None:
+            elif grant is None and (asked := self.permit.permit(caller, tool, arguments)) is not None:
                 if not isinstance(asked, Grant):
                     asked = await asked
                     starts = self.clock()
                 grant = asked
-            if self.wheel.taken is not None and not tool.read_only:
+            while self.wheel.taken is not None and not tool.read_only:
                 await self.wheel.turn(caller, tool, self.calls.timeout_of(tool))
                 starts = self.clock()
+                if self.permit is not None:
+                    self.permit.still(caller.session, tool)
             call = self.calls.open(caller.session.id, tool, starts)
             ctx = call.carrier = Context(self, call, caller)
             if self.watcher is not None:
@@ -217,12 +167,12 @@ class Engine:
             if len(result.payload) > self.limits.result_tokens:
                 result = await self._within_budget(tool, result, caller.session)
         except TabhubError as error:
-            if found is not None and isinstance(error, NotConnected):
+            if found is not None and isinstance(error, NotConnected) and not (call is not None and call.sent):
                 failure = await self.awaited.comes(caller, found.tool, error)
                 if failure is None:
                     if call is not None and self.watcher is not None:
                         self.watcher.ended(call, self.clock() - began, error, success=False)
-                    return await self.call(caller, name, arguments, found)
+                    return await self.call(caller, name, arguments, found, grant)
                 error = failure
             # A name nobody registered is text from outside, and may be anything the agent knows.
             shown = clean(redact(name[:1000]), 200) if source is UNKNOWN else name
@@ -258,6 +208,17 @@ class Engine:
             hint=f"They can allow it with: tabhub config set permissions.{tool.source.setting}.tools.{tool.name} auto",
         )
 
+    async def hold(self, ctx: Context) -> None:
+        """Keep a call that is open from acting while a person has the wheel; that time is not the call's own."""
+        call = ctx.call
+        if self.wheel.taken is None or call.tool.read_only:
+            return
+        call.deadline = call.latest
+        await self.wheel.turn(ctx.caller, call.tool, self.calls.timeout_of(call.tool))
+        self.calls.progress(call, self.clock())
+        if self.permit is not None:
+            self.permit.still(ctx.session, call.tool)
+
     async def _turn(self, ctx: Context) -> None:
         """Wait until the source has room for the call, or its failure is decided."""
         ctx.turn = asyncio.get_running_loop().create_future()
@@ -265,6 +226,7 @@ class Engine:
         ctx.turn = None
         if ctx.call.failure is not None:
             raise ctx.call.failure
+        await self.hold(ctx)
 
     @staticmethod
     def _start(calls: list[Call]) -> None:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from tabhub.errors import PermissionDenied
 from tabhub.trust.approvals import Answer, Request
+from tabhub.trust.redact import clean
 
 
 class Grant(NamedTuple):
@@ -32,6 +33,25 @@ def denied(request: Request, answer: Answer) -> PermissionDenied:
         f"The person did not allow {request.tool}.{why}",
         hint="Nothing was sent. Do not try it again unless they ask for it.",
         data={"approval": {"decision": "deny", "by": answer.by}},
+    )
+
+
+def moved(request: Request, answer: Answer, place: str) -> PermissionDenied:
+    """The tab went to another site while the person thought."""
+    return PermissionDenied(
+        f"{request.tool} was allowed for {request.origin or request.url}, but tab {request.tab_id} shows "
+        f"{clean(place, 200)} now.",
+        hint="Nothing was sent. Look at the tab; if it is wanted there too, call again: the person is asked anew.",
+        data={"approval": {"decision": answer.decision, "by": answer.by}},
+    )
+
+
+def changed(request: Request, answer: Answer) -> PermissionDenied:
+    """The page put another tool in the place of the one the person was shown."""
+    return PermissionDenied(
+        f"{request.tool} was not run: its page changed it while the person was asked.",
+        hint="Nothing was sent. List the tools to see what it is now; a new call asks the person anew.",
+        data={"approval": {"decision": answer.decision, "by": answer.by}},
     )
 
 

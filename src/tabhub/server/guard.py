@@ -16,7 +16,7 @@ from tabhub.server.heads import TOKEN
 from tabhub.server.http import Header, Scope
 from tabhub.trust.guard import host_allowed, origin_allowed
 from tabhub.trust.rates import Rate
-from tabhub.trust.tokens import bearer, same
+from tabhub.trust.tokens import bearer, proof, same
 
 
 class Tokens(Protocol):
@@ -92,6 +92,10 @@ class Guard:
             return True
         token = bearer(authorization)
         return token is not None and same(token, self._secret)
+
+    def prove(self, challenge: str) -> str | None:
+        """What shows a browser or a command, before it says the secret, that this is the hub whose secret it is."""
+        return proof(self._secret, self._port, challenge)
 
     def named(self, authorization: bytes | None) -> str | None:
         """The name of the token an Authorization header carries."""

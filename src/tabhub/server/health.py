@@ -49,12 +49,13 @@ def full(hub: Hub) -> dict[str, Any]:
     browsers = hub.browsers.status()
     connected = [b for b in browsers if b.get("connected")]
     found = problems(hub)
+    watching = hub.plugins.watcher.facts()
     return {
         "status": "degraded" if found else "ok",
         "problems": found,
         "version": __version__,
         "sdkVersion": __version__,
-        "mode": "production",
+        "mode": "dev" if watching["watchedPlugins"] or watching["pendingPlugins"] else "production",
         "extensionConnected": bool(connected),
         "extensionConnections": len(connected),
         "mcpClients": sum(1 for s in engine.sessions.all() if s.kind in ("mcp", "daemon")),
@@ -81,7 +82,7 @@ def full(hub: Hub) -> dict[str, Any]:
         "lastReloadDurationMs": hub.reloads.took_ms,
         "stateSchemaVersion": STATE_SCHEMA,
         "discoveryErrors": [*hub.config.problems, *hub.plugins.problems],
-        "fileWatcher": hub.plugins.watcher.facts(),
+        "fileWatcher": watching,
         "auditSummary": engine.audit.summary(engine.wall()),
         "legs": {
             "hub": {"ok": True, "port": hub.port, "pid": hub.pid, "home": str(hub.home.root)},

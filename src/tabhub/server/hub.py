@@ -130,6 +130,7 @@ class Hub:
         self.guard = Guard(port, secret.encode(), limits, self.trust.tokens)
         self.guard.tokens_required = self.config.require_tokens
         self.socket = ExtensionSocket(self.browsers, secret.encode(), limits)
+        self.socket.log_messages = self.config.log_messages
         rate = Rate(limits.session_rate)
         self.offering = Offering(self.engine, self._is_off, lambda: self.upstream)
         self.mcp = self._endpoint(FullSurface(self.engine, self.catalogues, self.profiles, self._listed), rate)
@@ -361,6 +362,7 @@ class Hub:
         """Put the settings in force that can change while the hub runs."""
         self.engine.permissions = Permissions.parse(self.config)
         self.engine.keep_arguments = self.config.audit_arguments
+        self.socket.log_messages = self.config.log_messages
         self.trust.take()
         self._take_lease_settings()
         self.pages.allow(self.config.pages)

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from tabhub.errors import CommandFailed, NotConnected, Outcome, TabhubError, TabLeased, TabNotFound
+from tabhub.errors import CommandFailed, NotConnected, Outcome, RateLimited, TabhubError, TabLeased, TabNotFound
 from tabhub.hub.describe import visible
 from tabhub.hub.leases import Lease
 from tabhub.hub.naming import PageKey
@@ -27,6 +27,7 @@ from tabhub.links.transport import TabHubTransport
 from tabhub.server.approvals import Approvals
 from tabhub.server.engine import Context, InputRequired
 from tabhub.server.pageanswer import passing, read_answer
+from tabhub.trust.rates import Rate
 
 _GRACE = 0.5
 """Seconds a call outlives its document: a page that answers by going elsewhere still says so."""
@@ -149,6 +150,7 @@ class PageCalls:
         self._limits = limits
         self._tab_of = tab_of
         self._leases = leases
+        self._rate = Rate(limits.page_call_rate)
         self.approvals: Approvals | None = None
         """Who asks the person when a page wants something confirmed."""
         self._running: dict[tuple[int, int], set[Running]] = {}
@@ -158,6 +160,7 @@ class PageCalls:
 
     async def run(self, key: PageKey, ctx: Context, arguments: dict[str, Any]) -> ToolResult:
         """One call, from its name to the page's answer."""
+        self._slow_down(key.origin)
         exact, tries, lost = key.number is not None, 0, set[int]()
         while True:
             frame = self._find(key, lost, ctx)
@@ -199,6 +202,16 @@ class PageCalls:
         return there[0].asked(params) if len(there) == 1 else _no("No call of this tool is under way, or several are.")
 
     # inside
+
+    def _slow_down(self, origin: str) -> None:
+        """Refuse a call of a site that is called more often than a site may be."""
+        retry_after = self._rate.hit(origin, asyncio.get_running_loop().time())
+        if retry_after is not None:
+            raise RateLimited(
+                f"The tools of {origin} were called {self._rate.limit} times within a minute, which is the limit.",
+                retry_after=int(retry_after) + 1,
+                hint="Nothing was sent. Wait, or raise limits.page_call_rate.",
+            )
 
     def _find(self, key: PageKey, lost: set[int], ctx: Context) -> Frame | None:
         """The frame to call. TabLeased if only other sessions' tabs have the tool, or theirs is the one named."""

@@ -137,7 +137,7 @@ class Panel:
         lease = self._hub.leases.get(tab_id) if type(tab_id) is int else None
         if lease is None:
             raise TabNotFound(f"No agent holds tab {str(tab_id)[:20]}.", hint="It was let go of already.")
-        return {"ok": self._hub.leases.release(lease.holder, lease.tab)}
+        return {"ok": self._hub.leases.free(lease.holder, lease.tab)}
 
     async def _pause(self, params: dict[str, Any]) -> dict[str, Any]:
         reason, mode = params.get("reason", ""), params.get("mode", "wait")

@@ -11,22 +11,22 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 from tabhub.config import Config
 from tabhub.errors import PermissionDenied
 from tabhub.hub.calls import Call
 from tabhub.hub.pages import PageTool
 from tabhub.hub.sessions import Session
+from tabhub.hub.tabs import origin_of
 from tabhub.hub.tools import Tool
 from tabhub.links.browsers import Browsers
 from tabhub.server.approvals import Approvals, Question
 from tabhub.server.calling import Caller
-from tabhub.server.grants import SKIPPED, Grant
+from tabhub.server.grants import SKIPPED, Grant, changed, moved
 from tabhub.store.audit import AuditLog
 from tabhub.store.pins import PinStore
 from tabhub.trust import pins
-from tabhub.trust.approvals import Why
+from tabhub.trust.approvals import Answer, Request, Why
 from tabhub.trust.dataflow import Flows
 from tabhub.trust.guard import EXTENSION_ORIGIN
 from tabhub.trust.permissions import Permission, Permissions, unstated
@@ -34,7 +34,6 @@ from tabhub.trust.permissions import Permission, Permissions, unstated
 log = logging.getLogger("tabhub.permits")
 
 _KEPT = 20_000
-_PORTS = {"http": ":80", "https": ":443"}
 _PINNED = ("page", "plugin", "upstream")
 """Sources that are others': their definitions may change under an approval."""
 HUB_ONLY = frozenset({"browser_release_tab", "browser_request_tab"})
@@ -84,6 +83,7 @@ class Permits:
         self._verdicts: dict[tuple[Tool, str | None], Verdict] = {}
         self.flows = Flows()
         approvals.on_allowed = self._allowed
+        approvals.unchanged = self._unchanged
 
     def take(self, config: Config) -> None:
         """Settings changed."""
@@ -104,10 +104,7 @@ class Permits:
         if level == "auto" and not guarded:
             return None
         if level == "off":
-            raise PermissionDenied(
-                f"{tool.name} is switched off by the person who runs this hub.",
-                hint=f"They can allow it with: tabhub config set {setting(tool, self.names(tool))} auto",
-            )
+            raise self._off(tool)
         own = self.reaches_own(tool, arguments, session) if level is None or guarded else True
         if level is None:
             level = "ask" if own else "auto"
@@ -124,6 +121,17 @@ class Permits:
             self._warn(session, tool, crossing, targets)
             return None
         return self._approvals.ask(caller, tool, arguments, self._question(tool, verdict, level, crossing, targets))
+
+    def still(self, session: Session, tool: Tool) -> None:
+        """PermissionDenied if a tool was switched off while a call that had been permitted was held back."""
+        if self.verdict(tool, session.token).level == "off":
+            raise self._off(tool)
+
+    def _off(self, tool: Tool) -> PermissionDenied:
+        return PermissionDenied(
+            f"{tool.name} is switched off by the person who runs this hub.",
+            hint=f"They can allow it with: tabhub config set {setting(tool, self.names(tool))} auto",
+        )
 
     def _keep_off_panel(self, tool: Tool, arguments: Mapping[str, Any], session: Session) -> None:
         """No agent acts in the extension's own pages, whatever the settings: it would approve its own calls there."""
@@ -250,12 +258,23 @@ class Permits:
         if question.crossing:
             self.flows.allow(who(session), question.crossing, question.targets)
         if tool.source.kind in _PINNED and question.why == "pin":
-            self.pin(tool)
+            self.pin(tool, question.text)
 
-    def pin(self, tool: Tool) -> None:
-        """Approve a tool as it is defined now."""
+    def _unchanged(self, request: Request, tool: Tool, text: str, answer: Answer) -> None:
+        """A person's word is for what they were shown: refuse a call whose tab or tool is another by now."""
+        kind = tool.source.kind
+        if kind == "page":  # called by its site and document, wherever its tab is
+            if self._declared(tool) is not None and self._text(tool) != text:
+                raise changed(request, answer)
+        elif kind in ("browser", "plugin") and request.tab_id is not None:
+            tab = self._browsers.book.get(request.tab_id)
+            if tab is not None and tab.origin != origin_of(request.url or ""):
+                raise moved(request, answer, tab.origin or tab.url)
+
+    def pin(self, tool: Tool, text: str | None = None) -> None:
+        """Approve a tool as a person was shown it; without that, as it is defined now."""
         if tool.source.kind in _PINNED:
-            text = self._text(tool)
+            text = self._text(tool) if text is None else text
             self._pins.approve(tool.source.setting, self.names(tool).own, pins.fingerprint(text), text)
         self._verdicts.clear()
 
@@ -319,10 +338,5 @@ def _loose(session: Session) -> str:
 
 
 def _origin(url: str) -> str | None:
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return None
-    if parts.scheme not in _PORTS or not parts.netloc:
-        return None
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2].lower().removesuffix(_PORTS[parts.scheme])}"
+    site = origin_of(url)
+    return site if site is not None and site.startswith("http") else None

@@ -79,7 +79,7 @@ class SessionRoutes:
         tab_id = body.get("tabId")
         if type(tab_id) is not int:
             raise InvalidParams("`tabId` must be the number of a tab.")
-        if not self._hub.leases.release(session, tab_id):
+        if not self._hub.leases.free(session, tab_id):
             held = ", ".join(str(lease.tab) for lease in self._hub.leases.of(session)) or "none"
             raise TabNotFound(f"{session.client} does not hold tab {tab_id}.", hint=f"Tabs it holds: {held}.")
         await respond_json(send, {"ok": True, "id": session.id, "tabId": tab_id})

@@ -22,7 +22,6 @@ EXTENSION = "tabhub.socket"
 """Where the app finds the socket in an ASGI scope's extensions."""
 _TEXT = 0x81
 _LAST_DATA_OPCODE = 2
-_HEAD = 14
 
 
 def text_frame(data: bytes) -> bytes:
@@ -98,7 +97,7 @@ class LinkProtocol(WebSocketsSansIOProtocol):
         self.sink = sink
         self._bound = bound
         self._overrun = overrun
-        self._longest = self.config.ws_max_size + _HEAD
+        self._longest = self.config.ws_max_size
 
     def send_text(self, data: bytes) -> None:
         """Send one text message; after the end there is nobody to send to."""
@@ -153,7 +152,7 @@ class LinkProtocol(WebSocketsSansIOProtocol):
         at, end = 0, len(data)
         while at < end:
             size = _frame_size(data, at, end)
-            if size is None or size.whole > self._longest:
+            if size is None or size.whole - size.head > self._longest:
                 super().data_received(data[at:])  # not a client's frame, or too large: closed with the right code
                 return
             stop = at + size.whole
@@ -168,6 +167,8 @@ class LinkProtocol(WebSocketsSansIOProtocol):
             else:
                 self._note_fragments(data[at])
                 super().data_received(data[at:stop])
+                if self.transport.is_closing():
+                    return  # it said good-bye, or broke the rules: what it sent behind that counts for nothing
             at = stop
 
     def _note_fragments(self, first: int) -> None:

@@ -9,7 +9,7 @@ from tabhub.errors import Unauthorized
 from tabhub.hub.pages import PageTool
 from tabhub.hub.sessions import Session
 from tabhub.hub.tools import Tool
-from tabhub.server.approvals import Approvals
+from tabhub.server.approvals import Approvals, Question
 from tabhub.server.approving import ApproverKey
 from tabhub.server.panel import Panel
 from tabhub.server.permits import Permits
@@ -84,10 +84,10 @@ class Trust:
             if link.local:
                 link.notify(method, params)
 
-    async def _remember(self, session: Session, tool: Tool, name: str) -> None:
+    async def _remember(self, session: Session, tool: Tool, question: Question) -> None:
         """A person allowed a tool for always: for the client whose token it is, else for all."""
+        self.permits.pin(tool, question.text)  # before the setting: one without a pin takes the tool as it then is
         whose = ("clients", session.token) if session.token is not None else ()
-        path = ("permissions", *whose, tool.source.setting, "tools", name)
+        path = ("permissions", *whose, tool.source.setting, "tools", question.own_name)
         await asyncio.to_thread(set_at, self._hub.home, path, "auto")
         self._hub.reloading.read_config()
-        self.permits.pin(tool)

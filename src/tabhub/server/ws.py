@@ -12,6 +12,7 @@ from tabhub.limits import Limits
 from tabhub.links.browsers import Browsers
 from tabhub.links.extension import PROTOCOL_ERROR, SHUTTING_DOWN, TOO_SLOW, WRONG_SECRET, ExtensionLink
 from tabhub.server.http import Receive, Scope, Send
+from tabhub.server.messagelog import MessageLog
 from tabhub.server.socket import EXTENSION, LinkProtocol
 from tabhub.trust.tokens import same, ws_offer
 
@@ -26,6 +27,8 @@ class ExtensionSocket:
         self._secret = secret
         self._limits = limits
         self._open: set[ExtensionLink] = set()
+        self.log_messages = False
+        """Whether what passes is written down, of browsers that connect from now on."""
 
     def replace_secret(self, secret: bytes) -> None:
         """The secret was rotated: whoever used the old one is out."""
@@ -43,9 +46,14 @@ class ExtensionSocket:
             return
         await send({"type": "websocket.accept", "subprotocol": offer.protocol})
         socket: LinkProtocol = scope["extensions"][EXTENSION]
-        link = ExtensionLink(offer.browser_id, socket.send_text, socket.send_close, self._limits)
+        noted = None
+        if self.log_messages:
+            noted = MessageLog(offer.browser_id, socket.send_text, self._secret.decode())
+        link = ExtensionLink(
+            offer.browser_id, noted.send if noted else socket.send_text, socket.send_close, self._limits
+        )
         socket.take_over(
-            link.feed,
+            noted.hearing(link.feed) if noted else link.feed,
             self._limits.send_queue,
             overrun=lambda: link.close(TOO_SLOW, "the browser does not read what it is sent"),
         )

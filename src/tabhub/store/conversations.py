@@ -128,8 +128,9 @@ class ConversationStore:
         files = self._files()
         found = files[:1] if ident == "last" else [path for path in files if path.stem.startswith(ident)]
         if not found:
-            said = "There is no conversation yet." if ident == "last" else f"No conversation is called {ident!r}."
-            raise SetupError(said, hint="`tabhub agent --list` shows them.")
+            if ident == "last":
+                raise SetupError("There is no conversation yet.", hint='Begin one: tabhub agent "…"')
+            raise SetupError(f"No conversation is called {ident!r}.", hint="`tabhub agent --list` shows them.")
         if len(found) > 1:
             names = ", ".join(path.stem for path in found[:5])
             raise SetupError(f"{ident!r} is the beginning of several conversations: {names}.", hint="Write more of it.")

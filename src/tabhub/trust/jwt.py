@@ -177,7 +177,9 @@ def unverified(token: str) -> dict[str, Any]:
     try:
         parts = jwt.decode_complete(token, options={"verify_signature": False})
     except (jwt.PyJWTError, ValueError) as error:
-        raise SetupError(f"This is not a JWT: {error}.") from None
+        raise SetupError(
+            f"This is not a JWT: {error}.", hint="A token is three parts with dots between them, as it was issued."
+        ) from None
     return {"header": parts["header"], "claims": parts["payload"]}
 
 

@@ -11,7 +11,10 @@ from collections.abc import Iterable
 
 HIDDEN = "[redacted]"
 
-_MARKS = re.compile(r"bearer|eyJ|[0-9a-f]{64}|(?:token|secret|password|api_?key)\W", re.IGNORECASE)
+_MARKS = re.compile(
+    r"bearer|eyJ|[0-9a-f]{64}|(?:token|secret|password|api_?key)\W|://[^\s/?#@:]{0,200}:[^\s/?#@]{1,500}@",
+    re.IGNORECASE,
+)
 _SECRETS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\b(bearer)(\s+|%20|\+)[A-Za-z0-9._~+/=%-]+", re.IGNORECASE), rf"\1 {HIDDEN}"),
     (re.compile(r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*"), HIDDEN),
@@ -23,13 +26,15 @@ _SECRETS: tuple[tuple[re.Pattern[str], str], ...] = (
         ),
         rf"\1{HIDDEN}",
     ),
+    (re.compile(r"(://[^\s/?#@:]{0,200}:)[^\s/?#@]{1,500}@"), rf"\1{HIDDEN}@"),
 )
 _LONGEST = 500
 _SHORTEST_SECRET = 6
 
 
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
-    """The text without the given secrets, nor what looks like one: bearer tokens, JWTs, 64 hex digits, `token=…`."""
+    """The text without the given secrets, nor what looks like one: bearer tokens, JWTs, 64 hex digits, `token=…`, the
+    password in an address."""
     for secret in secrets:
         if len(secret) >= _SHORTEST_SECRET:
             text = text.replace(secret, HIDDEN)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from hmac import compare_digest
+from hmac import compare_digest, digest
 
 from tabhub.limits import DEFAULTS
 
@@ -18,6 +18,7 @@ _BEARER = re.compile(rb"[Bb][Ee][Aa][Rr][Ee][Rr] +([A-Za-z0-9._~+/-]+=*) *")
 _PROTOCOL = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _BROWSER_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _MOST_PROTOCOLS = 8
+_CHALLENGE = re.compile(r"[0-9a-f]{32,128}")
 
 
 def bearer(header: bytes | None, longest: int = DEFAULTS.max_token) -> bytes | None:
@@ -31,6 +32,16 @@ def bearer(header: bytes | None, longest: int = DEFAULTS.max_token) -> bytes | N
 def same(a: bytes, b: bytes) -> bool:
     """Whether two tokens are equal, in a time that tells nothing of either, not even its length."""
     return compare_digest(sha256(a).digest(), sha256(b).digest())
+
+
+def proof(secret: bytes, port: int, challenge: str) -> str | None:
+    """What shows that whoever listens on a port knows the secret, without telling it; None for no challenge of ours.
+
+    The port is in it: what another hub of this user would say on its own port proves nothing on this one.
+    """
+    if not _CHALLENGE.fullmatch(challenge):
+        return None
+    return digest(secret, f"tabhub hub {port} {challenge}".encode(), "sha256").hex()
 
 
 def ws_protocols(header: bytes | str | None, longest: int = DEFAULTS.max_token) -> list[str]:

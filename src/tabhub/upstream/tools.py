@@ -13,7 +13,8 @@ from typing import Any
 import orjson
 
 from tabhub.errors import BadInput
-from tabhub.hub.describe import visible, without_hidden
+from tabhub.hub import schemas
+from tabhub.hub.describe import flagged, visible, without_hidden
 from tabhub.hub.tools import Source, Tool
 from tabhub.hub.upnames import upstream_name
 
@@ -67,15 +68,17 @@ def make_tool(server: str, raw: Mapping[str, Any]) -> Tool:
         raise BadInput("its annotations or _meta are not objects.")
     if len(_encoded(raw)) > _LARGEST:
         raise BadInput(f"its definition is larger than {_LARGEST} bytes.")
+    if (why := schemas.trouble(schema)) is not None:
+        raise BadInput(f"its inputSchema cannot be used: {why}.")
     words = raw.get("description")
     try:
         return Tool(
             upstream_name(server, raw["name"]),
             Source("upstream", server),
-            visible(words[:_WORDS])[0] if isinstance(words, str) else "",
+            flagged(words[:_WORDS] if isinstance(words, str) else "", schema, output or {}),
             without_hidden({"type": "object", **schema}),
             title=visible(title[:200])[0] if isinstance(title, str) else None,
-            output_schema=output,
+            output_schema=without_hidden(output) if output is not None else None,
             annotations=dict(annotations),
             meta=meta,
         )

@@ -14,7 +14,7 @@ from tabhub.browser.traffic import Request
 from tabhub.errors import CommandFailed
 from tabhub.limits import Limits
 from tests.browser.conftest import Bench
-from tests.browser.fake_browser import settle
+from tests.browser.fake_browser import Failure, settle
 
 
 def ready(bench: Bench, *more: str) -> None:
@@ -57,6 +57,44 @@ async def test_a_request_nobody_decides_on_goes_on_by_itself(bench: Bench, monke
     told = await bench.call("browser_intercept_requests", tabId=1)
     assert told["paused"] == []
     assert "1 went on by themselves" in told["note"]
+
+
+async def test_a_request_whose_answer_the_browser_does_not_take_goes_on_waiting(bench: Bench) -> None:
+    ready(bench)
+    await bench.call("browser_intercept_requests", tabId=1)
+    stopped(bench, "f1")
+
+    def refuse(_: dict[str, Any]) -> dict[str, Any]:
+        raise Failure(-32000, "Invalid header: Ä")
+
+    bench.browser.answers["Fetch.fulfillRequest"] = refuse
+    with pytest.raises(CommandFailed, match="did not take it: Invalid header: Ä") as caught:
+        await bench.call("browser_fulfill_request", tabId=1, requestId="p1", status=200, headers={"Ä": "x"})
+    assert "p1 still waits" in str(caught.value.hint)
+    assert [p["id"] for p in (await bench.call("browser_intercept_requests", tabId=1))["paused"]] == ["p1"]
+    bench.browser.answers["Fetch.fulfillRequest"] = lambda _: {}
+    await bench.call("browser_fulfill_request", tabId=1, requestId="p1", status=200)
+    assert (await bench.call("browser_intercept_requests", tabId=1))["paused"] == []
+
+
+async def test_a_request_its_page_gave_up_waits_no_longer(bench: Bench) -> None:
+    def gone(_: dict[str, Any]) -> dict[str, Any]:
+        raise Failure(-32000, "Invalid InterceptionId.")
+
+    ready(bench)
+    await bench.call("browser_intercept_requests", tabId=1)
+    for name in ("f1", "f2"):
+        asked = {"requestId": name, "request": {"url": "https://site1.example/api"}, "type": "Fetch", "timestamp": 1.0}
+        event = {"tabId": 1, "method": "Network.requestWillBeSent", "params": asked}
+        bench.browser.text(method="cdp.event", params=event)
+        stopped(bench, name)
+    failed = {"requestId": "f1", "errorText": "net::ERR_ABORTED", "canceled": True}
+    bench.browser.text(method="cdp.event", params={"tabId": 1, "method": "Network.loadingFailed", "params": failed})
+    assert [p["id"] for p in (await bench.call("browser_intercept_requests", tabId=1))["paused"]] == ["p2"]
+    bench.browser.answers["Fetch.fulfillRequest"] = gone
+    with pytest.raises(CommandFailed, match="p2 waits no longer: its page gave it up") as caught:
+        await bench.call("browser_fulfill_request", tabId=1, requestId="p2", status=200)
+    assert "None waits" in str(caught.value.hint)
 
 
 async def test_what_is_stopped_after_the_end_goes_on_at_once(bench: Bench) -> None:
@@ -105,6 +143,19 @@ async def test_a_navigation_waits_for_the_recording_to_begin_but_not_for_a_tab_t
     await bench.call("browser_navigate_tab", tabId=1, url="https://a.example/", waitUntil="commit")
     names = [bench.browser.what(m) for m in bench.browser.sent if "method" in m]
     assert names.index("subscribeCDPEvents") < names.index("Network.enable") < names.index("browser_navigate")
+
+
+async def test_a_navigation_does_not_overtake_what_the_page_before_it_was_told(bench: Bench) -> None:
+    arrival = {"url": "https://a.example/", "status": "complete", "ok": True}
+    bench.browser.answers["browser_navigate"] = lambda _: arrival
+    # A browser forgets what a page that is left had not yet agreed to.
+    del bench.browser.answers["Network.enable"]
+    going = asyncio.create_task(bench.call("browser_navigate_tab", tabId=1, url="https://a.example/"))
+    await settle()
+    assert bench.browser.commands("browser_navigate") == []
+    (asked,) = bench.browser.commands("Network.enable")
+    bench.browser.reply(asked["id"], {})
+    assert (await going)["ok"] is True
 
 
 @pytest.mark.parametrize(

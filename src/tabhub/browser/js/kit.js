@@ -29,6 +29,7 @@ const makeKit = (token, prefix) => {
     element,
     label,
     role: roleOf,
+    asRole,
     name: nameOf,
     text: (found) => squeeze(contentText(found)),
     actable,

@@ -146,8 +146,28 @@ const nearText = (label, text, role) => {
 
 const about = ({ ref, label }, element) => ({ ref: ref(element), label: label(element) });
 
+// From here on a match only contains the words, or cannot be seen: another frame may have a better one.
+const WEAK = 20;
+const asRole = (role) => {
+  const word = role?.trim().toLowerCase();
+  return word === "image" ? "img" : word;
+};
+
+// The row, item or article an element is in, by what else is there.
+const rowOf = (element) => {
+  for (let at = parentOf(element), left = 12; at && left; at = parentOf(at), left -= 1) {
+    const role = roleOf(at);
+    if (role !== "row" && role !== "listitem" && role !== "article") continue;
+    const parts = role === "row" ? [...at.children].filter((cell) => !cell.contains(element)) : [at];
+    const text = parts.map((part) => squeeze(contentText(part, { nodes: 200 }))).filter(Boolean).join(" | ");
+    return text && text !== wholeName(element, roleOf(element)) ? `${role} ${JSON.stringify(cut(text, 60))}` : "";
+  }
+  return "";
+};
+
 // One target, or `missing` with why: gone, invalid, absent or several.
-const findTarget = (kit, { ref, selector, text, role, near }) => {
+const findTarget = (kit, { ref, selector, text, role: asked, near }) => {
+  const role = asRole(asked);
   const places = () => ({ frames: [...selectAll("iframe, frame")].length, hosts: [...selectAll("*")].filter(mayHide).length });
   if (ref) {
     const element = kit.element(ref);
@@ -179,6 +199,11 @@ const findTarget = (kit, { ref, selector, text, role, near }) => {
   // The best kind of match counts, and an element and what it consists of are one.
   const level = found.filter((one) => one.rank === first.rank);
   const apart = level.filter((one) => !level.some((other) => other !== one && one.element.contains(other.element) && other.name === one.name));
-  if (apart.length === 1) return about(kit, apart[0].element);
-  return { missing: { why: "several", count: apart.length, nearest: apart.slice(0, 8).map((one) => kit.label(one.element)) } };
+  const fit = { rank: first.rank, frames: first.rank < WEAK ? 0 : places().frames };
+  if (apart.length === 1) return { ...about(kit, apart[0].element), ...fit };
+  const told = ({ element }) => {
+    const row = rowOf(element);
+    return `${kit.label(element)}${row ? ` in ${row}` : ""}`;
+  };
+  return { missing: { why: "several", count: apart.length, nearest: apart.slice(0, 8).map(told), ...fit } };
 };

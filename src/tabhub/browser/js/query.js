@@ -1,5 +1,6 @@
 // The elements of this document that match, in document order, with what was asked of them.
-({ selector, ref, text, role, limit, attributes }) => {
+({ selector, ref, text, role: asked, limit, attributes }) => {
+  const role = kit.asRole(asked);
   const squeeze = (words) => words.replace(/\s+/g, " ").trim();
   const wanted = text ? squeeze(text).toLowerCase() : "";
   const fits = (element) => {

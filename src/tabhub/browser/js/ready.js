@@ -3,6 +3,7 @@
 async function ({ need, within, patient, all, value }) {
   const begun = performance.now();
   const TEXTS = ["text", "search", "url", "tel", "email", "password", "number"];
+  const NO_TEXT = "input, summary, a[href]:not([role=combobox]), button:not([role=combobox])";
   const WHOLE = ["date", "time", "month", "week", "datetime-local", "color", "range"];
 
   const describe = (node) => {
@@ -59,7 +60,12 @@ async function ({ need, within, patient, all, value }) {
     if (own.length || node.localName === "input") return own;
     return [...(node.shadowRoot || node).children].slice(0, 20).flatMap((child) => [...child.getClientRects()].filter((box) => box.width > 0 && box.height > 0));
   };
-  const shown = (node) => rects(node).length > 0 && getComputedStyle(node).visibility === "visible";
+  // What is inside a closed <details> and the like has a place, but is not drawn.
+  const drawn = (node, { display }) => display === "contents" || node.checkVisibility();
+  const shown = (node) => {
+    const style = getComputedStyle(node);
+    return rects(node).length > 0 && style.visibility === "visible" && drawn(node, style);
+  };
   // What may be clicked in its place: styled checkboxes hide the input and show the label.
   const bodies = () => {
     const labels = element.localName === "input" ? [...(element.labels || [])] : [];
@@ -67,7 +73,10 @@ async function ({ need, within, patient, all, value }) {
   };
   const why = (node) => {
     for (let at = node; at; at = parent(at)) {
-      if (getComputedStyle(at).display === "none") return at === node ? "it has display: none" : `${describe(at)} around it has display: none`;
+      const style = getComputedStyle(at);
+      if (style.display === "none") return at === node ? "it has display: none" : `${describe(at)} around it has display: none`;
+      if (at !== node && at.localName === "details" && !at.open) return `${describe(at)} around it is closed`;
+      if (at !== node && style.contentVisibility === "hidden") return `${describe(at)} around it has content-visibility: hidden`;
     }
     return getComputedStyle(node).visibility !== "visible" ? "it has visibility: hidden" : "it has no size";
   };
@@ -157,6 +166,7 @@ async function ({ need, within, patient, all, value }) {
     if (!element.isConnected) return { why: "detached" };
     if (element.localName === "option") return { why: "option" };
     if (need === "edit" && ["select", "check", "radio", "file"].includes(kind)) return { why: "notText", detail: kind };
+    if (need === "edit" && kind === "other" && element.matches(NO_TEXT)) return { why: "notText", detail: element.localName };
     if (need === "field" && kind === "file") return { why: "file" };
     if (kind === "file" ? !element.isConnected : !bodies().length) return { why: "hidden", detail: why(element) };
     if (need !== "hover" && need !== "look") {
@@ -172,6 +182,7 @@ async function ({ need, within, patient, all, value }) {
     }
     const at = seek();
     if (at) return { at };
+    if (bodies().every((body) => getComputedStyle(body).pointerEvents === "none")) return { why: "deaf" };
     return cover ? { why: "covered", detail: cover } : { why: "outside" };
   };
 
@@ -279,6 +290,7 @@ async function ({ need, within, patient, all, value }) {
     label: element === this ? null : kit.label(element),
     type: element.type || "",
     checked: element.localName === "input" ? element.checked : element.getAttribute("aria-checked") === "true",
+    held: kind === "text" && element.type !== "password" ? element.value.slice(0, 500).toWellFormed() : null,
     empty: kind === "rich" ? !element.textContent : !element.value,
     listbox: Boolean(element.getAttribute("aria-haspopup") || element.getAttribute("aria-expanded")),
     url: location.href.slice(0, 8192).toWellFormed(),

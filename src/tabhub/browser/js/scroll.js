@@ -42,6 +42,7 @@ async function ({ direction, distance, position }) {
     y: Math.round(node.scrollTop),
     maxX: Math.max(0, Math.round(width)),
     maxY: Math.max(0, Math.round(height)),
+    grew: height > reached[1] + 1,
     moved: Math.abs(node.scrollLeft - before[0]) >= 1 || Math.abs(node.scrollTop - before[1]) >= 1,
   };
 }

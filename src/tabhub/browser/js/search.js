@@ -14,10 +14,13 @@ const placeOf = (element) => {
   const words = [];
   if (landmark) words.push(`${role}${wholeName(landmark, role) ? ` ${JSON.stringify(cut(wholeName(landmark, role), 60))}` : ""}`);
   if (heading) words.push(`heading ${JSON.stringify(cut(wholeName(heading, "heading"), 60))}`);
+  const row = rowOf(element);
+  if (row) words.push(row);
   return words.join(", ");
 };
 
-const search = (kit, { text, role, limit, near }) => {
+const search = (kit, { text, role: asked, limit, near }) => {
+  const role = asRole(asked);
   const found = matches(text, role);
   // Around an exact match there are often wrappers that say the same.
   const apart = found.filter((one) => !found.some((other) => other !== one && one.element.contains(other.element) && other.name === one.name && other.rank <= one.rank));

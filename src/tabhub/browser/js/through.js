@@ -26,5 +26,6 @@
   const roots = [];
   for (let root = holder.getRootNode(); root; root = root.host?.getRootNode()) roots.unshift(root);
   for (const root of roots) hit = root.elementFromPoint(at.x, at.y) || hit;
+  at.zoom = visualViewport?.scale ?? 1;
   return hit === holder ? at : { ...at, cover: hit ? kit.label(hit) : "nothing" };
 }

@@ -13,6 +13,8 @@ const WHOLE = new Set("button checkbox radio switch img meter progressbar slider
 const FIELDS = new Set(["textbox", "searchbox", "combobox"]);
 const CONTAINERS = new Set("list table rowgroup grid tree menu listbox tablist".split(" "));
 const CLOSED = new Set(["iframe", "frame", "select", "textarea"]);
+// Mice that show that something can be clicked or dragged.
+const HANDS = new Set("pointer grab move zoom-in col-resize row-resize ew-resize ns-resize".split(" "));
 // Where the mouse shows that these can be clicked, no role of theirs says so.
 const UNSAID = new Set(["", "listitem", "cell", "gridcell", ...TRANSPARENT]);
 
@@ -137,7 +139,7 @@ const walker = (active) => {
     let acts = shown && tag !== "body" && tag !== "html" && actable(element, role);
     if (!shown && WIDGETS.has(role)) role = "";
     if (!acts && shown && !spread && tag !== "label" && !LANDMARKS.has(role) && (role === "row" || !anyActs(kids))) {
-      acts = style.cursor === "pointer" && over?.cursor !== "pointer";
+      acts = HANDS.has(style.cursor) && style.cursor !== over?.cursor;
     }
     if (acts && UNSAID.has(role)) role = !role && anyActs(kids) ? "group" : "clickable";
     if (!acts && (!role || TRANSPARENT.has(role))) pass(kids, out, block);

@@ -8,7 +8,7 @@ import orjson
 
 from tabhub.browser.spec import Call, Spec, hints, tool
 from tabhub.browser.tools import click, dialogs, drag, forms, keyboard, mouse, scroll, tabs, upload, wait
-from tabhub.errors import InvalidArguments, TabhubError
+from tabhub.errors import InvalidArguments, Paused, TabhubError
 from tabhub.hub.tools import ToolResult
 
 _MOST = 50
@@ -57,19 +57,37 @@ async def browser_act(call: Call) -> ToolResult:
     failed = 0
     for number, (kind, spec, args) in enumerate(steps, 1):
         try:
+            if not spec.tool.read_only:
+                await call.ctx.go_on()
             given = Call(call.box, call.ctx, {**args, "tabId": page.tab_id}, spec.tool.read_only)
             results.append({_KIND: kind, **_facts(await spec.run(given))})
+        except Paused as error:
+            raise _held(error, f"Action {number} of {len(steps)} ({kind})", results) from None
         except TabhubError as error:
             if call.args.get("onError") != "continue":
-                done = "; ".join(str(result.get("did", result[_KIND])) for result in results)
-                before = f"Done before: {done}." if done else "Nothing was done before."
-                error.message = f"Action {number} of {len(steps)} ({kind}) failed: {error.message} {before}"[:4000]
+                which = f"Action {number} of {len(steps)} ({kind})"
+                error.message = f"{which} failed: {error.message} {_before(results)}"[:4000]
                 raise
             failed += 1
             results.append({_KIND: kind, "error": error.message, **({"hint": error.hint} if error.hint else {})})
         call.ctx.progress(number, len(steps), str(results[-1].get("did", kind))[:200])
     did = f"Did {len(steps) - failed} of {len(steps)} actions"
     return ToolResult.data({"tabId": page.tab_id, "did": did, "results": results})
+
+
+def _before(results: list[dict[str, Any]]) -> str:
+    done = "; ".join(str(result.get("did", result[_KIND])) for result in results)
+    return f"Done before: {done}." if done else "Nothing was done before."
+
+
+def _held(error: Paused, which: str, results: list[dict[str, Any]]) -> Paused:
+    """A person took the wheel under the batch, which ends there also where it would go on after a failure."""
+    why = error.message.partition(": ")[2]
+    error.message = f"{which} was not done: {why} {_before(results)}"[:4000]
+    if results:
+        error.outcome = "failed"
+        error.hint = "Tools that only read still work. Do the rest when the person has resumed (tabhub resume)."
+    return error
 
 
 def _step(number: int, action: dict[str, Any]) -> tuple[str, Spec, dict[str, Any]]:

@@ -81,7 +81,7 @@ async def get_cookies(call: Call) -> ToolResult:
         "path": {"type": "string", "minLength": 1, "maxLength": 1024, "description": "Default: that of url."},
         "secure": {"type": "boolean"},
         "httpOnly": {"type": "boolean"},
-        "expirationDate": {"type": "number", "minimum": 0, "description": "Seconds since 1970."},
+        "expirationDate": {"type": "number", "minimum": 0, "maximum": 1e12, "description": "Seconds since 1970."},
         "browserId": BROWSER_ID,
     },
     required=("url", "name", "value"),
@@ -99,7 +99,8 @@ async def set_cookie(call: Call) -> ToolResult:
         raise CommandFailed(
             error.message,
             hint="domain must be the host of url or above it; secure cookies and names that begin with __Secure- or "
-            "__Host- need https; name and value must not hold ; or control characters.",
+            "__Host- need https; name and value must not hold ; or control characters, nor more than 4096 bytes "
+            "together; expirationDate must lie ahead (browser_delete_cookies deletes).",
         ) from None
     return ToolResult.data(row(kept, _TOLD_BACK))
 

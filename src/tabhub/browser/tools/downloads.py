@@ -29,6 +29,9 @@ _FIELDS = {
 }
 _DOWNLOAD = schema(_FIELDS, ("downloadId", "state"))
 _LONGEST_NAME = 200
+_LONGEST_PART = 230
+"""Bytes; file systems take 255, and the browser adds to the name while it loads."""
+_FORBIDDEN = "Invalid filename"
 _ODD = re.compile(r'[\x00-\x1f\x7f\\:*?"<>|]')
 
 
@@ -42,6 +45,8 @@ def _checked_name(given: str) -> str:
         )
     if _ODD.search(given) or any(part.strip(" .") == "" for part in parts):
         raise InvalidArguments(f'filename {given!r} is not a plain path: no \\ : * ? " < > | and no empty parts.')
+    if any(len(part.encode()) > _LONGEST_PART for part in parts):
+        raise InvalidArguments(f"filename is too long: a part of it has more than {_LONGEST_PART} bytes in UTF-8.")
     return given
 
 
@@ -78,6 +83,11 @@ async def download_file(call: Call) -> ToolResult:
     try:
         answer = await do(call, link_for(call), "downloadFile", wishes(call, "url", "filename", "saveAs"))
     except CommandFailed as error:
+        if error.message == _FORBIDDEN:
+            raise CommandFailed(
+                f"The browser takes no file name such as {call.args.get('filename', '')!r}; nothing was downloaded.",
+                hint="No part of it may begin or end with a dot or a space, or be a name systems reserve (con, nul).",
+            ) from None
         raise CommandFailed(error.message, hint="browser_list_downloads shows what the browser downloads.") from None
     facts = row(answer, _FIELDS)
     if facts.get("state") == "interrupted":

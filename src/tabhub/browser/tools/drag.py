@@ -15,9 +15,10 @@ from tabhub.browser.target import REF, TARGET, named
 from tabhub.errors import InvalidArguments
 from tabhub.hub.tools import ToolResult
 
+_SIDE = {"type": "number", "minimum": 0, "maximum": 100_000}
 _END = {
     "type": ["string", "object"],
-    "properties": {**TARGET, "x": {"type": "number"}, "y": {"type": "number"}},
+    "properties": {**TARGET, "x": _SIDE, "y": _SIDE},
     "additionalProperties": False,
     "minLength": 1,
     "maxLength": 2000,
@@ -46,16 +47,17 @@ async def browser_drag(call: Call) -> ToolResult:
 
 async def drag(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str, Any]:
     """Press at one end, move, and release at the other; the second end is looked for while the button is down."""
+    start, end = _named("from", args["from"]), _named("to", args["to"])
     with box.activity.doing(page) as doing:
-        x, y, what = await _end(box, page, args["from"])
+        x, y, what = await _end(box, page, start)
         page.ahead("Input.setInterceptDrags", {"enabled": True})
         at = (x, y)
         try:
-            start = [pointer.moved(x, y), pointer.pressed(x, y)]
+            begin = [pointer.moved(x, y), pointer.pressed(x, y)]
             # A few pixels make a press a drag.
-            start += [pointer.moved(x + step, y + step, held="left") for step in (3, 6, 9)]
-            await pointer.send(page, start)
-            end_x, end_y, where = await _end(box, page, args["to"])
+            begin += [pointer.moved(x + step, y + step, held="left") for step in (3, 6, 9)]
+            await pointer.send(page, begin)
+            end_x, end_y, where = await _end(box, page, end)
             at = (end_x, end_y)
             if doing.drag is not None:
                 await _drop(box, page, doing, end_x, end_y)
@@ -85,15 +87,22 @@ def _path(start: tuple[float, float], end: tuple[float, float]) -> list[pointer.
     ]
 
 
-async def _end(box: Toolbox, page: Page, given: Any) -> _Place:
-    """Where one end is, and what is there."""
+def _named(side: str, given: Any) -> dict[str, Any]:
+    """One end as it is named, before anything is done."""
     if isinstance(given, str):
-        given = {"ref" if REF.fullmatch(given) else "selector": given}
+        return {"ref" if REF.fullmatch(given) else "selector": given}
+    if ("x" in given and "y" in given) or named(given):
+        return dict(given)
+    raise InvalidArguments(
+        f"`{side}` names no place.", hint="Give a ref, a selector, a text, or both x and y. Nothing was done."
+    )
+
+
+async def _end(box: Toolbox, page: Page, given: Mapping[str, Any]) -> _Place:
+    """Where one end is, and what is there."""
     if "x" in given and "y" in given:
         box.activity.wake(page)
         return float(given["x"]), float(given["y"]), f"{given['x']:g}, {given['y']:g}"
-    if not named(given):
-        raise InvalidArguments("An end of the drag names no place.", hint="Give a ref, a selector, a text, or x and y.")
     aimed = await aim(box, page, given, "hover")
     return aimed.x, aimed.y, aimed.element.label
 

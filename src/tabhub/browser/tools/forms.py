@@ -11,7 +11,7 @@ from tabhub.browser.outcome import ALWAYS, GIVES, carried, outcome
 from tabhub.browser.ready import Aim, aim, refuse
 from tabhub.browser.spec import Call, Toolbox, hints, tool
 from tabhub.browser.tab import Page
-from tabhub.browser.target import TARGET
+from tabhub.browser.target import TARGET, named
 from tabhub.browser.tools import keyboard
 from tabhub.browser.tools.click import strike
 from tabhub.errors import CommandFailed, InvalidArguments
@@ -54,6 +54,11 @@ async def fill(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str, A
                 f"Field {number} has {odd[0]!r}, which names no field. Nothing was filled in.",
                 hint="A field is {selector, ref, text or role, value}, each but the value a text.",
             )
+        if not named(field):
+            raise InvalidArguments(
+                f"Field {number} does not say which field it is. Nothing was filled in.",
+                hint="Name it by a ref (from browser_snapshot), a selector, a text or a role.",
+            )
     done: list[dict[str, Any]] = []
     with box.activity.doing(page) as doing:
         for number, field in enumerate(fields, 1):
@@ -68,7 +73,7 @@ async def fill(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str, A
         did = (
             f"Filled in {len(done)} of {len(fields)} fields"
             if len(done) < len(fields)
-            else f"Filled in {len(done)} field{'s'[: len(done) > 1]}"
+            else f"Filled in {len(done)} field{'' if len(done) == 1 else 's'}"
         )
         return await outcome(box, page, doing, did, fields=done)
 
@@ -96,6 +101,11 @@ async def _fill_one(box: Toolbox, page: Page, doing: Doing, field: Mapping[str, 
     events: list[pointer.Event] = [("Input.insertText", {"text": text})] if text else []
     await carried(box, page, pointer.send(page, events or keyboard.typing(aimed, "", clear=True)))
     held = await keyboard.holds(box, page, doing, aimed) or {}
+    if text and held.get("value") == aimed.facts.get("held") != text:
+        # Some masks take keys only.
+        aimed = await aim(box, page, field, "field", all=True)
+        await carried(box, page, pointer.send(page, keyboard.typing(aimed, text, clear=True)))
+        held = await keyboard.holds(box, page, doing, aimed) or {}
     facts["value"] = held.get("value", f"{held.get('length', len(text))} characters")
     if held.get("invalid"):
         facts["invalid"] = held["invalid"]

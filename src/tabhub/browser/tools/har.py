@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import base64
+from http import HTTPStatus
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl
 
 import orjson
 
@@ -137,6 +138,7 @@ def _entry(request: Request, sent: Body, got: Body) -> dict[str, Any]:
 
 def _request(request: Request, sent: Body) -> dict[str, Any]:
     url = redact(request.url)
+    query = url.partition("#")[0].partition("?")[2]
     told = {name.lower(): value for name, value in request.request_headers.items()}
     facts: dict[str, Any] = {
         "method": request.method,
@@ -144,20 +146,31 @@ def _request(request: Request, sent: Body) -> dict[str, Any]:
         "httpVersion": _version(request),
         "cookies": [{"name": name, "value": HIDDEN} for name in headers.cookie_names(told.get("cookie", ""))],
         "headers": _headers(request.request_headers),
-        "queryString": [{"name": n, "value": v} for n, v in parse_qsl(urlsplit(url).query, keep_blank_values=True)],
+        "queryString": [{"name": n, "value": v} for n, v in parse_qsl(query, keep_blank_values=True)],
         "headersSize": -1,
-        "bodySize": len((sent.text or "").encode(errors="replace")) if request.has_body else 0,
+        "bodySize": _posted_size(told.get("content-length", ""), sent) if request.has_body else 0,
     }
     if request.has_body:
         mime = told.get("content-type", "")
         facts["postData"] = {"mimeType": mime, "text": headers.body(sent.text, mime) if sent.text is not None else ""}
         if sent.text is None:
-            facts["postData"]["comment"] = sent.why
+            facts["postData"]["comment"] = sent.why or f"{sent.length} bytes that are no text"
     return facts
 
 
+def _posted_size(told: str, sent: Body) -> int:
+    """What the browser said to send; text alone would not tell it of a body that is none."""
+    if told.isdecimal():
+        return int(told[:15])
+    return len(sent.text.encode(errors="replace")) if sent.text is not None else -1
+
+
 def _response(request: Request, got: Body) -> dict[str, Any]:
-    content: dict[str, Any] = {"size": got.length, "mimeType": request.mime or "x-unknown"}
+    # Of what came from a cache nothing went over the wire but, perhaps, the word that it still holds.
+    cached = request.status == HTTPStatus.NOT_MODIFIED or request.cached in ("memory", "disk")
+    came = max(0, request.size - request.head) if not cached else 0
+    body_size = came if request.ended is not None and not request.error else -1
+    content: dict[str, Any] = {"size": got.length or max(0, body_size), "mimeType": request.mime or "x-unknown"}
     if got.text is not None:
         content["size"] = len(got.text.encode(errors="replace"))
         content["text"] = headers.body(got.text, request.mime)
@@ -175,8 +188,8 @@ def _response(request: Request, got: Body) -> dict[str, Any]:
         "headers": _headers(request.response_headers),
         "content": content,
         "redirectURL": redact(request.redirect),
-        "headersSize": -1,
-        "bodySize": request.size if request.ended is not None and not request.error else -1,
+        "headersSize": request.head or -1,
+        "bodySize": body_size,
         "_transferSize": request.size,
     }
 

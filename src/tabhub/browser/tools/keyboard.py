@@ -13,7 +13,7 @@ from tabhub.browser.spec import Call, Toolbox, hints, tool
 from tabhub.browser.tab import Follow, Page
 from tabhub.browser.target import TARGET, named
 from tabhub.browser.watch import DialogOpen
-from tabhub.errors import CommandFailed
+from tabhub.errors import CommandFailed, InvalidArguments
 from tabhub.hub.tools import ToolResult
 from tabhub.links.browsers import TabFailed
 
@@ -51,6 +51,11 @@ def field_of(args: Mapping[str, Any]) -> dict[str, Any]:
 async def write(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str, Any]:
     """Type a text into the field that the arguments name."""
     text, clear, submit = str(args["text"]), bool(args.get("clear")), bool(args.get("submit"))
+    if not named(field_of(args)):
+        raise InvalidArguments(
+            "No field is named.",
+            hint="Give a ref (from browser_snapshot), a selector, or its name as `label`; `text` is what is typed.",
+        )
     with box.activity.doing(page) as doing:
         follow = _at_once(text, submit=submit)
         aimed = await _aimed(box, page, args, clear=clear, follow=follow)

@@ -13,6 +13,7 @@ from tabhub.hub.tools import ToolResult
 
 _PLACE = {"type": "number", "minimum": 0, "maximum": 100_000}
 _DELTA = {"type": "number", "minimum": -100_000, "maximum": 100_000}
+_VIEW = "[innerWidth, innerHeight]"
 _DID = {
     "move": "Moved the mouse to",
     "down": "Pressed at",
@@ -68,9 +69,23 @@ async def mouse(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str, 
             turn = {"deltaX": args.get("deltaX", 0), "deltaY": args.get("deltaY", 0 if "deltaX" in args else 100)}
             events = [(pointer.MOUSE, {"type": "mouseWheel", "x": x, "y": y, "modifiers": modifiers, **turn})]
         await carried(box, page, pointer.send(page, events))
+        note = None
         if box.watch.dialog(page.link, page.tab.chrome_id) is None and not doing.unsettled:
-            await carried(box, page, page.cdp("Runtime.evaluate", {"expression": "0"}))
-        return await outcome(box, page, doing, f"{_DID[action]} {x:g}, {y:g}")
+            wish = {"expression": _VIEW, "returnByValue": True}
+            note = _outside(await carried(box, page, page.cdp("Runtime.evaluate", wish)), x, y)
+        return await outcome(box, page, doing, f"{_DID[action]} {x:g}, {y:g}", note=note)
+
+
+def _outside(answer: Any, x: float, y: float) -> str | None:
+    """What is to be said where the tab shows nothing at that place; the answer is what the tab says of its view."""
+    view = answer.get("result", {}).get("value") if isinstance(answer, dict) else None
+    sides = [side for side in view if type(side) in (int, float)] if isinstance(view, list) else []
+    if len(sides) != 2 or (x < sides[0] and y < sides[1]):
+        return None
+    return (
+        f"That is outside of what the tab shows ({sides[0]:g} x {sides[1]:g}), so it met nothing: scroll first, or "
+        "give a place inside."
+    )
 
 
 TOOLS = (browser_mouse,)

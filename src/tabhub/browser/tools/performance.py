@@ -112,14 +112,15 @@ async def performance_trace(call: Call) -> ToolResult:
     """Start, or stop and sum up."""
     args, box = call.args, call.box
     if args["action"] == "start":
+        box.folder.unused("trace", ".json")  # where no file can be written, no trace is begun
         page = await call.page()
         await box.traces.start(page, call.ctx.session)
         return ToolResult.data({"tabId": page.tab_id, "tracing": True})
     place = box.folder.place(args["filePath"], (".json",)) if "filePath" in args else None
     page = await call.page()
+    place = place or box.folder.unused(f"{urlsplit(page.tab.url).hostname or 'page'}-trace", ".json")
+    box.folder.vacant(place, overwrite=args.get("overwrite", False))
     data, seconds, full = await box.traces.stop(page, box.browsers.limits.file_bytes)
-    host = urlsplit(page.tab.url).hostname or "page"
-    place = place or box.folder.unused(f"{host}-trace", ".json")
     await asyncio.to_thread(box.folder.write, place, data, overwrite=args.get("overwrite", False))
     facts: dict[str, Any] = {"tabId": page.tab_id, "tracing": False, "filePath": str(place), "bytes": len(data)}
     facts["seconds"] = round(seconds, 3)

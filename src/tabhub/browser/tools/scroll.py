@@ -74,7 +74,11 @@ async def _within(page: Page, container: Any, wish: dict[str, Any]) -> Any:
 def _unmoved(place: dict[str, Any], where: str) -> str:
     if place.get("maxX") == 0 and place.get("maxY") == 0:
         return "Nothing moved: there is nothing to scroll. A map or canvas is moved with browser_mouse (wheel)."
-    return f"Nothing moved: it was at its {'end' if where in ('down', 'bottom', 'right') else 'beginning'} already."
+    if where not in ("down", "bottom"):
+        return f"Nothing moved: it was at its {'end' if where == 'right' else 'beginning'} already."
+    if place.get("grew"):
+        return "Nothing moved: it was at its end, and has grown since. Scroll again."
+    return "Nothing moved: it was at its end already. If the page loads more there, browser_wait_for waits for it."
 
 
 TOOLS = (browser_scroll,)

@@ -7,13 +7,13 @@ the asking agent's through its own; never an agent.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 from typing import Any
 
 from tabhub.browser.spec import TAB_ID, Call, hints, tool
 from tabhub.errors import CommandFailed, InvalidArguments, TabhubError, TabLeased
 from tabhub.hub.describe import visible
 from tabhub.hub.leases import Lease
-from tabhub.hub.sessions import Asker
 from tabhub.hub.tabs import Tab
 from tabhub.hub.tools import ToolResult
 
@@ -47,8 +47,8 @@ _SESSION: dict[str, Any] = {
 )
 async def list_sessions(call: Call) -> ToolResult:
     """The caller's own session, or the one whose handle it has."""
-    choice, handle = call.box.choice, call.args.get("session")
-    standing = choice.standing(call.ctx.session if handle is None else choice.handed(handle))
+    choice, session, handle = call.box.choice, call.ctx.session, call.args.get("session")
+    standing = choice.standing(session if handle is None else choice.handed(handle, session))
     if standing is None:
         note = "These calls belong to no session yet: one begins with the first call that opens a tab."
         return ToolResult.data({"sessions": [], "note": note})
@@ -121,52 +121,66 @@ async def _asked(call: Call, lease: Lease, tab: Tab) -> str:
     title = visible(tab.title[:100] or tab.url[:100])[0]
     about = f"tab {tab.tab_id} ({title}), which {holder.client} is working in. Reason given: {reason}"
     if holder.asker is not None:
-        text = f"{asker.client} asks for {about}. Accept to hand the tab over."
-        answer = await _wait(call, lease, holder.asker, _question(text))
-        who, by = f"The person at {holder.client}", "holder"
-    elif call.ctx.can("elicitation"):
-        text = f"This agent ({asker.client}) asks for {about}. Accept to take the tab from it."
-        key = f"tab-{tab.tab_id}-{lease.since:.3f}"
-        answer = (await call.ctx.ask({key: ("elicitation/create", _question(text))}))[key]
-        who, by = "The person", "person"
-    else:
-        raise _refused(call, lease, "Nobody could be asked: neither agent's client can put a question to its person.")
-    if answer.get("action") != "accept":
-        raise _refused(call, lease, f"{who} was asked and did not agree.")
-    return by
+        question = _question(f"{asker.client} asks for {about}. Accept to hand the tab over.")
+        return await _wait(call, lease, f"the person at {holder.client}", "holder", holder.asker(*question))
+    if call.ctx.can("elicitation"):
+        question = _question(f"This agent ({asker.client}) asks for {about}. Accept to take the tab from it.")
+        return await _wait(call, lease, "the person", "person", _own(call, lease, question))
+    if holder.gone:
+        return await _wait(call, lease, f"{holder.client}, which has gone", "free")
+    raise _refused(call, lease, "Nobody could be asked: neither agent's client can put a question to its person.")
 
 
-async def _wait(call: Call, lease: Lease, asker: Asker, question: dict[str, Any]) -> dict[str, Any]:
-    """The answer of the person at the holder's client; the call lives on while they think."""
-    client, tab_id, most = lease.holder.client, lease.tab, call.box.browsers.limits.tab_request
-    asking = asyncio.ensure_future(asker("elicitation/create", question))
+async def _own(call: Call, lease: Lease, question: tuple[str, dict[str, Any]]) -> dict[str, Any]:
+    key = f"tab-{lease.tab}-{lease.since:.3f}"
+    return (await call.ctx.ask({key: question}))[key]
+
+
+async def _wait(
+    call: Call, lease: Lease, whom: str, by: str, answer: Awaitable[dict[str, Any]] | None = None
+) -> str:
+    """Who agreed: the person who was asked, or nobody because the tab is free by now. The call lives on meanwhile."""
+    limits = call.box.browsers.limits
+    most, step = limits.tab_request, min(_ASKING, limits.call_timeout / 2)
+    who = f"{whom[0].upper()}{whom[1:]}"
+    # Without an answer to come, it is only waited for.
+    asking: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+    if answer is not None:
+        asking = asyncio.ensure_future(answer)
     waited = 0.0
     try:
         while waited < most:
-            call.ctx.progress(waited, most, f"Waiting for the person at {client}.")
-            await asyncio.wait([asking], timeout=min(_ASKING, most - waited))
+            await asyncio.wait([asking], timeout=min(step, most - waited))
             if asking.done() and not asking.cancelled():
-                return asking.result()
-            if call.box.choice.holder(call.ctx.session, tab_id) is None:  # let go, or gone, in the meantime
-                return {"action": "accept"}
+                if asking.result().get("action") != "accept":
+                    raise _refused(call, lease, f"{who} was asked and did not agree.")
+                return by
+            if call.box.choice.holder(call.ctx.session, lease.tab) is None:  # let go, or gone, in the meantime
+                asking.cancel()
+                await asyncio.wait([asking])  # the question is taken back before the answer leaves
+                return "free"
             if asking.cancelled():
-                raise _refused(call, lease, f"{client} stopped listening before its person had answered.")
-            waited += _ASKING
+                raise _refused(call, lease, f"{who} could not answer: the client stopped listening.")
+            if answer is None and not lease.holder.gone:
+                raise _refused(call, lease, f"{lease.holder.client} had gone, and has come back.")
+            waited += step
+            call.ctx.progress(waited, most, f"Waiting for {whom}.")
     except TabLeased:
         raise
     except TabhubError as error:
-        raise _refused(call, lease, f"The person at {client} could not be asked: {error.message}") from None
+        raise _refused(call, lease, f"{who} could not be asked: {error.message}") from None
     finally:
         asking.cancel()
-    raise _refused(call, lease, f"The person at {client} was asked and gave no answer.")
+    raise _refused(call, lease, f"{who} was asked and gave no answer." if answer is not None else "It is not free yet.")
 
 
-def _question(text: str) -> dict[str, Any]:
-    return {"mode": "form", "message": text, "requestedSchema": {"type": "object", "properties": {}}}
+def _question(text: str) -> tuple[str, dict[str, Any]]:
+    schema = {"type": "object", "properties": {}}
+    return "elicitation/create", {"mode": "form", "message": text, "requestedSchema": schema}
 
 
 def _refused(call: Call, lease: Lease, why: str) -> TabLeased:
-    held = call.box.choice.refusal(lease)
+    held = call.box.choice.refusal(lease, asked=True)
     return TabLeased(f"{why} {held.message}", hint=held.hint, data=held.data)
 
 

@@ -321,6 +321,8 @@ _ADVICE = (
     ("only in a new tab", "browser_open_tab opens it."),
     ("ERR_INTERNET_DISCONNECTED", "This computer is offline."),
     ("history has no page", "browser_navigate_tab goes to any address."),
+    ("page in history", "browser_navigate_tab goes to any address."),
+    ("did not answer within", "A script of the page, or its server, takes too long: close the tab, open another one."),
     ("ERR_ABORTED", "The load was stopped: a download, a page without content, or another navigation."),
 )
 

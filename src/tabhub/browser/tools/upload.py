@@ -1,4 +1,4 @@
-"""browser_upload_file: files of this machine into a file field, also one that a button opens."""
+"""browser_upload_file: files of this machine into a file field, also one that a button opens, or dropped there."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NOT_ALLOWED = "Not allowed"
 @tool(
     "browser_upload_file",
     "Upload files",
-    "Gives files of the folder for files to a file field, or to the button that opens it.",
+    "Gives files of the folder for files to a file field, the button that opens it, or a place to drop them.",
     takes={
         **TARGET,
         "paths": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": _MOST},
@@ -53,10 +53,12 @@ async def upload(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str,
             _fits(element, field, len(files))
             meant = Element(page, element.frame, field["ref"], element.label)
             await _give(page, meant, files)
+            dropped = False
         else:
-            await _through_chooser(box, page, doing, args, element, files)
+            dropped = not await _through_chooser(box, page, doing, args, element, files)
         names = ", ".join(file.name for file in files[:5]) + (f" and {len(files) - 5} more" if len(files) > 5 else "")
-        return await outcome(box, page, doing, f"Gave {names} to {element.label}")
+        did = f"Dropped {names} on {element.label}" if dropped else f"Gave {names} to {element.label}"
+        return await outcome(box, page, doing, did)
 
 
 def _fits(element: Element, field: Mapping[str, Any], count: int) -> None:
@@ -69,27 +71,41 @@ def _fits(element: Element, field: Mapping[str, Any], count: int) -> None:
 async def _give(page: Page, field: Element, files: list[Path]) -> None:
     handle = await field.object_id()
     try:
-        named = {"files": [str(file) for file in files], "objectId": handle}
-        await page.cdp("DOM.setFileInputFiles", named, field.frame.session_id)
-    except CommandFailed as error:
-        if _NOT_ALLOWED not in error.message:
-            raise
-        await field.call("take_files", {"files": await asyncio.to_thread(_contents, files)})
+        if not await _named(page, {"objectId": handle}, field.frame.session_id, files):
+            await field.call("take_files", {"files": await asyncio.to_thread(_contents, page, files)})
     finally:
         field.release()
 
 
-def _contents(files: list[Path]) -> list[dict[str, str]]:
+async def _named(page: Page, node: Mapping[str, Any], session: str | None, files: list[Path]) -> bool:
+    """Give a field files by their names; False if that cannot be done, and their bytes have to travel.
+
+    A browser on another machine would look for them there.
+    """
+    if not page.link.local:
+        return False
+    try:
+        await page.cdp("DOM.setFileInputFiles", {"files": [str(file) for file in files], **node}, session)
+    except CommandFailed as error:
+        if _NOT_ALLOWED not in error.message:
+            raise
+        return False
+    return True
+
+
+def _contents(page: Page, files: list[Path]) -> list[dict[str, str]]:
     if sum(file.stat().st_size for file in files) > _CARRIED:
         raise CommandFailed(
-            f"The files are larger than {_CARRIED // 1024 // 1024} MB together, and the browser lets no extension name "
-            "files of this machine.",
-            hint='Switch on "Allow access to file URLs" in the details of the extension, then try again.',
+            f"The files are larger than {_CARRIED // 1024 // 1024} MB together, which is the most that can be sent to "
+            f"{'this browser' if page.link.local else 'a browser on another machine'}. None was given.",
+            hint='Switch on "Allow access to file URLs" in the details of the extension, then try again.'
+            if page.link.local
+            else "Give smaller files, or fewer at a time.",
         )
     return [
         {
             "name": file.name,
-            "type": mimetypes.guess_type(file.name)[0] or "application/octet-stream",
+            "type": mimetypes.guess_type(file.name)[0] or "",
             "data": base64.b64encode(file.read_bytes()).decode(),
         }
         for file in files
@@ -98,29 +114,36 @@ def _contents(files: list[Path]) -> list[dict[str, str]]:
 
 async def _through_chooser(
     box: Toolbox, page: Page, doing: Doing, args: Mapping[str, Any], element: Element, files: list[Path]
-) -> None:
-    """Click what opens the chooser, which is kept from the person's screen, and answer it."""
+) -> bool:
+    """Click what opens the chooser, which is kept from the person's screen, and answer it.
+
+    False if none opened, and the files were dropped there.
+    """
     await page.cdp("Page.setInterceptFileChooserDialog", {"enabled": True})
     try:
         await strike(box, page, doing, args)
         if not await doing.until(lambda: doing.chooser is not None, box.browsers.limits.action_settle):
-            raise CommandFailed(
-                f"{element.label} was clicked, but it opened no file chooser.",
-                hint="Name the file field itself (input[type=file]), or do first what the page wants.",
-            )
+            await _drop(page, element, files)
+            return False
         chooser = doing.chooser or {}
         if len(files) > 1 and chooser.get("mode") != "selectMultiple":
             raise CommandFailed(f"{element.label} asks for one file, not {len(files)}.", hint="Give one path.")
         node = {"backendNodeId": chooser.get("backendNodeId")}
-        session = element.frame.session_id
-        try:
-            await page.cdp("DOM.setFileInputFiles", {"files": [str(file) for file in files], **node}, session)
-        except CommandFailed as error:
-            if _NOT_ALLOWED not in error.message:
-                raise
+        if not await _named(page, node, element.frame.session_id, files):
             await _hand_over(page, element, node, files)
+        return True
     finally:
         page.ahead("Page.setInterceptFileChooserDialog", {"enabled": False})
+
+
+async def _drop(page: Page, element: Element, files: list[Path]) -> None:
+    """Drop the files on an element that opens no chooser."""
+    told = await element.call("drop_files", {"files": await asyncio.to_thread(_contents, page, files)})
+    if not isinstance(told, dict) or not told.get("taken"):
+        raise CommandFailed(
+            f"{element.label} was clicked, but it opened no file chooser, and it lets no files be dropped on it.",
+            hint="Name the file field itself (input[type=file]), or do first what the page wants.",
+        )
 
 
 async def _hand_over(page: Page, element: Element, node: Mapping[str, Any], files: list[Path]) -> None:
@@ -135,7 +158,7 @@ async def _hand_over(page: Page, element: Element, node: Mapping[str, Any], file
     }
     ref = await page.cdp("Runtime.callFunctionOn", call, session)
     field = Element(page, element.frame, str(ref.get("result", {}).get("value")), element.label)
-    await field.call("take_files", {"files": await asyncio.to_thread(_contents, files)})
+    await field.call("take_files", {"files": await asyncio.to_thread(_contents, page, files)})
     page.ahead("Runtime.releaseObjectGroup", {"objectGroup": "tabhub chooser"}, session)
 
 

@@ -161,7 +161,7 @@ def _now(call: Call, page: Page) -> str:
 
 async def _loaded(call: Call, page: Page, state: str, patience: Patience) -> None:
     while True:
-        ready = await _ready_state(page)
+        ready = await patience.answer(_ready_state(page))
         tab = call.box.browsers.book.get(page.tab_id)
         if ready in _READY[state] and (state != "load" or tab is None or tab.status != "loading"):
             return
@@ -179,7 +179,7 @@ async def _ready_state(page: Page) -> str:
 async def _idle(call: Call, page: Page, patience: Patience) -> None:
     quiet = call.box.browsers.limits.network_quiet
     while True:
-        ready = await _ready_state(page)
+        ready = await patience.answer(_ready_state(page))
         silent, flying = call.box.activity.quiet(page)
         if ready == "complete" and silent >= quiet:
             return
@@ -192,7 +192,7 @@ async def _element(page: Page, args: Mapping[str, Any], state: str, patience: Pa
     wanted = {name: args[name] for name in _NAMES if args.get(name)} | {"near": False}
     while True:
         try:
-            seen = await _look(page, wanted)
+            seen = await patience.answer(_look(page, wanted))
         except PageLeft:
             seen = {}
             patience.rested()

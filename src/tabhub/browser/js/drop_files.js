@@ -1,0 +1,15 @@
+// Drops files made from their bytes on an element as a mouse would, if the page lets files be dropped there.
+function ({ files }) {
+  const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  const dataTransfer = new DataTransfer();
+  for (const { name, type, data } of files) dataTransfer.items.add(new File([bytes(data)], name, { type }));
+  const box = this.getBoundingClientRect();
+  const [clientX, clientY] = [box.x + box.width / 2, box.y + box.height / 2];
+  const hit = this.getRootNode().elementFromPoint(clientX, clientY);
+  const target = hit && this.contains(hit) ? hit : this;
+  const tell = (type) => !target.dispatchEvent(new DragEvent(type, { bubbles: true, cancelable: true, composed: true, clientX, clientY, dataTransfer }));
+  tell("dragenter");
+  const taken = tell("dragover");
+  tell(taken ? "drop" : "dragleave");
+  return { taken };
+}

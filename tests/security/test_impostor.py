@@ -1,0 +1,87 @@
+"""Whoever listens where the hub would be: it has to show that it knows the secret before it is told it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tabhub.cli.client import Hub, find_hub, request
+from tabhub.cli.terminal import CliError
+from tabhub.trust.tokens import proof
+from tests.cli.fakehub import FakeHub, running
+from tests.harness.hub import RunningHub
+from tests.harness.raw import exchange
+from tests.harness.raw import request as written
+
+SECRET = "5e" * 32
+CHALLENGE = "0123456789abcdef" * 4
+
+
+@pytest.fixture
+def impostor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]:
+    """Somebody on the port that this home's hub had when it last ran."""
+    with running() as impostor:
+        monkeypatch.setenv("TABHUB_HOME", str(tmp_path))
+        monkeypatch.delenv("TABHUB_PORT", raising=False)
+        monkeypatch.delenv("TABHUB_TOKEN", raising=False)
+        (tmp_path / "extension").mkdir()
+        auth = {"secret": SECRET, "port": impostor.port}
+        (tmp_path / "extension" / "auth.json").write_text(json.dumps(auth))
+        yield impostor
+
+
+def told(impostor: FakeHub) -> str:
+    return str([(asked.method, asked.path, asked.headers, asked.body) for asked in impostor.asked])
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [{"status": "ok"}, {"proof": None}, {"proof": "00" * 32}, {"proof": "é"}, {"proof": proof(b"other", 1, CHALLENGE)}],
+)
+def test_a_command_tells_the_secret_to_nobody_who_does_not_know_it(impostor: FakeHub, answer: dict[str, str]) -> None:
+    impostor.answer("GET /health", answer)
+    for method, path in (("GET", "/health"), ("POST", "/tools/x/call"), ("POST", "/reload")):
+        with pytest.raises(CliError, match="does not know our secret"):
+            request(find_hub(), method, path, body=b"{}" if method == "POST" else None)
+    assert SECRET not in told(impostor)
+    assert {asked.path.partition("?")[0] for asked in impostor.asked} == {"/health"}
+
+
+def test_a_record_of_a_hub_that_is_dead_or_was_elsewhere_proves_nothing(
+    impostor: FakeHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    impostor.answer("GET /health", {"status": "ok"})
+    for record in ({"pid": 2**22 + 1, "port": impostor.port}, {"pid": os.getpid(), "port": impostor.port + 1}):
+        (tmp_path / "hub.json").write_text(json.dumps(record))
+        monkeypatch.setenv("TABHUB_PORT", str(impostor.port))
+        with pytest.raises(CliError, match="does not know our secret"):
+            request(find_hub(), "GET", "/audit")
+    assert SECRET not in told(impostor)
+
+
+async def test_a_hub_proves_itself_on_its_own_port_and_says_nothing_else(hub: RunningHub) -> None:
+    host = ("Host", f"127.0.0.1:{hub.port}")
+    answer = await exchange(hub.port, written("GET", f"/health?challenge={CHALLENGE}", [host]))
+    shown = proof(hub.secret.encode(), hub.port, CHALLENGE)
+    assert json.loads(answer.body) == {"status": "ok", "proof": shown}
+    assert shown != proof(hub.secret.encode(), hub.port + 1, CHALLENGE)
+    assert shown != proof(SECRET.encode(), hub.port, CHALLENGE)
+    for bad in ("", "0" * 31, "0" * 129, "A" * 32, "0" * 32 + "%0a", "é" * 32, "0" * 32 + "&x=1"):
+        refused = await exchange(hub.port, written("GET", f"/health?challenge={bad}", [host]))
+        assert refused.status == 400, bad
+        assert b"proof" not in refused.body
+    page = [host, ("Origin", "https://evil.example")]
+    assert (await exchange(hub.port, written("GET", f"/health?challenge={CHALLENGE}", page))).status == 403
+
+
+async def test_a_command_finds_a_hub_that_left_no_record_by_its_proof(hub: RunningHub) -> None:
+    found = Hub(str(hub.home.root), hub.port, hub.secret, None, {})
+    assert not found.proved
+    answer = await asyncio.to_thread(request, found, "GET", "/health")
+    assert "version" in answer.json()
+    assert found.proved

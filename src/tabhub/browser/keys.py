@@ -174,12 +174,13 @@ def typed(character: str) -> list[dict[str, Any]] | None:
 def _stroke(key: Key, held: int) -> list[dict[str, Any]]:
     # With Control, Alt or Meta held a key makes no text.
     text = key.text if not held & ~MODIFIERS["Shift"] else ""
-    down: dict[str, Any] = {"type": "keyDown" if text else "rawKeyDown", "modifiers": held, **_facts(key)}
+    with_held = {"modifiers": held} if held else {}  # what is the default anyway need not travel with each key
+    down: dict[str, Any] = {"type": "keyDown" if text else "rawKeyDown", **with_held, **_facts(key)}
     if text:
         down["text"] = down["unmodifiedText"] = text
     if held == MODIFIERS["Meta"] and key.key in _COMMANDS:
         down["commands"] = [_COMMANDS[key.key]]
-    return [down, {"type": "keyUp", "modifiers": held, **_facts(key)}]
+    return [down, {"type": "keyUp", **with_held, **_facts(key)}]
 
 
 def _facts(key: Key) -> dict[str, Any]:

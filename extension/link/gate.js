@@ -41,6 +41,10 @@ const LOOKING_EVENTS = /^(Page|DOM|Accessibility|Inspector|Target|Log)\./;
 /** Commands that lead to an address: that site is the one meant. */
 const LEADING = ["createTab", "browser_navigate", "createWindow", "downloadFile"];
 
+const FILES =
+  "Agents over a relay get no files of this machine: neither can they name any for a field, nor open file: addresses. " +
+  "Send what a file holds instead; browser_upload_file of a hub does that.";
+
 export class Gate {
   /** @type {Level} */
   level = "ask";
@@ -81,6 +85,7 @@ export class Gate {
     const owner = ownerOf(call.id);
     if (!owner.startsWith("conn-")) throw new RpcError(METHOD_NOT_FOUND, "Only forwarded requests run here.");
     if (isActing(name, params)) {
+      keepOffFiles(params);
       // A person takes their time, and tabs move on: what they allowed for one site holds for no other.
       for (let asked, site; (site = await siteOf(name, params)) !== asked; asked = site) {
         await keepOffPanel(params);
@@ -217,6 +222,27 @@ async function keepOffPanel({ tabId }) {
   const own = chrome.runtime.getURL("");
   if (!tab?.url?.startsWith(own) && !tab?.pendingUrl?.startsWith(own)) return;
   throw ownPage(/** @type {number} */ (tabId));
+}
+
+/**
+ * No agent is given files of the person's machine, whatever is set: neither into a field nor as a page.
+ * @param {Params} params
+ */
+function keepOffFiles(params) {
+  const { ahead, follow } = params;
+  for (const wish of [params, ...[ahead, follow].flat().filter(isObject)]) {
+    const own = isObject(wish["params"]) ? wish["params"] : {};
+    const dropped = isObject(own["data"]) ? own["data"]["files"] : undefined;
+    const named = wish["method"] === "DOM.setFileInputFiles" || (Array.isArray(dropped) && dropped.length > 0);
+    if (named || isFile(wish["url"]) || isFile(own["url"])) throw new RpcError(FAILED, FILES);
+  }
+}
+
+/** @param {unknown} url */
+function isFile(url) {
+  if (typeof url !== "string") return false;
+  const shown = url.replace(/^[\s\0-\x1f]*view-source:/i, "");
+  return URL.canParse(shown) && new URL(shown).protocol === "file:";
 }
 
 /**

@@ -237,12 +237,22 @@ export class Rpc {
 
   /** @param {Params} message */
   #write(message) {
-    const text = JSON.stringify(message);
+    const text = wholeCharacters(JSON.stringify(message));
     // A UTF-16 unit is at most 3 bytes of UTF-8: only a large text needs to be measured.
     if (text.length * 3 > MAX_MESSAGE && new TextEncoder().encode(text).length > MAX_MESSAGE) return false;
     this.#send(text);
     return true;
   }
+}
+
+/**
+ * JSON in which half a character, as a text that was cut in its middle ends with, is a replacement character: only
+ * JavaScript reads such halves, and the hub would refuse the whole message for one of them.
+ * @param {string} json as JSON.stringify writes it: with `\ud` for halves, and for nothing else
+ */
+function wholeCharacters(json) {
+  if (!json.includes("\\ud")) return json;
+  return json.replace(/\\\\|\\ud[89a-f][0-9a-f]{2}/g, (found) => (found === "\\\\" ? found : "\ufffd"));
 }
 
 /** @param {Call} call */

@@ -68,7 +68,8 @@ var pageChecks = (() => {
    * @returns {name is string}
    */
   function isName(name) {
-    return typeof name === "string" && name.length > 0 && name.length <= MAX_NAME && !/[\u0000-\u001f\u007f]/.test(name);
+    if (typeof name !== "string" || name.length === 0 || name.length > MAX_NAME) return false;
+    return name.isWellFormed() && !/[\u0000-\u001f\u007f]/.test(name);
   }
 
   /**

@@ -7,7 +7,7 @@ import { ago, clock, counted, duration } from "./format.js";
 import { glyph } from "./glyphs.js";
 import { button, dot, iconButton } from "./parts.js";
 import { Store } from "./store.js";
-import { headline } from "./words.js";
+import { headline, nextAttempt } from "./words.js";
 import { activity } from "./views/activity.js";
 import { agents } from "./views/agents.js";
 import { approvals } from "./views/approvals.js";
@@ -244,14 +244,16 @@ function draw() {
     (view.id === "approvals" && store.waiting.length > 0);
   const body = store.state || alone ? view.draw(store) : home.draw(store);
   const main = element("main");
-  const atEnd = drawn !== view.id || main.scrollHeight - main.scrollTop - main.clientHeight < AT_END;
+  const follows = view.follows?.(store) === true;
+  const showing = follows ? `${view.id} following` : view.id;
+  const atEnd = drawn !== showing || main.scrollHeight - main.scrollTop - main.clientHeight < AT_END;
   show(main, h("div", { class: "view", key: view.id }, banners(), h("h1", { key: "title" }, view.title), body));
   show(element("notice"), notice());
   const spoken = element("spoken");
   if (spoken.textContent !== store.spoken) spoken.textContent = store.spoken;
-  if (view.follows && atEnd) main.scrollTop = main.scrollHeight;
-  else if (drawn !== view.id) main.scrollTop = 0;
-  drawn = view.id;
+  if (follows && atEnd) main.scrollTop = main.scrollHeight;
+  else if (drawn !== showing) main.scrollTop = 0;
+  drawn = showing;
   tick();
 }
 
@@ -262,6 +264,7 @@ function tick() {
     ["until", (/** @type {number} */ at) => clock(at - now)],
     ["ago", (/** @type {number} */ at) => ago(at, now)],
     ["since", (/** @type {number} */ at) => duration(now - at)],
+    ["retry", (/** @type {number} */ at) => nextAttempt(at, now)],
   ])) {
     for (const each of document.querySelectorAll(`[data-${name}]`)) {
       const text = words(Number(each.getAttribute(`data-${name}`)));

@@ -27,9 +27,8 @@ function show() {
   element("address").textContent = link.address ?? "not known yet";
   element("browser").textContent = `${browserName}, ${counted(tabs, "tab")}`;
   element("debugger").textContent = debugged ? `attached to ${counted(debugged, "tab")}` : "not attached";
-  const retry = nextAttempt(link, Date.now());
-  element("retry").textContent = retry;
-  element("retry").hidden = element("retry-label").hidden = retry === "";
+  element("retry").textContent = link.retryAt === null ? "" : nextAttempt(link.retryAt, Date.now());
+  element("retry").hidden = element("retry-label").hidden = link.retryAt === null;
   element("error").hidden = lastError === null;
   element("error").textContent = lastError === null ? "" : `Last error: ${lastError}`;
 }

@@ -202,6 +202,6 @@
  * @property {(approvals: readonly Approval[], decision: Decision) => void} decideAll
  */
 
-/** @typedef {{ id: string, title: string, glyph: string, follows?: boolean, draw: (app: App) => import("./dom.js").Child }} View a view that follows stays at its end while it grows */
+/** @typedef {{ id: string, title: string, glyph: string, follows?: (app: App) => boolean, draw: (app: App) => import("./dom.js").Child }} View a view that follows stays at its end while it grows */
 
 export {};

@@ -33,13 +33,13 @@ export function explanation(link) {
 }
 
 /**
- * @param {LinkState} link
+ * When the hub is looked for again.
+ * @param {number} at
  * @param {number} now
  */
-export function nextAttempt(link, now) {
-  if (link.retryAt === null) return "";
-  const seconds = Math.ceil((link.retryAt - now) / 1000);
-  return seconds > 0 ? `Next attempt in ${seconds} s` : "Trying again…";
+export function nextAttempt(at, now) {
+  const seconds = Math.ceil((at - now) / 1000);
+  return seconds > 0 ? `in ${seconds} s` : "now";
 }
 
 /**

@@ -168,6 +168,7 @@ export function watchTabs() {
     tell({ tabId, change: "removed" });
   });
   tabs.onReplaced.addListener((tabId, removedTabId) => {
+    if (recent.has(removedTabId)) recent.set(removedTabId, null);
     // At once, before anything is told of the new id: the hub would take it for another tab.
     tell({ tabId, change: "replaced", removedTabId });
     tellTab(tabId);

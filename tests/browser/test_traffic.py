@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tabhub.browser.activity import Activity
 from tabhub.browser.record import Recorder, TabRecord
 from tabhub.browser.tab import Page
@@ -115,6 +117,50 @@ async def test_a_frame_that_is_gone_keeps_no_network_busy() -> None:
     assert activity.quiet(page)[1] == ["https://site.example/a"]
     browser.text(method="cdp.event", params={"tabId": 1, "method": "Target.detachedFromTarget", "params": CHILD})
     assert activity.quiet(page)[1] == []
+
+
+def test_the_process_a_document_came_to_goes_on_telling_of_it() -> None:
+    here = traffic()
+    here.take("Network.requestWillBeSent", sent("L", type="Document", loaderId="L"), None, 0)
+    here.take("Network.responseReceived", {"requestId": "L", "response": {"status": 200}}, None, 0)
+    here.take("Network.loadingFinished", {"requestId": "L", "timestamp": 2.0, "encodedDataLength": 9}, "child", 0)
+    assert (one(here).milliseconds, one(here).size) == (1000.0, 9)
+    assert one(here).key == ("child", "L")
+    assert here.named(None, "L") is one(here)
+    here.gone("child")
+    assert one(here).error == ""
+
+
+def test_headers_of_a_workers_request_are_told_by_its_page() -> None:
+    here = traffic()
+    here.take("Network.requestWillBeSentExtraInfo", {"requestId": "1", "headers": {"Cookie": "a"}}, None, 0)
+    here.take("Network.requestWillBeSent", sent("1"), "child", 0)
+    here.take("Network.responseReceivedExtraInfo", {"requestId": "1", "headers": {"X": "y"}}, None, 0)
+    assert (one(here).request_headers, one(here).response_headers) == ({"Cookie": "a"}, {"X": "y"})
+    assert one(here).key == ("child", "1")
+
+
+@pytest.mark.parametrize(
+    ("method", "session"), [("Network.loadingFinished", "child"), ("Network.responseReceivedExtraInfo", None)]
+)
+async def test_the_script_of_a_worker_keeps_no_network_busy(
+    method: str, session: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    browsers = Browsers()
+    browser, watch = FakeBrowser().join(browsers, tab(1)), Watch(browsers)
+    activity, page = Activity(browsers, watch), Page(browsers, watch, browsers.tab(1), None)
+    for name, params, child in (("Network.requestWillBeSent", sent("1"), None), (method, {"requestId": "1"}, session)):
+        event = {"tabId": 1, "method": name, "params": params, **({"sessionId": child} if child else {})}
+        browser.text(method="cdp.event", params=event)
+    later = browser.link.loop.time() + 1
+
+    class Loop:
+        time = staticmethod(lambda: later)
+
+    monkeypatch.setattr(browser.link, "loop", Loop)
+    silent, flying = activity.quiet(page)
+    assert flying == []
+    assert silent > 0
 
 
 async def test_a_capture_goes_on_when_its_record_was_emptied_for_room() -> None:

@@ -103,6 +103,17 @@ def test_a_broken_socket_is_the_broken_part(path: Path, tabhub: Run) -> None:
     assert "tabhub stop" in found["checks"]["socket"]["remedy"]
 
 
+def test_a_socket_the_hub_does_not_listen_on_is_told_from_a_broken_one(
+    path: Path, tabhub: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TABHUB_SOCKET", "/nowhere/else.sock")
+    code, found = report(tabhub)
+    said = found["checks"]["socket"]
+    assert (code, found["broken"]) == (1, "socket")
+    assert said["message"] == f"TABHUB_SOCKET means /nowhere/else.sock here, but the hub listens on {path}."
+    assert "TABHUB_SOCKET" in said["remedy"]
+
+
 @pytest.mark.parametrize("answer", [b"", b"half", b"nope\n", b'{"type":"ERROR"}\n', b"[]\n"])
 def test_a_stranger_on_the_socket_is_found_out(path: Path, tabhub: Run, answer: bytes) -> None:
     with answering(listen(path), answer):

@@ -60,7 +60,8 @@ async def test_a_killed_browser_fails_the_call_at_once_and_comes_back_by_itself(
         gone = await agent.get("browser_get_connection_status")
         assert gone["connected"] is False
         assert [browser["connected"] for browser in gone["browsers"]] == [False]
-        assert gone["hint"]
+        assert "own browser is starting" in gone["hint"]
+        assert "was killed by signal 9; it is started again in 1 s." in str(gone["hub"]["managedBrowser"])
         refused = await agent.fail("browser_list_tabs")
         assert refused["outcome"] == "not_sent"
 

@@ -15,7 +15,7 @@ import httpx2
 import pytest
 
 from tests.e2e import live
-from tests.e2e.live import CHROMIUM, Caller, DevTools, LiveHub
+from tests.e2e.live import CHROMIUM, EXTENSION, Caller, DevTools, LiveHub
 from tests.e2e.site import Site
 from tests.extension.conftest import SWITCHES
 from tests.harness.agent import Agent, client
@@ -135,6 +135,7 @@ async def test_a_released_tab_can_be_taken_and_the_person_can_free_one_or_end_a_
         assert one.headers["Mcp-Session-Id"][:8] in listed.stdout
         freed = live_hub.tabhub("sessions", "release", str(mine))
         assert (freed.returncode, freed.stdout) == (0, f"Tab {mine} is free; raw 1 held it.\n")
+        assert "was freed by the person" in await one.fail("browser_execute_script", code="return 1")
         assert await two.run("return document.title", tabId=mine) == "Plain page"
         ended = live_hub.tabhub("sessions", "end", two.headers["Mcp-Session-Id"][:8])
         assert ended.returncode == 0, ended.stderr
@@ -204,6 +205,32 @@ async def test_binding_and_lease_survive_the_extensions_restart(
     assert (await agent.get("browser_get_tab_info"))["tabId"] == mine
     async with Client(live_hub) as other:
         assert "held by another" in await other.fail("browser_execute_script", tabId=mine, code="1")
+
+
+async def test_a_tab_the_browser_unloads_to_save_memory_stays_the_sessions_own(
+    live_hub: LiveHub, agent: Caller, site: Site, devtools: DevTools
+) -> None:
+    async with Client(live_hub) as one:
+        mine = (await one.get("browser_open_tab", url=f"{site.url}/"))["tabId"]
+        (worker,) = await devtools.targets("service_worker", EXTENSION)
+        async with devtools.connected() as wire:
+            session = await wire.attach(worker)
+            unload = f"chrome.tabs.discard({mine}).then((tab) => tab.id)"
+            await wire.send("Runtime.evaluate", session, expression=unload, awaitPromise=True)
+        await live.eventually(lambda: unloaded(one))
+        assert (await one.get("browser_get_tab_info"))["tabId"] == mine
+        refused = await agent.fail("browser_execute_script", tabId=mine, code="1")
+        assert "held by another" in refused["text"]
+        text = await one.fail("browser_execute_script", code="return 1")
+        assert f"The browser has unloaded the page of tab {mine} to save memory" in text
+        assert "browser_reload_tab" in text
+        assert (await one.get("browser_reload_tab"))["tabId"] == mine
+        assert await one.run("return document.title") == "Plain page"
+    await live.until(lambda: f"{site.url}/" not in open_tabs(live_hub).values())
+
+
+async def unloaded(agent: Client) -> bool:
+    return (await agent.get("browser_get_tab_info")).get("discarded") is True
 
 
 # restarts of hub and browser

@@ -100,6 +100,32 @@ async def test_a_tool_that_throws_gives_its_words_and_one_that_gives_too_much_is
     assert "larger than 1048576" in huge["payload"]
 
 
+async def test_half_a_character_in_what_a_page_says_costs_neither_the_tool_nor_the_others(visit: Opener) -> None:
+    page = await visit("empty.html")
+    await page.run(
+        """(() => {
+            const half = "a\\ud83db";
+            const offer = (name, execute, description = "d", inputSchema = {}) =>
+                document.modelContext.registerTool({ name, description, inputSchema, execute });
+            const odd = { content: [{ type: "text", text: half }], structuredContent: { [half]: "\\\\ud83d 😀" } };
+            offer("odd", () => odd, half, { description: half, properties: { [half]: {} } });
+            offer("bare", () => half);
+            offer("throws", () => { throw new Error(half); });
+            offer("x\\udc00", () => 1);
+            return 1;
+        })()"""
+    )
+    tools = (await page.told("odd", "bare", "throws"))["tools"]
+    assert tools[0]["description"] == "a\ufffdb"
+    assert tools[0]["inputSchema"] == {"description": "a\ufffdb", "properties": {"a\ufffdb": {}}}
+    assert (await page.call("odd"))["payload"] == {
+        "content": [{"type": "text", "text": "a\ufffdb"}],
+        "structuredContent": {"a\ufffdb": "\\ud83d 😀"},
+    }
+    assert (await page.call("bare"))["payload"] == {"content": [{"type": "text", "text": "a\ufffdb"}]}
+    assert await page.call("throws") == {"success": False, "payload": "a\ufffdb"}
+
+
 async def test_cancelling_reaches_the_tool(wire: Wire, visit: Opener) -> None:
     page = await visit("webmcp.html")
     await page.told(*OWN)

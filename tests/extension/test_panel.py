@@ -120,6 +120,24 @@ async def test_dark_is_dark_and_light_is_light(browser: Browser, address: str) -
             assert all(low <= int(part) <= high for part in colour.strip("rgb()").split(","))
 
 
+async def test_the_list_of_conversations_begins_at_its_top(browser: Browser, address: str) -> None:
+    async with panel(browser, address, "chat") as page:
+        await expect(page.locator(".said.model")).to_have_count(3)
+        many = "panelTalks = Array.from({length: 60}, (_, n) => ({...panelTalks[1], id: String(n).padStart(12, '0')}))"
+        await page.evaluate(many)
+        await page.get_by_role("button", name="All conversations").click()
+        await expect(page.locator(".talks > *")).to_have_count(60)
+        assert await page.evaluate("[main.scrollTop, main.scrollHeight > main.clientHeight]") == [0, True]
+
+
+async def test_the_next_try_to_reach_the_hub_is_counted_down(browser: Browser, address: str) -> None:
+    async with panel(browser, address, kind="down") as page:
+        link = "{...panelDown, link: {...panelDown.link, retryAt: Date.now() + 2500}}"
+        await page.evaluate(f"panelFake.event('link.state', {link})")
+        await expect(page.locator(".road-note")).to_contain_text("Next try in")
+        await expect(page.locator(".road-note")).to_contain_text("Next try now.")
+
+
 async def test_without_a_hub_it_says_why_and_what_to_do(browser: Browser, address: str) -> None:
     async with panel(browser, address, "tools", kind="down") as page:
         await expect(page.get_by_text("No hub answers at 127.0.0.1:9515")).to_be_visible()

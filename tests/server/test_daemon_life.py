@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.harness.agent import Agent
+from tests.harness.agent import client as http_client
 from tests.harness.daemon import ENVELOPE, connected, greeted
 from tests.harness.fake_extension import FakeExtension
 from tests.harness.hub import RunningHub, running_hub, until
@@ -113,6 +114,10 @@ async def test_the_tab_of_a_client_that_broke_off_is_soon_for_others_who_are_tol
         await until(lambda: session.gone)
         held = refused(await act(other, tabId=7))
         assert "its client has gone" in held["text"]
+        async with http_client(hub) as http:
+            assert (await http.get("/health")).json()["mcpClients"] == 1, "the other one"
+            seen = {each["id"]: each["gone"] for each in (await http.get("/sessions")).json()["sessions"]}
+            assert seen[ident] is True
         assert held["freeInSeconds"] <= hub.hub.engine.limits.daemon_grace / 2
         async with connected(hub) as client:
             await client.register(sessionId=ident)

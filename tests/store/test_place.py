@@ -42,6 +42,7 @@ def test_the_environment_moves_it(tmp_path: Path) -> None:
     env = {"XDG_RUNTIME_DIR": str(runtime(tmp_path)), "TABHUB_SOCKET": "~/x.sock"}
     assert daemon_path("/home/one", env) == os.path.expanduser("~/x.sock")  # noqa: PTH111
     assert daemon_path("/home/one", {"TABHUB_SOCKET": "tcp"}) == TCP
+    assert daemon_path("/home/one", {"TABHUB_SOCKET": "run/mine.sock"}) == "/home/one/run/mine.sock"
 
 
 def test_a_path_the_system_cannot_bind_is_named_before_it_is_tried() -> None:

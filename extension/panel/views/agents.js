@@ -12,7 +12,7 @@ import { badge, button, command, dot, empty, sureButton } from "../parts.js";
 /** @typedef {import("../shapes.js").View} View */
 
 /** @type {Record<string, string>} */
-const KINDS = { mcp: "MCP", daemon: "bridge", rest: "script", cli: "command line", relay: "remote", stateless: "MCP" };
+const KINDS = { mcp: "MCP", daemon: "MCP on stdio", rest: "script", cli: "command line", relay: "remote", stateless: "MCP" };
 
 /** @param {App} app */
 function draw(app) {
@@ -69,6 +69,8 @@ function card(app, session) {
           state,
           " · ",
           KINDS[kind] ?? kind,
+          // Scripts of one client are told apart by the name each gave its session.
+          kind === "rest" && id !== `rest:${client}` ? ` ${id.replace(/^rest:/, "")}` : null,
         ),
       ),
       sureButton(

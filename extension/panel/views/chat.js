@@ -283,4 +283,10 @@ function focusComposer() {
 }
 
 /** @type {View} */
-export const chat = { id: "chat", title: "Chat", glyph: "assistant", follows: true, draw };
+export const chat = {
+  id: "chat",
+  title: "Chat",
+  glyph: "assistant",
+  follows: (app) => app.ui["talks"] !== true, // a list is read from its top
+  draw,
+};

@@ -92,7 +92,11 @@ function wordOf(phase) {
 /** @param {App} app */
 function note({ state, link }) {
   if (!link) return "Asking the extension…";
-  if (link.link.phase !== "connected") return `${explanation(link.link)} ${nextAttempt(link.link, Date.now())}`.trim();
+  if (link.link.phase !== "connected") {
+    const { retryAt } = link.link;
+    const next = retryAt === null ? null : h("span", { "data-retry": retryAt }, nextAttempt(retryAt, Date.now()));
+    return [explanation(link.link), next && [" Next try ", next, "."]];
+  }
   if (!state) return "Reading the hub's state…";
   const debugged = link.debugged
     ? `An agent's tools are attached to ${counted(link.debugged, "tab")}.`

@@ -33,6 +33,7 @@ _EVENTS = (
     "Input.dragIntercepted",
     "Network.requestWillBeSent",
     "Network.responseReceived",
+    "Network.responseReceivedExtraInfo",
     "Network.loadingFinished",
     "Network.loadingFailed",
     "Target.detachedFromTarget",
@@ -260,6 +261,9 @@ class Activity:
 
     def _request(self, tab: _Tab, now: float, method: str, params: Params, child: str | None) -> None:
         key = (child, str(params.get("requestId"))[:200])
+        if method != "Network.requestWillBeSent" and key not in tab.flying:
+            # The process that a document or a worker came to goes on telling of it.
+            key = next((known for known in tab.flying if known[1] == key[1]), key)
         if method == "Network.requestWillBeSent":
             request = params.get("request")
             url = str(request.get("url"))[:2000] if isinstance(request, dict) else ""
@@ -267,6 +271,10 @@ class Activity:
             if params.get("type") in _OPEN_ENDED or url[:5] == "data:" or len(tab.flying) >= _MOST:
                 return
             tab.flying[key] = _Flight(url, verb, str(params.get("loaderId")), now)
+        elif method == "Network.responseReceivedExtraInfo":
+            # Of a worker that is shared nothing more is told here.
+            if (flight := tab.flying.get(key)) is not None:
+                flight.answered = now
         elif method == "Network.responseReceived":
             response = params.get("response")
             if isinstance(response, dict):

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tabhub.browser.traffic import address, number, whole, words
+from tabhub.browser.told import address, number, whole, words
 
 EVENTS = ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded")
 LEVELS: Final = ("debug", "log", "info", "warning", "error")

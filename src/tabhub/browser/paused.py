@@ -14,7 +14,7 @@ from tabhub.browser.headers import shown
 from tabhub.browser.held import Changed, Held
 from tabhub.browser.record import Recorder
 from tabhub.browser.tab import Page
-from tabhub.browser.traffic import address, headers, words
+from tabhub.browser.told import address, headers, words
 from tabhub.browser.watch import Interest, Watch
 from tabhub.errors import CommandFailed
 from tabhub.links.browsers import Browsers, Change

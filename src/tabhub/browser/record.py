@@ -17,6 +17,7 @@ from typing import Any
 from tabhub.browser import messages, traffic
 from tabhub.browser.ring import Ring
 from tabhub.browser.tab import Page
+from tabhub.browser.told import address, words
 from tabhub.browser.traffic import Request, Traffic
 from tabhub.browser.watch import Interest, Watch
 from tabhub.errors import CommandFailed
@@ -108,10 +109,10 @@ class TabRecord:
         if not isinstance(frame, dict) or frame.get("parentId"):
             return
         here = self.traffic
-        here.main_frame = traffic.words(frame.get("id"), 100)
+        here.main_frame = words(frame.get("id"), 100)
         here.page = here.page + 1 if self.pages else here.page
-        self.pages.append((here.page, traffic.address(frame.get("url"))))
-        here.opened(traffic.words(frame.get("loaderId"), 100))
+        self.pages.append((here.page, address(frame.get("url"))))
+        here.opened(words(frame.get("loaderId"), 100))
 
     def empty(self) -> None:
         """Let go of all that is kept, for room."""
@@ -124,7 +125,7 @@ class TabRecord:
             self.missed += now - self.off_since
             self.off_since = None
         if not self.pages:
-            self.pages.append((self.traffic.page, traffic.address(url)))
+            self.pages.append((self.traffic.page, address(url)))
 
     def ended(self, now: float) -> None:
         """The tab is no longer watched."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tabhub.browser.ring import Ring
+from tabhub.browser.told import address, headers, initiator, mapping, number, weight, whole, words
 
 Params = dict[str, Any]
 _Key = tuple[str | None, str]
@@ -18,13 +19,13 @@ _NAMES = """requestWillBeSent requestWillBeSentExtraInfo responseReceived respon
     requestServedFromCache loadingFinished loadingFailed webSocketCreated webSocketWillSendHandshakeRequest
     webSocketHandshakeResponseReceived webSocketFrameSent webSocketFrameReceived webSocketFrameError webSocketClosed"""
 EVENTS = tuple(f"Network.{name}" for name in _NAMES.split())
-_HEADERS, _NAME, _VALUE, _URL, _DATA_URL, _WORDS = 100, 200, 4_000, 8_192, 200, 300
+_WORDS = 300
 _BODY = 65_536
 """What of a request's body is kept; the browser is asked for no more."""
 ENABLE = ("Network.enable", {"maxPostDataSize": _BODY})
 _HOPS, _EARLY = 25, 200
 _NOT_MODIFIED = 304
-LEFT = "its page was left before it ended"
+LEFT = "cut off: its page, frame or worker was left"
 """The browser says nothing more of such a request."""
 
 
@@ -34,6 +35,7 @@ class Request:
 
     n: int
     key: _Key
+    """The child session that has its answer, and the browser's own id."""
     page: int
     method: str
     url: str
@@ -113,7 +115,9 @@ class Traffic:
         self.last = 0
         self._text = text
         self._hops: dict[_Key, list[Request]] = {}
-        self._early: dict[_Key, list[tuple[bool, Params]]] = {}
+        self._keys: dict[str, _Key] = {}
+        """By id: what one session began another may go on with, which has the document or the worker then."""
+        self._early: dict[str, list[tuple[bool, Params]]] = {}
         self._on: dict[str, Callable[[_Key, Params, float], None]] = {
             "Network.requestWillBeSent": self._sent,
             "Network.requestWillBeSentExtraInfo": lambda key, params, _: self._extra(key, params, answer=False),
@@ -144,7 +148,7 @@ class Traffic:
 
     def named(self, session: str | None, network_id: str) -> Request | None:
         """The last request the browser gave that id."""
-        hops = self._hops.get((session, network_id))
+        hops = self._hops.get((session, network_id)) or self._elsewhere(network_id)
         return hops[-1] if hops else None
 
     def opened(self, loader: str) -> None:
@@ -162,12 +166,20 @@ class Traffic:
             if request.ended is None and not request.error and which(request):
                 request.error = LEFT
 
+    def _elsewhere(self, request_id: str) -> list[Request]:
+        return self._hops.get(self._keys.get(request_id, (None, "")), [])
+
     def _current(self, key: _Key) -> Request | None:
         hops = self._hops.get(key)
+        if hops is None and (hops := self._elsewhere(key[1])):
+            self._hops[key] = self._hops.pop(self._keys[key[1]])
+            self._keys[key[1]] = key
+            for hop in hops:
+                hop.key = key
         return hops[-1] if hops else None
 
     def _sent(self, key: _Key, params: Params, now: float) -> None:
-        told = _object(params.get("request"))
+        told = mapping(params.get("request"))
         url = address(told.get("url"))
         hops = self._hops.get(key)
         if hops and isinstance(answer := params.get("redirectResponse"), dict):
@@ -198,27 +210,28 @@ class Traffic:
             request_headers=headers(told.get("headers")),
             body=body[:_BODY] if type(body) is str else None,
             has_body=told.get("hasPostData") is True or type(body) is str,
-            initiator=_initiator(params.get("initiator")),
+            initiator=initiator(params.get("initiator")),
         )
         self._add(key, request)
 
     def _skip(self, key: _Key) -> None:
         """What was told early of a step that is not recorded, up to its answer, is not the next one's."""
-        told = self._early.get(key, [])
+        told = self._early.get(key[1], [])
         del told[: next((n for n, (answer, _) in enumerate(told, 1) if answer), 0)]
 
     def _add(self, key: _Key, request: Request) -> None:
-        request.weight = 800 + len(request.url) + len(request.body or "") + _weight(request.request_headers)
+        request.weight = 800 + len(request.url) + len(request.body or "") + weight(request.request_headers)
         hops = self._hops.setdefault(key, [])
+        self._keys[key[1]] = key
         if len(hops) < _HOPS:
             hops.append(request)
         self.requests.add(request)
-        for answer, params in self._early.pop(key, ()):
+        for answer, params in self._early.pop(key[1], ()):
             self._extra(key, params, answer=answer)
 
     def _extra(self, key: _Key, params: Params, *, answer: bool) -> None:
         """What really went over the wire, cookies included; it may come before the request itself is told."""
-        for request in self._hops.get(key, ()):
+        for request in self._hops.get(key) or self._elsewhere(key[1]):
             if answer and not request.told_answer:
                 request.told_answer = True
                 request.response_headers = self._grown(request, request.response_headers, params)
@@ -229,7 +242,7 @@ class Traffic:
                 request.told_sent = True
                 request.request_headers = self._grown(request, request.request_headers, params)
                 return
-        early = self._early.setdefault(key, [])
+        early = self._early.setdefault(key[1], [])
         if len(early) < _HOPS:
             early.append((answer, params))
         if len(self._early) > _EARLY:
@@ -237,7 +250,7 @@ class Traffic:
 
     def _grown(self, request: Request, before: dict[str, str], params: Params) -> dict[str, str]:
         now = headers(params.get("headers"))
-        self.requests.heavier(request, _weight(now) - _weight(before))
+        self.requests.heavier(request, weight(now) - weight(before))
         return now
 
     def _answer(self, request: Request, answer: Params) -> None:
@@ -267,7 +280,7 @@ class Traffic:
     def _answered(self, key: _Key, params: Params, now: float) -> None:
         request = self._current(key)
         if request is not None:
-            self._answer(request, _object(params.get("response")))
+            self._answer(request, mapping(params.get("response")))
             request.kind = words(params.get("type"), 30).lower() or request.kind
             request.answered = number(params.get("timestamp"))
 
@@ -290,7 +303,7 @@ class Traffic:
         if request is None:
             return
         request.ended = number(params.get("timestamp"))
-        cors = _object(params.get("corsErrorStatus")).get("corsError")
+        cors = mapping(params.get("corsErrorStatus")).get("corsError")
         said = [words(params.get("errorText"), _WORDS), words(params.get("blockedReason"), 100), words(cors, 100)]
         if params.get("canceled") is True:
             said.append("cancelled")
@@ -299,7 +312,7 @@ class Traffic:
     def _socket(self, key: _Key, params: Params, now: float) -> None:
         url = address(params.get("url"))
         if self.wanted is None or self.wanted(url):
-            came = _initiator(params.get("initiator"))
+            came = initiator(params.get("initiator"))
             self._add(
                 key, Request(self._next(), key, self.page, "GET", url, "websocket", now, 0.0, "", {}, initiator=came)
             )
@@ -309,16 +322,16 @@ class Traffic:
         if request is not None:
             request.begun = number(params.get("timestamp"))
             if not request.told_sent:
-                request.request_headers = self._grown(request, {}, _object(params.get("request")))
+                request.request_headers = self._grown(request, {}, mapping(params.get("request")))
 
     def _socket_answered(self, key: _Key, params: Params, now: float) -> None:
         request = self._current(key)
         if request is not None:
-            self._answer(request, _object(params.get("response")))
+            self._answer(request, mapping(params.get("response")))
             request.answered = number(params.get("timestamp"))
 
     def _frame(self, key: _Key, params: Params, now: float, *, sent: bool) -> None:
-        told, request = _object(params.get("response")), self._current(key)
+        told, request = mapping(params.get("response")), self._current(key)
         if request is None and self.wanted is not None:
             return
         data = told.get("payloadData")
@@ -343,53 +356,4 @@ class Traffic:
             hops.remove(request)
             if not hops:
                 del self._hops[request.key]
-
-
-def words(value: Any, most: int) -> str:
-    """A text of the browser's, bounded; anything else is empty."""
-    return value[:most] if type(value) is str else ""
-
-
-def number(value: Any) -> float:
-    """A number of the browser's; anything else is 0."""
-    return float(value) if type(value) in (int, float) else 0.0
-
-
-def whole(value: Any) -> int:
-    """A whole number of the browser's; anything else is 0."""
-    return int(value) if type(value) is int or (type(value) is float and abs(value) < 1e15) else 0
-
-
-def address(value: Any) -> str:
-    """An address, bounded; one that carries its content is cut early."""
-    url = words(value, _URL)
-    return f"{url[:_DATA_URL]}…" if url[:5].lower() == "data:" and len(url) > _DATA_URL else url
-
-
-def headers(value: Any) -> dict[str, str]:
-    """Headers as the browser tells them, bounded in number and length."""
-    if not isinstance(value, dict):
-        return {}
-    return {str(k)[:_NAME]: str(v)[:_VALUE] for k, v in list(value.items())[:_HEADERS]}
-
-
-def _object(value: Any) -> Params:
-    return value if isinstance(value, dict) else {}
-
-
-def _weight(given: dict[str, str]) -> int:
-    return sum(len(name) + len(value) + 100 for name, value in given.items())
-
-
-def _initiator(value: Any) -> str:
-    """Who made the request: `script https://site/app.js:12`, or only its kind."""
-    told = _object(value)
-    kind, url, line = words(told.get("type"), 20), told.get("url"), told.get("lineNumber")
-    if type(url) is not str:
-        frames = _object(told.get("stack")).get("callFrames")
-        top = _object(frames[0]) if isinstance(frames, list) and frames else {}
-        url, line = top.get("url"), top.get("lineNumber")
-    if type(url) is not str or not url:
-        return kind
-    place = f"{address(url)[:_WORDS]}:{whole(line) + 1}" if type(line) in (int, float) else address(url)[:_WORDS]
-    return f"{kind} {place}"
+                self._keys.pop(request.key[1], None)

@@ -145,7 +145,11 @@ class Watch:
         told = self._first.get(key, {})
         if told.get(why, ()) == commands:
             return
-        self._first[key] = {name: those for name, those in {**told, why: commands}.items() if those}
+        told = {name: those for name, those in {**told, why: commands}.items() if those}
+        if told:
+            self._first[key] = told
+        else:
+            del self._first[key]
         if key in self._watched:
             self._subscribe(key)
 

@@ -268,6 +268,8 @@ def _daemon(hub: Hub) -> Finding:
             return Finding("socket", "fail", message, f"Run: chmod 600 {shown}")
         status = daemon.status(hub)
     except OSError as error:
+        if (other := daemon.elsewhere(hub)) is not None:
+            return Finding("socket", "fail", *other)
         return Finding("socket", "fail", f"{shown} does not answer: {error.strerror or error}.", restart)
     except CliError as error:
         return Finding("socket", "fail", error.message, error.hint)

@@ -40,6 +40,17 @@ def place(hub: Hub) -> str:
     return daemon_path(hub.home, os.environ)
 
 
+def elsewhere(hub: Hub) -> tuple[str, str] | None:
+    """What is wrong, and what to do, if the environment names another socket than the running hub listens on."""
+    written, path = hub.record.get("socket"), place(hub)
+    if not isinstance(written, str) or written == path:
+        return None
+    return (
+        f"TABHUB_SOCKET means {path} here, but the hub listens on {written}.",
+        "Set TABHUB_SOCKET to the same for the hub and its clients, or for neither; then start the hub again.",
+    )
+
+
 def connect(hub: Hub | None = None) -> Daemon:
     """Connect, or raise OSError: nobody listens."""
     hub = hub or find_hub()

@@ -54,6 +54,8 @@ def _reach(words: Sequence[str]) -> daemon.Daemon:
     try:
         return daemon.connect()
     except OSError as error:
+        if (other := daemon.elsewhere(hub)) is not None:
+            raise CliError(*other) from None
         raise CliError(
             f"The hub on {hub.address} (version {facts.get('version')}) answers, but its socket {daemon.place(hub)}"
             f" does not: {error.strerror or error}.",

@@ -372,5 +372,6 @@ class Browsers:
         if self._seats:
             return NotConnected(message, hint=f"Connected: {', '.join(list(self._seats)[:10])}.")
         if self.starting():
-            return NotConnected(message, hint="A browser of the hub's own is starting. Call again in a few seconds.")
+            own = "The hub's own browser is starting, or its extension is connecting. Call again in a few seconds."
+            return NotConnected(message, hint=own)
         return NotConnected(message, hint=self.advice)

@@ -58,7 +58,7 @@ def full(hub: Hub) -> dict[str, Any]:
         "mode": "dev" if watching["watchedPlugins"] or watching["pendingPlugins"] else "production",
         "extensionConnected": bool(connected),
         "extensionConnections": len(connected),
-        "mcpClients": sum(1 for s in engine.sessions.all() if s.kind in ("mcp", "daemon")),
+        "mcpClients": sum(1 for s in engine.sessions.all() if s.kind in ("mcp", "daemon") and not s.gone),
         "sessions": len(engine.sessions),
         "callsInFlight": len(engine.calls),
         "leases": len(hub.leases),

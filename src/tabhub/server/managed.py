@@ -38,6 +38,7 @@ class Managed:
         self._connected = connected
         self._only_if_needed = only_if_needed
         self._error: str | None = None
+        self._tried_again = False
         self.on_failure: Callable[[], None] = lambda: None
         """Told when it did not start, or ended."""
         self._task: asyncio.Task[None] | None = None
@@ -81,8 +82,10 @@ class Managed:
             self.on_failure()
 
     def _ended(self, end: BrowserExit) -> None:
-        self._error = str(end)
-        log.warning("the managed browser ended: %s", end)
+        self._tried_again = end.restart_in is not None
+        left = "it is not started again" if end.restart_in is None else f"it is started again in {end.restart_in:g} s"
+        self._error = f"{end.reason.rstrip('.')}; {left}."
+        log.warning("the managed browser ended: %s", self._error)
         self.on_failure()
 
     async def stop(self) -> None:
@@ -94,7 +97,7 @@ class Managed:
     @property
     def starting(self) -> bool:
         """Whether it is on its way, as far as is known."""
-        return self._task is not None and self._error is None
+        return self._task is not None and (self._error is None or self._tried_again)
 
     def facts(self) -> dict[str, Any]:
         """For health."""

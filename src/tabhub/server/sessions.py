@@ -50,6 +50,7 @@ class SessionRoutes:
             "openSeconds": round(now - session.opened),
             "idleSeconds": round(max(0.0, now - session.called)),
             "connected": session.busy > 0,
+            "gone": session.gone,
             "callsInFlight": len(self._hub.engine.calls.of_session(session.id)),
             "tabId": session.tab,
             "ownTabs": sorted(session.own_tabs),

@@ -31,7 +31,8 @@ def daemon_path(home: str, env: Mapping[str, str]) -> str:
     if named == TCP or (not named and not hasattr(socket, "AF_UNIX")):
         return TCP
     if named:
-        return os.path.abspath(os.path.expanduser(named))  # noqa: PTH100,PTH111 - pathlib costs a CLI's start
+        # Not from the working folder: a hub in the background and its clients have different ones.
+        return os.path.abspath(os.path.join(home, os.path.expanduser(named)))  # noqa: PTH100,PTH111,PTH118
     runtime = env.get("XDG_RUNTIME_DIR", "").strip()
     if runtime and _ours(runtime):
         default = os.path.abspath(os.path.expanduser("~/.tabhub"))  # noqa: PTH100,PTH111

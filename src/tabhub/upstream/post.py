@@ -19,6 +19,7 @@ from tabhub.errors import BadInput
 from tabhub.upstream.h1 import Connection
 from tabhub.upstream.http import LOST
 from tabhub.upstream.inbox import Inbox
+from tabhub.upstream.messages import read_message
 from tabhub.wire.events import Event, EventReader
 
 NOT_TAKEN = frozenset({301, 302, 303, 307, 308, 401, 403, 404})
@@ -162,7 +163,7 @@ class Post:
 
     def _answer(self, body: bytes) -> None:
         try:
-            message = types.jsonrpc_message_adapter.validate_json(body, by_name=False)
+            message = read_message(body)
         except ValidationError:
             self.fail(types.PARSE_ERROR, f"its answer is no JSON-RPC message: {body[:80]!r}")
             return
@@ -182,7 +183,7 @@ class Post:
 
     def _refusal(self, body: bytes) -> None:
         try:
-            message = types.jsonrpc_message_adapter.validate_json(body, by_name=False)
+            message: Any = read_message(body)
         except ValidationError:
             message = None
         if isinstance(message, types.JSONRPCError):
@@ -210,7 +211,7 @@ class Post:
         if event.kind != "message" or not event.data:
             return
         try:
-            message = types.jsonrpc_message_adapter.validate_json(event.data, by_name=False)
+            message = read_message(event.data)
         except ValidationError:
             self._hang_up()
             self.fail(types.PARSE_ERROR, f"an event of its answer is no JSON-RPC message: {event.data[:80]!r}")

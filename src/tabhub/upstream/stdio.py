@@ -18,11 +18,11 @@ from contextlib import asynccontextmanager
 from typing import Any, Self
 
 import anyio
-import mcp_types as types
 from mcp.shared.message import SessionMessage
 
 from tabhub.errors import SetupError
 from tabhub.upstream.inbox import Inbox
+from tabhub.upstream.messages import read_message
 from tabhub.upstream.plan import Plan
 
 log = logging.getLogger("tabhub.upstream")
@@ -112,7 +112,7 @@ class Process:
         if not line.strip():
             return None
         try:
-            return SessionMessage(types.jsonrpc_message_adapter.validate_json(line, by_name=False))
+            return SessionMessage(read_message(line))
         except ValueError:
             self.junk += 1
             if self.junk == 1:

@@ -12,7 +12,7 @@ from typing import Any
 from tabhub.browser.endpoints import authentication, endpoints, suggestions
 from tabhub.browser.spec import Call, hints, tool
 from tabhub.browser.tab import Page, checked_url, open_tab
-from tabhub.browser.traffic import words
+from tabhub.browser.told import words
 from tabhub.errors import CommandFailed
 from tabhub.hub.tools import ToolResult
 from tabhub.links.browsers import TabFailed

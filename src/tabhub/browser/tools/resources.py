@@ -13,7 +13,7 @@ from tabhub.browser.bodies import Body
 from tabhub.browser.frames import frames
 from tabhub.browser.spec import Call, hints, tool
 from tabhub.browser.tab import Page
-from tabhub.browser.traffic import address, whole, words
+from tabhub.browser.told import address, whole, words
 from tabhub.errors import CommandFailed
 from tabhub.hub.tools import ToolResult
 from tabhub.trust.redact import redact

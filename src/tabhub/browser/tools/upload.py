@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tabhub.browser import pagecode, worlds
 from tabhub.browser.activity import Doing
 from tabhub.browser.outcome import ALWAYS, GIVES, outcome
 from tabhub.browser.spec import Call, Toolbox, hints, tool
@@ -22,6 +23,7 @@ _MOST = 50
 _CARRIED = 6 * 1024 * 1024
 """What fits into one message to the browser, as base64."""
 _NOT_ALLOWED = "Not allowed"
+_GROUP = "tabhub chooser"
 
 
 @tool(
@@ -147,19 +149,19 @@ async def _drop(page: Page, element: Element, files: list[Path]) -> None:
 
 
 async def _hand_over(page: Page, element: Element, node: Mapping[str, Any], files: list[Path]) -> None:
-    """The bytes instead of the names, for a field that only the chooser named."""
+    """The bytes instead of the names, for a field that only the chooser named; often it is in no document."""
     session, world = element.frame.session_id, await element.frame.world()
-    wish = {**node, "executionContextId": world.context_id, "objectGroup": "tabhub chooser"}
+    contents = await asyncio.to_thread(_contents, page, files)
+    wish = {**node, "executionContextId": world.context_id, "objectGroup": _GROUP}
     found = await page.cdp("DOM.resolveNode", wish, session)
     call = {
         "objectId": found["object"]["objectId"],
-        "functionDeclaration": "function () { return tabhubKit.ref(this); }",
+        "functionDeclaration": pagecode.source("take_files"),
+        "arguments": [{"value": {"files": contents}}],
         "returnByValue": True,
     }
-    ref = await page.cdp("Runtime.callFunctionOn", call, session)
-    field = Element(page, element.frame, str(ref.get("result", {}).get("value")), element.label)
-    await field.call("take_files", {"files": await asyncio.to_thread(_contents, page, files)})
-    page.ahead("Runtime.releaseObjectGroup", {"objectGroup": "tabhub chooser"}, session)
+    worlds.value_of(page, await page.cdp("Runtime.callFunctionOn", call, session))
+    page.ahead("Runtime.releaseObjectGroup", {"objectGroup": _GROUP}, session)
 
 
 TOOLS = (upload_file,)

@@ -1,0 +1,135 @@
+"""Frames of other sites and workers in real Chromium: nothing of them is missed, and what they leave is not waited for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.e2e import live
+from tests.e2e.live import Caller, DevTools, LiveHub
+from tests.e2e.netsite import NetSite
+
+FRAME = """
+const frame = document.createElement("iframe");
+const said = new Promise((done) => { addEventListener("message", done, { once: true }); });
+frame.src = args.to;
+frame.name = "far";
+document.body.append(frame);
+if (args.wait) await said;
+"""
+
+
+@pytest.fixture(scope="module")
+def net() -> Iterator[NetSite]:
+    site = NetSite()
+    yield site
+    site.stop()
+
+
+async def requests(agent: Caller, wanted: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = (await agent.get("browser_get_network_requests", filter=wanted))["requests"]
+    return found
+
+
+async def paused(agent: Caller) -> list[dict[str, Any]]:
+    waiting: list[dict[str, Any]] = (await agent.get("browser_intercept_requests"))["paused"]
+    return waiting
+
+
+async def test_a_frame_of_another_site_is_recorded_from_its_first_request_on_every_time(
+    agent: Caller, net: NetSite
+) -> None:
+    for number in range(20):
+        # Another site each time: a process of its own, which has not been told anything.
+        there = f"http://s{number % 4}.localhost:{net.port}/net_first?{number}"
+        await agent.get("browser_navigate_tab", url=f"{net.url}/net_index?{number}")
+        await agent.get("browser_get_network_requests", clear=True)
+        await agent.run(FRAME, args={"to": there, "wait": True})
+        seen = {(r["type"], r["url"].partition(f":{net.port}")[2]) for r in await requests(agent, "localhost")}
+        first = {("document", f"/net_first?{number}"), ("script", "/script.js?first")}
+        assert seen >= first | {("fetch", f"/api/items?first={number}")}
+
+
+async def test_the_first_request_of_a_new_frame_or_worker_can_be_intercepted(agent: Caller, net: NetSite) -> None:
+    await agent.open(f"{net.url}/net_index")
+    await agent.get("browser_intercept_requests", urlPatterns=["*script.js?first", "*by=worker"])
+    await agent.run(FRAME, args={"to": f"{net.elsewhere}/net_first?i", "wait": False})
+    (script,) = await live.eventually(lambda: paused(agent))
+    answer = {"Content-Type": "text/javascript", "Cache-Control": "no-store"}
+    await agent.get(
+        "browser_fulfill_request", requestId=script["id"], status=200, body="window.answered = 1", headers=answer
+    )
+    assert await agent.run("return answered", frame="far") == 1
+    await agent.run("new Worker('/worker.js')")
+    (asked,) = await live.eventually(lambda: paused(agent))
+    assert asked["url"] == f"{net.url}/api/items?by=worker"
+    await agent.get("browser_fail_request", requestId=asked["id"])
+    await agent.get("browser_stop_intercepting")
+    assert net.count("/api/items?by=worker") == 0
+    assert net.count("/script.js?first") == 0
+
+
+async def test_a_document_and_a_worker_of_another_process_end_where_they_came_to(agent: Caller, net: NetSite) -> None:
+    await agent.open(f"{net.url}/net_index")
+    await agent.run(FRAME, args={"to": f"{net.elsewhere}/net_first?e", "wait": True})
+    await agent.run("new Worker('/worker.js'); new SharedWorker('/worker.js?shared')")
+    await agent.get("browser_wait_for", networkIdle=True, timeout=8000)
+    (document,) = await requests(agent, "net_first?e")
+    (script,) = await requests(agent, "*/worker.js")
+    for request, content in ((document, "Speaks at once"), (script, "from the worker")):
+        assert request["bytes"] > 0
+        assert "pending" not in request
+        told = await agent.get("browser_get_network_request", requestId=request["id"], part="response")
+        assert content in told["responseBody"]
+
+
+async def test_what_a_page_frame_or_worker_that_is_left_waited_for_is_not_waited_for(
+    agent: Caller, net: NetSite
+) -> None:
+    slow = "fetch('/slow?s=20&{}'); 0"
+    await agent.open(f"{net.url}/net_index")
+    await agent.run(slow.format("page"))
+    await agent.get("browser_navigate_tab", url=f"{net.url}/net_frames")
+    await agent.run(slow.format("frame"), frame="far")
+    await agent.run(
+        "const code = `fetch('${location.origin}/slow?s=20&worker'); postMessage(0)`;"
+        "const w = new Worker(URL.createObjectURL(new Blob([code]))); await new Promise((d) => { w.onmessage = d; });"
+        "document.querySelector('[name=far]').remove(); w.terminate()"
+    )
+    await agent.get("browser_wait_for", networkIdle=True, timeout=8000)
+    errors = {r["url"].rpartition("&")[2]: r.get("error", "") for r in await requests(agent, "/slow")}
+    assert {"page", "frame"} <= set(errors)
+    assert all("left" in error for error in errors.values())
+
+
+async def test_the_end_of_a_session_lets_the_persons_page_go_on(
+    live_hub: LiveHub, net: NetSite, devtools: DevTools
+) -> None:
+    """The tab is the person's, so it stays open; a request that was stopped in it goes out."""
+    page = f"{net.url}/net_index?person"
+    await devtools.open(page)
+    async with live.caller(live_hub) as agent:
+        (tab,) = [t["tabId"] for t in (await agent.get("browser_list_tabs"))["tabs"] if t["url"] == page]
+        await agent.get("browser_intercept_requests", tabId=tab, urlPatterns=["*stopped*"])
+        await agent.run("window.stopped = fetch('/api/items?stopped').then((answer) => answer.status); 0", tabId=tab)
+        await live.eventually(lambda: paused(agent))
+    async with live.caller(live_hub) as other:
+        assert await other.run("return await stopped", tabId=tab) == 200
+        await other.get("browser_close_tab", tabId=tab)
+
+
+async def test_two_agents_record_each_its_own_tab(agent: Caller, live_hub: LiveHub, net: NetSite) -> None:
+    async with live.caller(live_hub) as other:
+        for each, name in ((agent, "one"), (other, "two")):
+            await each.open(f"{net.url}/net_index?{name}")
+            await each.get("browser_enable_network_capture", urlFilter="/api/")
+            await each.run(f"await (await fetch('/api/items?{name}')).text()")
+        assert [r["url"] for r in await requests(agent, "/api/items?")] == [f"{net.url}/api/items?one"]
+        await agent.get("browser_get_network_requests", clear=True)
+        await agent.get("browser_disable_network_capture")
+        assert [r["url"] for r in await requests(other, "/api/items?")] == [f"{net.url}/api/items?two"]
+        told = await other.get("browser_get_network_requests", withBodies=True)
+        assert '"apple"' in told["requests"][-1]["responseBody"]
+        assert "Only addresses with '/api/'" in told["note"]

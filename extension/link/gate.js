@@ -256,7 +256,8 @@ async function siteOf(name, params) {
   if (!Number.isSafeInteger(tabId)) return "";
   // A tab that is not there is refused by the command itself.
   const tab = await chrome.tabs.get(/** @type {number} */ (tabId)).catch(() => null);
-  return originOf(tab?.url ?? tab?.pendingUrl ?? "");
+  // One that is just opened has no address yet, only one it goes to.
+  return originOf(tab?.url || tab?.pendingUrl || "");
 }
 
 /** @param {string} url */

@@ -81,7 +81,7 @@
  * @property {string} [origin]
  * @property {string} [title] of the tab
  * @property {string} [url] of the tab
- * @property {string} [reason] permission, pin, dataflow or page
+ * @property {string} [reason] permission, pin, dataflow, tab or page
  * @property {string} [message] the reason in words
  * @property {string} [diff]
  * @property {number} [expiresAt]

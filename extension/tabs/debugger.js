@@ -54,6 +54,7 @@ const SCRIPTS = ["Runtime.evaluate", "Runtime.callFunctionOn"];
 const SCRIPT_MS = 30_000;
 /** Pages of ours, in which nothing is done for anyone: they are where a person says what may be done. */
 const OWN = chrome.runtime.getURL("");
+const TO_OWN = /^(?:[a-z-]+:\s*)*chrome-extension:/i;
 const PAUSED = "Fetch.requestPaused";
 /** What still works on a page that crashed. */
 const AFTER_CRASH = ["Page.reload", "Page.navigate"];
@@ -99,6 +100,8 @@ export class Debugger {
    * @returns {Promise<CdpObject>}
    */
   async command(tabId, method, params, call, { sessionId, interruptible, ahead = [], follow = [] } = {}) {
+    // Scripts and breakpoints that were left in a tab for its next page would run there with all that we may do.
+    if ([{ method, params }, ...ahead, ...follow].some(leadsToOwn)) throw ownPage(tabId, "would show");
     const held = this.#held.get(tabId) ?? this.#attach(tabId);
     if (held.attaching) await held.attaching;
     if (held.crashed && !AFTER_CRASH.includes(method)) throw new RpcError(FAILED, CRASHED);
@@ -220,6 +223,10 @@ export class Debugger {
     if (tab.url?.startsWith(OWN) || tab.pendingUrl?.startsWith(OWN)) throw ownPage(tabId);
     if (tab.discarded) throw new RpcError(FAILED, `Tab ${tabId} is unloaded to save memory. Reload it first.`);
     await chrome.debugger.attach({ tabId }, PROTOCOL);
+    if (await couldShowOwn(tabId)) {
+      await chrome.debugger.detach({ tabId });
+      throw ownPage(tabId, "could go back to");
+    }
     await chrome.debugger.sendCommand({ tabId }, "Inspector.enable");
     await chrome.debugger.sendCommand({ tabId }, "Target.setAutoAttach", children.autoAttach());
   }
@@ -324,6 +331,25 @@ async function refusal(tabId, text) {
   if (!tab) return noTab(tabId, "It was closed.");
   if (tab.url?.startsWith(OWN)) return ownPage(tabId);
   return new RpcError(FAILED, `${DETACHED}. The tab may have gone to a page that cannot be debugged. (${text})`);
+}
+
+/**
+ * Whether a command would take a tab to a page of an extension, which no page can do itself.
+ * @param {Command} command
+ */
+function leadsToOwn({ method, params }) {
+  return ["Page.navigate", "Target.createTarget"].includes(method) && TO_OWN.test(URL.parse(String(params["url"]))?.href ?? "");
+}
+
+/**
+ * Whether a step back or forth in its history would take a tab to a page of ours.
+ * @param {number} tabId
+ */
+async function couldShowOwn(tabId) {
+  const history = /** @type {{ entries: { url: string }[] }} */ (
+    await chrome.debugger.sendCommand({ tabId }, "Page.getNavigationHistory")
+  );
+  return history.entries.some(({ url }) => url.startsWith(OWN));
 }
 
 /**

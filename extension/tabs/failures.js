@@ -14,11 +14,12 @@ export function noTab(tabId, why = "It may have been closed.") {
 }
 
 /**
- * The error for a tab that shows a page of the extension's own.
+ * The error for a tab that shows a page of the extension's own, or would.
  * @param {number} tabId
+ * @param {string} [what] it does
  */
-export function ownPage(tabId) {
-  return new RpcError(FAILED, `Tab ${tabId} shows Tabhub's own panel. The panel is the person's alone: use another tab.`);
+export function ownPage(tabId, what = "shows") {
+  return new RpcError(FAILED, `Tab ${tabId} ${what} Tabhub's own panel. The panel is the person's alone: use another tab.`);
 }
 
 /**

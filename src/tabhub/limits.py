@@ -161,6 +161,9 @@ class Limits:
     )
     captured_body: int = _limit(256 * 1024, "largest answer whose body is kept ahead while capture is on")
     intercept_wait: float = _limit(30.0, "an intercepted request nobody decides on goes on by itself after that")
+    intercept_idle: float = _limit(
+        300.0, "interception ends when requests wait and its agent asks nothing for that long"
+    )
 
     # the managed browser
     browser_start: float = _limit(30.0, "time for a managed browser to start and load the extension")

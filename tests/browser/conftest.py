@@ -43,6 +43,9 @@ class Context:
     def can(self, capability: str) -> bool:
         return False
 
+    def confirm(self, words: str, tab_id: int) -> None:
+        return None
+
     async def ask(self, questions: dict[str, tuple[str, dict[str, Any]]]) -> dict[str, dict[str, Any]]:
         raise AssertionError("there is nobody to ask")
 

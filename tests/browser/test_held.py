@@ -48,6 +48,32 @@ async def test_a_frame_that_comes_later_is_emulated_too(emulating: Bench) -> Non
     assert ("setUserAgentOverride", "S") in sent(emulating)
 
 
+def first(bench: Bench) -> list[str]:
+    """What new frames and workers are to be told before they run, as it was said last."""
+    return [command["method"] for command in bench.browser.commands("subscribeCDPEvents")[-1]["params"]["children"]]
+
+
+async def test_a_frame_is_told_of_the_changes_before_it_runs(emulating: Bench) -> None:
+    await emulating.call("browser_get_console_logs", tabId=1)
+    usual = first(emulating)
+    assert {"Network.enable", "Runtime.enable", "Page.enable"} <= set(usual)
+    emulating.context.session = session = object()
+    await device(emulating)
+    assert first(emulating) == [*usual, "Emulation.setUserAgentOverride"]
+    emulating.end(session)
+    assert first(emulating) == usual
+
+
+async def test_a_frame_that_waited_is_not_told_a_second_time(bench: Bench) -> None:
+    await bench.call("browser_get_console_logs", tabId=1)
+    bench.browser.sent.clear()
+    for session, waited in (("S1", True), ("S2", False)):
+        info = {"targetId": session, "type": "iframe", "url": "https://far.example/"}
+        params = {"sessionId": session, "targetInfo": info, "waitingForDebugger": waited}
+        bench.browser.tell("cdp.event", tabId=1, method="Target.attachedToTarget", params=params)
+    assert {message["params"].get("sessionId") for message in bench.browser.sent} == {"S2"}
+
+
 async def test_only_the_changes_of_a_session_that_ends_are_taken_back(emulating: Bench) -> None:
     first, second = object(), object()
     emulating.context.session = first

@@ -298,6 +298,17 @@ def test_a_call_made_while_the_hub_is_down_waits_and_then_fails(play: Play) -> N
     assert play.bridge.deadline() is None
 
 
+def test_a_hub_that_hangs_is_told_from_one_that_does_not_run() -> None:
+    play = Play()
+    play.bridge.connected(lambda _: None, None)
+    play.request("tools/call", 1, name="x")
+    play.bridge.tick(play.now + PATIENCE)
+    (said,) = play.said
+    assert said["error"]["data"] == {"outcome": "not_sent"}
+    assert "does not answer" in said["error"]["message"]
+    assert "not running" not in said["error"]["message"]
+
+
 def test_a_hub_that_has_forgotten_the_client_is_told_who_it_is(play: Play) -> None:
     play.greet()
     play.request("logging/setLevel", 1, level="error")

@@ -77,6 +77,7 @@ def test_no_command_shows_the_help_and_is_wrong_usage(tabhub: Run) -> None:
         (["start", "--port", "eighty"], "'eighty' is not a port"),
         (["start", "--port", "70000"], "'70000' is not a port"),
         (["start", "--stdio", "--background"], "exclude each other"),
+        (["start", "--show-secret"], "belongs to --show-config"),
         (["tool", "call"], "required: NAME"),
         (["tool", "call", "x", "--tab-id", "y"], "--tab-id: 'y' is not a whole number"),
         (["tool", "call", "x", "--timeout", "-1"], "'-1' is not a number of seconds"),
@@ -99,6 +100,21 @@ def test_wrong_usage_ends_with_two_and_says_what_was_meant(tabhub: Run, words: l
     assert done.stdout == ""
     assert done.stderr.startswith("error: ")
     assert said in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["tool", "call", b"br\xffx", "{}"], ["audit", "--tool", b"br\xffx"], ["tool", "list", "--plugin", b"br\xffx"]],
+)
+def test_bytes_that_are_no_text_are_told_apart_from_a_fault(
+    hub: FakeHub, env: dict[str, str], words: list[str | bytes]
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tabhub", *words], env=env, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "'br\\udcffx' is not UTF-8 text." in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_a_reader_that_leaves_early_gets_no_traceback(hub: FakeHub, env: dict[str, str]) -> None:

@@ -55,7 +55,19 @@ def test_set_reset_and_path(home: Path, tabhub: Run) -> None:
     assert json.loads((home / "config.json").read_text()) == {}
 
 
-@pytest.mark.parametrize("words", [["port", "0"], ["port", "x"], ["limits.nope", "1"], ["auditArguments", "maybe"]])
+def test_a_permission_of_a_tool_that_is_not_there_is_doubted(home: Path, tabhub: Run) -> None:
+    for key in ("permissions.browser.tools.", "permissions.clients.claude.browser.tools."):
+        done = tabhub("config", "set", f"{key}browser_execute_scirpt", "off")
+        assert done.returncode == 0
+        assert "There is no built-in tool 'browser_execute_scirpt'" in done.stderr
+        assert "Did you mean 'browser_execute_script'?" in done.stderr
+        assert tabhub("config", "set", f"{key}browser_execute_script", "off").stderr == ""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["port", "0"], ["port", "x"], ["limits.nope", "1"], ["auditArguments", "maybe"], ["tools", "core,netwrk"]],
+)
 def test_a_wrong_setting_is_refused_and_nothing_written(home: Path, tabhub: Run, words: list[str]) -> None:
     done = tabhub("config", "set", *words)
     assert done.returncode == 2

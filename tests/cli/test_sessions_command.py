@@ -24,14 +24,16 @@ def answer(hub: FakeHub, *sessions: dict[str, Any], paused: Any = None) -> None:
 
 def test_sessions_are_listed_with_what_they_hold(hub: FakeHub, tabhub: Run) -> None:
     leases = [{"tabId": 7, "heldSeconds": 130, "title": "The shop\nof all"}, {"tabId": 8, "heldSeconds": 1}]
-    answer(hub, session("0123456789abcdef", tabId=7, ownTabs=[7], leases=leases), session("rest:script", "rest"))
+    answer(
+        hub, session("0123456789abcdef", tabId=7, ownTabs=[7], leases=leases), session("rest:script", "rest", gone=True)
+    )
     done = tabhub("sessions")
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
         "01234567  Claude Code 2.1, mcp, idle 1 min",
         "  → tab 7 (opened by it), held 2 min: The shop",
         "    tab 8, held 1 s: not reachable now",
-        "rest:script  Claude Code 2.1, rest, idle 1 min",
+        "rest:script  Claude Code 2.1, rest, idle 1 min, its client has gone",
     ]
     assert json.loads(tabhub("sessions", "list", "--json").stdout)["sessions"][0]["id"] == "0123456789abcdef"
     answer(hub, paused=PAUSED)

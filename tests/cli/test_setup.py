@@ -204,6 +204,13 @@ def test_write_into_codex_keeps_the_rest_of_the_file(tabhub: Run, tmp_path: Path
     assert path.read_text().startswith(before)
 
 
+def test_a_folder_of_settings_that_the_client_was_told_is_used(tabhub: Run, tmp_path: Path) -> None:
+    assert (
+        f"Add this to {tmp_path}/.claude.json" in tabhub("setup", "claude-code", CLAUDE_CONFIG_DIR=str(tmp_path)).stderr
+    )
+    assert f"Add this to {tmp_path}/config.toml" in tabhub("setup", "codex", CODEX_HOME=str(tmp_path)).stderr
+
+
 def test_a_project_file_is_written_on_request_with_a_warning(tabhub: Run, tmp_path: Path) -> None:
     done = tabhub("setup", "vscode", "--project", "--write")
     assert json.loads((tmp_path / ".vscode" / "mcp.json").read_text()) == HTTP["vscode"]

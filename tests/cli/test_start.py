@@ -31,8 +31,9 @@ def fresh(env: dict[str, str], tmp_path: Path, tabhub: Run) -> Iterator[Path]:
 
 @pytest.mark.req("F20")
 def test_background_returns_when_the_hub_answers_and_a_second_is_told_of_the_first(fresh: Path, tabhub: Run) -> None:
-    done = tabhub("start", "--background", "--no-launch", "--port", "0")
+    done = tabhub("start", "--background", "--no-launch", "--port", "0", MAKELEVEL="1")
     assert done.returncode == 0, done.stderr
+    assert "In this checkout, `tabhub` is " in done.stdout  # as `make run` starts it
     record = json.loads((fresh / "hub.json").read_text())
     assert f"is running on http://127.0.0.1:{record['port']}" in done.stdout
     assert f"Load unpacked: {fresh}/extension" in done.stdout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -90,6 +91,13 @@ class _Handler(BaseHTTPRequestHandler):
                 "application/json",
                 **{"Set-Cookie": "sid=s3cr3t-value"},
             )
+        elif path == "/api/tagged":
+            tag, known = '"v1"', self.headers.get("If-None-Match")
+            same = known == tag
+            headers = {"ETag": tag, "Cache-Control": "no-cache"}
+            self._answer(304 if same else 200, "" if same else "tagged", "text/plain", **headers)
+        elif path == "/api/packed":
+            self._answer(200, gzip.compress(b"packed " * 1000), "text/plain", **{"Content-Encoding": "gzip"})
         elif path == "/api/big":
             self._answer(200, "x" * 3_000_000, "text/plain")
         elif path == "/picture.png":
@@ -112,7 +120,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         length = int(self.headers.get("Content-Length", "0"))
-        body = self.rfile.read(length).decode()
+        body = self.rfile.read(length)
         self.here.seen.append((self.command, self.path))
         self._answer(201, f'{{"got":{len(body)}}}', "application/json")
 

@@ -34,11 +34,16 @@ async def test_what_waits_in_a_tab_that_goes_back_to_the_panel_does_nothing_ther
             assert "Tabhub's own panel" in (await agent.fail(name, tabId=tab, **more))["text"]
         # The person goes on in that tab, and the panel is one step back.
         await wire.send("Page.navigate", session, url=site.url)
+        async with asyncio.timeout(10):
+            while not (await agent.get("browser_get_tab_info", tabId=tab))["url"].startswith(site.url):
+                pass  # the hub is told of it by the browser
         assert await agent.run("return location.href", tabId=tab) == f"{site.url}/"
         clicking = asyncio.create_task(agent.call("browser_click_element", tabId=tab, selector=BUTTON))
         await agent.call("browser_go_back", tabId=tab)
-        refused = await clicking
-        assert refused["isError"]
+        assert (await clicking)["isError"]
+        async with asyncio.timeout(10):
+            while not str(await told("location.href")).startswith(EXTENSION):
+                pass  # it is on its way
         assert await told(APPEARS)
         assert await told("location.href") == PANEL
         assert "Tabhub's own panel" in (await agent.fail("browser_press_key", tabId=tab, key="Tab"))["text"]

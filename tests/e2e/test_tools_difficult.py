@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
 from typing import Any
-
-import pytest
 
 from tests.e2e.live import Caller, LiveHub
 from tests.e2e.zoo import Zoo
@@ -49,35 +48,32 @@ async def test_what_is_made_to_be_dragged_has_a_ref(agent: Caller, zoo: Zoo) -> 
     assert await agent.run("return tasks.innerText.match(/[ABC]/g)") == ["B", "C", "A"]
 
 
+async def test_a_drag_in_a_frame_of_another_site_ends_there(agent: Caller, zoo: Zoo) -> None:
+    await agent.open(zoo.at("hard_list.html"))
+    await agent.get(DRAG, **{"from": ref(await seen(agent), 'clickable "Card"'), "to": {"text": "Basket"}})
+    assert '"Got a card"' in await seen(agent)
+
+
 async def test_a_role_is_known_however_it_is_written(agent: Caller, zoo: Zoo) -> None:
     await agent.open(zoo.at("hard_list.html"))
     assert (await agent.get("browser_find", role="Button"))["total"] == 3
     assert (await agent.get("browser_query_elements", role="BUTTON"))["total"] == 3
 
 
-@pytest.mark.parametrize(
-    ("target", "words"),
-    [
-        ({"text": "Inside"}, "around it is closed"),
-        ({"text": "Untouchable"}, "pointer-events: none"),
-        ({"selector": "button:has-text('x')"}, "`text`"),
-        ({"selector": "#nothing-of-the-kind-xyzzy"}, "browser_snapshot"),
-    ],
-    ids=["details", "pointer", "css", "absent"],
-)
-async def test_what_keeps_a_click_from_an_element_is_named(
-    agent: Caller, zoo: Zoo, target: dict[str, str], words: str
-) -> None:
+async def test_what_keeps_an_element_from_being_used_is_named(agent: Caller, zoo: Zoo) -> None:
     await agent.open(zoo.at("hard_fields.html"))
-    assert words in (await agent.fail(CLICK, **target))["text"]
-
-
-async def test_typing_into_what_is_no_field_is_refused(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("hard_fields.html"))
-    assert "no text field" in (await agent.fail(TYPE, selector="#press", text="x"))["text"]
+    cases: list[tuple[str, dict[str, str], str]] = [
+        (CLICK, {"text": "Inside"}, "around it is closed"),
+        (CLICK, {"text": "Untouchable"}, "pointer-events: none"),
+        (CLICK, {"selector": "button:has-text('x')"}, "What an element says goes into `text`"),
+        (CLICK, {"selector": "#nothing-of-the-kind-xyzzy"}, "browser_snapshot shows what there is"),
+        (TYPE, {"selector": "#press", "text": "x"}, "no text field (button)"),
+        (TYPE, {"label": "Day", "text": "x"}, "Click it if it opens"),
+        (TYPE, {"text": "x"}, "its name as `label`"),
+    ]
+    errors = await asyncio.gather(*(agent.fail(name, **given) for name, given, _ in cases))
+    assert [words for (_, _, words), error in zip(cases, errors, strict=True) if words not in error["text"]] == []
     assert await agent.run("return log") == []
-    assert "`label`" in (await agent.fail(TYPE, text="x"))["text"]
-    assert "Click it" in (await agent.fail(TYPE, label="Day", text="x"))["text"]
 
 
 async def test_a_mask_that_knows_only_keys_is_filled_in(agent: Caller, zoo: Zoo) -> None:
@@ -86,6 +82,42 @@ async def test_a_mask_that_knows_only_keys_is_filled_in(agent: Caller, zoo: Zoo)
     assert answer["fields"][0]["value"] == "+1 555-1234"
     again = await agent.get(FILL, fields=[{"text": "Phone", "value": "9876543"}])
     assert again["fields"][0]["value"] == "+1 987-6543"
+
+
+async def test_a_document_that_is_one_field_has_a_ref(agent: Caller, zoo: Zoo) -> None:
+    await agent.open(zoo.at("hard_editor.html"))
+    answer = await agent.get(TYPE, ref=ref(await seen(agent), 'textbox "Body"'), text="Hello", clear=True)
+    assert answer["value"] == "Hello"
+
+
+async def test_a_field_that_is_drawn_anew_says_what_it_holds(agent: Caller, zoo: Zoo) -> None:
+    await agent.open(zoo.at("hard_editor.html"))
+    answer = await agent.get(FILL, fields=[{"text": "Drawn anew", "value": "words"}])
+    assert answer["fields"][0]["value"] == "words"
+    assert (await agent.get(TYPE, label="Drawn anew", text="s"))["value"] == "wordss"
+
+
+async def test_text_comes_after_what_a_field_of_any_kind_holds(agent: Caller, zoo: Zoo) -> None:
+    await agent.open(zoo.at("hard_fields.html"))
+    assert (await agent.get(TYPE, label="Count", text="12"))["value"] == "512"
+    assert (await agent.get(TYPE, label="Mail", text="om"))["value"] == "a@b.com"
+
+
+async def test_a_link_for_another_program_is_no_failure(agent: Caller, zoo: Zoo) -> None:
+    await agent.open(zoo.at("hard_fields.html"))
+    begun = time.monotonic()
+    answer = await agent.get(CLICK, text="Write to Anna")
+    assert time.monotonic() - begun < 2
+    assert "mailto:anna@example.org" in answer["note"]
+    await agent.get(CLICK, text="Press")
+
+
+async def test_an_empty_document_is_seen_as_one(agent: Caller, zoo: Zoo) -> None:
+    await agent.open(f"{zoo.url}/other")
+    await agent.run("document.documentElement.remove()")
+    assert (await agent.get(SNAPSHOT))["elements"] == 0
+    assert (await agent.get("browser_find", text="words"))["total"] == 0
+    assert (await agent.get("browser_get_tab_content"))["content"] == ""
 
 
 async def test_files_are_dropped_where_they_are_meant_to_be(agent: Caller, live_hub: LiveHub, zoo: Zoo) -> None:
@@ -116,6 +148,22 @@ async def test_a_page_at_its_end_may_still_load_more(agent: Caller, zoo: Zoo) ->
     assert "browser_wait_for" in (await agent.get(SCROLL, position="bottom"))["note"]
     await agent.run("document.body.style.height = '6000px'")
     assert "note" not in await agent.get(SCROLL, position="bottom")
+
+
+async def test_a_list_that_begins_at_its_end_is_scrolled_to_both(agent: Caller, zoo: Zoo) -> None:
+    await agent.open(f"{zoo.url}/other")
+    style = "height: 200px; overflow: auto; display: flex; flex-direction: column-reverse"
+    words = "Array.from({length: 50}, (_, n) => `<p>Message ${n}</p>`).join('')"
+    await agent.run(f"document.body.innerHTML = `<div id=chat style='{style}'>${{{words}}}</div>`")
+    assert (await agent.get(SCROLL, container="#chat", position="top"))["y"] < -1000
+    assert (await agent.get(SCROLL, container="#chat", position="bottom"))["y"] == 0
+
+
+async def test_a_button_and_what_it_says_are_one(agent: Caller, zoo: Zoo) -> None:
+    await agent.open(f"{zoo.url}/other")
+    await agent.run("document.body.innerHTML = '<button><span>Add to <b>cart</b></span></button>'")
+    found = await agent.get("browser_find", text="Add to cart")
+    assert [one["role"] for one in found["elements"]] == ["button"]
 
 
 async def test_arguments_that_name_nothing_are_refused_before_anything_is_done(agent: Caller, zoo: Zoo) -> None:
@@ -153,3 +201,15 @@ async def test_the_rest_of_a_long_list_is_reached_as_the_snapshot_says(agent: Ca
     said = re.search(r"more here: browser_snapshot with ref=(\w+) and maxTokens=(\d+)", text)
     assert said is not None, text[-500:]
     assert 'button "Row 299"' in await seen(agent, ref=said[1], maxTokens=int(said[2]))
+
+
+async def test_a_pdf_is_said_to_be_one(agent: Caller, zoo: Zoo) -> None:
+    await agent.open(zoo.at("hard_paper.pdf"))
+    for name in (SNAPSHOT, "browser_get_tab_content"):
+        assert "a PDF in the browser's own viewer" in (await agent.get(name))["note"]
+    await agent.open(zoo.at("hard_papers.html"))
+    await agent.get("browser_wait_for", networkIdle=True)
+    text = await seen(agent)
+    assert re.search(r'iframe "Framed" \[ref=\w+\]\n +\(a PDF; browser_screenshot_tab shows it\)\n', text)
+    assert 'embed "Embedded" [ref=' in text
+    assert (await agent.get("browser_get_tab_content"))["content"] == "Read both."

@@ -27,6 +27,7 @@ async def test_visited_pages_are_found_by_word_and_time(agent: Caller, site: Sit
     assert (len(visits), visits[0]["transition"]) == (2, "reload")
     assert visits[0]["visitTime"] > visits[1]["visitTime"]
     assert (await agent.get("browser_get_visits", url=f"{url}/never"))["visits"] == []
+    assert "is not a full address" in (await agent.fail("browser_get_visits", url="rare"))["text"]
     wrong = await agent.fail("browser_search_history", query="", startTime="yesterday")
     assert "startTime must be a moment such as" in wrong["text"]
 
@@ -76,8 +77,11 @@ async def test_bookmarks_are_made_found_and_listed(agent: Caller, site: Site) ->
         ("browser_create_bookmark", {"title": "x", "url": site.url}),
         ("browser_list_bookmark_tree", {}),
     ):
-        error = await agent.fail(name, parentId="999999", **more)
-        assert "There is no folder '999999'" in error["text"]
-        assert f"{folder} ({root['children'][0]['title']})" in error["text"]
+        for wrong in ("999999", "https://"):
+            error = await agent.fail(name, parentId=wrong, **more)
+            assert f"The folder '{wrong}' cannot be used" in error["text"]
+            assert f"{folder} ({root['children'][0]['title']})" in error["text"]
+    inside = await agent.fail("browser_create_bookmark", title="x", url=site.url, parentId=made["id"])
+    assert "does not specify a folder" in inside["text"]
     script = await agent.fail("browser_create_bookmark", title="x", url="javascript:alert(1)")
     assert script["outcome"] == "not_sent"

@@ -122,11 +122,12 @@ async def test_dark_is_dark_and_light_is_light(browser: Browser, address: str) -
 
 async def test_the_list_of_conversations_begins_at_its_top(browser: Browser, address: str) -> None:
     async with panel(browser, address, "chat") as page:
+        many = "Array.from({length: 60}, (_, n) => ({...panelTalks[1], id: String(n).padStart(12, '0')}))"
+        await page.add_init_script(f"panelTalks.push(...{many})")
+        await page.reload()
         await expect(page.locator(".said.model")).to_have_count(3)
-        many = "panelTalks = Array.from({length: 60}, (_, n) => ({...panelTalks[1], id: String(n).padStart(12, '0')}))"
-        await page.evaluate(many)
         await page.get_by_role("button", name="All conversations").click()
-        await expect(page.locator(".talks > *")).to_have_count(60)
+        await expect(page.locator(".talks > *")).to_have_count(62)
         assert await page.evaluate("[main.scrollTop, main.scrollHeight > main.clientHeight]") == [0, True]
 
 

@@ -113,7 +113,8 @@ async def test_whoever_listens_on_the_hubs_port_without_its_secret_gets_neither_
 ) -> None:
     seen, port = len(hub.wires), hub.port
     # The last one hands on what the hub says on a port of its own.
-    for hub.secret, hub.port in ((None, port), ("00" * 32, port), (SECRET, port + 1)):
+    for secret, proved in ((None, port), ("00" * 32, port), (SECRET, port + 1)):
+        hub.secret, hub.port = secret, proved
         before = len(hub.asked)
         await hub.wires[-1].socket.close(4004, "shutting down")
         assert "does not know its secret" in await popup_says(chromium, "does not know its secret")

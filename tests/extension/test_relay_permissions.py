@@ -64,7 +64,7 @@ async def test_every_level_means_what_it_means_in_a_hub(
             calling = await agent.begin(method, params)
             if (method, given) in ACTING and allow is not None:
                 question = await answered(panel, allow=allow)
-                assert question["site"] in (site.url, ""), method
+                assert question["site"] == site.url, method
             answer = await calling
         refused = {"off": OFF, "ask": None if allow else DENIED, "auto": None}[level]
         if (method, given) in LOOKING or refused is None:
@@ -113,6 +113,25 @@ async def test_nobody_has_to_set_it_to_be_asked(relay: RunningRelay, panel: Ask,
         calling = await agent.begin("createTab", {"url": f"{site.url}/"})
         await answered(panel, allow=False)
         assert DENIED in (await calling)["error"]["message"]
+
+
+async def test_what_was_allowed_on_one_site_is_asked_again_where_the_tab_has_gone_meanwhile(
+    relay: RunningRelay, panel: Ask, wire: Wire, site: Site
+) -> None:
+    made = (await wire.ask("createTab", url=f"{site.url}/"))["tabId"]
+    await connected(panel, relay, acting="ask")
+    script = {"method": "Runtime.evaluate", "params": {"expression": "document.title = 'acted'"}}
+    async with IndependentAgent(relay.url, token()) as agent:
+        await agent.ready()
+        calling = await agent.begin("forwardCDPCommand", {"tabId": made, **script})
+        await state(panel, lambda facts: bool(facts["questions"]))
+        await wire.ask("browser_navigate", tabId=made, url="about:blank")
+        assert (await answered(panel, allow=True))["site"] == site.url
+        assert (await answered(panel, allow=False))["site"] == "about:"
+        assert DENIED in (await calling)["error"]["message"]
+    titles = {tab["tabId"]: tab["title"] for tab in (await wire.ask("getTabs"))["tabs"]}
+    assert titles[made] != "acted"
+    await wire.ask("closeTab", tabId=made)
 
 
 @pytest.mark.parametrize("level", ["ask", "auto"])

@@ -122,13 +122,20 @@ async def test_a_broken_configuration_leaves_the_last_good_one_in_force(hub: Run
 
 @pytest.mark.req("F19")
 async def test_a_rotated_secret_locks_the_old_one_out_at_once_and_closes_its_sockets(hub: RunningHub) -> None:
-    async with Agent(hub) as agent, FakeExtension(hub) as browser, client(hub) as old:
+    async with (
+        Agent(hub) as agent,
+        FakeExtension(hub) as browser,
+        client(hub) as old,
+        agent.listening() as heard,
+    ):
+        await heard.next()
         call = asyncio.create_task(agent.call("browser_get_tab_content", {"tabId": 7}))
         fresh = secrets_store.rotate(hub.home)
         hub.hub.check_secret()
         assert await browser.ended() == (4001, "the secret was rotated")
         assert (await old.get("/tools")).status_code == 401
         assert (await agent.post(message("ping"))).status_code == 401
+        assert await heard.rest() == []  # what was opened with it is over too
         assert hub.hub.browsers.links() == []
         async with httpx2.AsyncClient(base_url=hub.url, headers={"Authorization": f"Bearer {fresh}"}) as new:
             assert (await new.get("/tools")).status_code == 200

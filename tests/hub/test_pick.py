@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
@@ -204,3 +205,13 @@ def test_the_path_to_any_leaf_picks_the_leaf(value: Any) -> None:
 def test_any_text_is_a_path_or_refused(path: str) -> None:
     with suppress(InvalidParams):
         pick(path)
+
+
+def test_what_would_take_long_to_read_is_not_picked_from() -> None:
+    many = "[" + ",".join(["[]"] * 1_500_000) + "]"
+    began = time.process_time()
+    with pytest.raises(InvalidParams, match="too many to pick from") as refused:
+        pick_json(many, "$[0]")
+    assert time.process_time() - began < 0.1
+    assert refused.value.hint == "Use offset or search."
+    assert pick_json("[" + "1," * 3_000_000 + "2]", "$[-1]") == "2"

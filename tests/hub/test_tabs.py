@@ -77,7 +77,8 @@ def test_a_tab_that_is_replaced_is_told_before_the_new_one_is_described() -> Non
     book = TabBook()
     book.sync("a", [raw(1)])
     assert book.changed("a", {"tabId": 9, "change": "replaced", "removedTabId": 1}) == TabChanges()
-    assert ids(book.changed("a", {"tabId": 9, "change": "updated", "tab": {**raw(9), "discarded": True}}).changed) == [1]
+    unloaded = {"tabId": 9, "change": "updated", "tab": {**raw(9), "discarded": True}}
+    assert ids(book.changed("a", unloaded).changed) == [1]
     assert book.changed("a", {"tabId": 8, "change": "replaced", "removedTabId": 7}) == TabChanges()
 
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
+import tarfile
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tabhub.plugins.archive import unpack
+from tabhub.plugins.model import PluginError
 from tests.harness.agent import client
 from tests.harness.fake_extension import FakeExtension, tab
 from tests.harness.hub import running_hub
@@ -95,3 +101,23 @@ async def test_what_a_page_answers_is_data_and_no_more(tmp_path: Path, answer: A
             assert "tabhub/error" not in result["_meta"]
         else:
             assert result["isError"] is True
+
+
+@pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.REGTYPE])
+def test_a_package_that_grows_when_it_is_unpacked_is_refused_before_it_has_grown(tmp_path: Path, kind: bytes) -> None:
+    """Heads have sizes too, and whoever reads tarballs reads them whole."""
+    claimed = tarfile.TarInfo("package/x")
+    claimed.size, claimed.type = 100 * 1024 * 1024, kind
+    packed = io.BytesIO()
+    with gzip.GzipFile(fileobj=packed, mode="wb") as stream:
+        stream.write(claimed.tobuf(tarfile.USTAR_FORMAT))
+        for _ in range(100):
+            stream.write(bytes(1024 * 1024))
+    assert len(packed.getvalue()) < 200_000
+    tracemalloc.start()
+    try:
+        with pytest.raises(PluginError, match="larger than 64 MB unpacked"):
+            unpack(packed.getvalue(), tmp_path / "new")
+        assert tracemalloc.get_traced_memory()[1] < 5_000_000
+    finally:
+        tracemalloc.stop()

@@ -48,6 +48,17 @@ async def test_a_call_the_person_has_allowed_is_not_asked_for_again_when_the_bro
         assert lines(hub, "browser_open_tab") == [True]
 
 
+async def test_calls_wait_for_an_extension_the_person_reloads(hub: RunningHub) -> None:
+    async with Agent(hub) as agent, client(hub) as http:
+        async with FakeExtension(hub):
+            assert (await http.post("/extension/reload")).status_code == 200
+        await until(lambda: not hub.hub.browsers.links())
+        call = asyncio.create_task(agent.call("browser_list_tabs"))
+        await until(lambda: len(hub.hub.engine.awaited.holding) == 1)
+        async with FakeExtension(hub):
+            assert not (await call)["result"].get("isError")
+
+
 async def test_where_none_is_expected_a_call_fails_at_once_and_says_what_to_do(hub: RunningHub) -> None:
     async with Agent(hub) as agent:
         assert "no browser is connected" in text(await agent.call("browser_open_tab", {"url": "about:blank"}))

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
+from tabhub.server.plugincalls import _result
 from tests.harness.agent import Agent, message
 from tests.harness.fake_extension import FakeExtension, Refuses, Silent, tab
 from tests.harness.hub import RunningHub, running_hub, until
@@ -93,6 +96,25 @@ async def test_any_json_is_an_answer(tmp_path: Path, output: Any) -> None:
         text = answer["content"][0]["text"]
         assert text == output if isinstance(output, str) else json.loads(text) == output
         assert answer.get("structuredContent") == (output if isinstance(output, dict) else None)
+
+
+async def test_a_large_answer_is_not_read_whole_and_costs_the_hub_little(tmp_path: Path) -> None:
+    async with scene(tmp_path, [at(5)]) as play:
+        for value, shown in (("[" + ",".join(["[]"] * 500_000) + "]", "[[],[],"), ('"' + "é" * 700_000 + '"', "éé")):
+            answers: list[str] = [f'{{"output": {value}}}', f'{{"output": {{"value": {value}}}}}']
+            for written in answers:
+                play.browser.handlers["tool.dispatch"] = lambda params: Silent
+                calling = asyncio.create_task(play.call())
+                asked = await play.browser.asked("tool.dispatch")
+                await play.browser.send(f'{{"jsonrpc":"2.0","id":{asked["id"]},"result":{written}}}')
+                answer = await calling
+                assert shown in answer["content"][0]["text"].replace("\n", "").replace(" ", "")
+                assert ("structuredContent" in answer) == (written is answers[1])
+    brackets = b'{"output":[' + b",".join([b"[]"] * 3_300_000) + b"]}"
+    began = time.process_time()
+    made = _result(brackets, *(cast("Any", SimpleNamespace(origin="o", tab_id=1, name="n")) for _ in range(3)))
+    assert time.process_time() - began < 0.25
+    assert len(made.payload) > 9_900_000
 
 
 @pytest.mark.req("S002-tabid-02", "S002-dispatch-03")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -221,8 +222,9 @@ async def request_tab(agent: Agent, tab_id: int = 7) -> dict[str, Any]:
 
 
 async def test_a_free_tab_is_given_at_once_and_a_held_one_not_if_nobody_can_be_asked(
-    hub: RunningHub, browser: FakeExtension
+    hub: RunningHub, browser: FakeExtension, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(hub.hub.browsers, "is_managed", lambda _: True)
     async with Agent(hub) as one, Agent(hub) as two:
         assert (await request_tab(one))["structuredContent"]["by"] == "free"
         assert (await request_tab(one))["structuredContent"]["by"] == "free", "one's own too"
@@ -313,6 +315,7 @@ async def test_who_asked_in_vain_is_not_told_to_ask_and_gets_a_tab_that_is_let_g
         Agent(hub, capabilities=ELICITS) as three,
     ):
         await act(one, tabId=7)
+        hub.hub.config = replace(hub.hub.config, skip_permissions=True)
         assert "browser_request_tab" not in refused(await request_tab(two))["text"]
         call = {"name": "browser_request_tab", "arguments": {"tabId": 7, "reason": "the report"}}
         async with three.streamed("tools/call", call) as events:
@@ -320,6 +323,39 @@ async def test_who_asked_in_vain_is_not_told_to_ask_and_gets_a_tab_that_is_let_g
             await one.call("browser_release_tab")
             assert (await events.message())["params"]["requestId"] == question["id"], "the question is taken back"
             assert (await events.message())["result"]["structuredContent"]["by"] == "free"
+
+
+@pytest.mark.parametrize("decision", ["allow_once", "deny"])
+async def test_or_the_person_at_the_browser_where_no_client_can_ask(
+    hub: RunningHub, browser: FakeExtension, decision: Literal["allow_once", "deny"]
+) -> None:
+    approvals = hub.hub.trust.approvals
+    async with Agent(hub) as one, Agent(hub) as two:
+        await act(one, tabId=7)
+        asking = asyncio.create_task(request_tab(two))
+        await until(lambda: len(approvals.queue) == 1)
+        (asked,) = approvals.pending()
+        assert (asked["reason"], asked["tabId"], asked["choices"]) == ("tab", 7, ["allow_once", "deny"])
+        assert "the report" in asked["message"]
+        approvals.answer(asked["id"], decision, "panel")
+        answer = await asking
+        if decision == "allow_once":
+            assert answer["structuredContent"]["by"] == "person"
+            assert holders(hub) == {7: two.headers["Mcp-Session-Id"]}
+        else:
+            assert "did not agree" in refused(answer)["text"]
+
+
+async def test_a_person_who_is_away_is_not_waited_for_for_ever(tmp_path: Path) -> None:
+    async with (
+        running_hub(tmp_path, limits={"tab_request": 0.2, "call_timeout": 0.2}) as hub,
+        closing_browser(hub),
+        Agent(hub) as one,
+        Agent(hub) as two,
+    ):
+        await act(one, tabId=7)
+        assert refused(await request_tab(two))["text"].startswith("The person was asked and gave no answer. Tab 7 is")
+        await until(lambda: len(hub.hub.trust.approvals.queue) == 0)
 
 
 @pytest.mark.req("F16")

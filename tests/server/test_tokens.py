@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from tabhub.store.tokens import create, revoke
-from tests.harness.agent import ACCEPT, Agent, client, message, stateless
+from tests.harness.agent import ACCEPT, Agent, client, message, stateless, streamed
 from tests.harness.approver import Panel
 from tests.harness.daemon import connected
 from tests.harness.fake_extension import FakeExtension
-from tests.harness.hub import Address, RunningHub, running_hub
+from tests.harness.hub import Address, RunningHub, running_hub, until
 
 TOOL = "browser_execute_script"
 ARGUMENTS = {"tabId": 7, "code": "return 1"}
@@ -124,6 +124,44 @@ async def test_a_revoked_token_is_refused_at_once_also_on_the_straight_road(hub:
             assert (await http.post("/tools/browser_list_tabs/call", json={})).status_code == 200
         revoke(hub.home, "ci")
         assert (await http.post("/tools/browser_list_tabs/call", json={})).status_code == 401
+
+
+async def listens(http: Any) -> Any:
+    """The stream of a stateless client that follows the list of tools."""
+    body, headers = stateless("subscriptions/listen", {"notifications": {"toolsListChanged": True}})
+    return streamed(http, "POST", "/mcp", json=body, headers=headers)
+
+
+@pytest.mark.parametrize("how", ["revoked", "required"])
+async def test_who_is_locked_out_hears_no_more_and_what_it_held_is_free(tmp_path: Path, how: str) -> None:
+    async with running_hub(tmp_path) as hub, FakeExtension(hub):
+        who: Address = named(hub, "ci") if how == "revoked" else hub
+        stays = named(hub, "other")
+        register = {"client": "x", **({"agentToken": who.secret} if how == "revoked" else {})}
+        async with Agent(who) as agent, client(who) as http, connected(hub) as daemon, Agent(stays) as other:
+            await agent.call(TOOL, ARGUMENTS)
+            await daemon.register(**register)
+            await daemon.initialize()
+            async with agent.listening() as own, await listens(http) as followed, other.listening() as others:
+                for stream in (own, followed, others):
+                    await stream.next()
+                if how == "revoked":
+                    revoke(hub.home, "ci")
+                else:
+                    hub.home.config.write_text('{"requireTokens": true, "permissions": {"default": "auto"}}')
+                    hub.hub.reload()
+                await until(lambda: len(hub.hub.sessions) == 1)
+                for stream in (own, followed):
+                    assert [each for each in await stream.rest() if (each.message or {}).get("params")] == []
+                assert len(hub.hub.leases) == 0
+                daemon.ask("tools/call", {"name": "browser_list_tabs", "arguments": {}})
+                said = await daemon.hear()
+                while said["type"] == "EVENT":
+                    said = await daemon.hear()
+                assert (said["type"], said["error"]["code"]) == ("ERROR", -32012), said
+                hub.hub.notices.tools_changed()
+                assert (await others.message())["method"] == "notifications/tools/list_changed"
+                assert "isError" not in (await other.call(TOOL, ARGUMENTS))["result"]
 
 
 async def test_where_tokens_are_required_the_shared_secret_opens_no_agents_door(tmp_path: Path) -> None:

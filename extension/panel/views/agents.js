@@ -69,8 +69,7 @@ function card(app, session) {
           state,
           " · ",
           KINDS[kind] ?? kind,
-          // Scripts of one client are told apart by the name each gave its session.
-          kind === "rest" && id !== `rest:${client}` ? ` ${id.replace(/^rest:/, "")}` : null,
+          kind === "rest" ? ownName(id, client) : null,
         ),
       ),
       sureButton(
@@ -125,6 +124,17 @@ function held(app, session, { tabId, title, url, heldSeconds }) {
       onclick: () => void app.act("sessions.release", { tabId, id: session.id }, "The tab is free again."),
     }),
   );
+}
+
+/**
+ * Scripts of one client are told apart by the name each gave its session, where that says more than the client's.
+ * @param {string} id
+ * @param {string} client
+ */
+function ownName(id, client) {
+  const name = id.replace(/^rest:/, "");
+  const plain = (/** @type {string} */ text) => text.toLowerCase().replace(/[^\p{L}\p{N}]/gu, "");
+  return plain(name) === plain(client) ? null : ` ${name}`;
 }
 
 /**

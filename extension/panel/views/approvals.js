@@ -33,6 +33,7 @@ const REASONS = {
     title: "From one site to another",
     text: "The agent has read content of one site, and now acts on another. A page could have told it to.",
   },
+  tab: { title: "An agent asks for a tab", text: "Another agent is working in it, and would lose it." },
   page: { title: "The page asks", text: "The page itself wants you to confirm before it goes on." },
 };
 

@@ -40,6 +40,12 @@ _EVENTS = (
 )
 _OPEN_ENDED = ("EventSource", "WebSocket", "Ping", "Preflight", "Media")
 """Requests that never end, or that nobody waits for."""
+_LEADS = ("Page.frameRequestedNavigation", "Page.frameStartedNavigating")
+_OF_PAGES = (
+    *("http", "https", "file", "filesystem", "data", "blob", "about", "javascript"),
+    *("view-source", "chrome", "chrome-extension", "chrome-error", "devtools"),
+)
+"""Addresses that a tab can show, by their beginning."""
 _MOST = 1000
 _UNREAD = 0.5
 _KEPT = 200
@@ -73,6 +79,12 @@ class _Flight:
         return self.answered + _UNREAD if self.answered is not None and now - self.answered >= _UNREAD else None
 
 
+def _for_others(url: Any) -> str | None:
+    """An address that no page is behind, such as mailto: and tel:."""
+    scheme, colon, _ = str(url).partition(":")
+    return str(url)[:300] if colon and scheme.lower() not in _OF_PAGES else None
+
+
 class Doing:
     """One action under way, and what it has set off so far."""
 
@@ -82,6 +94,8 @@ class Doing:
         self.url: str | None = None
         """Where the tab has gone to."""
         self.loading = False
+        self.handed: str | None = None
+        """An address that the browser hands to another program: the page stays, but the debugger is let go of."""
         self.opening = 0
         self.opened: list[int] = []
         self.fresh: set[int] = set()
@@ -95,7 +109,9 @@ class Doing:
     def take(self, method: str, params: Params, child: str | None) -> None:
         """Take one event of the tab, or of a frame in another process."""
         frame_id = str(params.get("frameId"))
-        if method == "Page.frameRequestedNavigation":
+        if method in _LEADS and (outside := _for_others(params.get("url"))):
+            self.handed = outside
+        elif method == "Page.frameRequestedNavigation":
             if params.get("disposition") in ("currentTab", None):
                 self.navigating.add(frame_id)
             elif params.get("disposition") == "download":
@@ -207,6 +223,10 @@ class Activity:
             tab.doing.remove(doing)
             if tab.gone and not tab.doing:
                 self._tabs.pop((page.link, page.tab.chrome_id), None)
+
+    def handed(self, page: Page) -> bool:
+        """Whether an action in the tab led to another program."""
+        return any(doing.handed for doing in self._tab(page).doing)
 
     def hold(self, page: Page, button: str) -> str:
         """Note which mouse button is down from now on (none: empty), and give the one before."""

@@ -16,6 +16,13 @@ from tabhub.errors import CommandFailed
 _MOST_FRAMES = 300
 _KINDS = ("iframe", "fencedframe")
 _GROUP = "tabhub"
+_VIEWER = "chrome-extension://mhjfbmdgcfjbbpaeojofohoefgiehjai/"
+"""The browser's own viewer for PDFs: what it is made of is no part of a page."""
+PDF = (
+    "This is a PDF in the browser's own viewer, whose text cannot be read here: browser_screenshot_tab shows it, "
+    "browser_mouse (wheel) scrolls it, browser_download_file saves it."
+)
+"""What is to be said of a tab that shows one."""
 _NO_SESSION = ("Session with given id", "No session", "Cannot find session", "not attached")
 
 
@@ -162,6 +169,8 @@ def _list(
 ) -> None:
     session, facts = found[frame_id]
     url, name = str(facts.get("url", ""))[:8192], str(facts.get("name", ""))[:200]
+    if url.startswith(_VIEWER):
+        return
     frame = Frame(page, frame_id, session, url, name, parent)
     listed.append(frame)
     for child in inside.get(frame_id, []):

@@ -108,6 +108,16 @@ class Held:
         self._rest(key)
         return True
 
+    def give_up(self, link: ExtensionLink, chrome_id: int, name: str, why: str) -> None:
+        """Take one change back without waiting; whoever asks next is told why."""
+        key, tab = (link, chrome_id), (link.browser_id, chrome_id)
+        change = self._tabs.get(key, {}).pop(name, None)
+        if change is not None:
+            self._send(key, change.child, change.undo)
+            self._undo_in_frames(key, change)
+            self._lost[tab] = f"No longer in force, because {why}: {change.words}."
+            self._rest(key)
+
     async def clear(self, page: Page) -> list[str]:
         """Take everything back, and tell what it was."""
         words = self.words(page)

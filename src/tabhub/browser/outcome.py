@@ -35,7 +35,7 @@ async def carried(box: Toolbox, page: Page, work: Awaitable[T]) -> T | None:
     except PageLeft:
         return None
     except TabFailed:
-        if box.browsers.book.get(page.tab_id) is not None:
+        if box.browsers.book.get(page.tab_id) is not None and not box.activity.handed(page):
             raise
     return None
 
@@ -80,6 +80,8 @@ async def outcome(
         notes.append("The tab is on its way to another page.")
     elif isinstance(before, str) and isinstance(now, str) and before != now:
         facts["navigated"] = now
+    if doing.handed is not None:
+        notes.append(f"It leads to {doing.handed}, which the browser leaves to another program; the page stays.")
     if doing.opened:
         facts["opened"] = doing.opened
     if doing.download is not None:

@@ -62,6 +62,7 @@ class Interceptions:
 
     def __init__(self, browsers: Browsers, watch: Watch, held: Held, record: Recorder) -> None:
         self._wait = browsers.limits.intercept_wait
+        self._idle = browsers.limits.intercept_idle
         self._held = held
         self._record = record
         self._waiting: dict[_Key, dict[str, PausedRequest]] = {}
@@ -69,6 +70,10 @@ class Interceptions:
         self._sessions: dict[_Key, Any] = {}
         self._last = 0
         self._went_on: dict[_Key, int] = {}
+        self._asked: dict[_Key, float] = {}
+        """When somebody last asked what waits, or decided."""
+        self._over: set[tuple[str, int]] = set()
+        """Tabs in which it ended by itself, by browser: the link may be another one by then."""
         watch.follow(Interest(("Fetch.requestPaused",)), self._heard)
         browsers.on_change(self._change)
 
@@ -78,6 +83,7 @@ class Interceptions:
         said = f"requests to {', '.join(patterns)} are intercepted"
         self._patterns[page.link, page.tab.chrome_id] = patterns
         self._sessions[page.link, page.tab.chrome_id] = session
+        self._asked[page.link, page.tab.chrome_id] = page.link.loop.time()
         try:
             change = Changed(session, said[:300], undo=(("Fetch.disable", {}),), again=(enable,))
             await self._held.make(page, NAME, change, (enable,))
@@ -97,6 +103,13 @@ class Interceptions:
             self._continue(key, paused.child, paused.fetch_id)
         return await self._held.drop(page, NAME), len(waiting)
 
+    def ended(self, page: Page) -> bool:
+        """Whether it ended by itself since this was asked last."""
+        tab = (page.link.browser_id, page.tab.chrome_id)
+        over = tab in self._over
+        self._over.discard(tab)
+        return over
+
     def end(self, session: Any) -> None:
         """A session is over; the browser lets go what waits as soon as it is told to stop nothing more."""
         for key in [key for key, owner in self._sessions.items() if owner is session]:
@@ -105,6 +118,8 @@ class Interceptions:
     def waiting(self, page: Page) -> list[PausedRequest]:
         """What waits in a tab, oldest first; what its page has given up in the meantime does not."""
         key = (page.link, page.tab.chrome_id)
+        if key in self._patterns:
+            self._asked[key] = page.link.loop.time()
         record = self._record.of(*key).traffic
         for paused in list(self._waiting.get(key, {}).values()):
             request = record.named(paused.child, paused.network_id)
@@ -148,7 +163,7 @@ class Interceptions:
         key = (link, chrome_id)
         if method == "detached":
             # The browser lets them go by itself.
-            self._forget(key)
+            self._stopped(key)
             return
         fetch_id = params.get("requestId")
         if type(fetch_id) is not str:
@@ -180,6 +195,18 @@ class Interceptions:
             self._drop(key, paused)
             self._went_on[key] = self._went_on.get(key, 0) + 1
             self._continue(key, paused.child, paused.fetch_id)
+            if key[0].loop.time() - self._asked.get(key, 0.0) >= self._idle:
+                # Its agent is gone, or has forgotten it; every page of the tab would be slow for that.
+                waiting = list(self._waiting.get(key, {}).values())
+                self._stopped(key)
+                for other in waiting:
+                    self._continue(key, other.child, other.fetch_id)
+                self._held.give_up(*key, NAME, f"nobody asked what waits for {self._idle:g} s")
+
+    def _stopped(self, key: _Key) -> None:
+        if key in self._patterns:
+            self._over.add((key[0].browser_id, key[1]))
+        self._forget(key)
 
     def _drop(self, key: _Key, paused: PausedRequest) -> None:
         self._waiting.get(key, {}).pop(paused.id, None)
@@ -190,6 +217,7 @@ class Interceptions:
         self._patterns.pop(key, None)
         self._sessions.pop(key, None)
         self._went_on.pop(key, None)
+        self._asked.pop(key, None)
         for paused in self._waiting.pop(key, {}).values():
             if paused.timer is not None:
                 paused.timer.cancel()
@@ -207,7 +235,8 @@ class Interceptions:
         closed = {(tab.browser_id, tab.chrome_id) for tab in change.tabs.closed}
         for key in [*self._patterns, *self._waiting]:
             if key[0].closed is not None or (key[0].browser_id, key[1]) in closed:
-                self._forget(key)
+                self._stopped(key)
+        self._over -= closed
 
 
 def _overlook(future: Future[Any]) -> None:

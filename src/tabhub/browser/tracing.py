@@ -138,7 +138,9 @@ class Traces:
     def _gone(self, change: Change) -> None:
         closed = {(tab.browser_id, tab.chrome_id) for tab in change.tabs.closed}
         for key in list(self._running):
-            if key[0].closed is not None or (key[0].browser_id, key[1]) in closed:
+            if (key[0].browser_id, key[1]) in closed:
+                self._lose(key, "the tab was closed")
+            elif key[0].closed is not None:
                 self._lose(key, "the connection to the browser broke")
         for tab in closed:
             self._lost.pop(tab, None)

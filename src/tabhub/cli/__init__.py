@@ -82,6 +82,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader (`| head`) has gone; keep the interpreter from complaining about it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except UnicodeEncodeError:
+        wrong = next((word for word in words if not word.isascii() and _is_broken(word)), None)
+        if wrong is None:
+            raise
+        show_error(f"{wrong!r} is not UTF-8 text.", "What stands after \\udc is a byte of it; write it in UTF-8.")
+        return 2
     except OSError as error:
         where = f": {error.filename}" if error.filename else ""
         show_error(f"{error.strerror or error}{where}.", "Run `tabhub doctor` to check this machine's set-up.")
@@ -92,3 +98,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         show_error(error.message, error.hint)
         return 1
+
+
+def _is_broken(word: str) -> bool:
+    """Whether a word of the command line holds bytes that are no text; Python keeps each as half a character."""
+    return any("\udc80" <= character <= "\udcff" for character in word)

@@ -5,7 +5,6 @@ Owns the command's filters and the table; entries come from the running hub, or 
 
 from __future__ import annotations
 
-import json
 import re
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,7 @@ from urllib.parse import urlencode
 from tabhub.cli.client import HubDownError, find_hub, request
 from tabhub.cli.command import Command
 from tabhub.cli.refusal import checked
-from tabhub.cli.terminal import CliError, count, cut, line, paint, safe, show_warning, width
+from tabhub.cli.terminal import CliError, count, cut, json_text, line, paint, safe, show_warning, width
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -29,7 +28,7 @@ def audit(args: Namespace) -> int:
     """Print the calls, newest first."""
     entries = _from_file(args) if args.file else _from_hub(args)
     if args.json:
-        print(json.dumps(entries, indent=2, ensure_ascii=False))
+        print(json_text(entries))
         return 0
     if not entries:
         print("No calls." if _unfiltered(args) else "No calls that fit.")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -108,7 +109,7 @@ def _spawn(words: Sequence[str]) -> tuple[Hub, dict[str, Any]]:
     home = find_hub().home
     path = log_path(home)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with open(path, "ab", opener=lambda p, flags: os.open(p, flags, 0o600)) as log:
+    with _interrupts_held() as interrupted, open(path, "ab", opener=lambda p, f: os.open(p, f, 0o600)) as log:
         before = log.tell()
         child = subprocess.Popen(
             # -P: the working directory is no place to import modules from
@@ -122,6 +123,8 @@ def _spawn(words: Sequence[str]) -> tuple[Hub, dict[str, Any]]:
         )
     until = time.monotonic() + START_TIMEOUT
     try:
+        if interrupted:
+            raise KeyboardInterrupt
         while time.monotonic() < until:
             hub = find_hub()
             if hub.pid == child.pid:
@@ -139,6 +142,17 @@ def _spawn(words: Sequence[str]) -> tuple[Hub, dict[str, Any]]:
         raise
     child.terminate()
     raise _failed(f"The hub did not answer within {START_TIMEOUT:g} s of its start, and was ended.", path, before)
+
+
+@contextlib.contextmanager
+def _interrupts_held() -> Iterator[list[int]]:
+    """Note Ctrl+C instead of leaving by it: a process that is just being made would be left without an owner."""
+    came: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _frame: came.append(number))
+    try:
+        yield came
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _failed(what: str, log: Path, before: int) -> CliError:

@@ -40,6 +40,7 @@ _LISTEN = "subscriptions/listen"
 _SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 _SESSION_NOT_FOUND = -32012
 _DOWN = "The hub is not running. Start it with: tabhub start --background"
+_SILENT = "The hub runs, but does not answer. `tabhub doctor` looks why; `tabhub stop --force` ends it."
 _LOST = "The connection to the hub ended before it had answered. What was asked may have happened."
 _LISTS = ("tools", "resources", "prompts")
 # As the hub writes a good answer: its result is passed on without being read.
@@ -143,7 +144,8 @@ class Bridge:
         late = [p for p in self._waiting if isinstance(p, _Pending) and p.until is not None and p.until <= now]
         for pending in late:
             self._waiting.remove(pending)
-            self._finish(pending, error_body(HUB_GONE, self._refusal or _DOWN, outcome="not_sent"))
+            why = self._refusal or (_DOWN if self._send is None else _SILENT)
+            self._finish(pending, error_body(HUB_GONE, why, outcome="not_sent"))
 
     # what the client says
 

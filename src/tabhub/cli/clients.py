@@ -102,7 +102,7 @@ def clients() -> dict[str, Client]:
         "claude-code": Client(
             "Claude Code",
             "mcpServers",
-            "~/.claude.json",
+            f"{os.environ.get('CLAUDE_CONFIG_DIR') or '~'}/.claude.json",
             ".mcp.json",
             http={"type": "http"},
             stdio={"type": "stdio"},

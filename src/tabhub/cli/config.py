@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from typing import TYPE_CHECKING, Any
 
 from tabhub.cli.client import Hub, find_hub, request
 from tabhub.cli.command import Command, Group
-from tabhub.cli.terminal import CliError, paint, show_warning
+from tabhub.cli.terminal import CliError, nearest, paint, show_warning
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -81,10 +82,38 @@ def set_value(args: Namespace) -> int:
         convert(key, value)
     except SetupError as error:
         raise CliError(error.message, error.hint, exit_code=2) from None
+    if key == "tools":
+        _check_selection(value)
     config.set_value(_home(), key, value)
     print(f"{key} = {value}")
+    _look_at_tool(key)
     _tell(hub, restart=key in ("port", "launch", "headless", "browser"))
     return 0
+
+
+def _check_selection(value: str) -> None:
+    from argparse import ArgumentTypeError
+
+    from tabhub.cli.setup import selection
+
+    try:
+        selection(value)
+    except ArgumentTypeError as error:
+        raise CliError(str(error), exit_code=2) from None
+
+
+def _look_at_tool(key: str) -> None:
+    """Say that a permission is one of a built-in tool that is not there: what was meant stays as it was."""
+    named = re.fullmatch(r"permissions\.(?:clients\.[^.]+\.)?browser\.tools\.(.+)", key)
+    if named is None:
+        return
+    from tabhub.browser.families import FAMILIES
+
+    known = [tool for family in FAMILIES.values() for tool in family]
+    if named[1] not in known:
+        near = nearest(named[1], known)
+        meant = f" Did you mean '{near}'?" if near else ""
+        show_warning(f"There is no built-in tool '{named[1]}', so this has no effect.{meant}")
 
 
 def reset(args: Namespace) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import sys
 
 from tabhub.cli.client import Hub, find_hub, read_json
 from tabhub.cli.terminal import CliError
@@ -58,18 +59,32 @@ def connect(hub: Hub | None = None) -> Daemon:
     if path == TCP:
         return _connect_tcp(hub)
     if os.stat(path).st_uid != os.geteuid():  # noqa: PTH116 - pathlib costs a CLI's start
-        raise CliError(
-            f"The daemon's socket {path} belongs to another user.",
-            "What you send would reach them. Set TABHUB_SOCKET or TABHUB_HOME to a path of your own.",
-        )
+        raise _strangers(path)
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         connection.settimeout(_CONNECT)
         connection.connect(path)
+        if not _ours(connection):  # in a folder of theirs, another may have come to lie there since
+            raise _strangers(path)
     except BaseException:
         connection.close()
         raise
     return Daemon(connection, None)
+
+
+def _ours(connection: socket.socket) -> bool:
+    """Whether a process of this user listens at the other end, as far as the system tells."""
+    if not hasattr(socket, "SO_PEERCRED"):
+        return True
+    facts = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+    return int.from_bytes(facts[4:8], sys.byteorder) == os.geteuid()
+
+
+def _strangers(path: str) -> CliError:
+    return CliError(
+        f"The daemon's socket {path} belongs to another user.",
+        "What you send would reach them. Set TABHUB_SOCKET or TABHUB_HOME to a path of your own.",
+    )
 
 
 def _connect_tcp(hub: Hub) -> Daemon:

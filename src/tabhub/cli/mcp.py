@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tabhub.cli.command import Command, Group, LazyCommand
 from tabhub.cli.mcp_hub import Servers, servers
-from tabhub.cli.terminal import CliError, count, cut, line, paint, safe, width
+from tabhub.cli.terminal import CliError, count, cut, json_text, line, paint, safe, width
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -64,7 +64,7 @@ def read_json(source: str) -> Any:
 def report(facts: list[dict[str, Any]], *, as_json: bool, what: str) -> int:
     """Say what became of servers; 1 if one of them cannot be used yet."""
     if as_json:
-        print(json.dumps(facts, indent=2, ensure_ascii=False))
+        print(json_text(facts))
     else:
         for each in facts:
             held = ", ".join([count(len(each["tools"]), "tool"), *_beside(each)])
@@ -77,7 +77,7 @@ def listed(args: Namespace) -> int:
     """All servers."""
     facts = servers().all()
     if args.json:
-        print(json.dumps(facts, indent=2, ensure_ascii=False))
+        print(json_text(facts))
         return 0
     if not facts:
         print("No external servers. Add one: tabhub mcp add NAME URL")
@@ -94,7 +94,7 @@ def tools(args: Namespace) -> int:
     """The tools of one server."""
     found = servers().get(args.name)
     if args.json:
-        print(json.dumps(found["tools"], indent=2, ensure_ascii=False))
+        print(json_text(found["tools"]))
         return 0
     room = width()
     for tool in found["tools"]:
@@ -130,7 +130,7 @@ def _switch(args: Namespace, *, on: bool) -> int:
         off = {tool["tool"] for tool in known["tools"] if not tool["enabled"]}
         facts = every.set(args.name, disabled=sorted(off - meant if on else off | meant))
     if args.json:
-        print(json.dumps(facts, indent=2, ensure_ascii=False))
+        print(json_text(facts))
         return 0
     what = count(len(args.tool), "tool") if args.tool else "the server"
     print(f"{paint(safe(args.name), 'bold')}: {what} {'enabled' if on else 'disabled'}.")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tabhub.cli.client import HubDownError, find_hub, request
 from tabhub.cli.command import Command, Group, LazyCommand
 from tabhub.cli.refusal import checked
-from tabhub.cli.terminal import CliError, count, cut, line, paint, safe, show_warning, width
+from tabhub.cli.terminal import CliError, count, cut, json_text, line, paint, safe, show_warning, width
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -86,7 +86,7 @@ def search(args: Namespace) -> int:
     tool = installer()
     found = tool.search(" ".join(args.words))
     if args.json:
-        print(json.dumps([asdict(each) for each in found], indent=2, ensure_ascii=False))
+        print(json_text([asdict(each) for each in found]))
         return 0
     if not found:
         print("No plugin fits these words.")
@@ -112,7 +112,7 @@ def list_plugins(args: Namespace) -> int:
             "failed": [{"path": failure.path, "error": failure.error} for failure in found.failures],
             "problems": list(found.problems),
         }
-        print(json.dumps(shown, indent=2, ensure_ascii=False))
+        print(json_text(shown))
         return 0
     for plugin in found.plugins:
         state = states.get(plugin.name, {}).get("tabState")

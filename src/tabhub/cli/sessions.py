@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tabhub.cli.client import find_hub, request
 from tabhub.cli.command import Command
 from tabhub.cli.refusal import checked
-from tabhub.cli.terminal import CliError, count, cut, duration, line, paint, safe, width
+from tabhub.cli.terminal import CliError, count, cut, duration, json_text, line, paint, safe, width
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -50,7 +50,7 @@ def _post(path: str, body: dict[str, Any]) -> dict[str, Any]:
 def _list(as_json: bool) -> int:
     facts = _fetch()
     if as_json:
-        print(json.dumps(facts, indent=2, ensure_ascii=False))
+        print(json_text(facts))
         return 0
     if facts.get("paused"):
         print(paint(f"{paused_words(facts['paused'])}\n", "yellow"))
@@ -192,7 +192,8 @@ PAUSE = Command(
     "Take the wheel: calls that change something wait until `tabhub resume`",
     pause,
     arguments=_pause_arguments,
-    details="Calls that only read go on, and calls under way run to their end. It outlives a restart of the hub.",
+    details="Calls that only read go on, and calls under way run to their end, batches to that of a step. "
+    "It outlives a restart of the hub.",
     examples=(("tabhub pause", ""), ("tabhub pause --fail paying a bill", "agents are told why")),
 )
 RESUME = Command("Give the wheel back to the agents", resume, arguments=_resume_arguments)

@@ -48,7 +48,7 @@ def _server(*, gateway: bool, tools: str | None = None) -> Server:
     return Server(f"http://{HOST}:{port}{path}", secret, tuple(words), env)
 
 
-def _selection(text: str) -> str:
+def selection(text: str) -> str:
     """A selection of tools that exists, as it stands in an address."""
     from argparse import ArgumentTypeError
 
@@ -166,7 +166,7 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--tools",
         metavar="WORDS",
-        type=_selection,
+        type=selection,
         help="list a selection of tools instead of all: core, or families such as core,network",
     )
     parser.add_argument(

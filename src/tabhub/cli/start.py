@@ -34,6 +34,10 @@ def start(args: Namespace) -> int:
             "`tabhub relay token issue`, or whoever runs the relay, gives you a token.",
             exit_code=2,
         )
+    if args.show_secret and not args.show_config:
+        raise CliError(
+            "--show-secret belongs to --show-config.", "`tabhub config show --show-secret` shows it alone.", exit_code=2
+        )
     if args.stdio:
         if args.background:
             raise CliError(
@@ -135,8 +139,11 @@ def _greet(facts: dict[str, Any], args: Namespace, *, background: bool) -> None:
         print("Connect an agent:")
         for client in ("claude-code", "claude-desktop", "cursor", "vscode", "windsurf", "opencode", "codex"):
             print(f"  tabhub setup {client}")
-        print("Each prints what to add to the client's settings; with --write it is added for you.")
-        print("From the shell, without MCP: tabhub tool list\n")
+        print("\nEach prints what to add to the client's settings; with --write it is added for you.")
+        print("From the shell, without MCP: tabhub tool list")
+        if os.environ.get("MAKELEVEL"):  # make's PATH has the checkout's programs, the person's own has not
+            print(f"In this checkout, `tabhub` is {os.path.relpath(os.path.dirname(sys.executable))}/tabhub")  # noqa: PTH120
+        print()
     if facts.get("skipPermissions"):
         from tabhub.cli.status import SKIPPED
         from tabhub.cli.terminal import show_warning

@@ -12,7 +12,7 @@ from tabhub.cli.background import describe
 from tabhub.cli.client import HubDownError, find_hub, request
 from tabhub.cli.command import Command
 from tabhub.cli.refusal import checked
-from tabhub.cli.terminal import CliError, count, paint, safe
+from tabhub.cli.terminal import CliError, count, json_text, paint, safe
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -31,7 +31,7 @@ def status(args: Namespace) -> int:
     if not isinstance(facts, dict):
         raise CliError("The hub's account of itself is not in the expected form.", "Are CLI and hub of one version?")
     if args.json:
-        print(json.dumps(facts, indent=2, ensure_ascii=False))
+        print(json_text(facts))
         return 0
     if "version" not in facts:
         raise CliError(
@@ -71,7 +71,7 @@ def rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
         shown.append(("calls", f"{audit.get('totalInvocations', 0)} so far, {audit.get('failureCount', 0)} failed"))
     failed = facts.get("failedPlugins")
     if isinstance(failed, list) and failed:
-        shown.append(("plugins", f"{count(len(failed), 'plugin')} failed to load: see `tabhub logs`"))
+        shown.append(("plugins", f"{count(len(failed), 'plugin')} failed to load: `tabhub plugin list` says why"))
     return shown
 
 

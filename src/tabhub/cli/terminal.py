@@ -60,6 +60,22 @@ def safe(text: str, stream: TextIO | None = None) -> str:
     return "".join(c if c in "\n\t" or c.isprintable() else f"\\x{ord(c):02x}" for c in text)
 
 
+def json_text(value: object) -> str:
+    """A value as JSON; on a terminal, characters that could drive it are escaped, as JSON allows for any."""
+    import json
+
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    if not sys.stdout.isatty():
+        return text
+    return "".join(c if c == "\n" or c.isprintable() else _escaped(c) for c in text)
+
+
+def _escaped(character: str) -> str:
+    """As JSON writes any character: one above 16 bits in two halves."""
+    data = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{data[at : at + 2].hex()}" for at in range(0, len(data), 2))
+
+
 def line(text: str) -> str:
     """The first line of a text, blanks collapsed."""
     return " ".join(text.strip().split("\n", 1)[0].split())

@@ -13,7 +13,7 @@ import sys
 from tabhub.cli.client import find_hub, request
 from tabhub.cli.command import Command, Group, seconds, whole
 from tabhub.cli.refusal import checked, refusal
-from tabhub.cli.terminal import CliError, count, cut, line, nearest, paint, safe, width
+from tabhub.cli.terminal import CliError, count, cut, json_text, line, nearest, paint, safe, width
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def list_tools(args: Namespace) -> int:
     """Print the tools, by plugin."""
     tools = _fetch(args.plugin)
     if args.json:
-        print(json.dumps(tools, indent=2, ensure_ascii=False))
+        print(json_text(tools))
         return 0
     if not tools:
         if args.plugin:
@@ -112,7 +112,7 @@ def call(args: Namespace) -> int:
         raise CliError("The hub's answer is not a tool result.", "Are CLI and hub of the same version?")
     failed = answer.status != 200 or result.get("isError") is True
     if args.json:
-        print(json.dumps(result, indent=2, ensure_ascii=False))
+        print(json_text(result))
         return 1 if failed else 0
     if failed:
         raise refusal(hub, answer)

@@ -22,6 +22,7 @@ from tabhub.hub.budget import json_lines
 
 _VISITS = 1_500_000
 _MAX_PATH = 1_000
+_CONTAINERS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +169,11 @@ def pick_json(text: str, path: str) -> str:
     if len(path) > _MAX_PATH:
         raise InvalidParams(f"The path is longer than {_MAX_PATH} characters.", hint=_PATH_HINT)
     steps = _Path(path).whole()
+    if text.count("[") + text.count("{") > _CONTAINERS:  # reading them takes long, and nothing else runs meanwhile
+        raise InvalidParams(
+            f"The kept result may hold more than {_CONTAINERS:,} lists and objects, too many to pick from.",
+            hint="Use offset or search.",
+        )
     try:
         value = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError) as error:

@@ -125,7 +125,12 @@ class Sessions:
         """
         session = self._all.get(session_id)
         if session is None or session.kind != kind or (token is not ... and session.token != token):
-            raise SessionNotFound("This session has ended or never was.", hint="Start a new one.")
+            anew = (
+                "Leave out `session`: a new one begins with a tab of its own."
+                if kind == "handle"
+                else "Start a new one."
+            )
+            raise SessionNotFound("This session has ended or never was.", hint=anew)
         return session
 
     def end(self, session_id: str) -> Session | None:

@@ -232,6 +232,10 @@ class CallContext(Protocol):
         """Whether the agent's client declared a capability (elicitation, sampling, roots)."""
         ...
 
+    def confirm(self, words: str, tab_id: int) -> Awaitable[bool] | None:
+        """Ask the person who runs the hub (panel, notification, terminal) for a tab; None if nobody can be asked."""
+        ...
+
     async def ask(self, questions: dict[str, tuple[str, dict[str, Any]]]) -> dict[str, dict[str, Any]]:
         """Ask the agent's client, and through it its human: by key, a method and its params; the answers by key."""
         ...

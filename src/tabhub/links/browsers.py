@@ -27,7 +27,7 @@ _TABS_NAMED = 8
 _GONE_KEPT = 20
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "warn": logging.WARNING}
 _TAKEN_AWAY = {
-    "target_closed": "the tab was closed or its page crashed",
+    "target_closed": "the tab was closed or its page crashed, or it went where it cannot be debugged",
     "canceled_by_user": "the person stopped debugging in the browser",
     "replaced_with_devtools": "the developer tools took the tab over",
 }

@@ -6,18 +6,48 @@ refuse it whole, sizes are counted while unpacking, and nothing of it is ever ma
 
 from __future__ import annotations
 
+import gzip
 import io
 import tarfile
 import zlib
 from pathlib import Path, PurePosixPath
+from typing import Any, cast
 
 from tabhub.plugins.model import PluginError
 
 MB = 1024 * 1024
 _FILES = 5_000
 _BYTES = 64 * MB
+_STREAM = _BYTES + 16 * MB
+"""Unpacked bytes that are looked at, with what is around the files: their heads, and what lies between."""
 _DEPTH = 20
 _LONGEST = 200
+
+
+class _Stream:
+    """The unpacked bytes of a tarball, up to the bound: a head can claim any size, and would be read whole."""
+
+    def __init__(self, data: bytes) -> None:
+        self._inner = gzip.GzipFile(fileobj=io.BytesIO(data))
+
+    def read(self, size: int = -1) -> bytes:
+        """Some bytes."""
+        self._check(self._inner.tell() + size if size >= 0 else _STREAM + 1)
+        return self._inner.read(size)
+
+    def seek(self, place: int) -> int:
+        """Go to a place."""
+        self._check(place)
+        return self._inner.seek(place)
+
+    def tell(self) -> int:
+        """Where it is."""
+        return self._inner.tell()
+
+    @staticmethod
+    def _check(place: int) -> None:
+        if place > _STREAM:
+            raise PluginError(f"The package is larger than {_BYTES // MB} MB unpacked; it is not used.")
 
 
 def unpack(data: bytes, folder: Path) -> None:
@@ -25,7 +55,7 @@ def unpack(data: bytes, folder: Path) -> None:
     folder.mkdir(mode=0o700, parents=True)
     room = _BYTES
     try:
-        with tarfile.open(fileobj=io.BytesIO(data), mode="r:gz") as tar:
+        with tarfile.open(fileobj=cast(Any, _Stream(data)), mode="r:") as tar:
             for count, member in enumerate(tar):
                 if count >= _FILES:
                     raise PluginError(f"The package has more than {_FILES} files; it is not unpacked.")

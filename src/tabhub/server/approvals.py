@@ -138,12 +138,10 @@ class Approvals:
         self.unchanged(held.request, tool, held.question.text, answer)
         return Grant(answer.by, answer.decision, answer.reason)
 
-    async def confirm(self, caller: Caller, tool: Tool, origin: str, tab_id: int, message: str) -> Answer:
-        """A page asks the person to confirm something, in the middle of a call of its tool."""
-        question = Question("page", message, target=origin, lasting=False)
-        held = self._again(caller, tool, {"confirm": message}) or self._open(
-            caller, tool, {"confirm": message}, question, tab_id=tab_id
-        )
+    async def confirm(self, caller: Caller, tool: Tool, question: Question, tab_id: int) -> Answer:
+        """Ask the person to confirm something in the middle of a call: a page wants it, or an agent another's tab."""
+        about = {"confirm": question.words}
+        held = self._again(caller, tool, about) or self._open(caller, tool, about, question, tab_id=tab_id)
         return await self._answered(held, caller)
 
     async def _answered(self, held: _Held, caller: Caller) -> Answer:
@@ -178,7 +176,9 @@ class Approvals:
     ) -> Request:
         session, now = caller.session, self._clock()
         page = (tool.meta or {}).get("tabhub/page", {}) if tool.source.kind == "page" else {}
-        named = arguments.get("tabId", session.tab) if tool.source.kind in ("browser", "plugin") else tab_id
+        named = tab_id
+        if named is None and tool.source.kind in ("browser", "plugin"):
+            named = arguments.get("tabId", session.tab)
         if named is None:
             named = page.get("tabId")
         tab = self._book.get(named) if type(named) is int else None
@@ -225,7 +225,7 @@ class Approvals:
         held.caller = caller
         caller.slow()  # so that it is noticed when the agent does not wait any more
         beside = []
-        if held.question.why != "page":  # there the call runs, and tells itself
+        if held.question.why not in ("page", "tab"):  # there the call runs, and tells itself
             beside.append(asyncio.ensure_future(self._keep_telling(held, caller)))
         if elicits:
             beside.append(asyncio.ensure_future(self._elicit(held, caller)))

@@ -6,7 +6,7 @@ Owns how a call is interrupted. What becomes of the call is the engine's.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tabhub.hub.calls import Call
@@ -66,6 +66,11 @@ class Context:
     async def ask(self, questions: Questions) -> Answers:
         """Ask the agent's client something (elicitation, sampling, roots); a tool asks before it acts."""
         return await self.caller.ask(self.call.tool.name, questions)
+
+    def confirm(self, words: str, tab_id: int) -> Awaitable[bool] | None:
+        """Ask the person who runs the hub for a tab that another holds; None if nobody can be asked."""
+        hand_over = self._engine.hand_over
+        return None if hand_over is None else hand_over(self, words, tab_id)
 
     def can(self, capability: str) -> bool:
         """Whether the agent's client declared a capability."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -81,6 +81,8 @@ class Engine:
         self.waits: list[Waits] = [self.wheel.holding, self.awaited.holding]
         self.permit: Permit | None = None
         """Unset, the permissions alone decide, and there is no one to ask."""
+        self.hand_over: Callable[[Context, str, int], Awaitable[bool] | None] | None = None
+        """Asks the person whether an agent may have another's tab (server.trusting.Trust)."""
         self.watcher: Watcher | None = None
         self.when_ended: Callable[[Session], None] = lambda _: None
         """Told of every session that has ended, to see to its tabs."""

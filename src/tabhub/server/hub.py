@@ -321,6 +321,7 @@ class Hub:
         while True:
             await asyncio.sleep(_UPKEEP)
             self.expire_sessions()
+            self.end_locked_out()
             await self.keeping.keep()
             self.engine.audit.flush()
             self.check_secret()
@@ -335,6 +336,13 @@ class Hub:
         """End sessions nobody has used for long."""
         for session in self.sessions.expired(self.engine.clock()):
             self.end_session(session.id, "the session was idle too long")
+
+    def end_locked_out(self) -> None:
+        """End what those still have whose token was taken back, or who need one now."""
+        for session in self.sessions.all():
+            if session.kind in ("mcp", "daemon") and self.trust.locked_out(session.token):
+                self.end_session(session.id, "its token is not valid any more")
+        self.notices.end(self.trust.locked_out)
 
     def end_session(self, session_id: str, reason: str) -> bool:
         """End a session of any kind: its calls are cancelled, its leases free, its tabs closed. False if none was."""
@@ -364,6 +372,7 @@ class Hub:
         self.engine.keep_arguments = self.config.audit_arguments
         self.socket.log_messages = self.config.log_messages
         self.trust.take()
+        self.end_locked_out()
         self._take_lease_settings()
         self.pages.allow(self.config.pages)
         self.transport.settings(self._page_settings())

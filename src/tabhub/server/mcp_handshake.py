@@ -351,7 +351,7 @@ class HandshakeEdge:
         mcp.session.left = 0.0
         mcp.session.asker = mcp.ask if isinstance(mcp.capabilities.get("elicitation"), dict) else None
         try:
-            with self._notices.subscribe(tell, stream.finish):
+            with self._notices.subscribe(tell, stream.finish, token=mcp.session.token):
                 await serve(stream, receive, send, mcp.headers, after, prime=mcp.version >= "2025-11-25")
         finally:
             mcp.listening -= 1

@@ -166,7 +166,7 @@ class StatelessEdge:
             exchange = Exchange(receive, send, new_stream=self._stream)
             return self.pass_on(message, envelope, exchange, token=None if token is None else token.decode())
         if message.method == "subscriptions/listen":
-            return self._listen(message, receive, send)
+            return self._listen(message, head.headers.get(TOKEN), receive, send)
         return respond(send, 200, encode_result(message.id, self.simple(message, head.headers.get(TOOLS))), [JSON])
 
     async def _no_request(self, message: Notification | Response, version: str, send: Send) -> None:
@@ -288,7 +288,7 @@ class StatelessEdge:
     def _stream(self) -> EventStream:
         return EventStream("", self._engine.limits, resumable=False)
 
-    async def _listen(self, request: Request, receive: Receive, send: Send) -> None:
+    async def _listen(self, request: Request, token: bytes | None, receive: Receive, send: Send) -> None:
         kinds, wanted = read_listen(request), read_followed(request)
         stream = self._stream()
         meta = {META_SUBSCRIPTION: request.id}
@@ -305,7 +305,8 @@ class StatelessEdge:
             stream.append(encode_result(request.id, orjson.dumps({"resultType": "complete", "_meta": meta})))
             stream.finish()
 
-        with closing(follower), self._notices.subscribe(tell, end, kinds=kinds):
+        whose = None if token is None else token.decode()
+        with closing(follower), self._notices.subscribe(tell, end, kinds=kinds, token=whose):
             await serve(stream, receive, send, [])
 
     # multi-round-trip input: what was answered so far travels in a signed state

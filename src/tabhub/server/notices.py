@@ -54,9 +54,15 @@ class _Subscriber:
     """One agent that listens."""
 
     def __init__(
-        self, changed: Callable[[str], None], end: Callable[[], None], pause: float, kinds: Collection[str]
+        self,
+        changed: Callable[[str], None],
+        end: Callable[[], None],
+        pause: float,
+        kinds: Collection[str],
+        token: str | None,
     ) -> None:
         self.end = end
+        self.token = token
         self._paces = {kind: Pace(partial(changed, kind), pause) for kind in kinds}
 
     def poke(self, kind: str) -> None:
@@ -80,10 +86,18 @@ class Notices:
 
     @contextmanager
     def subscribe(
-        self, changed: Callable[[str], None], end: Callable[[], None], *, kinds: Collection[str] = LISTS
+        self,
+        changed: Callable[[str], None],
+        end: Callable[[], None],
+        *,
+        kinds: Collection[str] = LISTS,
+        token: str | None = None,
     ) -> Iterator[None]:
-        """Listen while the block runs; `changed` is told which list, `end` is called when the hub shuts down."""
-        subscriber = _Subscriber(changed, end, self._gap, kinds)
+        """Listen while the block runs; `changed` is told which list, `end` is called when the hub shuts down.
+
+        `token` names the token whose holder listens; without one it is the secret's.
+        """
+        subscriber = _Subscriber(changed, end, self._gap, kinds, token)
         self._open.add(subscriber)
         try:
             yield
@@ -102,5 +116,9 @@ class Notices:
 
     def close(self) -> None:
         """End every stream in order."""
-        for subscriber in list(self._open):
+        self.end(lambda _: True)
+
+    def end(self, locked_out: Callable[[str | None], bool]) -> None:
+        """End the streams of those whose token, or secret, is not valid any more."""
+        for subscriber in [each for each in self._open if locked_out(each.token)]:
             subscriber.end()

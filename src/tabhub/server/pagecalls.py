@@ -24,7 +24,7 @@ from tabhub.limits import Limits
 from tabhub.links.browsers import TabFailed
 from tabhub.links.sites import Sites
 from tabhub.links.transport import TabHubTransport
-from tabhub.server.approvals import Approvals
+from tabhub.server.approvals import Approvals, Question
 from tabhub.server.engine import Context, InputRequired
 from tabhub.server.pageanswer import passing, read_answer
 from tabhub.trust.rates import Rate
@@ -96,7 +96,8 @@ class Running:
         ctx, frame = self.ctx, self.frame
         waiting = asyncio.ensure_future(self._keep_alive())
         try:
-            answer = await approvals.confirm(ctx.caller, ctx.call.tool, frame.origin, frame.tab_id, text)
+            question = Question("page", text, target=frame.origin, lasting=False)
+            answer = await approvals.confirm(ctx.caller, ctx.call.tool, question, frame.tab_id)
         except InputRequired as need:
             # The client of a stateless agent answers by calling again; the page must not act before that.
             self.need = need

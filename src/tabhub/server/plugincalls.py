@@ -34,6 +34,7 @@ from tabhub.server.pageanswer import UNTRUSTED
 from tabhub.server.pagecalls import Held
 
 _MESSAGE = 2_000
+_READ = 65_536
 
 
 class NoTab(CommandFailed):
@@ -217,8 +218,9 @@ def _never_began(error: TabhubError) -> bool:
 
 def _result(raw: bytes, active: Active, tool: PluginTool, tab: Tab) -> ToolResult:
     try:
-        output = bytes(_ANSWER.decode(raw).output)
-        value = msgspec.json.decode(output)
+        output = bytes(_ANSWER.decode(raw).output).strip()
+        # What is large is looked at from outside: reading all of it would keep the hub from everything else.
+        value = msgspec.json.decode(output) if len(output) <= _READ or output[:1] == b'"' else None
     except (msgspec.DecodeError, RecursionError) as error:
         raise CommandFailed(
             f"{active.plugin.display_name} ran {tool.name} and answered with something that cannot be read: {error}.",
@@ -226,7 +228,7 @@ def _result(raw: bytes, active: Active, tool: PluginTool, tab: Tab) -> ToolResul
         ) from None
     text = value if isinstance(value, str) else output.decode()
     fields: dict[str, Any] = {"content": [{"type": "text", "text": text}]}
-    if isinstance(value, dict):
+    if output[:1] == b"{":
         fields["structuredContent"] = msgspec.Raw(output)
     fields["_meta"] = {UNTRUSTED: {"origin": tab.origin}, "tabhub/plugin": {"plugin": active.name, "tabId": tab.tab_id}}
     return ToolResult(msgspec.json.encode(fields))

@@ -112,6 +112,7 @@ class Reloading:
             if hub.managed is not None:
                 hub.managed.install(fresh)
             hub.socket.replace_secret(fresh.encode())
+            hub.notices.end(lambda token: token is None)
             log.info("the secret was rotated")
 
     def _needs_restart(self) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any
 
 from tabhub.errors import Unauthorized
@@ -18,6 +19,7 @@ from tabhub.store.pins import PinStore
 from tabhub.store.tokens import TokenStore
 
 if TYPE_CHECKING:
+    from tabhub.server.context import Context
     from tabhub.server.hub import Hub
 
 
@@ -50,6 +52,7 @@ class Trust:
             declared=self._declared,
         )
         engine.permit = self.permits
+        engine.hand_over = self._hand_over
         engine.waits.append(self.approvals)
         hub.binding.on_end(self.permits.ended)
         self.panel = Panel(hub, self.approvals, self.permits)
@@ -75,6 +78,22 @@ class Trust:
         if name is None:
             raise Unauthorized("The token is wrong or was revoked.", hint="Make a new one: tabhub token create NAME")
         return name
+
+    def locked_out(self, token: str | None) -> bool:
+        """Whether who came with a token of that name, or with the secret, would not be let in any more."""
+        return self._hub.config.require_tokens if token is None else not self.tokens.holds(token)
+
+    def _hand_over(self, ctx: Context, words: str, tab_id: int) -> Awaitable[bool] | None:
+        """Ask for a tab of the person's own browser: at one of the hub's there may be nobody."""
+        hub = self._hub
+        tab = hub.browsers.book.get(tab_id)
+        if tab is None or hub.browsers.is_managed(tab.browser_id) or hub.config.skip_permissions:
+            return None
+        return self._handed_over(ctx, words, tab_id)
+
+    async def _handed_over(self, ctx: Context, words: str, tab_id: int) -> bool:
+        question = Question("tab", words, lasting=False)
+        return (await self.approvals.confirm(ctx.caller, ctx.call.tool, question, tab_id)).allowed
 
     def _declared(self, tool: Tool) -> PageTool | None:
         return self._hub.pages.declared(tool)

@@ -64,6 +64,13 @@ class TokenStore:
             self._load(stamp)
         return self._read.by_hash.get(mark)
 
+    def holds(self, name: str) -> bool:
+        """Whether a token of that name is in force; while the file cannot be read, none is said to be gone."""
+        stamp = _stamp(self._home)
+        if stamp != self._read.stamp:
+            self._load(stamp)
+        return self.error is not None or name in self._lent.values() or name in self._read.by_hash.values()
+
     def lend(self, name: str) -> str:
         """A token for an agent of the hub's own: it holds as long as this process, and is kept nowhere."""
         token = _made()

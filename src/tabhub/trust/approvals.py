@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 
 Decision = Literal["allow_once", "allow_session", "allow_always", "deny"]
 DECISIONS: tuple[Decision, ...] = get_args(Decision)
-Why = Literal["permission", "pin", "dataflow", "page"]
+Why = Literal["permission", "pin", "dataflow", "page", "tab"]
 Approver = Literal["panel", "terminal", "notification", "elicitation"]
 
 

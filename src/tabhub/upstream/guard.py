@@ -27,14 +27,18 @@ class AddressGuard:
         self.look_up: LookUp = look_up or _look_up
         """The addresses of a name; the system's resolver, unless told otherwise."""
 
-    def check(self, host: str, address: str) -> None:
-        """Refuse an address a host leads to, unless it may be reached."""
+    def check(self, host: str, address: str, *, local: bool = True) -> None:
+        """Refuse an address a host leads to, unless it may be reached.
+
+        `local` says whether this machine may be meant: where the person named it, not where a server elsewhere did.
+        """
         ip = _plain(ipaddress.ip_address(address.partition("%")[0]))
         if self.is_allowed(host, ip) or (ip.is_global and not ip.is_multicast):
             return
-        if ip.is_loopback and names_this_machine(host):
+        named = ip.is_loopback and names_this_machine(host)
+        if named and local:
             return
-        kind = _kind(ip)
+        kind = "this machine, which a server elsewhere named" if named else _kind(ip)
         lead = "is" if host == address else f"leads to {address},"
         raise Blocked(
             f"The host {host[:200]} {lead} {kind}, and servers there are not reached.",
@@ -53,7 +57,7 @@ class AddressGuard:
                 continue  # a name, and another one
         return False
 
-    async def resolve(self, host: str, port: int) -> list[str]:
+    async def resolve(self, host: str, port: int, *, local: bool = True) -> list[str]:
         """The addresses of a host, each of them judged; one bad address refuses the host."""
         literal = _literal(host)
         if literal is not None:
@@ -65,7 +69,7 @@ class AddressGuard:
                 why = getattr(error, "strerror", None) or str(error)
                 raise UpstreamOffline(f"The host {host[:200]} is not found: {why}.") from None
         for address in found:
-            self.check(host, address)
+            self.check(host, address, local=local)
         return found
 
 

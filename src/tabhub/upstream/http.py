@@ -18,7 +18,7 @@ import orjson
 
 from tabhub.errors import TabhubError
 from tabhub.upstream.failures import NeedsLogin
-from tabhub.upstream.guard import AddressGuard
+from tabhub.upstream.guard import AddressGuard, names_this_machine
 
 NOT_SENT = -32017
 """In answers made here: the request did not leave."""
@@ -107,8 +107,10 @@ class _Bounded(httpx2.AsyncByteStream):
 class GuardedTransport(httpx2.AsyncBaseTransport):
     """Requests to judged addresses."""
 
-    def __init__(self, guard: AddressGuard, context: ssl.SSLContext, largest: int) -> None:
+    def __init__(self, guard: AddressGuard, context: ssl.SSLContext, largest: int, url: str) -> None:
+        """`url` is the server's, as the person gave it."""
         self._guard = guard
+        self._local = names_this_machine(httpx2.URL(url).host)
         self._largest = largest
         self.context = context
         self._inner: dict[str, httpx2.AsyncHTTPTransport] = {}
@@ -172,7 +174,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         known = self._known.get((host, port))
         if known is not None and now - known[0] < _KNOWN_FOR:
             return known[1]
-        found = await self._guard.resolve(host, port)
+        found = await self._guard.resolve(host, port, local=self._local)
         self._known[host, port] = (now, found)
         return found
 

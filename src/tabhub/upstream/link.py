@@ -257,7 +257,7 @@ async def open_link(
 ) -> AsyncIterator[Link]:
     """Connect, negotiate, and close on leaving. Failures say what the server did instead of answering."""
     process = Process(plan, limits.upstream_answer) if plan.url is None else None
-    transport = GuardedTransport(guard, TLS, limits.upstream_answer) if plan.url is not None else None
+    transport = GuardedTransport(guard, TLS, limits.upstream_answer, plan.url) if plan.url is not None else None
 
     async def said(message: Any) -> None:
         hear(message, hooks)

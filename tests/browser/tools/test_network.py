@@ -9,12 +9,18 @@ import pytest
 
 from tabhub.browser import headers
 from tabhub.browser.endpoints import endpoints
+from tabhub.browser.held import Held
 from tabhub.browser.messages import message
+from tabhub.browser.paused import Interceptions
+from tabhub.browser.record import Recorder
+from tabhub.browser.tab import Page
 from tabhub.browser.traffic import Request
+from tabhub.browser.watch import Watch
 from tabhub.errors import CommandFailed
 from tabhub.limits import Limits
+from tabhub.links.browsers import Browsers
 from tests.browser.conftest import Bench
-from tests.browser.fake_browser import Failure, settle
+from tests.browser.fake_browser import Failure, FakeBrowser, settle, tab
 
 
 def ready(bench: Bench, *more: str) -> None:
@@ -57,6 +63,41 @@ async def test_a_request_nobody_decides_on_goes_on_by_itself(bench: Bench, monke
     told = await bench.call("browser_intercept_requests", tabId=1)
     assert told["paused"] == []
     assert "1 went on by themselves" in told["note"]
+
+
+async def test_an_interception_nobody_asks_after_ends_with_all_that_waits() -> None:
+    browsers = Browsers(Limits(intercept_wait=0.02, intercept_idle=0.01))
+    browser, watch = FakeBrowser().join(browsers, tab(1)), Watch(browsers)
+    held = Held(browsers, watch, "network")
+    paused = Interceptions(browsers, watch, held, Recorder(browsers, watch))
+    over = asyncio.Event()
+    browser.answers |= {name: lambda _: {} for name in ("Fetch.enable", "Fetch.continueRequest")}
+    browser.answers["Fetch.disable"] = lambda _: over.set()
+    page = Page(browsers, watch, browsers.tab(1), None)
+    await paused.start(page, None, ("*/api",))
+    for name in ("f1", "f2"):
+        params = {"requestId": name, "request": {"url": "https://site1.example/api"}}
+        browser.tell("cdp.event", tabId=1, method="Fetch.requestPaused", params=params)
+    async with asyncio.timeout(5):
+        await over.wait()
+    sent = browser.commands("Fetch.continueRequest")
+    assert [message["params"]["params"]["requestId"] for message in sent] == ["f1", "f2"]
+    assert held.lost(page) == (
+        "No longer in force, because nobody asked what waits for 0.01 s: requests to */api are intercepted."
+    )
+    assert (paused.patterns(page), paused.ended(page), paused.ended(page)) == ((), True, False)
+
+
+async def test_whoever_looks_at_an_interception_that_ended_by_itself_does_not_begin_another(bench: Bench) -> None:
+    ready(bench)
+    await bench.call("browser_intercept_requests", tabId=1, urlPatterns=["*/api"])
+    bench.browser.tell("cdp.detached", tabId=1, reason="canceled_by_user")
+    told = await bench.call("browser_intercept_requests", tabId=1)
+    assert (told["urlPatterns"], told["paused"]) == ([], [])
+    assert "requests to */api are intercepted" in told["note"]
+    assert "call with urlPatterns to begin anew" in told["note"]
+    assert len(bench.browser.commands("Fetch.enable")) == 1
+    assert (await bench.call("browser_intercept_requests", tabId=1))["urlPatterns"] == ["*"]
 
 
 async def test_a_request_whose_answer_the_browser_does_not_take_goes_on_waiting(bench: Bench) -> None:
@@ -143,6 +184,26 @@ async def test_a_navigation_waits_for_the_recording_to_begin_but_not_for_a_tab_t
     await bench.call("browser_navigate_tab", tabId=1, url="https://a.example/", waitUntil="commit")
     names = [bench.browser.what(m) for m in bench.browser.sent if "method" in m]
     assert names.index("subscribeCDPEvents") < names.index("Network.enable") < names.index("browser_navigate")
+
+
+async def test_a_tab_that_goes_nowhere_for_what_was_done_to_its_network_says_so(bench: Bench) -> None:
+    said = iter(["The page did not answer within 25000 ms", "net::ERR_INTERNET_DISCONNECTED at https://a.example/"])
+
+    def nowhere(_: dict[str, Any]) -> dict[str, Any]:
+        raise Failure(-32000, next(said))
+
+    ready(bench, "Network.emulateNetworkConditions")
+    bench.browser.answers["browser_navigate"] = nowhere
+    await bench.call("browser_intercept_requests", tabId=1)
+    stopped(bench, "f1")
+    with pytest.raises(CommandFailed) as caught:
+        await bench.call("browser_navigate_tab", tabId=1, url="https://a.example/")
+    assert "1 of its requests are stopped, such as p1: browser_intercept_requests" in str(caught.value.hint)
+    await bench.call("browser_stop_intercepting", tabId=1)
+    await bench.call("browser_throttle_network", tabId=1, preset="offline")
+    with pytest.raises(CommandFailed) as caught:
+        await bench.call("browser_navigate_tab", tabId=1, url="https://a.example/")
+    assert "browser_clear_network_throttle ends it" in str(caught.value.hint)
 
 
 async def test_a_navigation_does_not_overtake_what_the_page_before_it_was_told(bench: Bench) -> None:

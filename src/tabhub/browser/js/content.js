@@ -120,7 +120,7 @@ function ({ markdown, maxLength, framed }) {
     return BLOCK.test(style.display) ? LINE + text + LINE : text;
   };
 
-  const whole = settle(render(start, { hidden: false, pre: false, item: false })).toWellFormed();
+  const whole = start ? settle(render(start, { hidden: false, pre: false, item: false })).toWellFormed() : "";
   return {
     content: whole.slice(0, maxLength).toWellFormed(),
     length: whole.length,
@@ -128,5 +128,6 @@ function ({ markdown, maxLength, framed }) {
     url: location.href.slice(0, 8192),
     title: document.title.slice(0, 1000).toWellFormed(),
     ready: document.readyState,
+    pdf: document.contentType === "application/pdf",
   };
 }

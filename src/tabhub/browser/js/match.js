@@ -100,7 +100,17 @@ const holders = function* (wanted) {
       }
       if (!deeper) yield { element, role: roleOf(element), acts: false, name: squeeze(contentText(element)) };
     };
-    for (const element of within) yield* descend(element);
+    let below = false;
+    for (const element of within) {
+      for (const one of descend(element)) {
+        below = true;
+        yield one;
+      }
+    }
+    // Words that stand in the body itself, beside its elements.
+    const { body } = root;
+    const holds = !below && body && lightText(body).includes(wanted);
+    if (holds) yield { element: body, role: roleOf(body), acts: false, name: squeeze(contentText(body)) };
   }
 };
 
@@ -153,6 +163,19 @@ const asRole = (role) => {
   return word === "image" ? "img" : word;
 };
 
+// An element and what it consists of are one where both say the same: the better match counts, of equal ones the inner.
+const onesOf = (found) => {
+  const known = new Map(found.map((one) => [one.element, one]));
+  const same = new Set();
+  for (const one of found) {
+    for (let at = parentOf(one.element); at; at = parentOf(at)) {
+      const outer = known.get(at);
+      if (outer?.name === one.name) same.add(one.rank <= outer.rank ? outer : one);
+    }
+  }
+  return found.filter((one) => !same.has(one));
+};
+
 // The row, item or article an element is in, by what else is there.
 const rowOf = (element) => {
   for (let at = parentOf(element), left = 12; at && left; at = parentOf(at), left -= 1) {
@@ -196,9 +219,8 @@ const findTarget = (kit, { ref, selector, text, role: asked, near }) => {
   const found = matches(text, role);
   const first = found[0];
   if (!first) return { missing: { why: "absent", nearest: near ? nearText(kit.label, text, role) : [], ...places() } };
-  // The best kind of match counts, and an element and what it consists of are one.
-  const level = found.filter((one) => one.rank === first.rank);
-  const apart = level.filter((one) => !level.some((other) => other !== one && one.element.contains(other.element) && other.name === one.name));
+  // The best kind of match counts.
+  const apart = onesOf(found.filter((one) => one.rank === first.rank));
   const fit = { rank: first.rank, frames: first.rank < WEAK ? 0 : places().frames };
   if (apart.length === 1) return { ...about(kit, apart[0].element), ...fit };
   const told = ({ element }) => {

@@ -81,7 +81,7 @@ const printActing = (refOf, nodes, { most }) => {
 
 const snapshot = (kit, { ref, interactiveOnly, ...limits }) => {
   const start = ref ? kit.element(ref) : document.documentElement;
-  if (!start) return { gone: true };
+  if (!start && ref) return { gone: true };
   // One in a component, met on the way, lies over those of the document.
   let modal = ref ? null : [...document.querySelectorAll("dialog:modal")].at(-1);
   let seen = treeOf(modal ?? start);
@@ -99,6 +99,7 @@ const snapshot = (kit, { ref, interactiveOnly, ...limits }) => {
     url: location.href.slice(0, 8192),
     title: document.title.slice(0, 1000).toWellFormed(),
     loading: document.readyState === "loading",
+    pdf: document.contentType === "application/pdf",
     token: kit.token,
   };
 };

@@ -264,6 +264,9 @@ async function ({ need, within, patient, all, value }) {
       element.select();
     } else if (kind === "area" || (kind === "text" && element.selectionStart !== null)) {
       element.setSelectionRange(element.value.length, element.value.length);
+    } else if (kind === "text") {
+      // Numbers and addresses do not tell where their cursor is.
+      getSelection().modify("move", "forward", "documentboundary");
     }
     return true;
   };

@@ -144,7 +144,7 @@ const roleOf = (element) => {
 // Somebody acts on it though no role says so: `clickable` is our own word.
 const actable = (element, role) => {
   if (WIDGETS.has(role)) return role !== "option" || element.localName !== "option";
-  if (role === "canvas" || role === "video" || role === "audio" || role === "iframe") return true;
+  if (role === "canvas" || role === "video" || role === "audio" || role === "iframe" || role === "embed") return true;
   if (!element.hasAttributes()) return false;
   if (editable(element)) return true;
   const index = element.getAttribute("tabindex");

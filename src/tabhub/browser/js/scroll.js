@@ -27,7 +27,7 @@ async function ({ direction, distance, position }) {
   const before = [node.scrollLeft, node.scrollTop];
   const step = distance ?? Math.round((sideways ? node.clientWidth : node.clientHeight) * 0.85);
   const by = { up: [0, -step], down: [0, step], left: [-step, 0], right: [step, 0] }[direction] || [0, 0];
-  if (position) node.scrollTo({ top: position === "top" ? 0 : node.scrollHeight, behavior: "instant" });
+  if (position) node.scrollTo({ top: (position === "top" ? -1 : 1) * node.scrollHeight, behavior: "instant" }); // some begin below zero
   else node.scrollBy({ left: by[0], top: by[1], behavior: "instant" });
   // The page is told in the first frame, and what it adds is laid out in the second; at an end it may take a few more.
   const reached = room(node);

@@ -21,9 +21,7 @@ const placeOf = (element) => {
 
 const search = (kit, { text, role: asked, limit, near }) => {
   const role = asRole(asked);
-  const found = matches(text, role);
-  // Around an exact match there are often wrappers that say the same.
-  const apart = found.filter((one) => !found.some((other) => other !== one && one.element.contains(other.element) && other.name === one.name && other.rank <= one.rank));
+  const apart = onesOf(matches(text, role));
   const list = apart.slice(0, limit).map(({ element, role: own, name, visible, rank }) => ({
     ref: kit.ref(element),
     role: own || element.localName,

@@ -136,7 +136,7 @@ const walker = (active) => {
         return;
       }
     }
-    let acts = shown && tag !== "body" && tag !== "html" && actable(element, role);
+    let acts = shown && ((tag !== "body" && tag !== "html") || editable(element)) && actable(element, role);
     if (!shown && WIDGETS.has(role)) role = "";
     if (!acts && shown && !spread && tag !== "label" && !LANDMARKS.has(role) && (role === "row" || !anyActs(kids))) {
       acts = HANDS.has(style.cursor) && style.cursor !== over?.cursor;
@@ -221,6 +221,7 @@ const walker = (active) => {
 const treeOf = (start) => {
   const out = [];
   const { walk, facts } = walker(activeElement());
-  labelsOnce(() => walk(start, out, null));
+  // A page may have taken its whole document away.
+  if (start) labelsOnce(() => walk(start, out, null));
   return { nodes: joined(out), ...facts() };
 };

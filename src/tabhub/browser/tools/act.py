@@ -76,7 +76,7 @@ async def browser_act(call: Call) -> ToolResult:
 
 
 def _before(results: list[dict[str, Any]]) -> str:
-    done = "; ".join(str(result.get("did", result[_KIND])) for result in results)
+    done = "; ".join(str(result.get("did", result[_KIND])) for result in results if "error" not in result)
     return f"Done before: {done}." if done else "Nothing was done before."
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from tabhub.browser.place import (
@@ -25,6 +26,8 @@ from tabhub.hub.tools import ToolResult
 from tabhub.links.extension import ExtensionLink
 
 _FIELDS = {"id": "string", "title": "string", "url": "string", "parentId": "string", "dateAdded": "string"}
+_FOLDER = re.compile(r"find|id is invalid|root|not a folder|Parent", re.IGNORECASE)
+"""What a browser says of a folder that is none."""
 _NODE = schema(_FIELDS, ("id", "title"))
 _PARENT = {"type": "string", "minLength": 1, "maxLength": 200, "description": "The id of a folder."}
 
@@ -107,13 +110,15 @@ def _branch(node: dict[str, Any]) -> dict[str, Any]:
 
 
 async def _no_folder(call: Call, link: ExtensionLink, error: CommandFailed) -> CommandFailed:
-    """The error for a folder that is not there, with those that are."""
-    if "parentId" not in call.args or "find" not in error.message:
+    """The error for a folder that is not there or takes nothing, with those that are."""
+    if "parentId" not in call.args or not _FOLDER.search(error.message):
         return error
     roots = items(await look(link, "getBookmarkTree", {"maxDepth": 2}), "roots")
     folders = [node for root in roots for node in items(root, "children") if "children" in node]
     words = [f"{node.get('id')} ({str(node.get('title'))[:60]})" for node in folders]
-    return NotThere(f"There is no folder {call.args['parentId']!r} ({error.message})", hint=listing(words, "folders"))
+    return NotThere(
+        f"The folder {call.args['parentId']!r} cannot be used ({error.message})", hint=listing(words, "folders")
+    )
 
 
 TOOLS = (search_bookmarks, create_bookmark, list_bookmark_tree)

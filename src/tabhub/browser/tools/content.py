@@ -6,7 +6,7 @@ import asyncio
 import re
 from typing import Any
 
-from tabhub.browser.frames import Frame, frames, main_frame
+from tabhub.browser.frames import PDF, Frame, frames, main_frame
 from tabhub.browser.spec import Call, hints, tool
 from tabhub.browser.target import TARGET, find, named
 from tabhub.errors import CommandFailed
@@ -71,6 +71,8 @@ async def get_tab_content(call: Call) -> ToolResult:
     notes = [_left_out(facts)] if facts["remaining"] else []
     if found.get("ready") == "loading":
         notes.append("The page is still loading.")
+    if found.get("pdf"):
+        notes.append(PDF)
     return _told(facts, content, notes)
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from tabhub.browser import pointer
 from tabhub.browser.activity import Doing
+from tabhub.browser.frames import Frame
 from tabhub.browser.outcome import ALWAYS, GIVES, carried, outcome
 from tabhub.browser.ready import aim
 from tabhub.browser.spec import Call, Toolbox, hints, tool
@@ -24,7 +26,33 @@ _END = {
     "maxLength": 2000,
 }
 _STEPS = 8
-_Place = tuple[float, float, str]
+_TOLD = 2.0
+"""Seconds the browser may take to tell of a drag of its own kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """One end of a drag."""
+
+    x: float
+    """In CSS pixels of the tab's viewport."""
+    y: float
+    spot: tuple[float, float]
+    """The same place as the process that draws it counts."""
+    what: str
+    frame: Frame | None = None
+    """The frame of another process that it is in."""
+
+    @property
+    def session_id(self) -> str | None:
+        """Where mouse events at `spot` are sent."""
+        return self.frame.session_id if self.frame is not None else None
+
+    def seen(self, other: _Place) -> tuple[float, float]:
+        """Another place as the process of this one counts."""
+        if other.session_id == self.session_id:
+            return other.spot
+        return self.spot[0] + other.x - self.x, self.spot[1] + other.y - self.y
 
 
 @tool(
@@ -49,25 +77,36 @@ async def drag(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str, A
     """Press at one end, move, and release at the other; the second end is looked for while the button is down."""
     start, end = _named("from", args["from"]), _named("to", args["to"])
     with box.activity.doing(page) as doing:
-        x, y, what = await _end(box, page, start)
+        first = await _end(box, page, start)
         page.ahead("Input.setInterceptDrags", {"enabled": True})
-        at = (x, y)
+        x, y = at = first.spot
         try:
+            if first.frame is not None:
+                await first.frame.evaluate("drag_watch", {})
             begin = [pointer.moved(x, y), pointer.pressed(x, y)]
             # A few pixels make a press a drag.
             begin += [pointer.moved(x + step, y + step, held="left") for step in (3, 6, 9)]
-            await pointer.send(page, begin)
-            end_x, end_y, where = await _end(box, page, end)
-            at = (end_x, end_y)
+            await pointer.send(page, begin, first.session_id)
+            if first.frame is not None:
+                await _began(doing, first.frame)
+            last = await _end(box, page, end)
+            at = first.seen(last)
             if doing.drag is not None:
-                await _drop(box, page, doing, end_x, end_y)
+                await _drop(box, page, doing, last.x, last.y)
             else:
-                await pointer.send(page, _path((x + 9, y + 9), (end_x, end_y)))
+                await pointer.send(page, _path((x + 9, y + 9), at), first.session_id)
         finally:
-            page.ahead(*pointer.released(*at))
+            page.ahead(*pointer.released(*at), first.session_id)
             page.ahead("Input.setInterceptDrags", {"enabled": False})
         await carried(box, page, page.cdp("Runtime.evaluate", {"expression": "0"}))
-        return await outcome(box, page, doing, f"Dragged {what} to {where}")
+        return await outcome(box, page, doing, f"Dragged {first.what} to {last.what}")
+
+
+async def _began(doing: Doing, frame: Frame) -> None:
+    """Wait until the browser has told of a drag that began in another process than the page's."""
+    told = await frame.evaluate("drag_watch", {})
+    if isinstance(told, dict) and told.get("began"):
+        await doing.until(lambda: doing.drag is not None, _TOLD)
 
 
 async def _drop(box: Toolbox, page: Page, doing: Doing, x: float, y: float) -> None:
@@ -102,9 +141,11 @@ async def _end(box: Toolbox, page: Page, given: Mapping[str, Any]) -> _Place:
     """Where one end is, and what is there."""
     if "x" in given and "y" in given:
         box.activity.wake(page)
-        return float(given["x"]), float(given["y"]), f"{given['x']:g}, {given['y']:g}"
+        x, y = float(given["x"]), float(given["y"])
+        return _Place(x, y, (x, y), f"{x:g}, {y:g}")
     aimed = await aim(box, page, given, "hover")
-    return aimed.x, aimed.y, aimed.element.label
+    frame = aimed.element.frame if aimed.session_id is not None else None
+    return _Place(aimed.x, aimed.y, aimed.spot, aimed.element.label, frame)
 
 
 TOOLS = (browser_drag,)

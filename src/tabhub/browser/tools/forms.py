@@ -106,6 +106,8 @@ async def _fill_one(box: Toolbox, page: Page, doing: Doing, field: Mapping[str, 
         aimed = await aim(box, page, field, "field", all=True)
         await carried(box, page, pointer.send(page, keyboard.typing(aimed, text, clear=True)))
         held = await keyboard.holds(box, page, doing, aimed) or {}
+    if not held:
+        return facts | {"note": "The page took the field away or drew it anew; browser_snapshot shows what is there."}
     facts["value"] = held.get("value", f"{held.get('length', len(text))} characters")
     if held.get("invalid"):
         facts["invalid"] = held["invalid"]

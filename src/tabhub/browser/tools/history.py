@@ -60,7 +60,7 @@ def moment(call: Call, name: str) -> dict[str, float]:
             raise InvalidArguments(f"{name} must be a moment such as 2026-01-31T12:00:00Z, not {given!r}.") from None
         given = (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp() * 1000
     if not 0 <= given < 2**53:
-        raise InvalidArguments(f"{name} must be after 1970, not {given!r}.")
+        raise InvalidArguments(f"{name} must be a moment from 1970 on that a browser can count to, not {given!r}.")
     return {name: given}
 
 
@@ -107,7 +107,14 @@ async def get_visits(call: Call) -> ToolResult:
     """The address must be exactly that of the history."""
     url = call.args["url"]
     call.ctx.touch(None, origin_of(url))
-    answer = await look(link_for(call), "getVisits", {"url": url})
+    try:
+        answer = await look(link_for(call), "getVisits", {"url": url})
+    except CommandFailed as error:
+        if "invalid" not in error.message:
+            raise
+        raise InvalidArguments(
+            f"url {url[:200]!r} is not a full address.", hint="browser_search_history gives the addresses there are."
+        ) from None
     return ToolResult.data({"url": url, "visits": rows(answer, "visits", _VISIT), **row(answer, {"more": "integer"})})
 
 

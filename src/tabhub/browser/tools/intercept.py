@@ -61,7 +61,10 @@ async def intercept_requests(call: Call) -> ToolResult:
     patterns = tuple(call.args.get("urlPatterns") or before or ("*",))
     note = box.lasting.lost(page)
     await box.record.current(page)
-    if patterns != before:
+    if box.paused.ended(page) and "urlPatterns" not in call.args:
+        patterns = ()  # whoever only looks does not begin anew, and with everything
+        note = f"{note} Nothing is stopped now; call with urlPatterns to begin anew.".strip()
+    elif patterns != before:
         await box.paused.start(page, call.ctx.session, patterns)
     now = page.link.loop.time()
     facts: dict[str, Any] = {

@@ -159,9 +159,30 @@ async def _held(box: Toolbox, page: Page, aimed: Aim, keyups: int) -> dict[str, 
     except TabFailed:
         raise
     except CommandFailed:
-        # The page took the field away when it was filled; that is its answer.
-        return None
+        held = await _anew(box, page, aimed)
     return held if isinstance(held, dict) else None
+
+
+async def _anew(box: Toolbox, page: Page, aimed: Aim) -> Any:
+    """What the field of the same name holds that has the focus now: many pages draw a field anew when it is filled.
+
+    None if there is none: the page took the field away, and that is its answer.
+    """
+    body = (
+        "const field = document.activeElement;\nif (!field || !('value' in field)) return null;\n"
+        f"return (\n{pagecode.source('holds')}\n).call(field, {{}})"
+        ".then((held) => ({ ...held, label: kit.label(field) }));"
+    )
+    try:
+        held = await carried(box, page, aimed.element.frame.ask(body))
+    except TabFailed:
+        raise
+    except CommandFailed:
+        return None
+    if not isinstance(held, dict):
+        return None
+    before, now = (str(label).rpartition(" [")[0] for label in (aimed.element.label, held.get("label")))
+    return held if before == now else None
 
 
 def told(aimed: Aim, held: dict[str, Any] | None) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from tabhub.browser.tab import Page
 from tabhub.browser.told import address, whole, words
 from tabhub.errors import CommandFailed
 from tabhub.hub.tools import ToolResult
+from tabhub.links.browsers import TabFailed
 from tabhub.trust.redact import redact
 
 _MOST = 1000
@@ -125,6 +126,8 @@ async def _content(call: Call, page: Page, wanted: str) -> tuple[str, str, Body]
             if isinstance(answer, dict):
                 body = bodies.decoded(answer.get("content"), answer.get("base64Encoded") is True, found.mime)
                 return found.url, found.mime, body
+        except TabFailed:
+            raise
         except CommandFailed as error:
             why = error.message
     record = call.box.record.of(page.link, page.tab.chrome_id)

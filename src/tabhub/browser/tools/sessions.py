@@ -1,7 +1,7 @@
 """The session tools: what an agent has, letting a tab go, and asking for one that another session holds.
 
-Owns how a question for a tab is put. It is always a person who answers: the holder's through the holder's client, or
-the asking agent's through its own; never an agent.
+Owns how a question for a tab is put. It is always a person who answers: the holder's through the holder's client, the
+asking agent's through its own, or the one at the browser through the hub; never an agent.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Awaitable
 from typing import Any
 
 from tabhub.browser.spec import TAB_ID, Call, hints, tool
-from tabhub.errors import CommandFailed, InvalidArguments, TabhubError, TabLeased
+from tabhub.errors import CommandFailed, InvalidArguments, PermissionDenied, TabhubError, TabLeased
 from tabhub.hub.describe import visible
 from tabhub.hub.leases import Lease
 from tabhub.hub.tabs import Tab
@@ -126,6 +126,9 @@ async def _asked(call: Call, lease: Lease, tab: Tab) -> str:
     if call.ctx.can("elicitation"):
         question = _question(f"This agent ({asker.client}) asks for {about}. Accept to take the tab from it.")
         return await _wait(call, lease, "the person", "person", _own(call, lease, question))
+    asked = call.ctx.confirm(f"{asker.client} asks for {about}. Allow it to take the tab from it.", tab.tab_id)
+    if asked is not None:
+        return await _wait(call, lease, "the person", "person", _at_hub(asked))
     if holder.gone:
         return await _wait(call, lease, f"{holder.client}, which has gone", "free")
     raise _refused(call, lease, "Nobody could be asked: neither agent's client can put a question to its person.")
@@ -136,9 +139,11 @@ async def _own(call: Call, lease: Lease, question: tuple[str, dict[str, Any]]) -
     return (await call.ctx.ask({key: question}))[key]
 
 
-async def _wait(
-    call: Call, lease: Lease, whom: str, by: str, answer: Awaitable[dict[str, Any]] | None = None
-) -> str:
+async def _at_hub(asked: Awaitable[bool]) -> dict[str, Any]:
+    return {"action": "accept" if await asked else "decline"}
+
+
+async def _wait(call: Call, lease: Lease, whom: str, by: str, answer: Awaitable[dict[str, Any]] | None = None) -> str:
     """Who agreed: the person who was asked, or nobody because the tab is free by now. The call lives on meanwhile."""
     limits = call.box.browsers.limits
     most, step = limits.tab_request, min(_ASKING, limits.call_timeout / 2)
@@ -167,6 +172,8 @@ async def _wait(
             call.ctx.progress(waited, most, f"Waiting for {whom}.")
     except TabLeased:
         raise
+    except PermissionDenied:
+        raise _refused(call, lease, f"{who} was asked and gave no answer.") from None
     except TabhubError as error:
         raise _refused(call, lease, f"{who} could not be asked: {error.message}") from None
     finally:

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from tabhub.browser import outline, pagecode
-from tabhub.browser.frames import Frame, frames, main_frame
+from tabhub.browser.frames import PDF, Frame, frames, main_frame
 from tabhub.browser.shadow import open_roots
 from tabhub.browser.spec import Call, hints, tool
 from tabhub.browser.tab import PageLeft
@@ -128,6 +128,8 @@ async def look(frame: Frame, wish: dict[str, Any], level: int = 0) -> Seen:
     held = [(str(ref), int(line)) for ref, line in told.get("frames") or []]
     lines = str(told["text"]).split("\n") if told["text"] else []
     notes = _notes(told)
+    if told.get("pdf"):
+        lines, notes = (lines, (*notes, PDF)) if frame.main else (["(a PDF; browser_screenshot_tab shows it)"], ())
     seen = Seen(lines, int(told["elements"]), str(told["url"]), str(told["title"]), str(told["token"]), notes)
     if not held or level > _DEEPEST_FRAMES:
         return seen

@@ -10,6 +10,7 @@ from typing import Any
 
 from tabhub.browser.spec import TAB, Call, hints, tool
 from tabhub.browser.tab import Page, checked_url, open_tab
+from tabhub.browser.tools import throttle
 from tabhub.browser.watch import DialogOpen
 from tabhub.errors import CommandFailed, NotConnected
 from tabhub.hub.tabs import Tab
@@ -164,7 +165,7 @@ async def _step(call: Call, command: str, words: str, params: dict[str, Any] | N
         raise
     except CommandFailed as error:
         raise CommandFailed(
-            f"Tab {page.tab_id} could not {words}: {error.message}", hint=_advice(error.message)
+            f"Tab {page.tab_id} could not {words}: {error.message}", hint=_advice(call, page, error.message)
         ) from None
     return ToolResult.data(_where(call, page, answer))
 
@@ -267,7 +268,7 @@ async def _go(call: Call, page: Page, url: str, wait_until: str) -> dict[str, An
     except CommandFailed as error:
         shown = url if len(url) <= 200 else f"{url[:200]}…"
         raise CommandFailed(
-            f"Tab {page.tab_id} could not be sent to {shown}: {error.message}", hint=_advice(error.message)
+            f"Tab {page.tab_id} could not be sent to {shown}: {error.message}", hint=_advice(call, page, error.message)
         ) from None
     facts = _where(call, page, answer)
     status = answer.get("httpStatus")
@@ -327,7 +328,15 @@ _ADVICE = (
 )
 
 
-def _advice(message: str) -> str | None:
+def _advice(call: Call, page: Page, message: str) -> str | None:
+    """What to do; what an agent itself has done to the tab's network comes first."""
+    if waiting := call.box.paused.waiting(page):
+        return (
+            f"{len(waiting)} of its requests are stopped, such as {waiting[0].id}: browser_intercept_requests lists"
+            " them, browser_stop_intercepting lets them go."
+        )
+    if "ERR_INTERNET_DISCONNECTED" in message and call.box.lasting.holds(page, throttle.NAME):
+        return "browser_throttle_network has cut the tab off; browser_clear_network_throttle ends it."
     return next((advice for text, advice in _ADVICE if text in message), None)
 
 

@@ -9,7 +9,7 @@ from tabhub.browser.spec import Call, hints, tool
 from tabhub.errors import InvalidArguments
 from tabhub.hub.tools import ToolResult
 
-_NAME = "throttling"
+NAME = "throttling"
 _KBIT = 1000 / 8
 _PRESETS: Final[dict[str, tuple[float, float, float]]] = {
     # milliseconds, then bytes a second down and up; -1 is as fast as it goes
@@ -62,7 +62,7 @@ async def throttle_network(call: Call) -> ToolResult:
     command = ("Network.emulateNetworkConditions", conditions)
     said = f"the network is throttled ({args.get('preset', 'own values')})"
     change = Changed(call.ctx.session, said, undo=((command[0], _FREE),), again=(command,))
-    await call.box.lasting.make(page, _NAME, change, (command,))
+    await call.box.lasting.make(page, NAME, change, (command,))
     return ToolResult.data({"tabId": page.tab_id, **conditions, **({"note": lost} if lost else {})})
 
 
@@ -78,7 +78,7 @@ async def clear_network_throttle(call: Call) -> ToolResult:
     """Take the conditions back."""
     page = await call.page()
     lost = call.box.lasting.lost(page)
-    cleared = await call.box.lasting.drop(page, _NAME)
+    cleared = await call.box.lasting.drop(page, NAME)
     facts: dict[str, Any] = {"tabId": page.tab_id, "cleared": cleared}
     if not cleared:
         facts["note"] = lost or "The network of this tab was not throttled."

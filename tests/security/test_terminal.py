@@ -1,0 +1,32 @@
+"""What pages say, on a person's terminal: it is shown there, and drives nothing."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+
+from tabhub.cli.terminal import json_text, safe
+
+HOSTILE = "\x1b]52;c;cm0gLXJm\x07\x9b31m\x7f\u202eevil\u200b\U000e0041 é 😀 \ud800"
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_json_on_a_terminal_holds_no_character_that_could_drive_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    value = {"title": HOSTILE, HOSTILE: [1]}
+    monkeypatch.setattr("sys.stdout", Terminal())
+    shown = json_text(value)
+    assert all(character == "\n" or character.isprintable() for character in shown)
+    assert json.loads(shown) == value
+    assert "é 😀" in shown
+    assert all(character.isprintable() for character in safe(HOSTILE))
+
+
+def test_json_for_a_program_is_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout", io.StringIO())
+    assert json_text({"title": HOSTILE}) == json.dumps({"title": HOSTILE}, indent=2, ensure_ascii=False)

@@ -9,6 +9,7 @@ import { FAILED, RpcError, textOf } from "../link/rpc.js";
 import { Children, letRun } from "./children.js";
 import { failure, noTab, ownPage } from "./failures.js";
 import { Interrupts } from "./interrupt.js";
+import { couldShowOwn, isOwn, keepOut } from "./ownpages.js";
 
 /** @typedef {import("../link/rpc.js").Call} Call */
 /** @typedef {Record<string, unknown>} CdpObject */
@@ -52,9 +53,6 @@ const CRASHED_UNDER = "The tab crashed under the command. Reload it.";
 const SCRIPTS = ["Runtime.evaluate", "Runtime.callFunctionOn"];
 /** A script that blocks its page for that long is ended, unless the hub gives another limit. */
 const SCRIPT_MS = 30_000;
-/** Pages of ours, in which nothing is done for anyone: they are where a person says what may be done. */
-const OWN = chrome.runtime.getURL("");
-const TO_OWN = /^(?:[a-z-]+:\s*)*chrome-extension:/i;
 const PAUSED = "Fetch.requestPaused";
 /** What still works on a page that crashed. */
 const AFTER_CRASH = ["Page.reload", "Page.navigate"];
@@ -81,7 +79,7 @@ export class Debugger {
       if (source.tabId !== undefined) this.#lost(source.tabId, reason);
     });
     // Before its page is there: what waits for an element would find ours.
-    chrome.tabs.onUpdated.addListener((tabId, { url }) => url?.startsWith(OWN) && this.#leave(tabId));
+    chrome.tabs.onUpdated.addListener((tabId, { url }) => isOwn(url) && this.#leave(tabId));
     this.#tidied = this.#tidy().catch((error) => this.#outlet.note(`Debuggers could not be listed: ${textOf(error)}`));
   }
 
@@ -100,8 +98,7 @@ export class Debugger {
    * @returns {Promise<CdpObject>}
    */
   async command(tabId, method, params, call, { sessionId, interruptible, ahead = [], follow = [] } = {}) {
-    // Scripts and breakpoints that were left in a tab for its next page would run there with all that we may do.
-    if ([{ method, params }, ...ahead, ...follow].some(leadsToOwn)) throw ownPage(tabId, "would show");
+    keepOut(tabId, [...ahead, { method, params }, ...follow], sessionId !== undefined);
     const held = this.#held.get(tabId) ?? this.#attach(tabId);
     if (held.attaching) await held.attaching;
     if (held.crashed && !AFTER_CRASH.includes(method)) throw new RpcError(FAILED, CRASHED);
@@ -220,7 +217,7 @@ export class Debugger {
   async #attachTo(tabId, children) {
     await this.#tidied;
     const tab = await chrome.tabs.get(tabId);
-    if (tab.url?.startsWith(OWN) || tab.pendingUrl?.startsWith(OWN)) throw ownPage(tabId);
+    if (isOwn(tab.url) || isOwn(tab.pendingUrl)) throw ownPage(tabId);
     if (tab.discarded) throw new RpcError(FAILED, `Tab ${tabId} is unloaded to save memory. Reload it first.`);
     await chrome.debugger.attach({ tabId }, PROTOCOL);
     if (await couldShowOwn(tabId)) {
@@ -310,6 +307,8 @@ export class Debugger {
       held.crashed = false;
     } else if (method === "Page.javascriptDialogOpening") {
       held.dialogs += 1;
+    } else if (method === PAUSED && isOwn(/** @type {CdpObject} */ (params["request"])["url"])) {
+      return this.#leave(tabId); // whoever answers it would write our page
     } else if (method === "Debugger.paused") {
       this.#interrupts.paused(sessionId === undefined ? { tabId } : { tabId, sessionId }, params);
     }
@@ -329,27 +328,8 @@ async function refusal(tabId, text) {
   if (!/detached|not attached/i.test(text)) return new RpcError(FAILED, text);
   const tab = await chrome.tabs.get(tabId).catch(() => null);
   if (!tab) return noTab(tabId, "It was closed.");
-  if (tab.url?.startsWith(OWN)) return ownPage(tabId);
+  if (isOwn(tab.url)) return ownPage(tabId);
   return new RpcError(FAILED, `${DETACHED}. The tab may have gone to a page that cannot be debugged. (${text})`);
-}
-
-/**
- * Whether a command would take a tab to a page of an extension, which no page can do itself.
- * @param {Command} command
- */
-function leadsToOwn({ method, params }) {
-  return ["Page.navigate", "Target.createTarget"].includes(method) && TO_OWN.test(URL.parse(String(params["url"]))?.href ?? "");
-}
-
-/**
- * Whether a step back or forth in its history would take a tab to a page of ours.
- * @param {number} tabId
- */
-async function couldShowOwn(tabId) {
-  const history = /** @type {{ entries: { url: string }[] }} */ (
-    await chrome.debugger.sendCommand({ tabId }, "Page.getNavigationHistory")
-  );
-  return history.entries.some(({ url }) => url.startsWith(OWN));
 }
 
 /**

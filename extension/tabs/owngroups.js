@@ -39,7 +39,7 @@ export function groupWish(params) {
  */
 export async function ownGroup(key) {
   try {
-    const groupId = (await stored())[key];
+    const groupId = (await stored())[await digest(key)];
     return groupId === undefined ? null : await chrome.tabGroups.get(groupId);
   } catch {
     return null; // the person dissolved it
@@ -79,7 +79,8 @@ async function put({ key, title }, tab) {
 
 /** @returns {Promise<Record<string, number>>} */
 async function stored() {
-  const { [STORED]: known } = await chrome.storage.session.get(STORED);
+  // Not in the storage of the browser's session, which is emptied when the extension is loaded anew.
+  const { [STORED]: known } = await chrome.storage.local.get(STORED);
   return /** @type {Record<string, number>} */ (known ?? {});
 }
 
@@ -88,9 +89,19 @@ async function stored() {
  * @param {number} groupId
  */
 async function remember(key, groupId) {
-  const { [key]: _, ...others } = await stored();
+  const mark = await digest(key);
+  const { [mark]: _, ...others } = await stored();
   const kept = Object.entries(others).slice(1 - MOST_KEYS);
-  await chrome.storage.session.set({ [STORED]: Object.fromEntries([...kept, [key, groupId]]) });
+  await chrome.storage.local.set({ [STORED]: Object.fromEntries([...kept, [mark, groupId]]) });
+}
+
+/**
+ * What is kept of a key on the disk: it is a session's id, which is nobody else's business.
+ * @param {string} key
+ */
+async function digest(key) {
+  const bytes = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(key)));
+  return Array.from(bytes.subarray(0, 12), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 /**

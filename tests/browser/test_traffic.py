@@ -92,6 +92,7 @@ def test_what_a_page_that_was_left_still_waited_for_is_not_under_way_any_more() 
     record.take("Network.requestWillBeSent", sent("L", type="Document", loaderId="L", frameId="M"), None, 0.0)
     record.take("Page.frameNavigated", navigated("https://site.example/next", "L"), None, 0.0)
     slow, beacon, document = record.traffic.requests
+    assert slow.left
     assert "left" in slow.error
     assert document.error == ""
     record.take("Network.loadingFinished", {"requestId": "2", "timestamp": 2.0, "encodedDataLength": 9}, None, 0.0)
@@ -106,6 +107,16 @@ def test_what_a_frame_or_worker_that_is_gone_still_waited_for_is_not_under_way_a
     own, child, other = record.traffic.requests
     assert (own.error, other.error) == ("", "")
     assert "left" in child.error
+
+
+def test_an_answer_nobody_read_before_the_page_was_left_is_an_answer() -> None:
+    record = TabRecord(Limits(), 0.0)
+    record.began("https://site.example/", 0.0)
+    record.take("Network.requestWillBeSent", sent("1"), None, 0.0)
+    record.take("Network.responseReceived", {"requestId": "1", "response": {"status": 200}, "timestamp": 2}, None, 0.0)
+    record.take("Page.frameNavigated", navigated("https://site.example/next"), None, 0.0)
+    request = one(record.traffic)
+    assert (request.status, request.error, request.left) == (200, "", True)
 
 
 async def test_a_frame_that_is_gone_keeps_no_network_busy() -> None:

@@ -103,11 +103,8 @@ def test_a_broken_socket_is_the_broken_part(path: Path, tabhub: Run) -> None:
     assert "tabhub stop" in found["checks"]["socket"]["remedy"]
 
 
-def test_a_socket_the_hub_does_not_listen_on_is_told_from_a_broken_one(
-    path: Path, tabhub: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TABHUB_SOCKET", "/nowhere/else.sock")
-    code, found = report(tabhub)
+def test_a_socket_the_hub_does_not_listen_on_is_told_from_a_broken_one(path: Path, tabhub: Run) -> None:
+    code, found = report(tabhub, TABHUB_SOCKET="/nowhere/else.sock")
     said = found["checks"]["socket"]
     assert (code, found["broken"]) == (1, "socket")
     assert said["message"] == f"TABHUB_SOCKET means /nowhere/else.sock here, but the hub listens on {path}."

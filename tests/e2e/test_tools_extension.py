@@ -85,6 +85,9 @@ async def test_connected_anew_and_reloaded_the_browser_is_back_with_its_tabs(
     assert state["startedAt"] > before["startedAt"]
     assert await agent.run("return window.mark", tabId=tab_id) == 5
     await until(lambda: live_hub.ready)
+    group = (await agent.get("browser_get_tab_info"))["groupId"]
+    await agent.open(f"{site.url}/other")
+    assert (await agent.get("browser_get_tab_info"))["groupId"] == group, "the session's group is found again"
     missing = await agent.fail("extension_reload", browserId="never-was")
     assert f"Connected: {browser}." in missing["text"]
 

@@ -71,22 +71,26 @@ async def in_worker(chromium: Chromium) -> AsyncIterator[InWorker]:
     await chromium.devtools("Target.detachFromTarget", sessionId=session)
 
 
-async def listening(wire: Wire, url: str, script: str) -> PageTab:
+async def listening(chromium: Chromium, wire: Wire, url: str, script: str) -> PageTab:
     """A page that runs our script before any of its own."""
     since = len(wire.seen)
-    tab = (await wire.ask("createTab"))["tabId"]
-    await wire.cdp(tab, "Page.enable")
-    await wire.cdp(tab, "Page.addScriptToEvaluateOnNewDocument", source=script)
+    empty = f"data:text/html,<title>{since}</title>"
+    tab = (await wire.ask("createTab", url=empty))["tabId"]
+    targets = (await chromium.devtools("Target.getTargets"))["targetInfos"]
+    (target,) = [each["targetId"] for each in targets if each["url"] == empty]
+    session = (await chromium.devtools("Target.attachToTarget", targetId=target, flatten=True))["sessionId"]
+    await chromium.devtools("Page.enable", session=session)
+    await chromium.devtools("Page.addScriptToEvaluateOnNewDocument", session=session, source=script)
     await wire.ask("browser_navigate", tabId=tab, url=url)
     return PageTab(wire, tab, since)
 
 
 @pytest.mark.req("S000-proxy-03", "S000-spec-transport-02")
 async def test_a_page_has_one_session_with_its_proxy_and_one_port_that_lives_as_long_as_the_page(
-    wire: Wire, shop: PageSite, in_worker: InWorker
+    chromium: Chromium, wire: Wire, shop: PageSite, in_worker: InWorker
 ) -> None:
     await in_worker(COUNT_PORTS)
-    page = await listening(wire, f"{shop.url}/pages/transports.html", LISTEN)
+    page = await listening(chromium, wire, f"{shop.url}/pages/transports.html", LISTEN)
     await page.told(*SERVED)
     for item in ("tea", "salt", "rice"):
         assert await page.text("price", item=item) == f"{item} costs 7"
@@ -105,8 +109,8 @@ async def test_a_page_has_one_session_with_its_proxy_and_one_port_that_lives_as_
 
 
 @pytest.mark.req("S000-messages-07")
-async def test_page_and_proxy_speak_base_mcp_and_nothing_else(wire: Wire, shop: PageSite) -> None:
-    page = await listening(wire, f"{shop.url}/pages/transports.html", LISTEN)
+async def test_page_and_proxy_speak_base_mcp_and_nothing_else(chromium: Chromium, wire: Wire, shop: PageSite) -> None:
+    page = await listening(chromium, wire, f"{shop.url}/pages/transports.html", LISTEN)
     await page.told(*SERVED)
     assert await page.text("price", item="tea") == "tea costs 7"
     assert await page.text("count") == "three"
@@ -147,11 +151,11 @@ async def test_page_and_proxy_speak_base_mcp_and_nothing_else(wire: Wire, shop: 
 
 @pytest.mark.req("S000-principles-03", "S000-security-02")
 async def test_calls_in_one_tab_are_seen_by_no_other_page_and_tell_nothing_of_the_agent(
-    wire: Wire, shop: PageSite
+    chromium: Chromium, wire: Wire, shop: PageSite
 ) -> None:
-    same = await listening(wire, f"{shop.url}/pages/webmcp.html", EARS)
-    other = await listening(wire, f"http://localhost:{shop.port}/pages/webmcp.html", EARS)
-    called = await listening(wire, f"{shop.url}/pages/webmcp.html", EARS)
+    same = await listening(chromium, wire, f"{shop.url}/pages/webmcp.html", EARS)
+    other = await listening(chromium, wire, f"http://localhost:{shop.port}/pages/webmcp.html", EARS)
+    called = await listening(chromium, wire, f"{shop.url}/pages/webmcp.html", EARS)
     for page in (same, other, called):
         await page.told(*OWN)
     await called.run(

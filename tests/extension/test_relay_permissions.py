@@ -38,11 +38,12 @@ ACTING = [
     cdp("Input.dispatchKeyEvent", type="char", text="a"),
     cdp("Page.navigate", url="about:blank#{n}"),
     ("subscribeCDPEvents", {"events": ["Network.requestWillBeSent"]}),
+    ("subscribeCDPEvents", {"events": ["Page.loadEventFired"], "children": [{"method": "Page.enable"}]}),
     ("getCookies", {"url": "{site}/"}),
     ("createTab", {"url": "{site}/other"}),
     ("activateTab", {}),
 ]
-"""One of each kind: a script, input, leaving the page, listening, what the browser keeps, opening, the window."""
+"""One of each kind: a script, input, leaving, listening, telling frames, what the browser keeps, opening, the window."""
 CASES = [("off", None), ("ask", False), ("ask", True), ("auto", None)]
 OFF, DENIED = "acting is off in its Tabhub settings", "The person at the browser did not allow it."
 

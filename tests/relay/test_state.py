@@ -90,8 +90,11 @@ def test_before_authentication_everything_is_refused_and_silence_ends_after_ten_
     play.take(browser)
     for number, method in enumerate(("list_extensions", "connect", "disconnect", "refresh_token", "createTab", "ping")):
         play.say(agent, {"id": number, "method": method, "params": {"accessToken": "x", "extension_id": "x"}})
-        assert codes(play.take(agent)) == [(number, -32000)]
-    play.say(agent, {"method": "createTab"})
+        (refused,) = play.take(agent)
+        assert (refused["id"], refused["error"]["code"]) == (number, -32000)
+        assert refused["error"]["message"] == "Not authenticated: send mcp_handshake first."
+    for method in ("createTab", "list_extensions", "mcp_handshake"):  # without an id nobody could be answered
+        play.say(agent, {"method": method, "params": {"accessToken": "ann"}})
     play.say(browser, {"id": "ext:1", "method": "list_extensions"})
     assert codes(play.take(browser)) == [("ext:1", -32601)]
     play.say(browser, {"method": "tab.stateChanged", "params": {}})

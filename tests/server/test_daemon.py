@@ -90,7 +90,7 @@ async def test_both_revisions_answer_their_own_methods(hub: RunningHub) -> None:
         await client.initialize("2025-03-26")
         assert (await client.request("tools/list"))["data"]["tools"]
         assert (await client.request("logging/setLevel", {"level": "error"}))["data"] == {}
-        assert (await client.request("resources/subscribe"))["error"]["code"] == -32601
+        assert (await client.request("resources/forget"))["error"]["code"] == -32601
 
 
 @pytest.mark.parametrize(

@@ -108,9 +108,9 @@ async def test_delete_ends_the_session_and_what_it_runs(hub: RunningHub) -> None
 async def test_ping_is_answered_and_an_unknown_method_named(hub: RunningHub, version: str) -> None:
     async with Agent(hub, version=version) as agent:
         assert (await agent.request("ping"))["result"] == {}
-        error = (await agent.request("resources/subscribe"))["error"]
+        error = (await agent.request("resources/forget"))["error"]
         assert error["code"] == -32601
-        assert "resources/subscribe" in error["message"]
+        assert "resources/forget" in error["message"]
 
 
 async def test_methods_and_media_types_that_are_not_used_are_refused(hub: RunningHub) -> None:

@@ -83,6 +83,16 @@ async def test_what_is_written_down_holds_no_secret_no_address_and_is_private(tm
         assert sessions(hub)["tabs"][0]["origin"] == "https://shop.example"
 
 
+async def test_who_lost_its_tab_before_a_restart_is_told_after_it_and_once(tmp_path: Path) -> None:
+    async with running_hub(tmp_path) as hub, FakeExtension(hub, tabs=[tab(7)]), Agent(hub) as one, client(hub) as http:
+        await act(one, tabId=7)
+        await http.post(f"/sessions/{one.headers['Mcp-Session-Id']}/release", json={"tabId": 7})
+    async with running_hub(tmp_path) as hub, FakeExtension(hub, tabs=[tab(7)]), Again(hub, one) as again:
+        assert "Tab 7, which this session was working in, was freed by the person" in str(await act(again))
+    async with running_hub(tmp_path) as hub, FakeExtension(hub, tabs=[tab(7)]), Again(hub, one) as again:
+        assert not (await act(again)).get("isError")
+
+
 async def test_an_ended_session_does_not_come_back(tmp_path: Path) -> None:
     async with running_hub(tmp_path) as hub, Agent(hub) as one:
         await one.http.delete("/mcp", headers=one.headers)

@@ -181,10 +181,10 @@ def test_text_that_is_no_clean_unicode_is_refused(text: str) -> None:
 def test_hostile_input_is_refused_at_once(data: bytes) -> None:
     took = []
     for _ in range(5):
-        began = time.perf_counter()
+        began = time.process_time()  # what it costs, however busy the machine is with other things
         with pytest.raises(ParseError):
             strict.decode(data)
-        took.append(time.perf_counter() - began)
+        took.append(time.process_time() - began)
     assert min(took) < 0.05
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from tabhub.browser import headers
 from tabhub.browser.tab import Page
-from tabhub.browser.traffic import Request
+from tabhub.browser.traffic import LEFT, Request
 from tabhub.errors import CommandFailed
 
 _TEXT = ("text/", "json", "xml", "javascript", "ecmascript", "urlencoded", "graphql", "event-stream", "yaml", "csv")
@@ -71,7 +71,7 @@ async def response(page: Page, request: Request) -> Body:
     if request.error and not request.status:
         return Body(why=f"no answer came: {request.error}")
     if request.ended is None:
-        return Body(why=f"never came whole: {request.error}" if request.error else "still loading")
+        return Body(why=LEFT if request.left else "still loading")
     session, request_id = request.key
     try:
         answer = await page.cdp("Network.getResponseBody", {"requestId": request_id}, session)

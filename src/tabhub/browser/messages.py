@@ -19,7 +19,7 @@ _LOG_LEVEL = {"verbose": "debug", "info": "info", "warning": "warning", "error":
 _SILENT = ("clear", "endGroup", "profile", "profileEnd")
 _STACKED = ("error", "warning", "assert", "trace")
 _PLACE = re.compile(r"%([sdifoOc%])")
-_FRAMES, _SHOWN, _PROPERTIES = 5, 20, 300
+_FRAMES, _SHOWN, _PROPERTIES, _DEEPEST = 5, 20, 300, 2
 
 
 @dataclass(slots=True, eq=False)
@@ -152,7 +152,7 @@ def _described(remote: dict[str, Any]) -> str:
     return _preview(preview, said)
 
 
-def _preview(preview: dict[str, Any], said: str) -> str:
+def _preview(preview: dict[str, Any], said: str, depth: int = 0) -> str:
     items: list[str] = []
     entries, properties = preview.get("entries"), preview.get("properties")
     for entry in entries[:_SHOWN] if isinstance(entries, list) else ():
@@ -164,6 +164,9 @@ def _preview(preview: dict[str, Any], said: str) -> str:
         if isinstance(item, dict):
             shown = words(item.get("value"), _PROPERTIES)
             shown = f'"{shown}"' if item.get("type") == "string" else shown or str(item.get("type"))
+            # What is in them is told of the rows of a table alone.
+            if isinstance(row := item.get("valuePreview"), dict) and depth < _DEEPEST:
+                shown = _preview(row, words(row.get("description"), 100), depth + 1)
             items.append(shown if array else f"{words(item.get('name'), 100)}: {shown}")
     if preview.get("overflow") is True:
         items.append("…")

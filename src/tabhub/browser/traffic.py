@@ -26,7 +26,6 @@ ENABLE = ("Network.enable", {"maxPostDataSize": _BODY})
 _HOPS, _EARLY = 25, 200
 _NOT_MODIFIED = 304
 LEFT = "cut off: its page, frame or worker was left"
-"""The browser says nothing more of such a request."""
 
 
 @dataclass(slots=True, eq=False)
@@ -65,6 +64,8 @@ class Request:
     """Of it, the headers."""
     error: str = ""
     redirect: str = ""
+    left: bool = False
+    """Whether its page, frame or worker went before it ended: the browser says nothing more of it."""
     told_sent: bool = False
     """Whether the headers are those that really went over the wire."""
     told_answer: bool = False
@@ -164,7 +165,8 @@ class Traffic:
     def _leave(self, which: Callable[[Request], bool]) -> None:
         for request in self.requests:
             if request.ended is None and not request.error and which(request):
-                request.error = LEFT
+                request.left = True
+                request.error = LEFT if request.answered is None else ""
 
     def _elsewhere(self, request_id: str) -> list[Request]:
         return self._hops.get(self._keys.get(request_id, (None, "")), [])

@@ -76,11 +76,11 @@ class Binding:
             self.leases.bind(session, tab_id, self._clock(), acting=not reads)
         return ref
 
-    @staticmethod
-    def _tell_loss(session: Session) -> None:
+    def _tell_loss(self, session: Session) -> None:
         if session.lost_tab is None:
             return
         lost, session.lost_tab = session.lost_tab, None
+        self._sessions.changes += 1
         raise TabNotFound(
             f"Tab {lost}, which this session was working in, {session.lost_how}.",
             hint="Call again to go on in a new tab, or pass the `tabId` of another.",

@@ -90,6 +90,8 @@ class Keeping:
             leases=[SavedLease(lease.tab, lease.since + ahead) for lease in held],
             mcp=next((each for each in agreed if each is not None), None),
             token=session.token,
+            lost=session.lost_tab,
+            lost_how=session.lost_how if session.lost_tab is not None else "",
         )
 
     async def keep(self, *, changed: bool = False) -> None:
@@ -145,3 +147,6 @@ class Keeping:
         session.own_tabs = held.intersection(saved.own)
         session.tab = saved.tab if saved.tab in held else None
         session.acted = saved.acted
+        session.lost_tab, session.lost_how = saved.lost, saved.lost_how
+        if saved.tab is not None and session.tab is None:
+            session.lost_tab, session.lost_how = saved.tab, "could not be found again"

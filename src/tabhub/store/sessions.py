@@ -66,6 +66,9 @@ class SavedSession(msgspec.Struct, frozen=True):
     mcp: SavedMcp | None = None
     token: str | None = None
     """The name of its client's token."""
+    lost: int | None = None
+    """The tab it has lost without having been told yet."""
+    lost_how: str = ""
 
 
 class SavedPause(msgspec.Struct, frozen=True):

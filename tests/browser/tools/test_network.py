@@ -22,6 +22,21 @@ from tabhub.links.browsers import Browsers
 from tests.browser.conftest import Bench
 from tests.browser.fake_browser import Failure, FakeBrowser, settle, tab
 
+ROW = {
+    "type": "object",
+    "description": "Object",
+    "properties": [{"name": "a", "type": "number", "value": "1"}, {"name": "b", "type": "string", "value": "x"}],
+}
+TABLE = {
+    "type": "object",
+    "subtype": "array",
+    "description": "Array(1)",
+    "preview": {
+        "subtype": "array",
+        "properties": [{"name": "0", "type": "object", "value": "Object", "valuePreview": ROW}],
+    },
+}
+
 
 def ready(bench: Bench, *more: str) -> None:
     for name in ("Log.enable", "Fetch.enable", "Fetch.disable", "Fetch.continueRequest", *more):
@@ -248,6 +263,7 @@ def test_secrets_in_headers_are_hidden_and_the_rest_is_seen(name: str, value: st
         ([{"type": "number", "unserializableValue": "NaN"}], "NaN"),
         ([{"type": "object", "subtype": "null", "value": None}], "null"),
         ([{"type": "object", "description": "Object", "preview": {"overflow": True, "properties": []}}], "{…}"),
+        ([TABLE], '[{a: 1, b: "x"}]'),
         ([], ""),
         ("nonsense", ""),
     ],

@@ -294,7 +294,7 @@ def _line(request: Request) -> dict[str, Any]:
         facts["from"] = f"{request.cached} cache" if request.cached != "service worker" else request.cached
     if request.error:
         facts["error"] = request.error
-    elif request.ended is None:
+    elif request.ended is None and not request.left:
         facts["pending"] = True
     return facts
 

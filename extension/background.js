@@ -29,6 +29,7 @@ import { Debugger } from "./tabs/debugger.js";
 import { groupCommands } from "./tabs/groups.js";
 import { PageScripts, readSettings } from "./tabs/inject.js";
 import { Marks } from "./tabs/marks.js";
+import { interactionCommands } from "./tabs/interaction.js";
 import { watchNavigation } from "./tabs/navigation.js";
 import { PageTools } from "./tabs/pagetools.js";
 import { watchPopups } from "./tabs/popups.js";
@@ -102,6 +103,7 @@ function along(params, name) {
 /** Everything the hub may ask; what is not here is refused. @type {ReadonlyMap<string, Handler>} */
 const methods = new Map([
   ...tabCommands(cdp, (message) => log("warning", "tabs", message)),
+  ...interactionCommands(cdp, (tabId, run) => marks.without(tabId, run)),
   ...groupCommands,
   ...windowCommands,
   ...historyCommands,

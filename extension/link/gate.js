@@ -20,7 +20,7 @@ const REFUSED_MS = 60_000;
 const MOST_QUESTIONS = 20;
 const PREFIX = "relay:";
 
-const LOOKING = new Set(["getState", "getTabs", "getGroups", "getWindows", "getPanels", "getAdapters"]);
+const LOOKING = new Set(["screenshot", "getState", "getTabs", "getGroups", "getWindows", "getPanels", "getAdapters"]);
 const LOOKING_CDP = new Set([
   ...["enable", "disable", "getFullAXTree", "getPartialAXTree", "getRootAXNode", "queryAXTree"].map(
     (name) => `Accessibility.${name}`,
@@ -38,6 +38,7 @@ const LOOKING_CDP = new Set([
 /** Scripts are acting, unless the browser itself sees to it that they change nothing. */
 const SCRIPTS = ["Runtime.evaluate", "Runtime.callFunctionOn"];
 const LOOKING_EVENTS = /^(Page|DOM|Accessibility|Inspector|Target|Log)\./;
+const IN_PAGE = ["forwardCDPCommand", "subscribeCDPEvents", "click", "hover", "type"];
 /** Commands that lead to an address: that site is the one meant. */
 const LEADING = ["createTab", "browser_navigate", "createWindow", "downloadFile"];
 
@@ -271,5 +272,5 @@ function originOf(url) {
 function wordsFor(name) {
   if (LEADING.includes(name)) return "open pages";
   if (name === "tool.dispatch" || name === "browser/executeTool") return "use the page's tools";
-  return name === "forwardCDPCommand" || name === "subscribeCDPEvents" ? "act in the page" : `use ${name}`;
+  return IN_PAGE.includes(name) ? "act in the page" : `use ${name}`;
 }

@@ -26,6 +26,9 @@ const VIEWS = [home, chat, approvals, agents, activity, tools, plugins, servers,
 /** Where tools come from: shown below Tools where there is little room. */
 const OF_TOOLS = ["tools", "plugins", "servers"];
 
+/** What the number beside a view counts. @type {Record<string, string>} */
+const COUNTED = { approvals: "waiting", plugins: "failed to load" };
+
 /** Time left to decide that is worth a warning. */
 const SOON_MS = 20_000;
 /** Pixels from the end of a view at which one still counts as being there. */
@@ -140,7 +143,7 @@ function entry(id, title, picture, active, count) {
     { href: `#${id}`, "aria-current": active ? "page" : undefined, onkeydown: step },
     glyph(picture),
     h("span", { class: "label" }, title),
-    count > 0 ? h("span", { class: "count", "aria-label": `${count} waiting` }, count) : null,
+    count > 0 ? h("span", { class: "count", "aria-label": `${count} ${COUNTED[id] ?? ""}` }, count) : null,
   );
 }
 

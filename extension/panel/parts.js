@@ -19,7 +19,7 @@ const LEVELS = [
 
 /**
  * @param {string} label
- * @param {{ onclick: (event: MouseEvent) => unknown, kind?: "primary" | "danger" | "plain" | "link", glyph?: string, disabled?: boolean, name?: string, key?: string, small?: boolean, pressed?: boolean }} options
+ * @param {{ onclick: (event: MouseEvent) => unknown, kind?: "primary" | "danger" | "plain" | "link", glyph?: string, disabled?: boolean, name?: string | undefined, key?: string, small?: boolean, pressed?: boolean }} options
  */
 export function button(label, { onclick, kind = "plain", glyph: picture, disabled, name, key, small, pressed }) {
   return h(
@@ -68,10 +68,13 @@ export function iconButton(name, picture, onclick, { disabled, key } = {}) {
  * @param {string} label
  * @param {string} sure what the second click says
  * @param {() => unknown} onclick
+ * @param {string} [of] what it is done to, where several such buttons are about
  */
-export function sureButton(app, key, label, sure, onclick) {
+export function sureButton(app, key, label, sure, onclick, of) {
   const armed = app.ui["armed"] === key;
-  return button(armed ? sure : label, {
+  const shown = armed ? sure : label;
+  return button(shown, {
+    name: of && `${shown} ${of}`,
     kind: armed ? "danger" : "plain",
     small: true,
     key: `sure ${key}`,

@@ -144,6 +144,7 @@ class Limits:
     plugin_logs: int = _limit(1000, "log entries kept of one plugin")
 
     # acting on pages
+    frame_answer: float = _limit(3.0, "time for a frame of another site to answer; a page is then seen without it")
     element_appear: float = _limit(3.0, "time for an element that an action names to appear")
     element_ready: float = _limit(5.0, "time for it to become visible, enabled, still and uncovered")
     action_settle: float = _limit(2.0, "longest an action waits for the page or tab that it opened")

@@ -64,10 +64,10 @@ def test_a_folder_is_no_file_and_what_is_around_the_folder_for_files_is_not_told
 
 
 def test_a_file_that_is_not_there_is_said_with_what_is(tmp_path: Path) -> None:
-    with pytest.raises(InvalidArguments, match="no file 'a.txt'") as caught:
+    with pytest.raises(InvalidArguments, match=r"no file 'a\.txt'") as caught:
         Folder(tmp_path / "nowhere").existing("a.txt")
     assert "not there" in str(caught.value.hint)
     (tmp_path / "b.txt").write_text("x")
-    with pytest.raises(InvalidArguments, match="no file 'a.txt'") as caught:
+    with pytest.raises(InvalidArguments, match=r"no file 'a\.txt'") as caught:
         Folder(tmp_path).existing("a.txt")
     assert caught.value.hint == "In that folder: b.txt."

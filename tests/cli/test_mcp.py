@@ -63,7 +63,7 @@ async def test_resources_and_prompts_of_a_server_are_counted(
     life = at_home.hub.upstream.pool.get("lib")
     await until(lambda: life is not None and bool(life.offers.current.prompts), 20)
     assert await tabhub("mcp", "list") == 0
-    assert "lib ready (2 of 2 tools on, 4 resources, 2 templates, 2 prompts)" in capsys.readouterr().out
+    assert "lib ready (3 of 3 tools on, 4 resources, 2 templates, 2 prompts)" in capsys.readouterr().out
 
 
 @pytest.mark.req("S001-adding-02")

@@ -193,6 +193,21 @@ async def test_a_wait_ends_in_its_time_also_while_the_page_is_busy(agent: Caller
     await agent.get("browser_wait_for", text="Newsletter", timeout=10_000)
 
 
+async def test_a_frame_that_never_answers_keeps_nobody_from_the_page(agent: Caller, zoo: Zoo) -> None:
+    tab_id = await agent.open(zoo.at("hard_stuck.html"))
+    await agent.run("while (!window.stuck) await new Promise((done) => setTimeout(done, 10))")
+    begun = time.monotonic()
+    text = await seen(agent)
+    assert 'button "Order now"' in text
+    assert re.search(r'iframe "Advert" \[ref=\w+\]\n +\(what is inside cannot be seen, or does not answer\)', text)
+    assert (await agent.get("browser_find", text="order"))["total"] == 1
+    assert "Order now" in (await agent.get("browser_get_tab_content"))["content"]
+    assert (await agent.get("browser_query_elements", selector="button"))["total"] == 1
+    assert (await agent.get(CLICK, text="order"))["did"].startswith('Clicked button "Order now"')
+    assert time.monotonic() - begun < 12
+    await agent.get("browser_close_tab", tabId=tab_id)
+
+
 async def test_the_rest_of_a_long_list_is_reached_as_the_snapshot_says(agent: Caller, zoo: Zoo) -> None:
     await agent.open(f"{zoo.url}/other")
     items = "Array.from({length: 300}, (_, n) => `<li><button>Row ${n}</button></li>`).join('')"

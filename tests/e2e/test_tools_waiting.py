@@ -47,7 +47,7 @@ async def test_an_element_may_be_waited_for_before_it_is_visible(agent: Caller, 
 
 async def test_words_that_stand_in_no_element_of_their_own_are_seen(agent: Caller, zoo: Zoo) -> None:
     await agent.open(zoo.at("act_buttons.html"))
-    await agent.run("document.body.append('All is ', Object.assign(document.createElement('b'), {textContent: 'done'}))")
+    await agent.run("document.body.insertAdjacentHTML('beforeend', 'All is <b>done</b>')")
     assert (await agent.get(WAIT, text="All is done"))["did"].startswith("Waited")
     assert (await agent.get(WAIT, text="Nothing is done", gone=True))["did"].startswith("Waited")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,73 @@ async def test_any_method_of_the_devtools_protocol_reaches_the_browser(wire: Wir
     # The browser itself judges the method: none is held back on the way.
     with pytest.raises(Refused, match=r"'Nothing\.there' wasn't found"):
         await wire.cdp(tab, "Nothing.there")
+
+
+PAGE = (
+    "document.body.innerHTML = `<div style='height:3000px'></div><button id=go>Go</button><input id=field value=old>"
+    "<p id=cover style='position:fixed;inset:0;display:none'></p>`; window.log = [];"
+    "for (const type of ['click', 'dblclick', 'contextmenu', 'mouseover', 'keydown', 'keyup', 'input'])"
+    " addEventListener(type, (e) => e.isTrusted && log.push(type + (e.key ? ' ' + e.key : '')), true)"
+)
+
+
+async def heard(wire: Wire, tab: int) -> list[str]:
+    answer = await wire.cdp(tab, "Runtime.evaluate", expression="log.splice(0)", returnByValue=True)
+    said: list[str] = answer["result"]["value"]
+    return said
+
+
+@pytest.mark.req("S003-forwarded-04")
+async def test_click_hover_type_and_screenshot_are_done_with_real_events_in_the_background(
+    wire: Wire, tab: int, site: Site
+) -> None:
+    await wire.ask("browser_navigate", tabId=tab, url=f"{site.url}/")
+    await wire.cdp(tab, "Runtime.evaluate", expression=PAGE)
+    at = await wire.ask("hover", tabId=tab, selector="#go")
+    assert await heard(wire, tab) == ["mouseover"]
+    await wire.ask("click", tabId=tab, selector="#go")
+    assert await heard(wire, tab) == ["click"]
+    await wire.ask("click", tabId=tab, x=at["x"], y=at["y"], clickCount=2)
+    assert await heard(wire, tab) == ["click", "click", "dblclick"]
+    await wire.ask("click", tabId=tab, selector="#go", button="right")
+    assert "contextmenu" in await heard(wire, tab)
+    assert await wire.ask("type", tabId=tab, selector="#field", text="A1é") == {"typed": 3}
+    strokes = [(f"keydown {key}", "input", f"keyup {key}") for key in "A1é"]
+    assert await heard(wire, tab) == [event for stroke in strokes for event in stroke]
+    await wire.ask("type", tabId=tab, selector="#field", text="x", clear=True)
+    await wire.ask("type", tabId=tab, text="y")
+    value = await wire.cdp(tab, "Runtime.evaluate", expression="document.getElementById('field').value")
+    assert value["result"]["value"] == "xy"
+    picture = await wire.ask("screenshot", tabId=tab)
+    assert picture["mimeType"] == "image/png"
+    assert base64.b64decode(picture["data"]).startswith(b"\x89PNG")
+    whole = await wire.ask("screenshot", tabId=tab, format="jpeg", fullPage=True)
+    assert base64.b64decode(whole["data"]).startswith(b"\xff\xd8")
+    assert not (await wire.ask("selectTab", tabId=tab))["active"]
+
+
+async def test_what_mouse_and_keyboard_cannot_do_is_told(wire: Wire, tab: int, site: Site) -> None:
+    await wire.ask("browser_navigate", tabId=tab, url=f"{site.url}/")
+    await wire.cdp(tab, "Runtime.evaluate", expression=PAGE)
+    for command, params, reason in (
+        ("click", {"selector": "#nothing"}, "No element matches"),
+        ("hover", {"selector": "##"}, "not valid CSS"),
+        ("click", {}, "Say where"),
+        ("click", {"x": -1, "y": 2}, "Say where"),
+        ("click", {"selector": "#cover"}, "is not visible"),
+        ("click", {"selector": "#go", "button": "fourth"}, "button"),
+        ("click", {"selector": "#go", "clickCount": 9}, "clickCount"),
+        ("type", {"selector": "#cover", "text": "x"}, "does not take the keyboard"),
+        ("type", {"selector": "#nothing", "text": "x"}, "No element matches"),
+        ("type", {"text": 5}, "text"),
+        ("screenshot", {"format": "gif"}, "format"),
+    ):
+        with pytest.raises(Refused, match=reason):
+            await wire.ask(command, tabId=tab, **params)
+    await wire.cdp(tab, "Runtime.evaluate", expression="document.getElementById('cover').style.display = 'block'")
+    with pytest.raises(Refused, match="covered by <p>"):
+        await wire.ask("click", tabId=tab, selector="#go")
+    assert "click" not in await heard(wire, tab)
 
 
 @pytest.mark.req("S003-extensions-02")

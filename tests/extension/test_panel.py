@@ -131,6 +131,19 @@ async def test_the_list_of_conversations_begins_at_its_top(browser: Browser, add
         assert await page.evaluate("[main.scrollTop, main.scrollHeight > main.clientHeight]") == [0, True]
 
 
+async def test_what_a_button_ends_or_removes_is_in_its_name(browser: Browser, address: str) -> None:
+    async with panel(browser, address) as page:
+        for view, names in (
+            ("agents", ["End laptop · Claude Code", "End Cursor", "End nightly-report"]),
+            ("plugins", ["Remove Example Mail"]),
+            ("servers", ["Remove files", "Remove weather"]),
+        ):
+            await go(page, view)
+            for name in names:
+                await expect(page.get_by_role("button", name=name, exact=True)).to_have_count(1)
+        await expect(page.get_by_role("link", name="Plugins 1 failed to load")).to_have_count(1)
+
+
 async def test_the_next_try_to_reach_the_hub_is_counted_down(browser: Browser, address: str) -> None:
     async with panel(browser, address, kind="down") as page:
         link = "{...panelDown, link: {...panelDown.link, retryAt: Date.now() + 2500}}"

@@ -43,7 +43,7 @@ ACTING = [
     ("createTab", {"url": "{site}/other"}),
     ("activateTab", {}),
 ]
-"""One of each kind: a script, input, leaving, listening, telling frames, what the browser keeps, opening, the window."""
+"""One of each kind: a script, input, leaving, listening, telling frames, what browsers keep, opening, the window."""
 CASES = [("off", None), ("ask", False), ("ask", True), ("auto", None)]
 OFF, DENIED = "acting is off in its Tabhub settings", "The person at the browser did not allow it."
 

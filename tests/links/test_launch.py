@@ -18,6 +18,8 @@ from urllib.parse import urlsplit
 
 import pytest
 from websockets.asyncio.server import Server, ServerConnection, serve
+from websockets.http11 import Request, Response
+from websockets.typing import Subprotocol
 
 from tabhub.errors import SetupError
 from tabhub.limits import DEFAULTS
@@ -26,10 +28,12 @@ from tabhub.links.install import install_extension
 from tabhub.links.launch import BrowserExit, ManagedBrowser, has_display
 from tabhub.links.profile import free_profile, group_runs
 from tabhub.links.switches import Loading
+from tabhub.trust.tokens import proof
 
 QUICK = dataclasses.replace(DEFAULTS, browser_restart_min=0.05)
 LOOPS = [("asyncio", {"use_uvloop": False}), ("asyncio", {"use_uvloop": True})]
 BOUND = 20.0
+SECRET = "ab" * 32
 BACKGROUND = """
 fetch("auth.json").then((answer) => answer.json()).then((auth) => {
   const socket = new WebSocket(`ws://127.0.0.1:${auth.port}/ws`, ["tabhub", auth.secret, "probe"]);
@@ -52,6 +56,14 @@ class Hub:
         assert self.server is not None
         return int(next(iter(self.server.sockets)).getsockname()[1])
 
+    def decide(self, connection: ServerConnection, request: Request) -> Response | None:
+        """Prove that the secret is known, as an extension wants to see before it says it."""
+        asked = request.path.partition("/health?challenge=")[2]
+        if not asked:
+            return None
+        shown = proof(SECRET.encode(), self.port, asked)
+        return connection.respond(200, json.dumps({"status": "ok", "proof": shown}))
+
     async def take(self, connection: ServerConnection) -> None:
         assert connection.request is not None
         assert connection.request.path == "/ws"
@@ -73,7 +85,8 @@ def anyio_backend(request: pytest.FixtureRequest) -> Any:
 @pytest.fixture
 async def hub() -> AsyncIterator[Hub]:
     hub = Hub()
-    async with serve(hub.take, "127.0.0.1", 0, subprotocols=["tabhub"]) as server:  # type: ignore[list-item]
+    protocols = [Subprotocol("tabhub")]
+    async with serve(hub.take, "127.0.0.1", 0, subprotocols=protocols, process_request=hub.decide) as server:
         hub.server = server
         yield hub
 
@@ -189,14 +202,14 @@ async def test_a_started_browser_connects_and_a_stopped_one_leaves_no_process(
 async def test_the_shipped_extension_connects_with_the_key_it_was_given(
     hub: Hub, make: Make, tmp_path: Path, loading: Loading
 ) -> None:
-    extension = install_extension(tmp_path / "managed" / "extension", secret="ab" * 32, port=hub.port, managed=True)
+    extension = install_extension(tmp_path / "managed" / "extension", secret=SECRET, port=hub.port, managed=True)
     await make(extension, loading=loading).start()
     hello = json.loads(await hub.hears())
     assert hello["method"] == "extension.hello"
     assert hello["params"]["managed"] is True
     request = hub.connections[0].request
     assert request is not None
-    assert request.headers["Sec-WebSocket-Protocol"].split(", ")[:2] == ["tabhub", "ab" * 32]
+    assert request.headers["Sec-WebSocket-Protocol"].split(", ")[:2] == ["tabhub", SECRET]
 
 
 @pytest.mark.parametrize("loading", ["switch", "pipe"])

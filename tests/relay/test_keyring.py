@@ -167,8 +167,10 @@ def test_a_key_file_that_changes_is_read_anew_and_a_broken_one_is_not(tmp_path: 
 def test_no_key_a_missing_file_or_an_open_address_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SetupError, match="needs a key"):
         Keyring(clock=Clock())
-    with pytest.raises(SetupError, match="cannot be read"):
+    with pytest.raises(SetupError, match="There is no key file"):
         Keyring(file=tmp_path / "nothing", clock=Clock())
+    with pytest.raises(SetupError, match="cannot be read: Is a directory"):
+        Keyring(file=tmp_path, clock=Clock())
     for url in ("http://keys.example/x", "file:///etc/passwd", "ftp://x"):
         with pytest.raises(SetupError, match="https"):
             Keyring(jwks_url=url, clock=Clock())

@@ -111,6 +111,8 @@ BAD: dict[str, str] = {
     "issued in the future": signed({**CLAIMS, "iat": NOW + 60}),
     "without exp": signed(without("exp")),
     "exp as text": signed({**CLAIMS, "exp": "9"}),
+    "exp beyond all times": signed({**CLAIMS, "exp": 10**12}),
+    "nbf that is no time": signed({**CLAIMS, "nbf": True}),
     "without audience": signed(without("aud")),
     "wrong audience": signed({**CLAIMS, "aud": "other"}),
     "without a user": signed(without("user_id")),
@@ -189,6 +191,12 @@ def test_published_keys_are_public_and_of_kinds_that_are_used() -> None:
 def test_weak_broken_and_unused_keys_are_refused(file: bytes) -> None:
     with pytest.raises(SetupError):
         read_keys(file)
+
+
+@pytest.mark.parametrize("user", ["", "x" * 257, "a\nb", "a\u202eb"])
+def test_nothing_is_issued_to_who_could_not_be_a_user(user: str) -> None:
+    with pytest.raises(SetupError, match="printable characters"):
+        issue(read_keys(SECRET)[0], user, now=NOW, ttl=60, token_id="t", rules=Rules())
 
 
 def test_a_public_key_cannot_issue() -> None:

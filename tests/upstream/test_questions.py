@@ -40,10 +40,11 @@ async def test_the_call_waits_at_the_server_and_is_made_once(hub: RunningHub, tm
         first = (await call(http, {"questions": 2}))["result"]
         assert first["resultType"] == "input_required"
         (asked,) = first["inputRequests"].values()
-        assert asked["params"]["message"] == "Question 1?"
+        # Who asks is said: to the agent's client the hub is the only server there is.
+        assert asked["params"]["message"] == "The external server asks asks: Question 1?"
         second = (await call(http, {"questions": 2}, **answered(first, "blue")))["result"]
         (asked,) = second["inputRequests"].values()
-        assert asked["params"]["message"] == "Question 2?"
+        assert asked["params"]["message"] == "The external server asks asks: Question 2?"
         last = (await call(http, {"questions": 2}, **answered(second, "green")))["result"]
         assert text(last) == "blue green"
     assert log.read_text().split("\n") == ["call", "answer blue", "answer green", ""]

@@ -108,7 +108,7 @@ async def test_a_question_of_the_server_reaches_the_agents_client(hub: RunningHu
     async with Agent(hub, capabilities={"elicitation": {}}) as agent, agent.streamed("tools/call", call) as events:
         asked = await events.message()
         assert asked["method"] == "elicitation/create"
-        assert asked["params"]["message"] == "Who is there?"
+        assert asked["params"]["message"].endswith(" asks: Who is there?")
         answer = {"action": "accept", "content": {"name": "Ada"}}
         await agent.post({"jsonrpc": "2.0", "id": asked["id"], "result": answer})
         assert text((await events.message())["result"]) == "Hello Ada"
@@ -121,7 +121,7 @@ async def test_a_question_in_the_middle_of_a_call_reaches_the_agent_that_made_it
         able = Agent(hub, capabilities={"elicitation": {}})
         async with able as agent, Agent(hub) as other, agent.streamed("tools/call", call) as events:
             asked = await events.message()
-            assert asked["params"]["message"] == "Please provide your contact information"
+            assert asked["params"]["message"].endswith(" asks: Please provide your contact information")
             assert "Bob" in text((await other.call("mcp__ts__greet", {"name": "Bob"}))["result"])
             answer = {"action": "accept", "content": {"name": "Ada", "email": "ada@example.com"}}
             await agent.post({"jsonrpc": "2.0", "id": asked["id"], "result": answer})

@@ -134,7 +134,7 @@ async def test_a_question_a_prompt_asks_first_reaches_the_agents_human(hub: Runn
     await added(hub, lib=python("library"))
 
     async def human(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
-        assert params.message == "Who is there?"
+        assert params.message == "The external server lib asks: Who is there?"
         return ElicitResult(action="accept", content={"name": "Ada"})
 
     async with official(hub, mode, elicitation_callback=human) as agent:

@@ -78,6 +78,7 @@ function card(app, session) {
         "End",
         "End it now?",
         () => void app.act("sessions.end", { id }, `${client} was ended, and its tabs are closing.`),
+        agentName(client, token),
       ),
     ),
     calls.map((call) =>

@@ -126,6 +126,7 @@ function card(app, plugin) {
             "Remove",
             "Remove it now?",
             () => void app.act("plugin.remove", { name }, `${displayName} was removed.`),
+            displayName,
           )
         : null,
     ),
@@ -178,6 +179,7 @@ function failure(app, { path, error, package: specifier }) {
             "Remove",
             "Remove it now?",
             () => void app.act("plugin.removeBySpecifier", { specifier }, "It was removed."),
+            specifier,
           )
         : null,
     ),

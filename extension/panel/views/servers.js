@@ -105,6 +105,7 @@ function card(app, server) {
         "Remove",
         "Remove it now?",
         () => void app.act("upstream.remove", { name }, `${name} was removed.`),
+        name,
       ),
     ),
   );

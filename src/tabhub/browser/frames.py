@@ -16,6 +16,8 @@ from tabhub.errors import CommandFailed
 _MOST_FRAMES = 300
 _KINDS = ("iframe", "fencedframe")
 _GROUP = "tabhub"
+_AGAIN = 0.1
+"""The part of its time that a frame has which did not answer before."""
 _VIEWER = "chrome-extension://mhjfbmdgcfjbbpaeojofohoefgiehjai/"
 """The browser's own viewer for PDFs: what it is made of is no part of a page."""
 PDF = (
@@ -132,12 +134,20 @@ async def frames(page: Page) -> list[Frame]:
 
 
 async def _tree(page: Page, session: str | None) -> dict[str, Any]:
+    """The frames of one process; nothing of one that is gone, or whose scripts keep it from answering."""
+    known, patience = worlds.tab_worlds(page), page.link.limits.frame_answer
     try:
-        answer = await page.cdp("Page.getFrameTree", None, session)
+        # A page that does not answer is its own trouble, and that of the call; an advert in it is not.
+        async with asyncio.timeout(None if session is None else patience * (_AGAIN if session in known.silent else 1)):
+            answer = await page.cdp("Page.getFrameTree", None, session)
+    except TimeoutError:
+        known.silent.add(str(session))
+        return {}
     except CommandFailed as error:
         if session is not None and any(text in error.message for text in _NO_SESSION):
             return {}
         raise
+    known.silent.discard(str(session))
     tree = answer.get("frameTree") if isinstance(answer, dict) else None
     return tree if isinstance(tree, dict) else {}
 

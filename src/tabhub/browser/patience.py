@@ -78,7 +78,8 @@ class Patience:
             while not asking.done():
                 if self._remaining <= -_ANSWER:
                     raise CommandFailed(
-                        f"Waited {self.total:g} s for {self._what}, in vain: the page does not answer.",
+                        f"Waited {self.total:g} s for {self._what}, in vain: the page, or a frame of it, does not "
+                        "answer.",
                         hint="A script of its own keeps it busy. Wait longer, or close the tab (browser_close_tab).",
                     )
                 self.tell()

@@ -54,6 +54,8 @@ class TabWorlds:
     numbered: int = 0
     owners: dict[str, str] = field(default_factory=dict)
     """The ref of the element that holds a frame, by the frame's id."""
+    silent: set[str] = field(default_factory=set)
+    """The sessions of frames that did not answer when they were asked last."""
     seen: OrderedDict[Any, Any] = field(default_factory=OrderedDict)
     """What each session saw last, for whoever tells changes."""
 

@@ -8,10 +8,11 @@ run costs one look-up here.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from tabhub.browser.tools import act
 from tabhub.config import Config
 from tabhub.errors import PermissionDenied
 from tabhub.hub.calls import Call
@@ -38,6 +39,8 @@ _PINNED = ("page", "plugin", "upstream")
 """Sources that are others': their definitions may change under an approval."""
 HUB_ONLY = frozenset({"browser_release_tab", "browser_request_tab"})
 """Tools of the browser that only concern who holds a tab; whose it is, is asked by themselves."""
+_BATCH = act.browser_act.tool.name
+"""The one tool that does what others do: what is set for them holds in it."""
 _STATELESS = "stateless"
 _PANEL = EXTENSION_ORIGIN.decode()
 
@@ -51,6 +54,20 @@ class Verdict:
     why: Why = "permission"
     words: str = ""
     diff: str | None = None
+
+
+class Carried(NamedTuple):
+    """What a call may carry from site to site."""
+
+    sites: tuple[str, ...] = ()
+    """Those that were read."""
+    targets: tuple[str, ...] = ()
+    """All names of the places acted on."""
+    places: tuple[str, ...] = ()
+    """One name of each."""
+
+
+NOTHING = Carried()
 
 
 class Names(NamedTuple):
@@ -101,26 +118,44 @@ class Permits:
         verdict = self._verdicts.get((tool, session.token)) or self.verdict(tool, session.token)
         level = verdict.level
         guarded = self._dataflow != "off" and not tool.read_only and self.flows.knows(who(session))
-        if level == "auto" and not guarded:
+        parts = tuple(act.parts(arguments)) if tool.name == _BATCH else ()
+        if level == "auto" and not guarded and not parts:
             return None
         if level == "off":
             raise self._off(tool)
+        asking = self._asking(parts, session)
         own = self.reaches_own(tool, arguments, session) if level is None or guarded else True
         if level is None:
             level = "ask" if own else "auto"
-        crossing, targets = self._crossing(tool, arguments, session) if guarded and own else ((), ())
-        if level == "auto" and not crossing:
+        carried = self._carried(((tool, arguments), *parts), session) if guarded and own else NOTHING
+        crossing = carried.sites
+        if level == "auto" and not crossing and not asking:
             return None
         if self.permissions.skipped:
             return SKIPPED
+        if asking:
+            question = self._question(tool, verdict, "ask", carried)
+            words = f"{tool.name} would use {', '.join(asking)}, set to ask. {question.words if crossing else ''}"
+            return self._approvals.ask(caller, tool, arguments, replace(question, words=words.strip(), lasting=False))
         if level == "ask" and (grant := self._approvals.granted(session, tool, self._text(tool))) is not None:
             if not crossing:
                 return grant
             level = "auto"
         if level == "auto" and self._dataflow == "warn":
-            self._warn(session, tool, crossing, targets)
+            self._warn(session, tool, carried)
             return None
-        return self._approvals.ask(caller, tool, arguments, self._question(tool, verdict, level, crossing, targets))
+        return self._approvals.ask(caller, tool, arguments, self._question(tool, verdict, level, carried))
+
+    def _asking(self, parts: Iterable[tuple[Tool, Any]], session: Session) -> list[str]:
+        """The tools of a batch that are set to ask and not allowed for the session; refused if one of them is off."""
+        asking: dict[str, None] = {}
+        for part, _ in parts:
+            level = (self._verdicts.get((part, session.token)) or self.verdict(part, session.token)).level
+            if level == "off":
+                raise self._off(part)
+            if level == "ask" and self._approvals.granted(session, part, "") is None:
+                asking[part.name] = None
+        return list(asking)
 
     def still(self, session: Session, tool: Tool) -> None:
         """PermissionDenied if a tool was switched off while a call that had been permitted was held back."""
@@ -172,15 +207,12 @@ class Permits:
             return Verdict("ask", "pin", words, pins.diff(pin.text, text))
         return Verdict("auto")
 
-    def _question(
-        self, tool: Tool, verdict: Verdict, level: Permission, crossing: tuple[str, ...], targets: tuple[str, ...]
-    ) -> Question:
-        carries = ""
+    def _question(self, tool: Tool, verdict: Verdict, level: Permission, carried: Carried) -> Question:
+        carries, crossing = "", carried.sites
         if crossing:
             read = ", ".join(crossing[:5]) + (f" and {len(crossing) - 5} more" if len(crossing) > 5 else "")
-            carries = (
-                f"This agent has read {read}, and now acts on {targets[0]}: it may carry content from one to the other."
-            )
+            to = " and ".join(carried.places)
+            carries = f"This agent has read {read}, and now acts on {to}: it may carry content from one to the other."
         why: Why = verdict.why if level == "ask" else "dataflow"
         words = " ".join(part for part in (verdict.words, carries) if part)
         names = self.names(tool)
@@ -191,8 +223,8 @@ class Permits:
             own_name=names.own,
             text=self._text(tool),
             crossing=crossing,
-            targets=targets,
-            target=targets[0] if targets else None,
+            targets=carried.targets,
+            target=carried.places[0] if carried.places else None,
         )
 
     # whose browser
@@ -229,11 +261,17 @@ class Permits:
         for key in {who(session), _loose(session)} if session.kind == "handle" else (session.id,):
             self.flows.read(key, call.origin, through)
 
-    def _crossing(
-        self, tool: Tool, arguments: Mapping[str, Any], session: Session
-    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        targets = self._targets(tool, arguments, session)
-        return self.flows.crossing(who(session), targets), targets
+    def _carried(self, acts: Iterable[tuple[Tool, Mapping[str, Any]]], session: Session) -> Carried:
+        """What acts would carry, and to which of their places; without any, the first is where they act."""
+        sites: dict[str, None] = {}
+        reached: list[tuple[str, ...]] = []
+        all_places = [names for tool, arguments in acts if (names := self._targets(tool, arguments, session))]
+        for names in dict.fromkeys(all_places):
+            if found := self.flows.crossing(who(session), names):
+                sites.update(dict.fromkeys(found))
+                reached.append(names)
+        shown = reached or all_places[:1]
+        return Carried(tuple(sites), tuple(name for names in shown for name in names), tuple(each[0] for each in shown))
 
     def _targets(self, tool: Tool, arguments: Mapping[str, Any], session: Session) -> tuple[str, ...]:
         """The names of the place a call acts on."""
@@ -247,11 +285,12 @@ class Permits:
         place = (tab.origin,) if tab is not None and tab.origin is not None and _origin(tab.url) else ()
         return place if tool.source.kind == "browser" else (tool.source.key, *place)
 
-    def _warn(self, session: Session, tool: Tool, crossing: tuple[str, ...], targets: tuple[str, ...]) -> None:
-        log.warning("%s read %s and acts on %s with %s", session.client, ", ".join(crossing), targets[0], tool.name)
-        facts = {"of": tool.name, "read": list(crossing), "acts": targets[0], "session": session.id}
+    def _warn(self, session: Session, tool: Tool, carried: Carried) -> None:
+        place = " and ".join(carried.places)
+        log.warning("%s read %s and acts on %s with %s", session.client, ", ".join(carried.sites), place, tool.name)
+        facts = {"of": tool.name, "read": list(carried.sites), "acts": place, "session": session.id}
         self._audit.event("data flow", tool.source, tab_id=None, client=session.client, **facts)
-        self.flows.allow(who(session), crossing, targets)
+        self.flows.allow(who(session), carried.sites, carried.targets)
 
     def _allowed(self, session: Session, tool: Tool, question: Question) -> None:
         """A person allowed a call: its tool's form is approved, and what it carries may pass."""

@@ -22,6 +22,7 @@ from tabhub.hub.tools import CallContext, ToolResult
 from tabhub.limits import Limits
 from tabhub.upstream.failures import UpstreamError, UpstreamOffline
 from tabhub.upstream.life import Life
+from tabhub.upstream.questions import signed
 from tabhub.upstream.running import CURRENT, Running, Waiting
 from tabhub.upstream.tools import make_tool
 
@@ -144,7 +145,7 @@ def _questions(asked: Any, server: str) -> dict[str, tuple[str, dict[str, Any]]]
         if method not in _ASKABLE:
             raise UpstreamError(f"{server} asks for {str(method)[:60]!r}, which the hub cannot pass on.")
         params = question.get("params")
-        found[str(key)[:200]] = (method, dict(params) if isinstance(params, Mapping) else {})
+        found[str(key)[:200]] = (method, signed(server, method, dict(params) if isinstance(params, Mapping) else {}))
     return found
 
 

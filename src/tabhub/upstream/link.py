@@ -35,6 +35,7 @@ from tabhub.upstream.guard import AddressGuard
 from tabhub.upstream.http import LOGIN, LOST, NOT_SENT, GuardedTransport, make_client, make_context
 from tabhub.upstream.listening import follow, hear
 from tabhub.upstream.plan import Plan
+from tabhub.upstream.questions import signed
 from tabhub.upstream.stdio import Process
 
 log = logging.getLogger("tabhub.upstream")
@@ -266,10 +267,10 @@ async def open_link(
         hooks.log(params.level, params.logger or plan.name, params.data)
 
     async def asked(context: ClientRequestContext, params: types.ElicitRequestParams) -> Any:
-        return await _asked(hooks, "elicitation/create", params, types.ElicitResult)
+        return await _asked(hooks, plan.name, "elicitation/create", params, types.ElicitResult)
 
     async def sampled(context: ClientRequestContext, params: types.CreateMessageRequestParams) -> Any:
-        return await _asked(hooks, "sampling/createMessage", params, types.CreateMessageResult)
+        return await _asked(hooks, plan.name, "sampling/createMessage", params, types.CreateMessageResult)
 
     http = make_client(transport, dict(plan.headers), auth) if transport is not None else None
     if http is not None:
@@ -316,9 +317,10 @@ async def _watch(process: Process, hooks: Hooks) -> None:
     hooks.lost()
 
 
-async def _asked(hooks: Hooks, method: str, params: Any, answer: type[Any]) -> Any:
+async def _asked(hooks: Hooks, server: str, method: str, params: Any, answer: type[Any]) -> Any:
     try:
-        given = await hooks.ask(method, params.model_dump(by_alias=True, mode="json", exclude_none=True))
+        said = signed(server, method, params.model_dump(by_alias=True, mode="json", exclude_none=True))
+        given = await hooks.ask(method, said)
         return answer.model_validate(given, by_name=False)
     except ValidationError:
         return types.ErrorData(code=types.INTERNAL_ERROR, message="The answer of the agent's client cannot be used.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import orjson
@@ -9,7 +10,7 @@ import orjson
 from tabhub.browser.spec import Call, Spec, hints, tool
 from tabhub.browser.tools import click, dialogs, drag, forms, keyboard, mouse, scroll, tabs, upload, wait
 from tabhub.errors import InvalidArguments, Paused, TabhubError
-from tabhub.hub.tools import ToolResult
+from tabhub.hub.tools import Tool, ToolResult
 
 _MOST = 50
 _ACTIONS: dict[str, Spec] = {
@@ -73,6 +74,13 @@ async def browser_act(call: Call) -> ToolResult:
         call.ctx.progress(number, len(steps), str(results[-1].get("did", kind))[:200])
     did = f"Did {len(steps) - failed} of {len(steps)} actions"
     return ToolResult.data({"tabId": page.tab_id, "did": did, "results": results})
+
+
+def parts(arguments: Mapping[str, Any]) -> Iterator[tuple[Tool, dict[str, Any]]]:
+    """The tools a batch stands for, each with its arguments: what holds for them holds in it."""
+    where = {"tabId": arguments["tabId"]} if "tabId" in arguments else {}
+    for action in arguments["actions"]:
+        yield _ACTIONS[action[_KIND]].tool, {**action, **where}
 
 
 def _before(results: list[dict[str, Any]]) -> str:

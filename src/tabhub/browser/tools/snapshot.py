@@ -171,7 +171,7 @@ async def _inside(frame: Frame, held: dict[str, int], wish: dict[str, Any], leve
     inner = [one for one in await frames(frame.page) if one.parent and one.parent.frame_id == frame.frame_id]
     parts = await asyncio.gather(*(_held(one, held, wish, level) for one in inner))
     found = {part[0]: part[1] for part in parts if part is not None}
-    unseen = Seen(["(what is inside cannot be seen)"], 0, "", "", "")
+    unseen = Seen(["(what is inside cannot be seen, or does not answer)"], 0, "", "", "")
     return {line: found.get(line, unseen) for line in held.values()}
 
 

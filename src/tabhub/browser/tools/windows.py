@@ -72,7 +72,10 @@ def _wanted(call: Call) -> dict[str, Any]:
     state = wanted.get("state", "normal")
     placed = [name for name in _PLACE if name in wanted]
     if state != "normal" and placed:
-        raise InvalidArguments(f"A window that is {state} has no {' or '.join(placed)} of its own.")
+        raise InvalidArguments(
+            f"A window that is {state} has no {' or '.join(placed)} of its own.",
+            hint=f"Leave out {' and '.join(placed)}, or `state`.",
+        )
     if (state == "minimized" and wanted.get("focused")) or (
         state in ("maximized", "fullscreen") and wanted.get("focused") is False
     ):
@@ -86,7 +89,8 @@ async def _find(call: Call) -> Found:
 
 def _named(window: dict[str, Any]) -> str:
     tabs = window.get("tabIds")
-    return f"{window.get('type', 'normal')}, {len(tabs) if isinstance(tabs, list) else 0} tabs"
+    count = len(tabs) if isinstance(tabs, list) else 0
+    return f"{window.get('type', 'normal')}, {count} tab{'' if count == 1 else 's'}"
 
 
 @tool(

@@ -1,0 +1,200 @@
+/**
+ * Mouse and keyboard for agents that reach the browser without a hub's tools: click, hover, type, and a picture.
+ *
+ * Owns where in a page an element is, whether something covers it, and which events a click or a key is made of. A hub
+ * does these things with tools of its own, which wait and tell more.
+ */
+
+import * as read from "../link/params.js";
+import { FAILED, INVALID_PARAMS, RpcError } from "../link/rpc.js";
+
+/** @typedef {import("../link/rpc.js").Params} Params */
+/** @typedef {import("../link/rpc.js").Call} Call */
+/** @typedef {import("../link/rpc.js").Handler} Handler */
+/** @typedef {import("./debugger.js").Debugger} Debugger */
+/** @typedef {{ x: number, y: number }} Point */
+/** @typedef {(method: string, params?: Record<string, unknown>) => Promise<Record<string, unknown>>} Send */
+
+const LONGEST_TEXT = 5_000;
+const MOST_CLICKS = 3;
+const BUTTONS = { left: 1, right: 2, middle: 4 };
+/** Our own world of a document: the page cannot change what scripts in it rely on. */
+const WORLD = "tabhub interaction";
+const MOUSE = "Input.dispatchMouseEvent";
+const KEY = "Input.dispatchKeyEvent";
+
+/**
+ * The commands, for the table of all.
+ * @param {Debugger} cdp
+ * @param {(tabId: number, run: () => Promise<Record<string, unknown>>) => Promise<unknown>} unmarked takes a picture without our marks
+ * @returns {Array<[string, Handler]>}
+ */
+export function interactionCommands(cdp, unmarked) {
+  /** @param {Params} params @param {Call} call @returns {Send} */
+  const sender = (params, call) => {
+    const tabId = read.tabIdOf(params);
+    return (method, given = {}) => cdp.command(tabId, method, given, call);
+  };
+  return [
+    ["click", async (params, call) => click(sender(params, call), params)],
+    ["hover", async (params, call) => hover(sender(params, call), params)],
+    ["type", async (params, call) => type(sender(params, call), params)],
+    ["screenshot", async (params, call) => unmarked(read.tabIdOf(params), () => screenshot(sender(params, call), params))],
+  ];
+}
+
+/** @type {(send: Send, params: Params) => Promise<Record<string, unknown>>} */
+async function click(send, params) {
+  const button = read.oneOf(params, "button", ["left", "right", "middle"]);
+  const clicks = read.optionalInteger(params, "clickCount", 1) ?? 1;
+  if (clicks > MOST_CLICKS) throw new RpcError(INVALID_PARAMS, `clickCount must be at most ${MOST_CLICKS}.`);
+  const at = await place(send, params);
+  await send(MOUSE, { type: "mouseMoved", ...at });
+  for (let clickCount = 1; clickCount <= clicks; clickCount += 1) {
+    await send(MOUSE, { type: "mousePressed", ...at, button, buttons: BUTTONS[button], clickCount });
+    await send(MOUSE, { type: "mouseReleased", ...at, button, clickCount });
+  }
+  return { ...at };
+}
+
+/** @type {(send: Send, params: Params) => Promise<Record<string, unknown>>} */
+async function hover(send, params) {
+  const at = await place(send, params);
+  await send(MOUSE, { type: "mouseMoved", ...at });
+  return { ...at };
+}
+
+/** @type {(send: Send, params: Params) => Promise<Record<string, unknown>>} */
+async function type(send, params) {
+  const text = read.optionalText(params, "text", LONGEST_TEXT) ?? "";
+  const clear = read.optionalBoolean(params, "clear") ?? false;
+  const selector = read.optionalString(params, "selector");
+  await send("Emulation.setFocusEmulationEnabled", { enabled: true });
+  if (selector !== undefined) await inPage(send, focusOn, { selector, clear });
+  for (const character of text) {
+    if (character === "\r") continue;
+    const facts = keyOf(character);
+    await send(KEY, { type: "keyDown", text: facts.text, ...facts.key });
+    await send(KEY, { type: "keyUp", ...facts.key });
+  }
+  return { typed: text.length };
+}
+
+/** @type {(send: Send, params: Params) => Promise<Record<string, unknown>>} */
+async function screenshot(send, params) {
+  const format = read.oneOf(params, "format", ["png", "jpeg", "webp"]);
+  const captureBeyondViewport = read.optionalBoolean(params, "fullPage") ?? false;
+  /** @type {Record<string, unknown>} */
+  const wish = { format, captureBeyondViewport };
+  if (captureBeyondViewport) {
+    const { cssContentSize } = await send("Page.getLayoutMetrics");
+    wish["clip"] = { .../** @type {object} */ (cssContentSize), x: 0, y: 0, scale: 1 };
+  }
+  const { data } = await send("Page.captureScreenshot", wish);
+  return { data, mimeType: `image/${format}` };
+}
+
+/**
+ * Where to point: at an element, or at a place of the viewport.
+ * @param {Send} send
+ * @param {Params} params
+ * @returns {Promise<Point>}
+ */
+async function place(send, params) {
+  const selector = read.optionalString(params, "selector");
+  if (selector !== undefined) return /** @type {Promise<Point>} */ (inPage(send, pointAt, { selector }));
+  const { x, y } = params;
+  if (typeof x === "number" && typeof y === "number" && x >= 0 && y >= 0) return { x, y };
+  throw new RpcError(INVALID_PARAMS, "Say where: `selector`, or `x` and `y` in the tab's viewport.");
+}
+
+/**
+ * Run one of the functions below in the tab's document, in a world of our own.
+ * @param {Send} send
+ * @param {(wish: any) => unknown} code
+ * @param {Record<string, unknown>} wish
+ */
+async function inPage(send, code, wish) {
+  const { frameTree } = /** @type {{ frameTree: { frame: { id: string } } }} */ (await send("Page.getFrameTree"));
+  const { executionContextId } = await send("Page.createIsolatedWorld", { frameId: frameTree.frame.id, worldName: WORLD });
+  const expression = `(${code})(${JSON.stringify(wish)})`;
+  const answer = await send("Runtime.evaluate", { expression, contextId: executionContextId, returnByValue: true });
+  const { value } = /** @type {{ value?: { problem?: string } }} */ (answer["result"] ?? {});
+  if (!value || value.problem) throw new RpcError(FAILED, value?.problem ?? "The page could not be read. Repeat the command.");
+  return value;
+}
+
+/**
+ * In the page: the middle of an element, scrolled into view, with nothing over it.
+ * @param {{ selector: string }} wish
+ */
+function pointAt({ selector }) {
+  /** @type {Element | null} */
+  let element = null;
+  try {
+    element = document.querySelector(selector);
+  } catch {
+    return { problem: `The selector ${JSON.stringify(selector)} is not valid CSS.` };
+  }
+  if (!element) return { problem: `No element matches ${JSON.stringify(selector)} in ${location.href.slice(0, 200)}.` };
+  element.scrollIntoView({ block: "center", inline: "center", behavior: "instant" });
+  const { left, top, width, height } = element.getBoundingClientRect();
+  if (width === 0 || height === 0) return { problem: `The element ${JSON.stringify(selector)} is not visible.` };
+  const [x, y] = [left + width / 2, top + height / 2];
+  let hit = document.elementFromPoint(x, y);
+  for (let inner = hit; inner?.shadowRoot; hit = inner) {
+    const deeper = inner.shadowRoot.elementFromPoint(x, y);
+    if (!deeper || deeper === inner) break;
+    inner = deeper;
+  }
+  const root = element.getRootNode();
+  const host = root instanceof ShadowRoot ? root.host : null;
+  const belongs = hit && (element.contains(hit) || hit.contains(element) || hit === host || hit.closest("label")?.control === element);
+  if (!belongs) return { problem: `The element ${JSON.stringify(selector)} is covered by <${hit?.localName ?? "nothing"}>. Close what covers it.` };
+  return { x, y };
+}
+
+/**
+ * In the page: give a field the focus, with the cursor behind what it holds, or all of that selected.
+ * @param {{ selector: string, clear: boolean }} wish
+ */
+function focusOn({ selector, clear }) {
+  /** @type {Element | null} */
+  let element = null;
+  try {
+    element = document.querySelector(selector);
+  } catch {
+    return { problem: `The selector ${JSON.stringify(selector)} is not valid CSS.` };
+  }
+  if (!(element instanceof HTMLElement)) return { problem: `No element matches ${JSON.stringify(selector)} in ${location.href.slice(0, 200)}.` };
+  element.scrollIntoView({ block: "center", inline: "center", behavior: "instant" });
+  element.focus({ preventScroll: true });
+  if (document.activeElement !== element) return { problem: `The element ${JSON.stringify(selector)} does not take the keyboard.` };
+  if (element.isContentEditable) {
+    const range = document.createRange();
+    range.selectNodeContents(element);
+    if (!clear) range.collapse(false);
+    const selection = getSelection();
+    selection?.removeAllRanges();
+    selection?.addRange(range);
+  } else if (element instanceof HTMLInputElement || element instanceof HTMLTextAreaElement) {
+    if (clear) element.select();
+    else if (element.selectionStart !== null) element.setSelectionRange(element.value.length, element.value.length);
+  }
+  return { focused: true };
+}
+
+/** @param {string} character */
+function keyOf(character) {
+  if (character === "\n") return { text: "\r", key: { key: "Enter", code: "Enter", windowsVirtualKeyCode: 13 } };
+  if (character === "\t") return { text: "\t", key: { key: "Tab", code: "Tab", windowsVirtualKeyCode: 9 } };
+  const upper = character.toUpperCase();
+  if (/^[A-Z]$/.test(upper)) {
+    const shift = character === upper ? { modifiers: 8 } : {};
+    return { text: character, key: { key: character, code: `Key${upper}`, windowsVirtualKeyCode: upper.charCodeAt(0), ...shift } };
+  }
+  if (/^[0-9]$/.test(character)) {
+    return { text: character, key: { key: character, code: `Digit${character}`, windowsVirtualKeyCode: character.charCodeAt(0) } };
+  }
+  return { text: character, key: { key: character } };
+}

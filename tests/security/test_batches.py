@@ -1,0 +1,82 @@
+"""browser_act does what other tools do: what was said of each of them holds for it there too."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.harness.agent import Agent
+from tests.harness.approver import Panel
+from tests.harness.fake_extension import tab
+from tests.harness.hub import running_hub
+
+MAIL, EVIL, WORSE = "https://mail.example", "https://evil.example", "https://worse.example"
+
+
+def goes(*urls: str) -> dict[str, Any]:
+    """A batch that goes to these addresses."""
+    return {"tabId": 7, "actions": [{"action": "navigate", "url": f"{url}/?stolen"} for url in urls]}
+
+
+class Browser(Panel):
+    """A person's browser with one tab, that goes wherever it is told."""
+
+    def __init__(self, hub: Any) -> None:
+        super().__init__(hub, tabs=[tab(7, f"{MAIL}/")])
+        self.visited: list[str] = []
+        self.handlers["browser_navigate"] = self._visit
+
+    def _visit(self, params: dict[str, Any]) -> dict[str, Any]:
+        self.visited.append(params["url"])
+        return {"url": params["url"], "title": "There", "status": "complete"}
+
+
+def set_to(level: str, **more: Any) -> dict[str, Any]:
+    return {"permissions": {"browser": {"tools": {"browser_navigate_tab": level}}}, **more}
+
+
+async def test_a_tool_that_is_off_is_off_in_a_batch_and_nothing_of_it_is_done(tmp_path: Path) -> None:
+    async with running_hub(tmp_path, **set_to("off")) as hub, Browser(hub) as browser, Agent(hub) as agent:
+        steps = {"tabId": 7, "actions": [{"action": "scroll", "direction": "down"}, *goes(EVIL)["actions"]]}
+        refused = (await agent.call("browser_act", steps))["result"]
+        assert refused["isError"]
+        assert "browser_navigate_tab is switched off" in refused["content"][0]["text"]
+        assert refused["_meta"]["tabhub/error"]["outcome"] == "not_sent"
+        assert browser.visited == []
+        others = {"tabId": 7, "actions": [{"action": "scroll", "direction": "down"}]}
+        assert "switched off" not in str(await agent.call("browser_act", others))
+
+
+async def test_a_tool_that_is_set_to_ask_is_asked_for_in_a_batch_each_time(tmp_path: Path) -> None:
+    async with running_hub(tmp_path, **set_to("ask")) as hub, Browser(hub) as browser, Agent(hub) as agent:
+        for number in (1, 2):
+            calling = asyncio.create_task(agent.call("browser_act", goes(EVIL)))
+            request = await browser.decide("allow_once")
+            assert "browser_navigate_tab" in request["message"]
+            assert request["choices"] == ["allow_once", "deny"]
+            assert not (await calling)["result"].get("isError")
+            assert len(browser.visited) == number
+        calling = asyncio.create_task(agent.call("browser_act", goes(EVIL)))
+        await browser.decide("deny")
+        assert (await calling)["result"]["isError"]
+        assert len(browser.visited) == 2
+        # What was allowed for the session on its own holds in a batch.
+        calling = asyncio.create_task(agent.call("browser_navigate_tab", {"tabId": 7, "url": f"{MAIL}/"}))
+        await browser.decide("allow_session")
+        await calling
+        assert not (await agent.call("browser_act", goes(EVIL)))["result"].get("isError")
+
+
+@pytest.mark.parametrize("decision", ["deny", "allow_once"])
+async def test_where_a_batch_goes_counts_as_the_place_that_is_acted_on(tmp_path: Path, decision: str) -> None:
+    async with running_hub(tmp_path, dataflow="ask") as hub, Browser(hub) as browser, Agent(hub) as agent:
+        assert not (await agent.call("browser_execute_script", {"tabId": 7, "code": "1"}))["result"].get("isError")
+        calling = asyncio.create_task(agent.call("browser_act", goes(MAIL, EVIL, WORSE)))
+        request = await browser.decide(decision)
+        assert request["reason"] == "dataflow"
+        assert f"has read {MAIL}, and now acts on {EVIL} and {WORSE}" in request["message"]
+        assert (await calling)["result"].get("isError", False) is (decision == "deny")
+        assert len(browser.visited) == (0 if decision == "deny" else 3)

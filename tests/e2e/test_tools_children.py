@@ -61,7 +61,7 @@ async def test_the_first_request_of_a_new_frame_or_worker_can_be_intercepted(age
     await agent.get(
         "browser_fulfill_request", requestId=script["id"], status=200, body="window.answered = 1", headers=answer
     )
-    assert await agent.run("return answered", frame="far") == 1
+    assert await live.eventually(lambda: agent.run("return globalThis.answered ?? null", frame="far")) == 1
     before = net.count("/api/items?by=worker")
     await agent.run("new Worker('/worker.js')")
     (asked,) = await live.eventually(lambda: paused(agent))

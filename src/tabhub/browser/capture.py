@@ -24,6 +24,8 @@ from tabhub.errors import CommandFailed
 _BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="
 _DRAWING: WeakValueDictionary[tuple[str, int], asyncio.Lock] = WeakValueDictionary()
 _TRIES = 4
+_LATE = 20
+_PAUSE = 0.05
 _METRICS = "Emulation.setDeviceMetricsOverride"
 
 
@@ -65,10 +67,12 @@ async def capture(page: Page, held: Held, params: dict[str, Any], marks: list[Ma
         try:
             if whole is not None and stretch:
                 undo = await _stretched(page, held, whole)
+            bare = None
             if frame is not None and marks:
+                bare = await _shot(page, params)
                 drawn = [mark.drawn() for mark in marks]
                 await frame.evaluate("marks_paint", {"marks": drawn, "scrolled": scrolled})
-            answer = await _settled(page, params)
+            answer = await _settled(page, params, bare)
         finally:
             page.ahead("Page.stopScreencast")
             for method, given in undo:
@@ -92,12 +96,18 @@ async def _stretched(page: Page, held: Held, whole: Area) -> list[Command]:
     return emulated or [("Emulation.clearDeviceMetricsOverride", {})]
 
 
-async def _settled(page: Page, params: dict[str, Any]) -> bytes:
+async def _settled(page: Page, params: dict[str, Any], bare: bytes | None) -> bytes:
     """The picture; with frames of other sites in a tab that nobody looks at, once it stays the same.
 
-    A capture waits for the page itself, not for such frames, which come into it when they have drawn.
+    A capture waits for the page itself, not for such frames, which come into it when they have drawn. On a busy machine
+    it may show what was drawn before: `bare` is what the page looks like without the marks that are to be seen.
     """
     picture = await _shot(page, params)
+    for _ in range(_LATE if picture == bare else 0):
+        await asyncio.sleep(_PAUSE)
+        picture = await _shot(page, params)
+        if picture != bare:
+            break
     for _ in range(_TRIES if _has_frames(page) and not page.tab.active else 0):
         before, picture = picture, await _shot(page, params)
         if picture == before:

@@ -133,7 +133,11 @@ async def test_marks_are_taken_away_also_when_the_picture_fails(bench: Bench) ->
 
     document(bench, answer)
     answers = iter([bench.browser.answers["Page.captureScreenshot"], _failing])  # the first is without marks
-    bench.browser.answers["Page.captureScreenshot"] = lambda params: next(answers)(params)
+
+    def second_fails(params: dict[str, Any]) -> Any:
+        return next(answers)(params)
+
+    bench.browser.answers["Page.captureScreenshot"] = second_fails
     with pytest.raises(CommandFailed, match="no picture today"):
         await bench.call("browser_screenshot_tab", tabId=1, annotate=True)
     painted = [code for code in codes if "kit.painted" in code]

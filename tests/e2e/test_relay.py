@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from tabhub.server import health
-from tests.e2e.live import Caller
+from tests.e2e.live import Caller, eventually
 from tests.e2e.pagesite import PageSite, prefix
 from tests.e2e.site import Site
 from tests.e2e.test_plugins import _NOTES, Notebooks
@@ -297,7 +297,12 @@ async def node_killed(there: World, tab_id: int) -> None:
     await until(lambda: bool(there.fake.asked("goBack")), 30)
     waits = "window.ran = (window.ran ?? 0) + 1; await new Promise(() => {})"
     slow = asyncio.create_task(there.call("browser_execute_script", tabId=tab_id, code=waits))
-    await until(lambda: any(link.pending for link in there.hub.hub.browsers.links()), 30)
+
+    async def runs() -> bool:
+        looked = await there.call("browser_execute_script", tabId=tab_id, code="return window.ran ?? 0")
+        return bool(looked["structuredContent"]["value"] == 1)
+
+    await eventually(runs)
     await there.second.kill()
     began = time.monotonic()
     answer = await asyncio.wait_for(slow, 5)

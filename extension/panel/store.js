@@ -19,6 +19,8 @@ const MOST_RUNNING = 200;
 /** Calls may end by the hundred in a second; the log is read at most this often. */
 const LOG_MS = 150;
 const NOTICE_MS = 6_000;
+/** Changes that are shown before the hub has made them. */
+const AT_ONCE = /^config\.|\.set$/;
 /** Cards move up when one is answered; a click meant for the one before must not answer the next. */
 const SETTLE_MS = 600;
 
@@ -96,7 +98,7 @@ export class Store {
 
   /** @type {App["act"]} */
   act = async (method, params, said) => {
-    const change = method.startsWith("config.") ? 1 : 0;
+    const change = AT_ONCE.test(method) ? 1 : 0;
     this.#changing += change;
     this.#changes += change;
     try {

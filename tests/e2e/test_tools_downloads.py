@@ -40,12 +40,14 @@ def content(download: dict[str, Any]) -> bytes:
 
 async def finished(agent: Caller, download: dict[str, Any]) -> dict[str, Any]:
     """The download when it is complete."""
-    for _ in range(500):
-        if download["state"] != "in_progress":
-            break
-        download = await agent.get("browser_get_download_status", downloadId=download["downloadId"])
-    assert download["state"] == "complete", download
-    return download
+
+    async def look() -> dict[str, Any] | None:
+        now = await agent.get("browser_get_download_status", downloadId=download["downloadId"])
+        return None if now["state"] == "in_progress" else now
+
+    done = await live.eventually(look)
+    assert done["state"] == "complete", done
+    return done
 
 
 async def test_a_file_is_downloaded_under_the_name_that_is_given_and_replaces_none(

@@ -29,6 +29,7 @@ import { couldShowOwn, isOwn, keepOut } from "./ownpages.js";
  * @property {Promise<void> | null} attaching
  * @property {boolean} crashed
  * @property {number} dialogs how many have opened so far
+ * @property {Set<(words: string) => void>} opened who is told of the next
  * @property {number} used when a command last ended or began
  * @property {Set<Flight>} flights
  * @property {Children} children
@@ -54,6 +55,8 @@ const SCRIPTS = ["Runtime.evaluate", "Runtime.callFunctionOn"];
 /** A script that blocks its page for that long is ended, unless the hub gives another limit. */
 const SCRIPT_MS = 30_000;
 const PAUSED = "Fetch.requestPaused";
+/** Characters of a dialog that are told. */
+const MOST_WORDS = 1_000;
 /** What still works on a page that crashed. */
 const AFTER_CRASH = ["Page.reload", "Page.navigate"];
 
@@ -137,6 +140,25 @@ export class Debugger {
   }
 
   /**
+   * Do something in a tab whose Page domain is enabled. A dialog that opens first keeps it from its end; then its words
+   * are the answer.
+   * @param {number} tabId
+   * @param {() => Promise<CdpObject>} work
+   * @returns {Promise<CdpObject>}
+   */
+  async orDialog(tabId, work) {
+    const opened = this.#held.get(tabId)?.opened;
+    const { promise, resolve } = /** @type {PromiseWithResolvers<CdpObject>} */ (Promise.withResolvers());
+    const tell = (/** @type {string} */ words) => resolve({ dialog: words });
+    opened?.add(tell);
+    try {
+      return await Promise.race([work(), promise]);
+    } finally {
+      opened?.delete(tell);
+    }
+  }
+
+  /**
    * Choose the events of a tab that are passed on; an empty list ends it.
    * @param {number} tabId
    * @param {readonly string[]} events
@@ -186,6 +208,7 @@ export class Debugger {
       attaching: null,
       crashed: false,
       dialogs: 0,
+      opened: new Set(),
       used: Date.now(),
       flights: new Set(),
       children: new Children(tabId),
@@ -307,6 +330,7 @@ export class Debugger {
       held.crashed = false;
     } else if (method === "Page.javascriptDialogOpening") {
       held.dialogs += 1;
+      for (const tell of held.opened) tell(String(params["message"]).slice(0, MOST_WORDS));
     } else if (method === PAUSED && isOwn(/** @type {CdpObject} */ (params["request"])["url"])) {
       return this.#leave(tabId); // whoever answers it would write our page
     } else if (method === "Debugger.paused") {

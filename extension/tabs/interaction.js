@@ -13,7 +13,9 @@ import { FAILED, INVALID_PARAMS, RpcError } from "../link/rpc.js";
 /** @typedef {import("../link/rpc.js").Handler} Handler */
 /** @typedef {import("./debugger.js").Debugger} Debugger */
 /** @typedef {{ x: number, y: number }} Point */
-/** @typedef {(method: string, params?: Record<string, unknown>) => Promise<Record<string, unknown>>} Send */
+/** @typedef {import("./debugger.js").Command} Command */
+/** @typedef {(method: string, params?: Record<string, unknown>, ahead?: readonly Command[]) => Promise<Record<string, unknown>>} Send */
+/** @typedef {(send: Send, params: Params, call: Call) => Promise<Record<string, unknown>>} Act */
 
 const LONGEST_TEXT = 5_000;
 const MOST_CLICKS = 3;
@@ -22,6 +24,9 @@ const BUTTONS = { left: 1, right: 2, middle: 4 };
 const WORLD = "tabhub interaction";
 const MOUSE = "Input.dispatchMouseEvent";
 const KEY = "Input.dispatchKeyEvent";
+const DELETE = { key: "Delete", code: "Delete", windowsVirtualKeyCode: 46 };
+/** Characters that are typed before one looks whether the page is still the same. */
+const AT_ONCE = 50;
 
 /**
  * The commands, for the table of all.
@@ -33,17 +38,23 @@ export function interactionCommands(cdp, unmarked) {
   /** @param {Params} params @param {Call} call @returns {Send} */
   const sender = (params, call) => {
     const tabId = read.tabIdOf(params);
-    return (method, given = {}) => cdp.command(tabId, method, given, call);
+    return (method, given = {}, ahead = []) => cdp.command(tabId, method, given, call, { ahead });
+  };
+  /** @type {(act: Act) => Handler} */
+  const acting = (act) => async (params, call) => {
+    const send = sender(params, call);
+    await send("Page.enable");
+    return cdp.orDialog(read.tabIdOf(params), () => act(send, params, call));
   };
   return [
-    ["click", async (params, call) => click(sender(params, call), params)],
-    ["hover", async (params, call) => hover(sender(params, call), params)],
-    ["type", async (params, call) => type(sender(params, call), params)],
-    ["screenshot", async (params, call) => unmarked(read.tabIdOf(params), () => screenshot(sender(params, call), params))],
+    ["click", acting(click)],
+    ["hover", acting(hover)],
+    ["type", acting(type)],
+    ["screenshot", async (params, call) => unmarked(read.tabIdOf(params), () => screenshot(sender(params, call), params, call))],
   ];
 }
 
-/** @type {(send: Send, params: Params) => Promise<Record<string, unknown>>} */
+/** @type {Act} */
 async function click(send, params) {
   const button = read.oneOf(params, "button", ["left", "right", "middle"]);
   const clicks = read.optionalInteger(params, "clickCount", 1) ?? 1;
@@ -57,30 +68,54 @@ async function click(send, params) {
   return { ...at };
 }
 
-/** @type {(send: Send, params: Params) => Promise<Record<string, unknown>>} */
+/** @type {Act} */
 async function hover(send, params) {
   const at = await place(send, params);
   await send(MOUSE, { type: "mouseMoved", ...at });
   return { ...at };
 }
 
-/** @type {(send: Send, params: Params) => Promise<Record<string, unknown>>} */
-async function type(send, params) {
-  const text = read.optionalText(params, "text", LONGEST_TEXT) ?? "";
+/** @type {Act} */
+async function type(send, params, call) {
+  const text = (read.optionalText(params, "text", LONGEST_TEXT) ?? "").replaceAll("\r", "");
   const clear = read.optionalBoolean(params, "clear") ?? false;
   const selector = read.optionalString(params, "selector");
+  if (clear && selector === undefined) throw new RpcError(INVALID_PARAMS, "`clear` needs a `selector`: it says which field.");
   await send("Emulation.setFocusEmulationEnabled", { enabled: true });
+  const page = await documentOf(send);
   if (selector !== undefined) await inPage(send, focusOn, { selector, clear });
-  for (const character of text) {
-    if (character === "\r") continue;
-    const facts = keyOf(character);
-    await send(KEY, { type: "keyDown", text: facts.text, ...facts.key });
-    await send(KEY, { type: "keyUp", ...facts.key });
+  const characters = [...text];
+  if (clear && text === "") await strike(send, [stroke("", DELETE)]);
+  for (let typed = 0; typed < characters.length && !call.cancelled; typed += AT_ONCE) {
+    // What was meant for one page is not typed into the next, which may be of another site.
+    if (typed > 0 && page.loaderId !== (await documentOf(send)).loaderId) {
+      throw new RpcError(FAILED, `The tab went to another page after ${typed} characters. Look at it before you go on.`);
+    }
+    await strike(send, characters.slice(typed, typed + AT_ONCE).map((character) => stroke(...keyOf(character))));
   }
   return { typed: text.length };
 }
 
-/** @type {(send: Send, params: Params) => Promise<Record<string, unknown>>} */
+/**
+ * Press and release keys, all sent at once.
+ * @param {Send} send
+ * @param {Command[][]} strokes
+ */
+async function strike(send, strokes) {
+  const events = strokes.flat();
+  const last = events.pop();
+  if (last) await send(last.method, last.params, events);
+}
+
+/** @type {(text: string, key: Record<string, unknown>) => Command[]} */
+function stroke(text, key) {
+  return [
+    { method: KEY, params: { type: text ? "keyDown" : "rawKeyDown", ...(text ? { text } : {}), ...key } },
+    { method: KEY, params: { type: "keyUp", ...key } },
+  ];
+}
+
+/** @type {Act} */
 async function screenshot(send, params) {
   const format = read.oneOf(params, "format", ["png", "jpeg", "webp"]);
   const captureBeyondViewport = read.optionalBoolean(params, "fullPage") ?? false;
@@ -109,14 +144,23 @@ async function place(send, params) {
 }
 
 /**
+ * The tab's document: its frame, and what is another with every page.
+ * @param {Send} send
+ */
+async function documentOf(send) {
+  const { frameTree } = await send("Page.getFrameTree");
+  return /** @type {{ frame: { id: string, loaderId: string } }} */ (frameTree).frame;
+}
+
+/**
  * Run one of the functions below in the tab's document, in a world of our own.
  * @param {Send} send
  * @param {(wish: any) => unknown} code
  * @param {Record<string, unknown>} wish
  */
 async function inPage(send, code, wish) {
-  const { frameTree } = /** @type {{ frameTree: { frame: { id: string } } }} */ (await send("Page.getFrameTree"));
-  const { executionContextId } = await send("Page.createIsolatedWorld", { frameId: frameTree.frame.id, worldName: WORLD });
+  const { id: frameId } = await documentOf(send);
+  const { executionContextId } = await send("Page.createIsolatedWorld", { frameId, worldName: WORLD });
   const expression = `(${code})(${JSON.stringify(wish)})`;
   const answer = await send("Runtime.evaluate", { expression, contextId: executionContextId, returnByValue: true });
   const { value } = /** @type {{ value?: { problem?: string } }} */ (answer["result"] ?? {});
@@ -184,17 +228,21 @@ function focusOn({ selector, clear }) {
   return { focused: true };
 }
 
-/** @param {string} character */
+/**
+ * What a character types, and its key.
+ * @param {string} character
+ * @returns {[string, Record<string, unknown>]}
+ */
 function keyOf(character) {
-  if (character === "\n") return { text: "\r", key: { key: "Enter", code: "Enter", windowsVirtualKeyCode: 13 } };
-  if (character === "\t") return { text: "\t", key: { key: "Tab", code: "Tab", windowsVirtualKeyCode: 9 } };
+  if (character === "\n") return ["\r", { key: "Enter", code: "Enter", windowsVirtualKeyCode: 13 }];
+  if (character === "\t") return ["\t", { key: "Tab", code: "Tab", windowsVirtualKeyCode: 9 }];
   const upper = character.toUpperCase();
   if (/^[A-Z]$/.test(upper)) {
     const shift = character === upper ? { modifiers: 8 } : {};
-    return { text: character, key: { key: character, code: `Key${upper}`, windowsVirtualKeyCode: upper.charCodeAt(0), ...shift } };
+    return [character, { key: character, code: `Key${upper}`, windowsVirtualKeyCode: upper.charCodeAt(0), ...shift }];
   }
   if (/^[0-9]$/.test(character)) {
-    return { text: character, key: { key: character, code: `Digit${character}`, windowsVirtualKeyCode: character.charCodeAt(0) } };
+    return [character, { key: character, code: `Digit${character}`, windowsVirtualKeyCode: character.charCodeAt(0) }];
   }
-  return { text: character, key: { key: character } };
+  return [character, { key: character }];
 }

@@ -157,3 +157,42 @@ async def test_the_extension_and_the_protocols_page_know_every_command(wire: Wir
             title="", name="", level="x", state=5, group=5, query=5, incognito=5, maxResults=0, maxDepth=0, limit=0,
         )  # fmt: skip
         assert (await reply).get("error", {}).get("code") != -32601, command
+
+
+async def test_hovering_where_the_mouse_is_already_is_answered(wire: Wire, tab: int, site: Site) -> None:
+    await wire.ask("browser_navigate", tabId=tab, url=f"{site.url}/")
+    await wire.cdp(tab, "Runtime.evaluate", expression=PAGE)
+    first = await wire.ask("hover", tabId=tab, selector="#go")
+    for _ in range(5):
+        assert await wire.ask("hover", tabId=tab, **first) == first
+
+
+async def test_a_field_is_emptied_where_nothing_is_typed_in_the_place_of_what_it_holds(
+    wire: Wire, tab: int, site: Site
+) -> None:
+    await wire.ask("browser_navigate", tabId=tab, url=f"{site.url}/")
+    await wire.cdp(tab, "Runtime.evaluate", expression=PAGE)
+    assert await wire.ask("type", tabId=tab, selector="#field", text="", clear=True) == {"typed": 0}
+    value = await wire.cdp(tab, "Runtime.evaluate", expression="document.getElementById('field').value")
+    assert value["result"]["value"] == ""
+    assert await heard(wire, tab) == ["keydown Delete", "input", "keyup Delete"]
+    with pytest.raises(Refused, match="`clear` needs a `selector`"):
+        await wire.ask("type", tabId=tab, text="x", clear=True)
+
+
+async def test_a_click_that_opens_a_dialog_is_answered_and_says_so(wire: Wire, tab: int, site: Site) -> None:
+    await wire.ask("browser_navigate", tabId=tab, url=f"{site.url}/")
+    await wire.cdp(tab, "Runtime.evaluate", expression=PAGE)
+    await wire.cdp(tab, "Runtime.evaluate", expression="document.getElementById('go').onclick = () => alert('Well?')")
+    assert (await wire.ask("click", tabId=tab, selector="#go"))["dialog"] == "Well?"
+    await wire.cdp(tab, "Page.handleJavaScriptDialog", accept=True)
+    assert await heard(wire, tab) == ["mouseover", "click"]
+
+
+async def test_what_is_typed_for_one_page_does_not_go_on_in_the_next(wire: Wire, tab: int, site: Site) -> None:
+    await wire.ask("browser_navigate", tabId=tab, url=f"{site.url}/")
+    await wire.cdp(tab, "Runtime.evaluate", expression=PAGE)
+    leave = "document.getElementById('field').onkeydown = () => { location.href = '/other' }"
+    await wire.cdp(tab, "Runtime.evaluate", expression=leave)
+    with pytest.raises(Refused, match="went to another page after"):
+        await wire.ask("type", tabId=tab, selector="#field", text="x" * 5000)

@@ -44,6 +44,8 @@ export function interactionCommands(cdp, unmarked) {
   const acting = (act) => async (params, call) => {
     const send = sender(params, call);
     await send("Page.enable");
+    // A tab in the background draws nothing, and takes seconds to hear of a mouse.
+    await send("Emulation.setFocusEmulationEnabled", { enabled: true });
     return cdp.orDialog(read.tabIdOf(params), () => act(send, params, call));
   };
   return [
@@ -81,7 +83,6 @@ async function type(send, params, call) {
   const clear = read.optionalBoolean(params, "clear") ?? false;
   const selector = read.optionalString(params, "selector");
   if (clear && selector === undefined) throw new RpcError(INVALID_PARAMS, "`clear` needs a `selector`: it says which field.");
-  await send("Emulation.setFocusEmulationEnabled", { enabled: true });
   const page = await documentOf(send);
   if (selector !== undefined) await inPage(send, focusOn, { selector, clear });
   const characters = [...text];

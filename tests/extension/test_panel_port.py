@@ -16,12 +16,13 @@ CONNECT = """
   window.port = chrome.runtime.connect({ name: "panel" });
   window.port.onMessage.addListener((message) => window.heard.push(message));
   window.port.onDisconnect.addListener(() => window.heard.push("disconnected"));
+  window.next = () => new Promise((go) => {
+    const hear = () => { window.port.onMessage.removeListener(hear); go(); };
+    window.port.onMessage.addListener(hear);
+    window.port.onDisconnect.addListener(hear);
+  });
   window.until = async (wanted) => {
-    for (;;) {
-      const found = window.heard.find(wanted);
-      if (found) return found;
-      await new Promise((go) => setTimeout(go, 10));
-    }
+    for (let found; ; await window.next()) if ((found = window.heard.find(wanted))) return found;
   };
   window.ask = (method, params) => {
     const id = Math.random();

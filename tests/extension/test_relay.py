@@ -18,13 +18,7 @@ from tests.relay.independent import IndependentAgent
 from tests.relay.world import RunningRelay, running_relay, token
 
 _CHANGES = 'window.heard.filter((message) => message.method === "relay.changed").length'
-_CHANGED = f"""(async () => {{
-  const next = () => new Promise((go) => {{
-    const hear = () => {{ window.port.onMessage.removeListener(hear); go(); }};
-    window.port.onMessage.addListener(hear);
-  }});
-  while ({_CHANGES} <= %d) await next();
-}})()"""
+_CHANGED = f"(async () => {{ while ({_CHANGES} <= %d) await window.next(); }})()"
 
 
 class Ask:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from typing import Any
 
 import pytest
 
+from tests.e2e import live
 from tests.e2e.live import Caller, DevTools, LiveHub, until
 from tests.e2e.zoo import Zoo
 
@@ -56,22 +58,22 @@ async def test_a_click_waits_scrolls_and_finds_a_free_place(
     assert noted in await log(agent)
 
 
-@pytest.mark.parametrize(
-    ("selector", "words"),
-    [
-        ("#under", 'covered by <div#curtain.cover> "A curtain"'),
-        ("#never", "is disabled by the page"),
-        ("#soft", "disabled by aria-disabled"),
-        ("#hidden", "<div#gone>"),
-        ("#plains", "#plain"),
-    ],
-)
-async def test_a_click_that_cannot_be_says_why(agent: Caller, zoo: Zoo, selector: str, words: str) -> None:
-    await agent.open(zoo.at("act_buttons.html"))
-    error = await agent.fail(CLICK, selector=selector)
-    assert words in error["text"]
-    assert error["outcome"] == "failed"
-    assert not [line for line in await log(agent) if line.startswith("click")]
+async def test_a_click_that_cannot_be_says_why(live_hub: LiveHub, zoo: Zoo) -> None:
+    async def refused(selector: str, words: str) -> None:
+        async with live.caller(live_hub) as agent:
+            await agent.open(zoo.at("act_buttons.html"))
+            error = await agent.fail(CLICK, selector=selector)
+            assert words in error["text"]
+            assert error["outcome"] == "failed"
+            assert not [line for line in await log(agent) if line.startswith("click")]
+
+    await asyncio.gather(
+        refused("#under", 'covered by <div#curtain.cover> "A curtain"'),
+        refused("#never", "is disabled by the page"),
+        refused("#soft", "disabled by aria-disabled"),
+        refused("#hidden", "<div#gone>"),
+        refused("#plains", "#plain"),
+    )
 
 
 async def test_a_click_that_something_catches_reaches_nobody_and_is_tried_again(agent: Caller, zoo: Zoo) -> None:
@@ -335,6 +337,30 @@ async def test_a_tab_that_a_click_opens_is_told_and_steals_no_focus(
         if [tab["tabId"] for tab in tabs if tab["active"]] == before:
             break
     assert [tab["tabId"] for tab in tabs if tab["active"]] == before
+
+
+async def test_a_form_that_is_sent_is_told_each_time(agent: Caller, zoo: Zoo) -> None:
+    """The browser sends it in a task of its own, after the click or the key."""
+    for submit in (True, False) * 8:
+        await agent.get("browser_navigate_tab", url=zoo.at("act_form.html"))
+        done = await agent.get(TYPE, selector="#name", text="Eve", submit=submit)
+        if not submit:
+            done = await agent.get(CLICK, selector="#send")
+        assert "/form-sent?name=" in done.get("navigated", ""), (submit, done)
+
+
+async def test_what_keeps_a_form_from_being_sent_is_told(agent: Caller, zoo: Zoo) -> None:
+    await agent.open(zoo.at("act_form.html"))
+    told = await agent.get(CLICK, selector="#send")
+    assert "navigated" not in told
+    assert re.fullmatch(
+        r'The form was not sent\. The browser says of textbox "Name" \[e\d+\]: Please fill out this field\.', told["note"]
+    )
+    await agent.get(TYPE, selector="#mail", text="nobody")
+    await agent.get(TYPE, selector="#name", text="Eve")
+    assert 'textbox "E-mail"' in (await agent.get(CLICK, selector="#send"))["note"]
+    assert 'textbox "E-mail"' in (await agent.get(TYPE, selector="#name", text="!", submit=True))["note"]
+    assert "note" not in await agent.get(CLICK, selector="#small")
 
 
 async def test_a_slow_page_is_not_waited_for_long(agent: Caller, zoo: Zoo) -> None:

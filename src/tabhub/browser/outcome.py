@@ -56,6 +56,11 @@ async def asked_with(work: Awaitable[Any], asked: Coroutine[Any, Any, T], again:
         asking.add_done_callback(_overlook)
 
 
+def unsent(kept: Any) -> str | None:
+    """What is to be said of a form that is not sent, where the page named what keeps it."""
+    return f"The form was not sent. The browser says of {kept}" if isinstance(kept, str) else None
+
+
 def _overlook(asking: asyncio.Future[Any]) -> None:
     """It was asked again, or the action itself failed, which says why."""
     if not asking.cancelled():
@@ -82,6 +87,8 @@ async def outcome(
         facts["navigated"] = now
     if doing.handed is not None:
         notes.append(f"It leads to {doing.handed}, which the browser leaves to another program; the page stays.")
+    if doing.chooser is not None:
+        notes.append("The page asked for a file; no chooser was opened. browser_upload_file gives it one.")
     if doing.opened:
         facts["opened"] = doing.opened
     if doing.download is not None:

@@ -11,5 +11,7 @@ async ({ ref, clicks }) => {
   if (held?.type === "checkbox" || held?.type === "radio") facts.checked = held.checked;
   // A download is told when its answer comes, and nothing before that says so.
   if (element?.closest("a[download]")) facts.download = true;
+  // A link is followed after all have heard of the click, and a form is sent in a task of its own.
+  if (aim?.sent || element?.form || element?.closest("form, a[href], area[href]")) facts.leads = true;
   return facts;
 }

@@ -205,12 +205,23 @@ async function ({ need, within, patient, all, value }) {
     return heard;
   };
 
+  // Of a form that cannot be sent as it is, the first field is the one that the browser points at.
+  const sending = () => {
+    globalThis.tabhubForm?.end();
+    const form = { invalid: null };
+    const wrong = ({ target }) => (form.invalid ??= target);
+    addEventListener("invalid", wrong, { capture: true });
+    form.end = () => removeEventListener("invalid", wrong, { capture: true });
+    setTimeout(form.end, 1500);
+    globalThis.tabhubForm = form;
+  };
+
   // The first press decides: if it lands elsewhere, it and what follows of the same click reach nobody.
   const guard = () => {
     globalThis.tabhubAim?.stop();
     const types = ["pointerdown", "mousedown", "pointerup", "mouseup", "click", "auxclick", "dblclick", "contextmenu"];
     const hosts = roots(element).map((root) => root.host).filter(Boolean);
-    const aim = { verdict: "none", cover: null, heard: counter() };
+    const aim = { verdict: "none", cover: null, sent: false, heard: counter() };
     const judge = (event) => {
       if (!event.isTrusted) return;
       if (aim.verdict === "none") {
@@ -231,8 +242,12 @@ async function ({ need, within, patient, all, value }) {
     // The last to hear of it: what the page does at once is done by then.
     const count = (event) => event.isTrusted && aim.heard.add();
     addEventListener("click", count);
+    const sent = () => (aim.sent = true);
+    addEventListener("formdata", sent);
+    sending();
     aim.stop = () => {
       removeEventListener("click", count);
+      removeEventListener("formdata", sent);
       removeEventListener("contextmenu", noMenu);
       for (const type of types) removeEventListener(type, judge, { capture: true });
     };
@@ -243,6 +258,7 @@ async function ({ need, within, patient, all, value }) {
 
   const listen = () => {
     globalThis.tabhubKeys?.stop();
+    sending();
     const heard = counter();
     const take = (event) => event.isTrusted && heard.add();
     addEventListener("keyup", take);

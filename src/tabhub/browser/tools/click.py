@@ -8,7 +8,7 @@ from typing import Any
 
 from tabhub.browser import keys, pointer
 from tabhub.browser.activity import Doing
-from tabhub.browser.outcome import ALWAYS, GIVES, asked_with, carried, outcome
+from tabhub.browser.outcome import ALWAYS, GIVES, asked_with, carried, outcome, unsent
 from tabhub.browser.ready import Aim, aim, refuse
 from tabhub.browser.spec import Call, Toolbox, hints, tool
 from tabhub.browser.tab import Page
@@ -61,6 +61,7 @@ async def click(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str, 
             before=aimed.facts.get("url"),
             now=now,
             checked=landed.get("checked") if landed else None,
+            note=landed["kept"] if landed else None,
         )
 
 
@@ -91,7 +92,8 @@ async def strike(
         if after.elsewhere or not isinstance(landed, dict):
             return aimed, None
         if landed.get("verdict") != "missed":
-            return aimed, landed
+            kept = await after.turn() if landed.get("leads") else None
+            return aimed, {**landed, "kept": kept}
         if turn == _TRIES:
             refuse(aimed.element, {"problem": {"why": "covered", "detail": landed.get("cover")}})
         turn += 1
@@ -116,6 +118,17 @@ class _Landed:
     async def now(self) -> Any:
         """Ask after the click."""
         return None if self.elsewhere else await self.ask(0)
+
+    async def turn(self) -> str | None:
+        """Let the page come to what the click put behind it: where that leads is told before this is answered.
+
+        Gives what is to be said of a form that is kept from being sent.
+        """
+        if self.elsewhere:
+            return None
+        asked = self.aimed.element.frame.evaluate("sent", {})
+        kept = await carried(self.box, self.page, _within(self.aimed, asked))
+        return unsent(kept)
 
     async def ask(self, clicks: int) -> Any:
         """Ask, to be answered when the page has seen so many clicks."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from tabhub.browser import keys, pagecode, pointer
 from tabhub.browser.activity import Doing
-from tabhub.browser.outcome import ALWAYS, GIVES, asked_with, carried, outcome
+from tabhub.browser.outcome import ALWAYS, GIVES, asked_with, carried, outcome, unsent
 from tabhub.browser.ready import Aim, aim, refuse
 from tabhub.browser.spec import Call, Toolbox, hints, tool
 from tabhub.browser.tab import Follow, Page
@@ -71,8 +71,12 @@ async def write(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str, 
         else:
             events = typing(aimed, text, clear=clear) + _enter(submit)
             held = await _struck(box, page, doing, aimed, events, ask_ahead=not submit)
+        facts = told(aimed, held)
+        if submit and not _elsewhere(box, page, doing):
+            # Where it leads is told before this is answered.
+            facts["note"] = unsent(await carried(box, page, aimed.element.frame.evaluate("sent", {})))
         did = f"Typed into {aimed.element.label}"
-        return await outcome(box, page, doing, did, before=aimed.facts.get("url"), **told(aimed, held))
+        return await outcome(box, page, doing, did, before=aimed.facts.get("url"), **facts)
 
 
 def _enter(submit: bool) -> list[pointer.Event]:

@@ -84,6 +84,8 @@ const calls = new Map();
 globalThis.panelFake = {
   state,
   asked: [],
+  /** Answers that wait to be called, by method. */
+  held: {},
   event(method, params) {
     if (method === "tool.invocationStart") calls.set(params.callId, params);
     if (method === "tool.invocationEnd") {
@@ -103,12 +105,15 @@ port.postMessage = ({ id, method, params }) => {
     if (method === "config.getState") return structuredClone(state);
     return ANSWERS[method]?.(state, params) ?? {};
   };
-  queueMicrotask(() => {
+  const say = () => {
     try {
       port.onMessage.fire({ type: "answer", id, result: answer() });
     } catch (error) {
       port.onMessage.fire({ type: "answer", id, error: { message: error.message } });
     }
-  });
+  };
+  const held = globalThis.panelFake.held[method];
+  if (held) held.push(say);
+  else queueMicrotask(say);
 };
 globalThis.chrome = { runtime: { connect: () => port, lastError: undefined }, tabs: { create: async () => {} } };

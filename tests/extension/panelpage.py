@@ -97,3 +97,19 @@ async def violations(page: Page) -> list[str]:
         for found in result["violations"]
         for node in found["nodes"]
     ]
+
+
+async def asked(page: Page, method: str) -> list[dict[str, Any]]:
+    """What the panel asked the hub of one kind."""
+    all_asked = await page.evaluate("panelFake.asked")
+    return [params for name, params in all_asked if name == method]
+
+
+async def request(page: Page, facts: str) -> None:
+    """An agent asks."""
+    await page.evaluate(f"panelFake.event('confirmation.request', {facts})")
+
+
+async def settled(page: Page) -> None:
+    """Wait until a card may be answered: one that has just moved is not."""
+    await expect(page.locator(".approvals:not([data-settling])")).to_be_visible()

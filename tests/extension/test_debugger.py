@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import time
 from typing import Any
 
 import pytest
@@ -249,16 +248,3 @@ async def test_a_page_of_the_browser_itself_cannot_be_debugged(wire: Wire, tab: 
         await wire.cdp(tab, "Page.navigate", url="chrome://version/")
     with pytest.raises(Refused, match="-32000: Cannot access a chrome:// URL"):
         await value(wire, tab, "1")
-
-
-async def test_scripts_are_quick_once_attached(wire: Wire, tab: int) -> None:
-    await value(wire, tab, "1")
-    times = []
-    for _ in range(200):
-        started = time.perf_counter()
-        await value(wire, tab, "1")
-        times.append(time.perf_counter() - started)
-    median = sorted(times)[100]
-    print(f"Runtime.evaluate p50 {median * 1000:.2f} ms")
-    # Ten times the figure of a quiet machine: this guards against a wait in the path, not against a busy machine.
-    assert median < 0.02

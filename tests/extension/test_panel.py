@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Iterator
-from typing import Any
 
 import pytest
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, expect
 
 from tests.extension import panelpage
-from tests.extension.panelpage import ROOT, THEMES, VIEWS, Theme, go, open_all, panel, violations
+from tests.extension.panelpage import ROOT, THEMES, VIEWS, Theme, asked, go, open_all, panel, violations
 
 
 @pytest.fixture(scope="module")
@@ -23,22 +21,6 @@ async def browser() -> AsyncIterator[Browser]:
 def address() -> Iterator[str]:
     with panelpage.files(ROOT / "extension") as address:
         yield address
-
-
-async def asked(page: Page, method: str) -> list[dict[str, Any]]:
-    """What the panel asked the hub of one kind."""
-    all_asked = await page.evaluate("panelFake.asked")
-    return [params for name, params in all_asked if name == method]
-
-
-async def request(page: Page, facts: str) -> None:
-    """An agent asks."""
-    await page.evaluate(f"panelFake.event('confirmation.request', {facts})")
-
-
-async def settled(page: Page) -> None:
-    """Wait until a card may be answered: one that has just moved is not."""
-    await expect(page.locator(".approvals:not([data-settling])")).to_be_visible()
 
 
 @pytest.mark.parametrize("theme", THEMES)
@@ -76,25 +58,6 @@ async def test_nothing_is_cut_off_at_the_side(browser: Browser, address: str, wi
                 }"""
             )
             assert room == [0, 0, 0], view
-
-
-@pytest.mark.parametrize("width", [320, 1200])
-async def test_a_long_title_neither_widens_the_question_nor_hides_its_answers(
-    browser: Browser, address: str, width: int
-) -> None:
-    async with panel(browser, address, "approvals", kind="quiet", width=width) as page:
-        facts = {"id": "long", "tool": "t", "client": "an\u202eagent", "tabId": 3, "origin": "https://shop.example"}
-        await request(page, json.dumps({**facts, "title": "W" * 4000 + "\u200b"}))
-        await settled(page)
-        card = page.locator("[data-approval=long]")
-        await expect(card.locator(".approval-who")).to_contain_text("an⟨U+202E⟩agent")
-        await expect(card.locator(".tab-title")).to_contain_text("W⟨U+200B⟩")
-        assert await page.evaluate("(({scrollWidth, clientWidth}) => scrollWidth - clientWidth)(main)") == 0
-        picture = await card.locator(".approval-where > svg").bounding_box()
-        title = await card.locator(".tab-title").bounding_box()
-        assert picture
-        assert title
-        assert picture["x"] + picture["width"] <= title["x"]  # beside it
 
 
 @pytest.mark.parametrize("width", [320, 400, 1200])
@@ -192,90 +155,6 @@ async def test_arrow_keys_go_through_the_views_and_enter_opens_one(browser: Brow
         await expect(page.locator("#nav").get_by_role("link", name="Settings")).to_be_focused()
 
 
-async def test_an_approval_shows_who_what_where_and_with_what(browser: Browser, address: str) -> None:
-    async with panel(browser, address, "approvals") as page:
-        card = page.locator("[data-approval=a1]")
-        for words in (
-            "Claude Code",
-            "Click",
-            "browser_click_element",
-            "shop.nordlicht.example",
-            "button[name=place-order]",
-        ):
-            await expect(card).to_contain_text(words)
-        await expect(card.locator(".countdown")).to_contain_text("1:4")
-        changed = page.locator("[data-approval=a3] .diff")
-        await expect(changed.locator(".gone")).to_have_text("removed: - Writes below the project's folder.")
-        await expect(changed.locator(".added")).to_contain_text("sends a copy to the maintainer")
-        await expect(page.locator("[data-approval=a2]")).to_contain_text("has read content of git.example")
-
-
-async def test_a_card_is_answered_by_one_key_and_only_that_card(browser: Browser, address: str) -> None:
-    async with panel(browser, address, "approvals") as page:
-        await settled(page)
-        await page.locator("[data-approval=a2]").focus()
-        await page.keyboard.press("d")
-        await expect(page.locator("[data-approval=a2]")).to_have_count(0)
-        assert await asked(page, "confirmation.response") == [{"id": "a2", "decision": "deny"}]
-        await expect(page.locator("[data-approval]")).to_have_count(2)
-
-
-async def test_a_letter_typed_into_the_reason_decides_nothing(browser: Browser, address: str) -> None:
-    async with panel(browser, address, "approvals") as page:
-        await settled(page)
-        card = page.locator("[data-approval=a1]")
-        await card.get_by_text("Say why").click()
-        await card.get_by_role("textbox").fill("")
-        await page.keyboard.type("was a bad idea")
-        assert await asked(page, "confirmation.response") == []
-        await page.keyboard.press("Enter")
-        assert await asked(page, "confirmation.response") == [
-            {"id": "a1", "decision": "deny", "reason": "was a bad idea"}
-        ]
-
-
-async def test_a_double_click_never_answers_the_card_that_moves_up(browser: Browser, address: str) -> None:
-    async with panel(browser, address, "approvals") as page:
-        await settled(page)
-        await page.evaluate(
-            """() => {
-              document.querySelector("[data-approval=a1] .primary").click();
-              requestAnimationFrame(() => requestAnimationFrame(() =>
-                document.querySelector("[data-approval=a2] .primary").click()));
-            }"""
-        )
-        await expect(page.locator("[data-approval=a1]")).to_have_count(0)
-        await settled(page)
-        assert await asked(page, "confirmation.response") == [{"id": "a1", "decision": "allow_once"}]
-
-
-async def test_a_new_request_is_read_out_and_does_not_move_the_first(browser: Browser, address: str) -> None:
-    async with panel(browser, address, "approvals") as page:
-        before = await page.locator("[data-approval=a1]").bounding_box()
-        await request(page, "{id: 'a9', tool: 'browser_open_tab', client: 'Cursor', params: {}}")
-        await expect(page.locator("[data-approval]").last).to_have_attribute("data-approval", "a9")
-        await expect(page.locator("#spoken")).to_have_text("Cursor asks for your approval.")
-        assert await page.locator("[data-approval=a1]").bounding_box() == before
-
-
-async def test_all_are_denied_with_two_clicks_and_each_gets_its_own_answer(browser: Browser, address: str) -> None:
-    async with panel(browser, address, "approvals") as page:
-        await settled(page)
-        await page.get_by_role("button", name="Deny all").click()
-        assert await asked(page, "confirmation.response") == []
-        await page.get_by_role("button", name="Deny all 3?").click()
-        await expect(page.get_by_role("heading", name="Nothing waits for you")).to_be_visible()
-        sent = await asked(page, "confirmation.response")
-        assert sent == [{"id": ident, "decision": "deny"} for ident in ("a1", "a2", "a3")]
-
-
-async def test_little_time_left_is_shown_in_another_colour(browser: Browser, address: str) -> None:
-    async with panel(browser, address, "approvals") as page:
-        await request(page, "{id: 'a9', tool: 't', client: 'c', params: {}, expiresAt: Date.now() + 15000}")
-        await expect(page.locator("[data-approval=a9] .countdown")).to_have_class("countdown soon")
-        await expect(page.locator("[data-approval=a1] .countdown")).to_have_class("countdown")
-
-
 async def test_a_long_conversation_shows_its_newest_part_first(browser: Browser, address: str) -> None:
     async with panel(browser, address, "chat", kind="quiet") as page:
         await page.evaluate(
@@ -346,23 +225,6 @@ async def test_no_text_of_a_model_takes_long_to_read(browser: Browser, address: 
             hostile,
         )
         assert max(taken) < 5_000
-
-
-async def test_what_hides_in_a_parameter_is_shown(browser: Browser, address: str) -> None:
-    async with panel(browser, address, "approvals") as page:
-        params = "{note: 'pay\\u202eyap\\u200b', html: '<img src=x onerror=alert(1)>'}"
-        await request(page, f"{{id: 'a9', tool: 't', client: '<b>x</b>', params: {params}}}")
-        card = page.locator("[data-approval=a9]")
-        await expect(card).to_contain_text("pay⟨U+202E⟩yap⟨U+200B⟩")
-        await expect(card).to_contain_text("<img src=x onerror=alert(1)>")
-        await expect(card).to_contain_text("<b>x</b>")
-        await expect(card.locator("img, b")).to_have_count(0)
-
-
-async def test_only_what_the_hub_offers_can_be_answered(browser: Browser, address: str) -> None:
-    async with panel(browser, address, "approvals") as page:
-        await request(page, "{id: 'a9', tool: 't', client: 'c', params: {}, choices: ['allow_once', 'deny']}")
-        await expect(page.locator("[data-approval=a9] .approval-actions button")).to_have_count(2)
 
 
 async def test_writing_and_focus_outlive_what_happens_meanwhile(browser: Browser, address: str) -> None:
@@ -448,3 +310,25 @@ async def test_a_server_is_added_by_pasting_and_what_is_no_json_is_told(browser:
         await expect(page.locator("[data-server=weather]")).to_contain_text("uvx was not found")
         await page.get_by_role("switch", name="Use files").click(force=True)
         assert await asked(page, "upstream.set") == [{"name": "files", "enabled": False}]
+
+
+async def test_a_switch_stays_where_it_was_put_while_the_hub_still_tells_of_before(
+    browser: Browser, address: str
+) -> None:
+    async with panel(browser, address, "servers") as page:
+        switch = page.get_by_role("switch", name="Use files")
+        await page.evaluate("panelFake.held['upstream.set'] = []")
+        await switch.uncheck(force=True)
+        before = len(await asked(page, "config.getState"))
+        await page.evaluate("""async () => {
+          panelFake.event('panel.changed', {});
+          for (let frame = 0; frame < 3; frame += 1) await new Promise(requestAnimationFrame);
+        }""")
+        assert len(await asked(page, "config.getState")) > before
+        await expect(switch).not_to_be_checked()
+        await page.evaluate("""() => {
+          panelFake.state.upstream.find(({ name }) => name === 'files').enabled = false;
+          panelFake.held['upstream.set'].shift()();
+        }""")
+        await expect(page.locator("[data-server=files]")).to_contain_text("switched off")
+        await expect(switch).not_to_be_checked()

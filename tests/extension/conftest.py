@@ -8,14 +8,16 @@ import itertools
 import os
 import shutil
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
+from playwright.async_api import Browser
 from websockets.asyncio.client import ClientConnection, connect
 
+from tests.extension import panelpage
 from tests.extension.fakehub import SECRET as SECRET
 from tests.extension.fakehub import FakeHub, Wire
 from tests.extension.pagetab import PageTab
@@ -250,3 +252,17 @@ async def visit(wire: Wire, shop: Site) -> AsyncIterator[Callable[[str], Awaitab
     for page in opened:
         if page.tab in left:
             await wire.ask("closeTab", tabId=page.tab)
+
+
+@pytest.fixture(scope="module")
+async def browser() -> AsyncIterator[Browser]:
+    """A Chromium without the extension, for the panel's page alone."""
+    async with panelpage.chromium() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """Where the panel's page is."""
+    with panelpage.files(EXTENSION) as address:
+        yield address

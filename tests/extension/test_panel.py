@@ -2,25 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
-
 import pytest
 from playwright.async_api import Browser, expect
 
-from tests.extension import panelpage
-from tests.extension.panelpage import ROOT, THEMES, VIEWS, Theme, asked, go, open_all, panel, violations
-
-
-@pytest.fixture(scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    async with panelpage.chromium() as browser:
-        yield browser
-
-
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    with panelpage.files(ROOT / "extension") as address:
-        yield address
+from tests.extension.panelpage import THEMES, VIEWS, Theme, asked, go, open_all, panel, violations
 
 
 @pytest.mark.parametrize("theme", THEMES)

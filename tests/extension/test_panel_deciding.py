@@ -3,25 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterator
 
 import pytest
 from playwright.async_api import Browser, expect
 
-from tests.extension import panelpage
-from tests.extension.panelpage import ROOT, asked, panel, request, settled
-
-
-@pytest.fixture(scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    async with panelpage.chromium() as browser:
-        yield browser
-
-
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    with panelpage.files(ROOT / "extension") as address:
-        yield address
+from tests.extension.panelpage import asked, panel, request, settled
 
 
 @pytest.mark.parametrize("width", [320, 1200])

@@ -62,6 +62,7 @@ async function click(send, params) {
   const clicks = read.optionalInteger(params, "clickCount", 1) ?? 1;
   if (clicks > MOST_CLICKS) throw new RpcError(INVALID_PARAMS, `clickCount must be at most ${MOST_CLICKS}.`);
   const at = await place(send, params);
+  if (button === "right") await inPage(send, withoutMenu, {});
   await send(MOUSE, { type: "mouseMoved", ...at });
   for (let clickCount = 1; clickCount <= clicks; clickCount += 1) {
     await send(MOUSE, { type: "mousePressed", ...at, button, buttons: BUTTONS[button], clickCount });
@@ -197,6 +198,14 @@ function pointAt({ selector }) {
   const belongs = hit && (element.contains(hit) || hit.contains(element) || hit === host || hit.closest("label")?.control === element);
   if (!belongs) return { problem: `The element ${JSON.stringify(selector)} is covered by <${hit?.localName ?? "nothing"}>. Close what covers it.` };
   return { x, y };
+}
+
+/** In the page: the browser's own menu helps no agent, and would open over the person's window. */
+function withoutMenu() {
+  const refuse = (/** @type {Event} */ event) => event.preventDefault();
+  addEventListener("contextmenu", refuse, { once: true });
+  setTimeout(() => removeEventListener("contextmenu", refuse), 2_000);
+  return { ready: true };
 }
 
 /**

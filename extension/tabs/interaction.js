@@ -25,6 +25,8 @@ const WORLD = "tabhub interaction";
 const MOUSE = "Input.dispatchMouseEvent";
 const KEY = "Input.dispatchKeyEvent";
 const DELETE = { key: "Delete", code: "Delete", windowsVirtualKeyCode: 46 };
+/** A screencast that costs as little as can be. */
+const SMALL = { format: "jpeg", quality: 1, maxWidth: 16, maxHeight: 16 };
 /** Characters that are typed before one looks whether the page is still the same. */
 const AT_ONCE = 50;
 
@@ -48,11 +50,35 @@ export function interactionCommands(cdp, unmarked) {
     await send("Emulation.setFocusEmulationEnabled", { enabled: true });
     return cdp.orDialog(read.tabIdOf(params), () => act(send, params, call));
   };
+  /** @type {Map<number, number>} */
+  const casts = new Map();
+  /**
+   * A tab in the background draws nothing, and a picture waits for something to be drawn; while a screencast runs, it is.
+   * @param {Params} params
+   * @param {Call} call
+   */
+  const drawn = async (params, call) => {
+    const [tabId, send] = [read.tabIdOf(params), sender(params, call)];
+    casts.set(tabId, (casts.get(tabId) ?? 0) + 1);
+    try {
+      // The cast of another does as well; whatever else is wrong, the picture itself will say.
+      if (casts.get(tabId) === 1) await send("Page.startScreencast", SMALL).catch(() => {});
+      return await screenshot(send, params);
+    } finally {
+      const left = (casts.get(tabId) ?? 1) - 1;
+      if (left > 0) casts.set(tabId, left);
+      else {
+        casts.delete(tabId);
+        // A tab that is gone has no cast to stop.
+        await send("Page.stopScreencast").catch(() => {});
+      }
+    }
+  };
   return [
     ["click", acting(click)],
     ["hover", acting(hover)],
     ["type", acting(type)],
-    ["screenshot", async (params, call) => unmarked(read.tabIdOf(params), () => screenshot(sender(params, call), params, call))],
+    ["screenshot", async (params, call) => unmarked(read.tabIdOf(params), () => drawn(params, call))],
   ];
 }
 
@@ -117,7 +143,7 @@ function stroke(text, key) {
   ];
 }
 
-/** @type {Act} */
+/** @type {(send: Send, params: Params) => Promise<Record<string, unknown>>} */
 async function screenshot(send, params) {
   const format = read.oneOf(params, "format", ["png", "jpeg", "webp"]);
   const captureBeyondViewport = read.optionalBoolean(params, "fullPage") ?? false;

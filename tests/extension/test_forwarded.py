@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from pathlib import Path
 
@@ -165,6 +166,17 @@ async def test_hovering_where_the_mouse_is_already_is_answered(wire: Wire, tab: 
     first = await wire.ask("hover", tabId=tab, selector="#go")
     for _ in range(5):
         assert await wire.ask("hover", tabId=tab, **first) == first
+
+
+async def test_pictures_of_a_tab_nobody_looks_at_come_one_after_the_other_and_at_once(
+    wire: Wire, tab: int, site: Site
+) -> None:
+    await wire.ask("browser_navigate", tabId=tab, url=f"{site.url}/")
+    one = (await wire.ask("screenshot", tabId=tab))["data"]
+    for _ in range(10):
+        assert (await wire.ask("screenshot", tabId=tab))["data"] == one
+    many = await asyncio.gather(*(wire.ask("screenshot", tabId=tab) for _ in range(5)))
+    assert {picture["data"] for picture in many} == {one}
 
 
 async def test_a_field_is_emptied_where_nothing_is_typed_in_the_place_of_what_it_holds(

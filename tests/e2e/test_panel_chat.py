@@ -374,7 +374,7 @@ async def test_at_every_width_and_in_both_themes_it_is_readable(hub: LiveHub, pa
         await open_all(panel)
         assert await violations(panel) == []
         fits = "document.querySelector('main').scrollWidth <= document.querySelector('main').clientWidth"
-        assert await live.eventually(lambda fits=fits: panel.evaluate(fits), 5)  # type: ignore[misc]
+        assert await live.eventually(lambda fits=fits: panel.evaluate(fits))  # type: ignore[misc]
 
 
 async def test_where_agents_need_tokens_it_works_and_another_with_the_secret_does_not(

@@ -123,7 +123,7 @@ async def test_a_silent_link_is_found_out_and_its_calls_fail() -> None:
 
 
 async def test_a_link_that_answers_pings_is_kept() -> None:
-    browsers = Browsers(Limits(ping_interval=0.005, ping_timeout=0.05))
+    browsers = Browsers(Limits(ping_interval=0.005, ping_timeout=4))
     browser = FakeBrowser().join(browsers)
     pings = 0
 

@@ -12,6 +12,7 @@ import { siteDataCommands } from "./browser/sitedata.js";
 import { windowCommands } from "./browser/windows.js";
 import { log, lastErrorText, tellLogTo } from "./log.js";
 import { Gate } from "./link/gate.js";
+import { veiled } from "./link/veil.js";
 import { DIRECT, Hubs, RELAY, ownerOf } from "./link/hubs.js";
 import { about, browserId } from "./link/identity.js";
 import { reviveBy } from "./link/keepalive.js";
@@ -46,7 +47,7 @@ let tellings = 0;
 
 const hubs = new Hubs((question) => gate.asked(question));
 const cdp = new Debugger({
-  event: (event, wantedBy) => hubs.notifyThose(wantedBy, "cdp.event", event),
+  event: (event, wantedBy) => hubs.notifyThose(wantedBy, "cdp.event", event, () => (gate.level === "auto" ? event : veiled(event))),
   detached: (tabId, reason) => void hubs.notify("cdp.detached", { tabId, reason }),
   changed: (attached) => {
     hubs.notify("debugger.changed", { attached });
@@ -292,7 +293,13 @@ const panel = servePanel({
   own: new Map(
     /** @type {[string, (params: Params) => unknown][]} */ ([
       ["relay.state", relayState],
-      ["relay.set", (params) => relay.change(params).then(relayState)],
+      [
+        "relay.set",
+        (params) => {
+          gate.forgive();
+          return relay.change(params).then(relayState);
+        },
+      ],
       ["relay.answer", (params) => gate.answer(params)],
     ]),
   ),

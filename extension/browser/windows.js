@@ -11,6 +11,9 @@ import { tabInfo } from "../tabs/state.js";
 /** @typedef {import("../link/rpc.js").Handler} Handler */
 
 const CLOSE_MS = 2_000;
+/** How long a desktop may take to make a window larger or smaller, and how often one looks. */
+const STATE_MS = 1_000;
+const LOOK_MS = 25;
 const FARTHEST = 100_000;
 /** @type {readonly [`${chrome.windows.WindowState}`, ...`${chrome.windows.WindowState}`[]]} */
 const STATES = ["normal", "minimized", "maximized", "fullscreen"];
@@ -42,6 +45,25 @@ async function existing(windowId) {
   }
 }
 
+/**
+ * A window once it is in the state that was asked for and keeps its size: the desktop may bring that about later than it
+ * is answered.
+ * @param {number} windowId
+ * @param {string} [state]
+ */
+async function settled(windowId, state) {
+  const end = Date.now() + STATE_MS;
+  let window = await existing(windowId);
+  for (let still = false; state !== undefined && !still && Date.now() < end; ) {
+    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    const { left, top, width, height } = window;
+    window = await existing(windowId);
+    still = window.state === state && window.left === left && window.top === top;
+    still &&= window.width === width && window.height === height;
+  }
+  return window;
+}
+
 /** @param {Params} params */
 function placeOf(params) {
   return read.given({
@@ -68,7 +90,8 @@ async function createWindow(params) {
   // A browser that was started with a size for its windows gives it to this one, too.
   const other = (width ?? made.width) !== made.width || (height ?? made.height) !== made.height;
   if (other) await chrome.windows.update(made.id, read.given({ width, height }));
-  const window = await existing(made.id);
+  if (!inFront && !place.focused) await stepBehind(made.id);
+  const window = await settled(made.id, place.state);
   const tab = window.tabs?.[0];
   if (!tab) throw new RpcError(FAILED, "The browser opened a window without a tab.");
   return { window: windowInfo(window), tab: tabInfo(tab) };
@@ -80,7 +103,16 @@ async function updateWindow(params) {
   const place = placeOf(params);
   await existing(windowId);
   await chrome.windows.update(windowId, place);
-  return windowInfo(await existing(windowId));
+  return windowInfo(await settled(windowId, place.state));
+}
+
+/**
+ * On Linux a new window that does not get the focus is nevertheless put over the others.
+ * @param {number} windowId
+ */
+async function stepBehind(windowId) {
+  const { os } = await chrome.runtime.getPlatformInfo();
+  if (os === "linux") await chrome.windows.update(windowId, { focused: false });
 }
 
 /** @param {Params} params */

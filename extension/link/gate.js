@@ -7,6 +7,7 @@
 
 import { ownerOf } from "./hubs.js";
 import { FAILED, METHOD_NOT_FOUND, RpcError, isObject, textOf } from "./rpc.js";
+import { aboutOf, wordsFor } from "./sites.js";
 import { ownPage } from "../tabs/failures.js";
 
 /** @typedef {import("./rpc.js").Params} Params */
@@ -17,8 +18,13 @@ import { ownPage } from "../tabs/failures.js";
 const ANSWER_MS = 120_000;
 /** After a refusal the same is refused for this long without asking again. */
 const REFUSED_MS = 60_000;
+/** Questions that may wait at once, of one agent and of all. */
+const OF_ONE = 5;
 const MOST_QUESTIONS = 20;
+/** After so many refusals in a minute nothing is asked for the rest of it: a new site or connection is found easily. */
+const PATIENCE = 10;
 const PREFIX = "relay:";
+const LONGEST_SITE = 80;
 
 const LOOKING = new Set(["screenshot", "getState", "getTabs", "getGroups", "getWindows", "getPanels", "getAdapters"]);
 const LOOKING_CDP = new Set([
@@ -38,9 +44,6 @@ const LOOKING_CDP = new Set([
 /** Scripts are acting, unless the browser itself sees to it that they change nothing. */
 const SCRIPTS = ["Runtime.evaluate", "Runtime.callFunctionOn"];
 const LOOKING_EVENTS = /^(Page|DOM|Accessibility|Inspector|Target|Log)\./;
-const IN_PAGE = ["forwardCDPCommand", "subscribeCDPEvents", "click", "hover", "type"];
-/** Commands that lead to an address: that site is the one meant. */
-const LEADING = ["createTab", "browser_navigate", "createWindow", "downloadFile"];
 
 const FILES =
   "Agents over a relay get no files of this machine: neither can they name any for a field, nor open file: addresses. " +
@@ -85,15 +88,21 @@ export class Gate {
   async #pass(name, run, params, call) {
     const owner = ownerOf(call.id);
     if (!owner.startsWith("conn-")) throw new RpcError(METHOD_NOT_FOUND, "Only forwarded requests run here.");
+    await keepOffFileTabs(params);
     if (isActing(name, params)) {
       keepOffFiles(params);
-      // A person takes their time, and tabs move on: what they allowed for one site holds for no other.
-      for (let asked, site; (site = await siteOf(name, params)) !== asked; asked = site) {
+      const asked = new Set();
+      for (;;) {
+        // A person takes their time, and tabs move on: what they allowed for one site holds for no other.
+        const { sites, page } = await aboutOf(name, params);
+        const site = sites.find((each) => !asked.has(each));
+        call.site = this.level === "auto" ? undefined : page;
         await keepOffPanel(params);
-        if (!(await this.may(owner, site, wordsFor(name)))) throw new RpcError(FAILED, this.#refusal());
+        if (site === undefined) break;
+        if (!(await this.may(owner, site, wordsFor(name, params, site)))) throw new RpcError(FAILED, this.#refusal());
         if (call.cancelled) return {};
+        asked.add(site);
       }
-      await keepOffPanel(params);
     }
     return run(params, call);
   }
@@ -116,6 +125,7 @@ export class Gate {
     const known = this.#granted.get(key);
     if (known) return known;
     if ((this.#refused.get(key) ?? 0) > Date.now()) return false;
+    this.#spare(owner);
     const asking = this.#ask(key, site, what);
     this.#granted.set(key, asking);
     const allowed = await asking;
@@ -131,9 +141,30 @@ export class Gate {
    * @param {Params} question
    */
   async asked({ message, toolName, callId }) {
-    const what = `confirm “${String(message).slice(0, 200)}” for ${String(toolName).slice(0, 100)}`;
-    const confirmed = this.level !== "off" && (await this.#ask(`${ownerOf(callId)} ${what}`, "", what, true));
+    const what = `confirm “${plain(message, 200)}” for the page's tool ${plain(toolName, 100)}`;
+    if (this.level !== "off") this.#spare(ownerOf(callId));
+    const key = `${ownerOf(callId)} ${what}`;
+    const confirmed = this.level !== "off" && (await this.#ask(key, "", what, true));
+    if (!confirmed && this.level !== "off") this.#refused.set(key, Date.now() + REFUSED_MS);
     return { confirmed, reason: confirmed ? "" : "The person at the browser did not confirm it." };
+  }
+
+  /**
+   * Put no more questions to a person than one can answer.
+   * @param {string} owner
+   */
+  #spare(owner) {
+    const now = Date.now();
+    for (const [key, until] of this.#refused) if (until <= now) this.#refused.delete(key);
+    const again = "Repeat the command in a minute, if it is still wanted.";
+    if (this.#refused.size >= PATIENCE) {
+      throw new RpcError(FAILED, `The person at the browser refused ${this.#refused.size} times in the last minute, and is not asked now. ${again}`);
+    }
+    const waiting = [...this.#questions.values()];
+    const own = waiting.filter(({ key }) => key.startsWith(`${owner} `));
+    if (waiting.length >= MOST_QUESTIONS || own.length >= OF_ONE) {
+      throw new RpcError(FAILED, `${waiting.length} questions wait for the person at the browser already. ${again}`);
+    }
   }
 
   /** What waits for the person. */
@@ -150,10 +181,14 @@ export class Gate {
     return { known: question !== undefined };
   }
 
-  /** Nobody is connected any more: nothing is granted. */
+  /** Nobody is connected any more: nothing is granted. What was refused stays so: whoever asks can come back at once. */
   forget() {
     for (const question of [...this.#questions.values()]) question.decide(false);
     this.#granted.clear();
+  }
+
+  /** The person has set it anew: questions may be put as before. */
+  forgive() {
     this.#refused.clear();
   }
 
@@ -165,7 +200,6 @@ export class Gate {
    * @returns {Promise<boolean>}
    */
   #ask(key, site, what, once = false) {
-    if (this.#questions.size >= MOST_QUESTIONS) return Promise.resolve(false);
     return new Promise((resolve) => {
       const id = crypto.randomUUID();
       const decide = (/** @type {boolean} */ allowed) => {
@@ -184,7 +218,8 @@ export class Gate {
           type: "basic",
           iconUrl: chrome.runtime.getURL("icons/connected-128.png"),
           title: `An agent over ${this.place} wants to ${what}`.slice(0, 180),
-          message: site || "In this browser",
+          // The end of a long name is what says whose it is.
+          message: site.length > LONGEST_SITE ? `…${site.slice(-LONGEST_SITE)}` : site || "In this browser",
           contextMessage: once ? "Allowed this once" : "Allowed until it disconnects",
           buttons: [{ title: "Allow" }, { title: "Deny" }],
           requireInteraction: true,
@@ -193,6 +228,15 @@ export class Gate {
         .catch((error) => this.#wiring.note(`A notification failed: ${textOf(error)}`));
     });
   }
+}
+
+/**
+ * What a page says, on one line, without quotes that would end ours or characters that turn text around.
+ * @param {unknown} text
+ * @param {number} most
+ */
+function plain(text, most) {
+  return String(text).replace(/[\p{C}\p{Z}“”]+/gu, " ").trim().slice(0, most);
 }
 
 /**
@@ -239,38 +283,20 @@ function keepOffFiles(params) {
   }
 }
 
+/**
+ * Nor does one see a file that the person has open.
+ * @param {Params} params
+ */
+async function keepOffFileTabs({ tabId }) {
+  if (!Number.isSafeInteger(tabId)) return;
+  const tab = await chrome.tabs.get(/** @type {number} */ (tabId)).catch(() => null);
+  if (!isFile(tab?.url || tab?.pendingUrl)) return;
+  throw new RpcError(FAILED, `Tab ${tabId} shows a file of this machine, and agents over a relay get none. Use another tab.`);
+}
+
 /** @param {unknown} url */
 function isFile(url) {
   if (typeof url !== "string") return false;
   const shown = url.replace(/^[\s\0-\x1f]*view-source:/i, "");
   return URL.canParse(shown) && new URL(shown).protocol === "file:";
-}
-
-/**
- * The site a command acts on.
- * @param {string} name
- * @param {Params} params
- */
-async function siteOf(name, params) {
-  const { tabId, url } = params;
-  if (LEADING.includes(name)) return typeof url === "string" ? originOf(url) : "";
-  if (!Number.isSafeInteger(tabId)) return "";
-  // A tab that is not there is refused by the command itself.
-  const tab = await chrome.tabs.get(/** @type {number} */ (tabId)).catch(() => null);
-  // One that is just opened has no address yet, only one it goes to.
-  return originOf(tab?.url || tab?.pendingUrl || "");
-}
-
-/** @param {string} url */
-function originOf(url) {
-  if (!URL.canParse(url)) return "";
-  const { origin, protocol } = new URL(url);
-  return origin === "null" ? protocol : origin;
-}
-
-/** @param {string} name */
-function wordsFor(name) {
-  if (LEADING.includes(name)) return "open pages";
-  if (name === "tool.dispatch" || name === "browser/executeTool") return "use the page's tools";
-  return IN_PAGE.includes(name) ? "act in the page" : `use ${name}`;
 }

@@ -52,10 +52,11 @@ export class Hubs {
    * @param {readonly string[]} owners
    * @param {string} method
    * @param {Params} params
+   * @param {() => Params} far the same, as it is told over a relay
    */
-  notifyThose(owners, method, params) {
+  notifyThose(owners, method, params, far) {
     if (owners.includes(DIRECT)) this.direct?.notify(method, params);
-    if (owners.some((owner) => owner !== DIRECT)) this.relay?.notify(method, params);
+    if (owners.some((owner) => owner !== DIRECT)) this.relay?.notify(method, far());
   }
 
   /**

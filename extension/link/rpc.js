@@ -35,8 +35,8 @@ export class RpcError extends Error {
 }
 
 /**
- * One request of the hub while it runs. A handler that can stop early sets `onCancel`.
- * @typedef {{ id: string | number, cancelled: boolean, onCancel: (() => void) | null }} Call
+ * One request of the hub while it runs. A handler that can stop early sets `onCancel`; with a `site`, it acts in no other.
+ * @typedef {{ id: string | number, cancelled: boolean, onCancel: (() => void) | null, site?: string | undefined }} Call
  */
 /** @typedef {Record<string, unknown>} Params */
 /** @typedef {(params: Params, call: Call) => unknown} Handler */

@@ -18,6 +18,8 @@ const DECISIONS = ["allow_once", "deny"];
  * @param {{ answer: (params: Params) => boolean, note: (message: string) => void }} wiring `answer` says whether the hub was reached
  */
 export function approvalNotices({ answer, note }) {
+  /** Those on their way to the desktop, by their question. @type {Map<string, Promise<unknown>>} */
+  const onTheWay = new Map();
   /** @param {Promise<unknown>} work */
   const noted = (work) => void work.catch((error) => note(`A notification failed: ${textOf(error)}`));
 
@@ -44,22 +46,25 @@ export function approvalNotices({ answer, note }) {
       const { id, client, tool, origin, title, notify } = params;
       if (notify !== true || typeof id !== "string") return;
       const where = [title, origin].filter((text) => typeof text === "string" && text).join(", ");
-      noted(
-        chrome.notifications.create(PREFIX + id, {
-          type: "basic",
-          iconUrl: chrome.runtime.getURL("icons/connected-128.png"),
-          title: cut(`${client || "An agent"} wants to use ${tool}`),
-          message: cut(where || "Not in a page."),
-          contextMessage: "Click to see what exactly",
-          buttons: [{ title: "Allow once" }, { title: "Deny" }],
-          requireInteraction: true,
-          priority: 2,
-        }),
-      );
+      const coming = chrome.notifications.create(PREFIX + id, {
+        type: "basic",
+        iconUrl: chrome.runtime.getURL("icons/connected-128.png"),
+        title: cut(`${client || "An agent"} wants to use ${tool}`),
+        message: cut(where || "Not in a page."),
+        contextMessage: "Click to see what exactly",
+        buttons: [{ title: "Allow once" }, { title: "Deny" }],
+        requireInteraction: true,
+        priority: 2,
+      });
+      onTheWay.set(id, coming);
+      noted(coming.finally(() => onTheWay.delete(id)));
     },
     /** It was decided, here or elsewhere, or nobody waits any more. @param {Params} params */
     done({ id }) {
-      if (typeof id === "string") noted(chrome.notifications.clear(PREFIX + id));
+      if (typeof id !== "string") return;
+      // One that is not there yet cannot be taken away, and would stay.
+      const coming = onTheWay.get(id) ?? Promise.resolve();
+      noted(coming.then(() => chrome.notifications.clear(PREFIX + id)));
     },
   };
 }

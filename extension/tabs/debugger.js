@@ -7,9 +7,12 @@
 
 import { FAILED, RpcError, textOf } from "../link/rpc.js";
 import { Children, letRun } from "./children.js";
-import { failure, noTab, ownPage } from "./failures.js";
+import { cdpText, failure, noTab, ownPage } from "./failures.js";
+import { keepFocus } from "./focus.js";
+import { followed, saysGo } from "./followed.js";
 import { Interrupts } from "./interrupt.js";
 import { couldShowOwn, isOwn, keepOut } from "./ownpages.js";
+import { bound, stillAt } from "./within.js";
 
 /** @typedef {import("../link/rpc.js").Call} Call */
 /** @typedef {Record<string, unknown>} CdpObject */
@@ -105,6 +108,12 @@ export class Debugger {
     const held = this.#held.get(tabId) ?? this.#attach(tabId);
     if (held.attaching) await held.attaching;
     if (held.crashed && !AFTER_CRASH.includes(method)) throw new RpcError(FAILED, CRASHED);
+    const { site } = call;
+    if (site !== undefined) {
+      const url = await stillAt(tabId, site);
+      ahead = ahead.map((each) => bound(each, site, url));
+      ({ params } = bound({ method, params }, site, url));
+    }
     // Cancelled while it was attached: nothing has run, and nothing shall.
     if (call.cancelled) return {};
     held.used = Date.now();
@@ -119,6 +128,7 @@ export class Debugger {
     if (script) call.onCancel = () => void this.#interrupts.stop(session);
     const given = method === "Runtime.evaluate" ? { timeout: SCRIPT_MS, ...params } : params;
     // What keeps one of these from its end keeps the command they lead to from it as well, and is told there.
+    keepFocus(tabId, [...ahead, { method, params }]);
     for (const each of ahead) chrome.debugger.sendCommand(session, each.method, each.params).catch(() => {});
     const { dialogs } = held;
     chrome.debugger.sendCommand(session, method, given).then(
@@ -126,7 +136,8 @@ export class Debugger {
         const found = /** @type {CdpObject} */ (result ?? {});
         // Behind a dialog the hub has given up on it: what comes so late would surprise the page and the person.
         const goes = follow.length > 0 && saysGo(found) && held.dialogs === dialogs && !call.cancelled;
-        resolve(goes ? followed(session, found, follow) : found);
+        const where = goes && site !== undefined ? stillAt(tabId, site) : Promise.resolve();
+        resolve(goes ? where.then(() => followed(session, found, follow)) : found);
       },
       (error) => void refusal(tabId, cdpText(error)).then(reject),
     );
@@ -357,48 +368,9 @@ async function refusal(tabId, text) {
 }
 
 /**
- * Whether a script wants what follows it to be sent.
- * @param {CdpObject} found
- */
-function saysGo({ result }) {
-  const value = /** @type {{ value?: unknown } | undefined} */ (result)?.value;
-  return typeof value === "object" && value !== null && /** @type {CdpObject} */ (value)["go"] === true;
-}
-
-/**
- * Send what follows a script, in order, and give what the script gave with the answer of the last. A failure on the way
- * is told beside it: what the script did is done.
- * @param {chrome.debugger.DebuggerSession} session
- * @param {CdpObject} found
- * @param {readonly Command[]} follow
- */
-async function followed(session, found, follow) {
-  try {
-    const sent = follow.map(({ method, params }) => chrome.debugger.sendCommand(session, method, params));
-    return { ...found, followed: { result: (await Promise.all(sent)).at(-1) ?? {} } };
-  } catch (error) {
-    return { ...found, followed: { error: cdpText(error) } };
-  }
-}
-
-/**
  * @param {readonly string[]} events
  * @param {string} method
  */
 function wants(events, method) {
   return events.some((wanted) => wanted === method || (wanted.endsWith(".") && method.startsWith(wanted)));
-}
-
-/**
- * The browser gives a protocol error as JSON text; its message is what is worth telling.
- * @param {unknown} error
- */
-function cdpText(error) {
-  const text = textOf(error);
-  try {
-    const { message, data } = JSON.parse(text);
-    return typeof message === "string" ? message + (typeof data === "string" ? `: ${data}` : "") : text;
-  } catch {
-    return text;
-  }
 }

@@ -33,3 +33,17 @@ export function failure(error, tabId) {
   if (/^No tab with (given )?id/.test(text)) return noTab(tabId);
   return new RpcError(FAILED, text);
 }
+
+/**
+ * The browser gives a protocol error as JSON text; its message is what is worth telling.
+ * @param {unknown} error
+ */
+export function cdpText(error) {
+  const text = textOf(error);
+  try {
+    const { message, data } = JSON.parse(text);
+    return typeof message === "string" ? message + (typeof data === "string" ? `: ${data}` : "") : text;
+  } catch {
+    return text;
+  }
+}

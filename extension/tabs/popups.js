@@ -6,6 +6,7 @@
  */
 
 import { textOf } from "../link/rpc.js";
+import { giveFocusBack } from "./focus.js";
 
 /** By tab, the tab whose page opened it. @type {Map<number, number>} */
 const openers = new Map();
@@ -36,12 +37,15 @@ export function watchPopups({ used, tell, note }) {
 }
 
 /**
- * Bring back what was in front, unless the page that opened the tab was there itself.
+ * Bring back what was in front, in its window and among the windows, unless the page that opened the tab was there itself.
  * @param {number} tabId
  * @param {number} sourceTabId
  */
 async function stepBack(tabId, sourceTabId) {
-  const tab = await chrome.tabs.get(tabId);
+  const [tab, source] = await Promise.all([chrome.tabs.get(tabId), chrome.tabs.get(sourceTabId)]);
   const before = tab.openerTabId;
-  if (tab.active && before !== undefined && before !== sourceTabId) await chrome.tabs.update(before, { active: true });
+  const covers = tab.active && before !== undefined && before !== sourceTabId;
+  if (covers) await chrome.tabs.update(before, { active: true });
+  const seen = tab.windowId === source.windowId ? !covers : source.active;
+  await giveFocusBack(tab.windowId, (focused) => seen && focused === source.windowId);
 }

@@ -97,6 +97,10 @@ class Limits:
     relay_user_rate: int = _limit(60_000, "messages a minute and user a relay takes, on all nodes (0: no limit)")
     relay_calls: int = _limit(1000, "forwarded requests of one agent without an answer yet")
     relay_queue: int = _limit(16 * MB, "bytes waiting for a reader at a relay before it is cut")
+    relay_user_queue: int = _limit(
+        64 * MB, "bytes waiting at a relay node for all readers of one user, and of messages of theirs not yet whole"
+    )
+    relay_stranger: int = _limit(16 * 1024, "bytes a client of a relay may send before it has authenticated")
     relay_token: int = _limit(8192, "longest token a relay looks at")
     relay_refresh: float = _limit(60.0, "time before the end of its token at which a browser is asked for a new one")
     relay_open: float = _limit(5.0, "time for another relay node to answer")

@@ -65,6 +65,15 @@ def test_status_tells_of_the_hubs_own_browser_before_it_connects(hub: FakeHub, t
     assert "Chromium (no window), did not start: no such file" in tabhub("status").stdout
 
 
+def test_status_tells_how_the_hubs_own_browser_ended_and_how_to_have_it_back(hub: FakeHub, tabhub: Run) -> None:
+    lost = {"browserId": "b1", "connected": False, "reason": "closed", "browserName": "Chromium", "managed": True}
+    own = {"name": "Chromium", "running": False, "pid": None, "error": "Chromium ended. To have it back: do this."}
+    hub.answer("GET /health", {**HEALTH, "legs": {"browsers": [lost], "managedBrowser": own}})
+    said = "Chromium (started by the hub): Chromium ended. To have it back: do this."
+    assert said in tabhub("status").stdout
+    assert said in tabhub("doctor").stdout
+
+
 def test_status_of_nothing_ends_with_two(home: Path, tabhub: Run) -> None:
     done = tabhub("status", TABHUB_PORT="1")
     assert done.returncode == 2

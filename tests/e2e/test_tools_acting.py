@@ -291,6 +291,9 @@ async def test_dialogs_are_dismissed_and_prompts_filled_in(agent: Caller, zoo: Z
     assert (await agent.get(CLICK, selector="#prompt"))["dialog"]["default"] == "Anna"
     await agent.get(DIALOG, action="accept", promptText="Bob")
     assert await agent.run("return said") == "Bob"
+    await agent.get(CLICK, selector="#prompt")
+    await agent.get(DIALOG, action="accept")
+    assert await agent.run("return said") == "Anna"
 
 
 async def test_a_page_that_greets_with_a_dialog_is_answered_and_used(agent: Caller, zoo: Zoo) -> None:

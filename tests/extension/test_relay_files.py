@@ -73,3 +73,29 @@ async def test_an_agent_over_a_relay_opens_no_file_of_the_machine(
     tabs = (await wire.ask("getTabs"))["tabs"]
     assert not [tab for tab in tabs if tab["url"].startswith("file:")]
     await wire.ask("closeTab", tabId=made)
+
+
+@pytest.mark.parametrize("level", ["ask", "auto"])
+async def test_an_agent_over_a_relay_sees_no_file_that_the_person_has_open(
+    relay: RunningRelay, panel: Ask, wire: Wire, tmp_path: Path, level: str
+) -> None:
+    secret = tmp_path / "secret.html"
+    secret.write_text("<title>private</title>what nobody else may read")
+    made = (await wire.ask("createTab", url=secret.as_uri(), waitUntil="load"))["tabId"]
+    await connected(panel, relay, acting=level)
+    looks: list[tuple[str, dict[str, Any]]] = [
+        ("screenshot", {}),
+        ("forwardCDPCommand", {"method": "DOM.getDocument", "params": {"depth": -1}}),
+        ("forwardCDPCommand", {"method": "Page.captureScreenshot", "params": {}}),
+        (
+            "forwardCDPCommand",
+            {"method": "Runtime.evaluate", "params": {"expression": "document.title", "throwOnSideEffect": True}},
+        ),
+        ("click", {"x": 5, "y": 5}),
+    ]
+    async with IndependentAgent(relay.url, token()) as agent:
+        await agent.ready()
+        for method, params in looks:
+            answer = await (await agent.begin(method, {"tabId": made, **params}))
+            assert "shows a file of this machine" in answer.get("error", {}).get("message", ""), (method, answer)
+    await wire.ask("closeTab", tabId=made)

@@ -155,3 +155,33 @@ async def test_no_agent_acts_in_the_panel_whatever_the_level(
             refused = await agent.error(method, params)
             assert "The panel is the person's alone" in refused["message"], (method, refused)
     assert not (await state(panel, lambda facts: True))["questions"]
+
+
+async def test_a_person_who_refuses_again_and_again_is_left_in_peace(
+    relay: RunningRelay, panel: Ask, site: Site
+) -> None:
+    await connected(panel, relay, acting="ask")
+    for turn in ("a", "b"):
+        async with IndependentAgent(relay.url, token()) as agent:
+            await agent.ready()
+            urls = [f"http://{turn}{number}.example" for number in range(30)]
+            waiting = [await agent.begin("createTab", {"url": f"{url}/"}) for url in urls]
+            most = (await state(panel, lambda facts: len(facts["questions"]) == 5))["questions"]
+            assert [question["site"] for question in most] == urls[:5]
+            for _ in most:
+                await answered(panel, allow=False)
+            answers = [await each for each in waiting]
+            assert all(DENIED in answer["error"]["message"] for answer in answers[:5])
+            assert all("questions wait for the person" in answer["error"]["message"] for answer in answers[5:])
+    # Another connection is another agent to the gate, and another site is another question; the person is the same.
+    async with IndependentAgent(relay.url, token()) as agent:
+        await agent.ready()
+        refused = await agent.error("createTab", {"url": "http://one-more.example/"})
+        assert "refused 10 times in the last minute" in refused["message"]
+        assert not (await state(panel, lambda facts: True))["questions"]
+    await connected(panel, relay, acting="ask")  # the person sets it anew
+    async with IndependentAgent(relay.url, token()) as agent:
+        await agent.ready()
+        opening = await agent.begin("createTab", {"url": "http://a1.example/"})
+        assert (await answered(panel, allow=False))["site"] == "http://a1.example"
+        assert DENIED in (await opening)["error"]["message"]

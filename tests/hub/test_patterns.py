@@ -63,6 +63,8 @@ def test_the_site_of_an_address() -> None:
     assert patterns.of_address("http://[::1]:8080/") == "*://[::1]:8080/*"
     assert patterns.of_address("file:///etc") is None
     assert patterns.of_address("nonsense") is None
+    assert patterns.of_address("http://[::1") is None
+    assert patterns.of_address("http://a:99999/") is None
 
 
 def test_the_pattern_that_says_more_counts_more() -> None:

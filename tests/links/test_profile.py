@@ -8,6 +8,7 @@ import pytest
 
 from tabhub.errors import SetupError
 from tabhub.links.profile import ProfileLock, free_profile, prepare_profile, remember_loaded
+from tabhub.trust.guard import EXTENSION_ID
 
 
 @pytest.fixture
@@ -23,8 +24,18 @@ def test_the_persons_settings_in_the_profile_are_kept(tmp_path: Path) -> None:
     kept = json.loads(settings.read_text())
     assert kept == {
         "browser": {"show_home_button": True},
-        "extensions": {"ui": {"other": 1, "developer_mode": True}},
+        "extensions": {"ui": {"other": 1, "developer_mode": True}, "pinned_extensions": [EXTENSION_ID]},
     }
+
+
+def test_the_button_is_put_on_the_toolbar_once_and_may_be_taken_away_again(tmp_path: Path) -> None:
+    settings = tmp_path / "profile" / "Default" / "Preferences"
+    prepare_profile(tmp_path / "profile", "any")
+    chosen = json.loads(settings.read_text())
+    assert chosen["extensions"].pop("pinned_extensions") == [EXTENSION_ID]
+    settings.write_text(json.dumps(chosen))
+    prepare_profile(tmp_path / "profile", "any")
+    assert "pinned_extensions" not in json.loads(settings.read_text())["extensions"]
 
 
 async def test_a_process_that_is_not_the_profiles_browser_is_left_alone(tmp_path: Path) -> None:

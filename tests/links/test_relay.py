@@ -208,7 +208,9 @@ def test_the_address_in_a_token_counts_more_than_the_one_in_the_settings(tmp_pat
         read_token(RelaySettings("wss://relay.example", str(tmp_path / "none")))
 
 
-@pytest.mark.parametrize("url", ["ws://relay.example", "http://relay.example", "wss://", "wss://a:b@c", "wss://x:y"])
+@pytest.mark.parametrize(
+    "url", ["ws://relay.example", "http://relay.example", "wss://", "wss://a:b@c", "wss://x:y", "wss://[x"]
+)
 def test_an_address_that_is_none_or_not_safe_is_refused(url: str) -> None:
     with pytest.raises(SetupError):
         relay_url(url)

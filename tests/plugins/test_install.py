@@ -185,6 +185,8 @@ def test_the_registry_is_the_setting_or_npms_own(tmp_path: Path, monkeypatch: py
     assert find_registry(None, {**env, "PATH": str(tmp_path)}).address == "https://default.example/"
     with pytest.raises(PluginError, match="not the address of a registry"):
         find_registry("file:///x", env)
+    with pytest.raises(PluginError, match="not the address of a registry"):
+        find_registry("http://[x", env)
 
 
 def test_a_token_goes_to_its_registry_only(registry: NpmRegistry, tmp_path: Path) -> None:

@@ -39,6 +39,13 @@ def test_a_published_package_is_read_as_it_is(tmp_path: Path) -> None:
     assert plugin.problems == ()
 
 
+@pytest.mark.parametrize("homepage", ["http://[::1", "https://a:99999/", "javascript:1", "nowhere", 5])
+def test_a_homepage_that_is_none_is_left_out_and_told(tmp_path: Path, homepage: Any) -> None:
+    plugin = read_package(folder(tmp_path, homepage=homepage))
+    assert plugin.homepage is None
+    assert plugin.problems == ("the homepage is left out: it is no web address",)
+
+
 def test_all_of_what_the_build_of_a_published_package_writes_is_understood(tmp_path: Path) -> None:
     for path, text in publishing.published().items():
         (tmp_path / path).parent.mkdir(exist_ok=True)

@@ -57,8 +57,28 @@ async def test_a_process_tells_who_issues_tokens_and_serves_those_who_have_one(t
         assert not [line for line in errors.splitlines() if json.loads(line)["level"] == "error"], errors
 
 
+async def test_behind_a_proxy_a_rebound_name_shows_a_page_no_figures(tmp_path: Path, key: Path) -> None:  # noqa: F811
+    async with (
+        relay_process(tmp_path, "--key-file", str(key), "--behind-proxy") as (ws, _),
+        httpx2.AsyncClient(timeout=10) as http,
+    ):
+        url = ws.replace("ws", "http", 1)
+        for path in ("/status", "/metrics"):
+            assert (await http.get(f"{url}{path}")).status_code == 200
+            rebound = await http.get(f"{url}{path}", headers={"Host": f"evil.example:{url.rpartition(':')[2]}"})
+            assert rebound.status_code == 403
+            assert path in rebound.json()["error"]["hint"]
+        assert (await http.get(f"{url}/healthz", headers={"Host": "relay.example.com"})).status_code == 200
+
+
 @pytest.mark.parametrize(
-    ("option", "value"), [("--auth-server", "login.example.com"), ("--public-url", "http://relay.example.com")]
+    ("option", "value"),
+    [
+        ("--auth-server", "login.example.com"),
+        ("--public-url", "http://relay.example.com"),
+        ("--public-url", "https://[relay.example.com"),
+        ("--auth-server", "https://login.example.com:99999"),
+    ],
 )
 def test_an_address_that_is_none_is_said_at_once(
     key: Path,  # noqa: F811

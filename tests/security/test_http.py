@@ -17,7 +17,7 @@ from tabhub.server.arrival import ArrivingHttp
 from tabhub.server.heads import HEAD, Head
 from tabhub.server.http import read_body, respond
 from tests.harness.hub import RunningHub
-from tests.harness.raw import Header, request, wire
+from tests.harness.raw import Header, exchange, request, wire
 
 BODY = b'{"arguments":{"value":"here"}}'
 LENGTH = ("Content-Length", str(len(BODY)))
@@ -66,6 +66,18 @@ async def test_fields_after_a_body_are_no_headers(hub: RunningHub) -> None:
     async with wire(hub.port) as line:
         await line.send(request("POST", "/tools/probe_echo/call", [host, CHUNKED], trailing))
         assert (await line.answer()).status == 401
+
+
+async def test_who_asks_on_and_on_and_reads_no_answer_is_cut(hub: RunningHub) -> None:
+    asking = request("GET", "/health", headers(hub))
+    async with wire(hub.port) as line:
+        await line.send(asking * 20)
+        assert [(await line.answer()).status for _ in range(20)] == [200] * 20
+    async with wire(hub.port) as line:
+        await line.send(request("POST", "/tools/probe_echo/call", [*headers(hub), LENGTH], BODY) + asking * 500)
+        answers = await line.closed()
+    assert answers.count(b"HTTP/1.1 200") < 500
+    assert (await exchange(hub.port, asking)).status == 200
 
 
 Request = tuple[str, bytes]

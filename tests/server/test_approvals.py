@@ -316,6 +316,19 @@ async def test_a_browser_of_the_hubs_own_asks_for_nothing_and_without_one_there_
                 assert not (await calling)["result"].get("isError")
 
 
+async def test_nobody_is_asked_for_a_call_on_a_tab_that_is_gone_or_anothers(tmp_path: Path) -> None:
+    async with asking(tmp_path) as hub, Panel(hub) as panel, Agent(hub) as holder, Agent(hub) as agent:
+        mine = next(iter(hub.hub.browsers.book)).tab_id
+        calling = asyncio.create_task(holder.call("browser_execute_script", {"code": "return 1", "tabId": mine}))
+        await panel.decide("allow_once")
+        assert not (await calling)["result"].get("isError")
+        for tab_id, words in ((mine, "is held by another session"), (mine + 1000, "There is no tab")):
+            async with asyncio.timeout(5):
+                refused = (await agent.call("browser_execute_script", {"code": "return 1", "tabId": tab_id}))["result"]
+            assert words in refused["content"][0]["text"]
+            assert waiting(hub) == 0
+
+
 async def test_no_agent_acts_in_the_panel_itself_whatever_is_set(tmp_path: Path) -> None:
     url = f"{EXTENSION_ORIGIN.decode()}/panel/panel.html?full"
     async with running_hub(tmp_path) as hub, Panel(hub, tabs=[tab(7, url, active=True)]), Agent(hub) as agent:

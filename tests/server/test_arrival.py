@@ -279,7 +279,7 @@ async def test_a_route_that_breaks_is_a_500_and_in_the_log(
             raise RuntimeError("a fault of ours")
 
         monkeypatch.setattr(hub.hub.engine.sessions, "get", broken)
-        with caplog.at_level(logging.ERROR):
+        with caplog.at_level(logging.ERROR, logger="uvicorn.error"):
             assert (await ask(line, data)).status == 500
             assert await line.closed() == b""
     assert road.straight == 1

@@ -69,6 +69,22 @@ def test_a_broken_file_is_refused_with_the_place_and_the_way_out(home: Home, tex
     assert home.config.read_text() == text
 
 
+def test_a_file_that_others_may_write_is_not_believed(home: Home) -> None:
+    set_value(home, "port", "9600")
+    running = ConfigFile(home)
+    home.config.write_text('{"skipPermissions": true}')
+    home.config.chmod(0o666)
+    with pytest.raises(SetupError, match="Other users may write to") as refused:
+        load(home)
+    assert f"chmod 600 {home.config}" in refused.value.text()
+    config, problem = running.reload()
+    assert config.port == 9600
+    assert not config.skip_permissions
+    assert "Other users may write to" in str(problem)
+    home.config.chmod(0o664)  # as the umask of many systems makes it, for a group of one
+    assert load(home).skip_permissions
+
+
 def test_setting_below_something_that_is_no_object_is_refused(home: Home) -> None:
     home.config.write_text('{"settings": {"jira": {"urls": "x"}}}')
     with pytest.raises(SetupError, match="'urls' is not an object") as caught:

@@ -43,6 +43,11 @@ PUBLIC = "93.184.216.34"
         ("carrier.example", "100.64.0.1"),
         ("any.example", "0.0.0.0"),
         ("many.example", "224.0.0.1"),
+        ("cloud.example", "192.0.0.192"),
+        ("site.example", "fec0::1"),
+        ("nat-here.example", "64:ff9b:1::7f00:1"),
+        ("compatible.example", "::127.0.0.1"),
+        ("translated.example", "::ffff:0:127.0.0.1"),
     ],
 )
 def test_private_and_link_local_addresses_are_refused(host: str, address: str) -> None:

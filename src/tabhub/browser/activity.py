@@ -38,6 +38,7 @@ _EVENTS = (
     "Network.loadingFailed",
     "Target.detachedFromTarget",
 )
+CHOOSER = "Page.setInterceptFileChooserDialog"
 _OPEN_ENDED = ("EventSource", "WebSocket", "Ping", "Preflight", "Media")
 """Requests that never end, or that nobody waits for."""
 _LEADS = ("Page.frameRequestedNavigation", "Page.frameStartedNavigating")
@@ -217,10 +218,15 @@ class Activity:
         doing, tab = Doing(), self._tab(page)
         tab.doing.append(doing)
         tab.acted = page.link.loop.time()
+        if page.tab.active:
+            # A chooser would cover the window, and the page would hear nothing more until the person has answered it.
+            page.ahead(CHOOSER, {"enabled": True, "cancel": True})
         try:
             yield doing
         finally:
             tab.doing.remove(doing)
+            if page.tab.active and not tab.doing:
+                page.ahead(CHOOSER, {"enabled": False})
             if tab.gone and not tab.doing:
                 self._tabs.pop((page.link, page.tab.chrome_id), None)
 

@@ -20,7 +20,7 @@ from tabhub import __version__
 from tabhub.cli.client import HOST, Answer, Hub, HubDownError, find_hub, request
 from tabhub.cli.port import holder, taken
 from tabhub.cli.refusal import refusal, speaks_json
-from tabhub.cli.status import SKIPPED, attached_tabs, browser_words, browsers
+from tabhub.cli.status import SKIPPED, attached_tabs, browser_words, browsers, own_end
 from tabhub.cli.terminal import CliError, count
 from tabhub.errors import SetupError, TabhubError
 
@@ -280,10 +280,10 @@ def _browsers(facts: dict[str, Any]) -> Iterator[Finding]:
     known = browsers(facts)
     connected = [browser for browser in known if browser.get("connected")]
     if not connected:
-        lost = f" Last: {browser_words(known[0])}." if known else ""
+        lost = f" Last: {browser_words(known[0], own_end(facts)).rstrip('.')}." if known else ""
         remedy = (
             "Is the browser open, and the extension loaded and switched on? `tabhub extension open` shows how; "
-            "or let the hub start a browser: tabhub start --launch"
+            "or let the hub start a browser: tabhub stop, then tabhub start --launch"
         )
         yield Finding("browser", "fail", f"No browser is connected.{lost}", remedy)
         return

@@ -39,7 +39,9 @@ def refusal(hub: Hub, answer: Answer) -> CliError:
     if answer.status == 503 and speaks_json(answer):
         return CliError(
             message or "No browser is connected to the hub.",
-            hint or "Start one with `tabhub start --launch`, or load the extension: `tabhub extension open`.",
+            hint
+            or "Load the extension into one (`tabhub extension open`), or let the hub start one: `tabhub stop`, then "
+            "`tabhub start --launch`.",
         )
     if message is None:
         if answer.status < 400 or not speaks_json(answer):

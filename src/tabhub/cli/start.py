@@ -162,7 +162,7 @@ def _greet(facts: dict[str, Any], args: Namespace, *, background: bool) -> None:
         print("Connect your browser (Chrome, Chromium, Edge or Brave), once:")
         print("  1. Open chrome://extensions and switch on Developer mode.")
         print(f"  2. Load unpacked: {home}/extension")
-        print("Or let the hub start a browser of its own: tabhub start --launch")
+        print("Or let the hub start a browser of its own: stop it, then tabhub start --launch")
     print(f"\nLogs: {home}/logs/hub.log (tabhub logs -f)")
     print("Stop: tabhub stop" if background else "Stop: Ctrl+C")
     sys.stdout.flush()

@@ -60,7 +60,8 @@ def rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
     if facts.get("approvalsPending"):
         waiting = f"{count(facts['approvalsPending'], 'call')} waiting for your word: the panel, or `tabhub approve`"
         shown.append(("approvals", waiting))
-    shown += [("browser", browser_words(browser)) for browser in browsers(facts)] or [("browser", missing(facts))]
+    known = [("browser", browser_words(browser, own_end(facts))) for browser in browsers(facts)]
+    shown += known or [("browser", missing(facts))]
     if isinstance(facts.get("toolCount"), int):
         shown.append(("tools", str(facts["toolCount"])))
     if isinstance(facts.get("mcpClients"), int):
@@ -77,17 +78,31 @@ def rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
 
 def missing(facts: dict[str, Any]) -> str:
     """Why there is no browser, as far as the hub knows: its own may be on its way, or could not start."""
-    legs = facts.get("legs")
-    managed = legs.get("managedBrowser") if isinstance(legs, dict) else None
-    if not isinstance(managed, dict):
+    managed = _own(facts)
+    if not managed:
         return NO_BROWSER
     if managed.get("error"):
         return f"the hub's own, {managed.get('name')}, did not start: {managed['error']}"
     return f"the hub's own, {managed.get('name')}, is starting"
 
 
+def own_end(facts: dict[str, Any]) -> str | None:
+    """How the browser that the hub started has ended, and what becomes of it; None while it runs."""
+    error = _own(facts).get("error")
+    return str(error) if error else None
+
+
+def _own(facts: dict[str, Any]) -> dict[str, Any]:
+    legs = facts.get("legs")
+    managed = legs.get("managedBrowser") if isinstance(legs, dict) else None
+    return managed if isinstance(managed, dict) else {}
+
+
 SKIPPED = "permissions are skipped: agents act without asking you, except for tools that are off"
-NO_BROWSER = "none connected. Load the extension (tabhub extension open), or start one: tabhub start --launch"
+NO_BROWSER = (
+    "none connected. Load the extension (tabhub extension open), or let the hub start one: "
+    "tabhub stop, then tabhub start --launch"
+)
 
 
 def browsers(facts: dict[str, Any]) -> list[dict[str, Any]]:
@@ -97,14 +112,19 @@ def browsers(facts: dict[str, Any]) -> list[dict[str, Any]]:
     return [browser for browser in listed if isinstance(browser, dict)] if isinstance(listed, list) else []
 
 
-def browser_words(browser: dict[str, Any]) -> str:
-    """One browser in words: which, its tabs, its extension, its debugger; or since when and why it is gone."""
+def browser_words(browser: dict[str, Any], ended: str | None = None) -> str:
+    """One browser in words: which, its tabs, its extension, its debugger; or why it is gone.
+
+    `ended` says more of one that the hub started.
+    """
     name = str(browser.get("browserName") or browser.get("browserId") or "a browser")
     if browser.get("browserVersion"):
         name += f" {browser['browserVersion']}"
     if browser.get("managed"):
         name += " (started by the hub)"
     if not browser.get("connected"):
+        if browser.get("managed") and ended is not None:
+            return f"{name}: {ended}"
         return f"{name}: connection lost ({browser.get('reason') or 'no reason given'})"
     parts = [count(browser["tabs"], "tab")] if isinstance(browser.get("tabs"), int) else []
     if browser.get("extensionVersion"):

@@ -57,7 +57,10 @@ def list_tools(args: Namespace) -> int:
                 f"There are no tools of a plugin called '{args.plugin}'.",
                 f"Did you mean '{near}'?" if near else "`tabhub tool list` shows all there are.",
             )
-        print("No tools. Connect a browser: `tabhub start --launch`, or load the extension: `tabhub extension open`.")
+        print(
+            "No tools. Connect a browser: load the extension (`tabhub extension open`), or let the hub start one: "
+            "`tabhub stop`, then `tabhub start --launch`."
+        )
         return 0
     groups: dict[str, list[dict[str, Any]]] = {}
     for tool in tools:

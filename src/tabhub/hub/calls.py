@@ -176,6 +176,6 @@ def _late(call: Call) -> str:
         return "It may still have had an effect: look before you call it again." if call.sent else "Nothing was sent."
     done = "It may still have had an effect: look before you call it again." if call.sent else "Nothing was changed."
     return (
-        f"{done} A script of its own may keep the page of tab {call.tab} busy: browser_navigate_tab sends the tab to "
-        "another site, browser_close_tab closes it."
+        f"{done} A script of its own may keep the page of tab {call.tab} busy, or the browser's dialog for printing: "
+        "browser_navigate_tab sends the tab to another site, browser_close_tab closes it."
     )

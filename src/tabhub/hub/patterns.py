@@ -89,11 +89,15 @@ def any_matches(patterns: Iterable[str], url: str, without: Iterable[str] = ()) 
 
 def of_address(url: str) -> str | None:
     """The pattern that means the site of an address, or None if it is no web address."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         return None
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    pattern = f"*://{host}:{parts.port}/*" if parts.port is not None else f"*://{host}/*"
+    pattern = f"*://{host}:{port}/*" if port is not None else f"*://{host}/*"
     return pattern if parse(pattern) is not None else None
 
 

@@ -34,8 +34,8 @@ _TAKEN_AWAY = {
 """Ends of debugging that also end the commands under way; letting go of an idle tab is none."""
 
 _START_ONE = (
-    "Start the browser that has the Tabhub extension, or run `tabhub start --launch`; "
-    "`tabhub doctor` says what is missing."
+    "Start the browser that has the Tabhub extension, or let the hub start one (`tabhub stop`, then "
+    "`tabhub start --launch`); `tabhub doctor` says what is missing."
 )
 """What to do when there is no browser."""
 

@@ -18,6 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tabhub.errors import SetupError
+from tabhub.trust.guard import EXTENSION_ID
 
 _POLL = 0.02
 _LEFT_BEHIND = ("SingletonLock", "SingletonSocket", "SingletonCookie")
@@ -80,11 +81,12 @@ async def free_profile(profile: Path, *, grace: float) -> None:
 def prepare_profile(profile: Path, stamp: str) -> None:
     """Make a profile that no browser uses ready for the extension of that stamp.
 
-    Without developer mode a browser unloads an unpacked extension that reloads itself, for good. And it starts a
-    worker from its own cache after the files changed, whatever their version: then the cache has to go. Sites
-    register their workers anew at the next visit; what they stored stays.
+    Without developer mode a browser unloads an unpacked extension that reloads itself, for good; and it keeps a new
+    extension's button in a menu, where nobody sees what it shows. And it starts a worker from its own cache after the
+    files changed, whatever their version: then the cache has to go. Sites register their workers anew at the next
+    visit; what they stored stays.
     """
-    _set_developer_mode(profile / "Default" / "Preferences")
+    _set_preferences(profile / "Default" / "Preferences")
     if _loaded(profile) != stamp:
         for name in ("Database", "ScriptCache"):
             shutil.rmtree(profile / "Default" / "Service Worker" / name, ignore_errors=True)
@@ -107,15 +109,20 @@ def _loaded(profile: Path) -> str | None:
         return None
 
 
-def _set_developer_mode(path: Path) -> None:
+def _set_preferences(path: Path) -> None:
     try:
         settings = json.loads(path.read_bytes())
     except (OSError, ValueError):
         # none yet, or broken: a browser starts over from what it can read
         settings = {}
-    interface = settings.setdefault("extensions", {}).setdefault("ui", {})
+    extensions = settings.setdefault("extensions", {})
+    interface = extensions.setdefault("ui", {})
     if interface.get("developer_mode") is not True:
         interface["developer_mode"] = True
+        # Only the first time: a person who takes the button away again means it.
+        pinned = extensions.setdefault("pinned_extensions", [])
+        if EXTENSION_ID not in pinned:
+            pinned.append(EXTENSION_ID)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         fresh = path.with_name("Preferences.tabhub")
         fresh.write_text(json.dumps(settings))

@@ -176,11 +176,11 @@ def relay_url(text: str) -> str:
     base = text.strip().rstrip("/")
     for role in _ROLES:
         base = base.removesuffix(role)
-    parts = urlsplit(base)
     try:
+        parts = urlsplit(base)
         host, _ = parts.hostname or "", parts.port
     except ValueError:
-        host = ""
+        parts, host = urlsplit(""), ""
     if parts.scheme not in ("ws", "wss") or not host or parts.query or parts.fragment or parts.username:
         raise SetupError(f"{text[:100]!r} is not the address of a relay.", hint="It is like wss://relay.example.com")
     if parts.scheme == "ws" and not _here(host):

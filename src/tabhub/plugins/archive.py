@@ -63,10 +63,12 @@ def unpack(data: bytes, folder: Path) -> None:
                 if steps is None:
                     continue
                 room -= member.size
+                if member.size < 0:
+                    raise PluginError(f"The package says of {member.name[:80]!r} that it is less than empty.")
                 if room < 0:
                     raise PluginError(f"The package is larger than {_BYTES // MB} MB unpacked; it is not used.")
                 _write(tar, member, folder.joinpath(*steps))
-    except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
+    except (tarfile.TarError, EOFError, OSError, ValueError, ArithmeticError, zlib.error) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise PluginError(f"The package could not be unpacked: {error.strerror}.") from None
         raise PluginError(f"The package is not a readable .tgz file: {error}.") from None

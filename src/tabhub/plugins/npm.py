@@ -152,9 +152,14 @@ class Registry:
 
     def _tarball(self, dist: Mapping[str, Any], package: str) -> str:
         given = dist.get("tarball")
-        url = urljoin(self.address, given) if isinstance(given, str) else ""
         own = urlsplit(self.address)
-        parts = urlsplit(url)
+        try:
+            url = urljoin(self.address, given) if isinstance(given, str) else ""
+            parts = urlsplit(url)
+        except ValueError:
+            raise RegistryError(
+                f"The registry names no address for {package}: {one_line(str(given), 200)!r}."
+            ) from None
         if not (parts.scheme == "https" or (parts.scheme, parts.netloc) == (own.scheme, own.netloc)):
             raise RegistryError(f"The registry names no usable address for {package}: {one_line(url, 200)!r}.")
         return url
@@ -239,7 +244,11 @@ def find_registry(setting: str | None, env: Mapping[str, str] = os.environ) -> R
     address = setting or named.get("npm_config_registry") or written.get("registry") or _ask_npm(env)
     if not address:
         raise RegistryUnset
-    if urlsplit(address).scheme not in ("http", "https") or not urlsplit(address).netloc:
+    try:
+        usable = urlsplit(address).scheme in ("http", "https") and bool(urlsplit(address).hostname)
+    except ValueError:
+        usable = False
+    if not usable:
         raise PluginError(
             f"{one_line(address, 200)!r} is not the address of a registry.", hint="It begins with https://"
         )

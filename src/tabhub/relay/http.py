@@ -80,7 +80,7 @@ class RelayHttp:
             told = with_query(headers, scope["query_string"]) if scope["query_string"] else headers
             # A session is its user's: whoever shows another user's token does not find it.
             scope[HEAD] = Head(MCP, scope["headers"], {**told, TOKEN: claims.user.encode()})
-            await engine.serve(scope, receive, send)
+            await self._node.shares.reckoned(claims.user, engine.serve(scope, receive, send))
         except Disconnected:
             return
         except TabhubError as error:

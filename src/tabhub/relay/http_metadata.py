@@ -57,11 +57,11 @@ def read_url(option: str, text: str) -> str:
     base = text.strip().rstrip("/")
     if option == "--public-url":
         base = base.removesuffix(MCP)
-    parts = urlsplit(base)
     try:
+        parts = urlsplit(base)
         host, _ = parts.hostname or "", parts.port
     except ValueError:
-        host = ""
+        parts, host = urlsplit(""), ""
     plain = parts.query or parts.fragment or parts.username or (option == "--public-url" and parts.path)
     if parts.scheme not in ("http", "https") or not host or plain:
         raise SetupError(f"{option} {text[:100]!r} is not an address.", hint="It is like https://relay.example.com")

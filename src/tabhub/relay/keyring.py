@@ -110,7 +110,11 @@ class Keyring:
 
 
 def _check_url(url: str) -> None:
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError as error:
+        raise SetupError(f"The JWKS address {url[:100]!r} is none: {error}.", hint="It begins with https://") from None
     if parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK):
         return
     raise SetupError("The JWKS address must begin with https://", hint="Plain http works on this machine only.")

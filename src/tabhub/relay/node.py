@@ -31,6 +31,7 @@ from tabhub.relay.records import (
     Verify,
 )
 from tabhub.relay.revocations import Revocations
+from tabhub.relay.shares import Shares
 from tabhub.relay.state import Relay
 from tabhub.trust.jwt import Claims, InvalidToken, Rules, UnknownKey, verify
 from tabhub.wire import jsonrpc, nodes
@@ -84,6 +85,7 @@ class Node:
         self.rules = rules if rules is not None else Rules(longest=limits.relay_token)
         self.revocations = revocations if revocations is not None else Revocations(None)
         self.state = Relay(bus.node, limits, ids=lambda: str(uuid.uuid4()), stamp=stamp)
+        self.shares = Shares(limits.relay_user_queue)
         self.started = clock()
         self.closing = False
         self.engines = 0
@@ -167,8 +169,16 @@ class Node:
 
     def too_slow(self, client: int) -> None:
         """A client lets too much pile up: its connection is cut by whoever calls this."""
+        self.cut(client, "it does not read what it is sent")
+
+    def cut(self, client: int, why: str) -> None:
+        """A client's connection is cut by whoever calls this."""
         self._sockets.pop(client, None)
-        self.run(self.state.cut(client, "it does not read what it is sent"))
+        self.run(self.state.cut(client, why))
+
+    def user_of(self, client: int) -> str | None:
+        """Whose client it is; None as long as it has not authenticated."""
+        return self.state.user_of(client)
 
     def refuse(self, client: int, code: int, reason: str) -> None:
         """A client broke the rules of the transport."""

@@ -219,7 +219,9 @@ def serve(options: RelayOptions) -> int:
     shown_host = f"[{options.host}]" if ":" in options.host else options.host
     own_host = loopback(options.host) and not options.behind_proxy
     http = make_http(node, options, port)
-    app = App(node, port=port if own_host else None, routes=http.routes())
+    # Whoever reaches a loopback address is on this machine: only a web page would call it by another name.
+    figures_port = port if loopback(options.host) else None
+    app = App(node, port=port if own_host else None, figures_port=figures_port, routes=http.routes())
     config = uvicorn_config(app, options.limits, options)
     try:
         config.load()

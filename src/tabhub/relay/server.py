@@ -15,12 +15,12 @@ import orjson
 from tabhub.errors import Forbidden, TabhubError
 from tabhub.relay import health
 from tabhub.relay.node import Node, Role
-from tabhub.relay.sockets import RelaySocket, Turn
+from tabhub.relay.sockets import Ends, RelaySocket, Turn
 from tabhub.server.http import Receive, Scope, Send, respond, respond_error, respond_json
 from tabhub.server.socket import EXTENSION
 from tabhub.server.ws import refuse
 from tabhub.trust.guard import host_allowed
-from tabhub.wire.relay import PROTOCOL_ERROR
+from tabhub.wire.relay import NOT_AUTHENTICATED, PROTOCOL_ERROR
 
 Route = Callable[[Scope, Receive, Send], Awaitable[None]]
 
@@ -46,10 +46,19 @@ class Full(TabhubError):
 class App:
     """The relay as an ASGI application."""
 
-    def __init__(self, node: Node, *, port: int | None = None, routes: Mapping[str, Route] | None = None) -> None:
-        """With a port, the Host header must name this machine and that port; `routes` are HTTP paths of others."""
+    def __init__(
+        self,
+        node: Node,
+        *,
+        port: int | None = None,
+        figures_port: int | None = None,
+        routes: Mapping[str, Route] | None = None,
+    ) -> None:
+        """With a port, the Host header must name this machine and that port; with `figures_port`, where the node's
+        figures are asked for. `routes` are HTTP paths of others."""
         self._node = node
         self._port = port
+        self._figures_port = figures_port
         self._turn = Turn()
         self.routes: dict[str, Route] = dict(routes or {})
 
@@ -68,10 +77,8 @@ class App:
         origins = [value for name, value in scope["headers"] if name == b"origin"]
         if len(origins) > 1 or any(not origin.startswith(_EXTENSION_SCHEMES) for origin in origins):
             raise Forbidden("Requests from web pages are refused.")
-        if self._port is not None:
-            hosts = [value for name, value in scope["headers"] if name == b"host"]
-            if len(hosts) != 1 or not host_allowed(hosts[0], self._port):
-                raise Forbidden("The Host header does not name this relay.")
+        if self._port is not None and not _names(scope, self._port):
+            raise Forbidden("The Host header does not name this relay.")
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         path: str = scope["path"]
@@ -95,6 +102,10 @@ class App:
             facts = health.readiness(node)
             await respond_json(send, facts, 200 if facts["ready"] else 503)
         elif path in ("/metrics", "/status") and health.near(scope.get("client"), scope["headers"]):
+            if self._figures_port is not None and not _names(scope, self._figures_port):
+                raise Forbidden(
+                    "The Host header does not name this machine.", hint=f"Ask 127.0.0.1:{self._figures_port}{path}"
+                )
             if path == "/metrics":
                 await respond(send, 200, health.metrics(node), [_TEXT])
             else:
@@ -124,6 +135,8 @@ class App:
         scope.clear()
         client = node.attach(role, socket)
         socket.take_over(partial(node.feed, client), node.limits.relay_queue, partial(node.too_slow, client))
+        ends = Ends(partial(node.refuse, client, NOT_AUTHENTICATED), partial(node.cut, client))
+        socket.partake(node.shares, partial(node.user_of, client), node.limits.relay_stranger, ends)
         while True:
             message = await receive()
             if message["type"] == "websocket.disconnect":
@@ -145,6 +158,12 @@ class App:
                 await self._node.stop()
                 await send({"type": "lifespan.shutdown.complete"})
                 return
+
+
+def _names(scope: Scope, port: int) -> bool:
+    """Whether a request names this machine and that port as its host."""
+    hosts = [value for name, value in scope["headers"] if name == b"host"]
+    return len(hosts) == 1 and host_allowed(hosts[0], port)
 
 
 def shown(value: object) -> bytes:

@@ -1,14 +1,28 @@
 """A client's WebSocket at a relay, and what all of them share: the turn of the event loop.
 
-Owns when bytes leave. The first message to a client in a turn leaves at once, more to the same one wait for its end and
-leave together: a browser with many agents is woken once. The end of a turn is noticed once for all sockets.
+Owns when bytes leave and when they are read. The first message to a client in a turn leaves at once, more to the same
+one wait for its end and leave together: a browser with many agents is woken once. The end of a turn is noticed once for
+all sockets. Whoever sends more than its user's share (shares.py) can be read in is not read until it is its turn.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from typing import NamedTuple
 
+from tabhub.relay.shares import Share, Shares
 from tabhub.server.socket import LinkProtocol, text_frame
+
+_PIECE = 1024
+"""Bytes read before the clock is looked at: some hundred of the smallest frames."""
+
+
+class Ends(NamedTuple):
+    """How a connection is ended by what it does; each is told why."""
+
+    refuse: Callable[[str], None]
+    cut: Callable[[str], None]
 
 
 class Turn:
@@ -46,6 +60,18 @@ class RelaySocket(LinkProtocol):
     """Given by the app that takes it over."""
     _sent_in = 0
     """The number of the turn in which it last sent."""
+    _shares: Shares | None = None
+    _share: Share
+    _whose: Callable[[], str | None]
+    _before = 0
+    """Bytes a client may still send before it has said who it is; negative: it has."""
+    _refused = False
+    """Whether it was told to go for what it sent: then nothing more is read."""
+    _unread = b""
+    """What came while it was not its turn."""
+    _counted = 0
+    """The bytes kept for it, as its user's account knows."""
+    _ends: Ends
 
     def handle_connect(self, event: object) -> None:
         """A refused client gets a second to answer the good-bye."""
@@ -75,3 +101,114 @@ class RelaySocket(LinkProtocol):
     def turn_over(self) -> None:
         """Send what was held."""
         self._flush()
+
+    # reading
+
+    def partake(self, shares: Shares, whose: Callable[[], str | None], before: int, ends: Ends) -> None:
+        """Read from now on in the share of its user. Until `whose` knows that, it may send `before` bytes."""
+        self._shares = shares
+        self._share = shares.join(self, None)
+        self._whose, self._before, self._ends = whose, before, ends
+
+    def data_received(self, data: bytes) -> None:
+        """Take bytes, if it is the user's turn."""
+        shares = self._shares
+        if shares is None:
+            super().data_received(data)
+        elif self._refused:
+            return
+        elif self._unread:
+            self._unread += data
+        elif shares.may_go(self._share):
+            if len(data) > _PIECE or self._before >= 0:
+                self._take(shares, data)
+                return
+            began = shares.clock()
+            super().data_received(data)
+            now = shares.clock()
+            shares.spent(self._share, now - began, now)
+            if self._begun or self.frames or self._counted:
+                self._weigh()
+        else:
+            self._wait(shares, data)
+
+    def go_on(self) -> None:
+        """It is its turn: read what has waited."""
+        data, self._unread = self._unread, b""
+        if self._shares is not None and not self.transport.is_closing():
+            self._take(self._shares, data)
+            if not self._unread and not self.transport.is_closing():
+                self.transport.resume_reading()
+
+    def weight(self) -> int:
+        """The bytes kept for it."""
+        waiting = 0 if self.writable.is_set() else self.transport.get_write_buffer_size()
+        return len(self._begun) + len(self._joined) + sum(map(len, self.frames)) + len(self._unread) + waiting
+
+    def cut(self, why: str) -> None:
+        """End it at once."""
+        if not self.transport.is_closing():
+            self._ends.cut(why)
+            self.transport.abort()
+
+    def resume_writing(self) -> None:
+        """The peer reads again."""
+        super().resume_writing()
+        self._weigh()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nothing is kept for it any more."""
+        super().connection_lost(exc)
+        if self._shares is not None:
+            self._unread = b""
+            self._shares.keeps(self._share, -self._counted)
+            self._shares.leave(self, self._share)
+            self._shares = None
+
+    def _take(self, shares: Shares, data: bytes) -> None:
+        at, end = 0, len(data)
+        began = shares.clock()
+        while at < end:
+            stop = min(end, at + max(self._missing, _PIECE))  # the rest of a large frame is one piece
+            super().data_received(data if stop - at == end else data[at:stop])
+            if self.transport.is_closing() or (self._before >= 0 and self._stranger(shares, stop - at)):
+                return
+            at = stop
+            now = shares.clock()
+            go_on = shares.spent(self._share, now - began, now)
+            began = now
+            if not go_on and at < end:
+                self._wait(shares, data[at:])
+                break
+        if self._begun or self.frames or self._counted:  # what is joined has left something in `frames`
+            self._weigh()
+
+    def _wait(self, shares: Shares, data: bytes) -> None:
+        self._unread = data
+        self.transport.pause_reading()
+        shares.wait(self, self._share)
+
+    def _stranger(self, shares: Shares, size: int) -> bool:
+        """A client that had not said who it is has sent so much; whether it is out."""
+        name = self._whose()
+        if name is not None:
+            self._before = -1
+            shares.keeps(self._share, -self._counted)
+            shares.leave(self, self._share)
+            self._share, self._counted = shares.join(self, name), 0
+            return False
+        self._before -= size
+        if self._before < 0:
+            self._refused = True
+            self._ends.refuse("it sent too much before it authenticated")
+        return self._refused
+
+    def _weigh(self) -> None:
+        if self._shares is not None:
+            known, self._counted = self._counted, self.weight()
+            if self._counted != known:
+                self._shares.keeps(self._share, self._counted - known)
+
+    def _piled_up(self) -> bool:
+        self._weigh()
+        return super()._piled_up()

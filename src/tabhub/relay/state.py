@@ -181,10 +181,15 @@ class Relay:
         return self._taken()
 
     def cut(self, client: int, reason: str) -> list[Effect]:
-        """A client does not read what it is sent; its socket is gone already."""
-        self._tables.out.append(Note("cut", {"client": client, "reason": reason}))
-        self._forget(client, "The browser does not read what it is sent", reason)
+        """A client lets too much wait, or sends too much; its socket is gone already."""
+        self._tables.out.append(Note("cut", {"client": client, "user": self.user_of(client), "reason": reason}))
+        self._forget(client, f"The browser was cut off: {reason}", reason)
         return self._taken()
+
+    def user_of(self, client: int) -> str | None:
+        """The name of a client's user, if it has authenticated."""
+        found = self._tables.agents.get(client) or self._tables.browsers.get(client)
+        return found.user.name if found is not None and found.user is not None else None
 
     def auth_failed(self, role: str, error: InvalidToken) -> list[Effect]:
         """A token was refused before there was a client."""

@@ -22,6 +22,9 @@ from tabhub.server.turn import Lines, Turn
 from tabhub.server.upgrades import PlainHttp
 from tabhub.server.visit import Visit
 
+_AHEAD = 64
+"""Requests a client may send before the answer to an earlier one is through."""
+
 
 class SlowRequest(TabhubError):
     """The request did not arrive in time."""
@@ -91,6 +94,9 @@ class ArrivingHttp(PlainHttp):
                 self._go_straight(head.route, head, body)
                 return
         super().data_received(data)
+        if len(self.pipeline) > _AHEAD:  # whoever reads no answer could have no end of them kept
+            self.transport.abort()
+            return
         cycle = self.cycle
         if cycle is not None and cycle.scope is self.scope and not cycle.more_body:
             if self._timer is not None:

@@ -18,6 +18,11 @@ log = logging.getLogger("tabhub.managed")
 _GRACE = 3.0
 """Seconds a browser of the person's own has to connect before one is started instead."""
 
+_CLOSED = (
+    ", as when its last window is closed, and is not started again. "
+    "To have it back: `tabhub stop`, then `tabhub start --launch`."
+)
+
 
 class Managed:
     """The managed browser of one hub."""
@@ -83,8 +88,8 @@ class Managed:
 
     def _ended(self, end: BrowserExit) -> None:
         self._tried_again = end.restart_in is not None
-        left = "it is not started again" if end.restart_in is None else f"it is started again in {end.restart_in:g} s"
-        self._error = f"{end.reason.rstrip('.')}; {left}."
+        next_ = _CLOSED if end.restart_in is None else f"; it is started again in {end.restart_in:g} s."
+        self._error = f"{end.reason.rstrip('.')}{next_}"
         log.warning("the managed browser ended: %s", self._error)
         self.on_failure()
 

@@ -89,6 +89,7 @@ class Permits:
         pin_store: PinStore,
         audit: AuditLog,
         declared: Callable[[Tool], PageTool | None],
+        may_act: Callable[[Session, int], None],
     ) -> None:
         self.permissions = Permissions.parse(config)
         self._dataflow = config.dataflow
@@ -97,6 +98,7 @@ class Permits:
         self._pins = pin_store
         self._audit = audit
         self._declared = declared
+        self._may_act = may_act
         self._verdicts: dict[tuple[Tool, str | None], Verdict] = {}
         self.flows = Flows()
         approvals.on_allowed = self._allowed
@@ -133,6 +135,7 @@ class Permits:
             return None
         if self.permissions.skipped:
             return SKIPPED
+        self._worth_asking(tool, arguments, session)
         if asking:
             question = self._question(tool, verdict, "ask", carried)
             words = f"{tool.name} would use {', '.join(asking)}, set to ask. {question.words if crossing else ''}"
@@ -145,6 +148,14 @@ class Permits:
             self._warn(session, tool, carried)
             return None
         return self._approvals.ask(caller, tool, arguments, self._question(tool, verdict, level, carried))
+
+    def _worth_asking(self, tool: Tool, arguments: Mapping[str, Any], session: Session) -> None:
+        """Refuse a call on a tab that is gone, or that another session holds: a person's word would change nothing."""
+        named = arguments.get("tabId")
+        if tool.source.kind == "browser" and tool.name not in HUB_ONLY and type(named) is int:
+            self._browsers.tab(named)
+            if not tool.read_only:
+                self._may_act(session, named)
 
     def _asking(self, parts: Iterable[tuple[Tool, Any]], session: Session) -> list[str]:
         """The tools of a batch that are set to ask and not allowed for the session; refused if one of them is off."""

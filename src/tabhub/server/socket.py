@@ -22,6 +22,8 @@ EXTENSION = "tabhub.socket"
 """Where the app finds the socket in an ASGI scope's extensions."""
 _TEXT = 0x81
 _LAST_DATA_OPCODE = 2
+_LARGE = 4096
+_EMPTY_PONG = b"\x8a\x80\x00\x00\x00\x00"
 
 
 def text_frame(data: bytes) -> bytes:
@@ -75,6 +77,8 @@ class LinkProtocol(WebSocketsSansIOProtocol):
         self._missing = 0
         """Bytes without which it cannot be whole."""
         self._in_fragments = False
+        self._joined = bytearray()
+        """The message of which fragments have arrived."""
 
     def handle_connect(self, event: Any) -> None:
         """Let the app find this object."""
@@ -120,11 +124,15 @@ class LinkProtocol(WebSocketsSansIOProtocol):
 
     def _write(self, frames: bytes) -> None:
         self.transport.write(frames)
-        if not self.writable.is_set() and self.transport.get_write_buffer_size() > self._bound:
+        if not self.writable.is_set() and self._piled_up():
             overrun, self._overrun = self._overrun, None
             if overrun is not None:
                 overrun()
                 self.transport.abort()
+
+    def _piled_up(self) -> bool:
+        """Whether the peer, which does not read at the moment, has let too much wait."""
+        return self.transport.get_write_buffer_size() > self._bound
 
     def send_close(self, code: int, reason: str) -> None:
         """Close with a code; the peer has a moment to answer."""
@@ -169,13 +177,39 @@ class LinkProtocol(WebSocketsSansIOProtocol):
                 super().data_received(data[at:stop])
                 if self.transport.is_closing():
                     return  # it said good-bye, or broke the rules: what it sent behind that counts for nothing
+                if size.whole > _LARGE:  # the parser holds its last frame until the next: let that be a small one
+                    self.conn.receive_data(_EMPTY_PONG)
+                    self.conn.events_received()
             at = stop
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Let go of what never became whole: the objects around it are not gone before they are collected."""
+        super().connection_lost(exc)
+        self._begun.clear()
+        self._joined.clear()
+        self._held.clear()
+        self.frames = []
 
     def _note_fragments(self, first: int) -> None:
         """Between the first and the last frame of a message in fragments, all frames go the usual way."""
         opcode, final = first & 0x0F, first & 0x80
         if opcode <= _LAST_DATA_OPCODE:
             self._in_fragments = not final
+
+    def handle_ping(self) -> None:
+        """Answer; who asks and does not read the answers lets them pile up as anything else."""
+        self._write(b"".join(self.conn.data_to_send()))
+
+    def handle_cont(self, event: Any) -> None:
+        """Put fragments together as they come: kept one by one, those of no size could be without number."""
+        if not self._joined:
+            self._joined += self.frames[0]
+            self.frames = [b""]
+        self._joined += event.data
+        if event.fin:
+            self.frames = [bytes(self._joined)]
+            self._joined = bytearray()
+            self.send_receive_event_to_app()
 
     def send_receive_event_to_app(self) -> None:
         """A whole message has arrived."""

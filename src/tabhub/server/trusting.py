@@ -50,6 +50,7 @@ class Trust:
             pin_store=self.pins,
             audit=engine.audit,
             declared=self._declared,
+            may_act=hub.binding.may_act,
         )
         engine.permit = self.permits
         engine.hand_over = self._hand_over

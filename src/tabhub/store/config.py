@@ -6,6 +6,8 @@ Owns `config.json` as text. What the keys mean is `tabhub.config`'s; who acts on
 from __future__ import annotations
 
 import json
+import os
+import stat
 from collections.abc import Mapping
 from typing import Any
 
@@ -122,6 +124,7 @@ def _read(home: Home) -> dict[str, Any] | None:
     path = home.config
     try:
         with path.open("rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
             raw = file.read(_LARGEST + 1)
     except FileNotFoundError:
         return None
@@ -129,6 +132,10 @@ def _read(home: Home) -> dict[str, Any] | None:
         raise SetupError(
             f"Could not read {path}: {error.strerror}.", hint="Check that the file is yours and readable."
         ) from error
+    if mode & stat.S_IWOTH:  # it says what agents may do, and which programs are started
+        raise SetupError(
+            f"Other users may write to {path}.", hint=f"See that it is as you left it, then: chmod 600 {path}"
+        )
     if len(raw) > _LARGEST:
         raise SetupError(f"{path} is larger than {_LARGEST} bytes.", hint=_MEND)
     try:

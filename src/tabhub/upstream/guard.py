@@ -17,6 +17,10 @@ from tabhub.upstream.failures import Blocked, UpstreamOffline
 IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 LookUp = Callable[[str, int], Awaitable[list[str]]]
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_WIDE = ipaddress.ip_network("2000::/3")
+"""Where all addresses of the wide network are that are IPv6."""
+_SPECIAL = ipaddress.ip_network("192.0.0.0/24")
+"""Set aside for protocols; some clouds tell a machine its secrets there."""
 
 
 class AddressGuard:
@@ -33,7 +37,7 @@ class AddressGuard:
         `local` says whether this machine may be meant: where the person named it, not where a server elsewhere did.
         """
         ip = _plain(ipaddress.ip_address(address.partition("%")[0]))
-        if self.is_allowed(host, ip) or (ip.is_global and not ip.is_multicast):
+        if self.is_allowed(host, ip) or _wide(ip):
             return
         named = ip.is_loopback and names_this_machine(host)
         if named and local:
@@ -104,11 +108,17 @@ def _plain(ip: IpAddress) -> IpAddress:
     return ip
 
 
+def _wide(ip: IpAddress) -> bool:
+    """Whether it is an address of the wide network: not all that is reserved is known to every Python as that."""
+    known = ip in _WIDE if isinstance(ip, ipaddress.IPv6Address) else ip not in _SPECIAL
+    return known and ip.is_global and not ip.is_multicast
+
+
 def _kind(ip: IpAddress) -> str:
     if ip.is_loopback:
         return "this machine under another name"
     if ip.is_link_local:
         return "a link-local address"
-    if ip.is_private:
+    if ip.is_private or ip in _SPECIAL or (isinstance(ip, ipaddress.IPv6Address) and ip.is_site_local):
         return "a private address"
     return "no address of the wide network"

@@ -69,6 +69,17 @@ async def test_a_page_that_cannot_be_reached_is_told_with_the_tab_that_stays(ben
     assert caught.value.facts()["tabId"] == 3
 
 
+async def test_a_page_behind_the_browsers_own_question_for_a_password_says_who_can_answer(bench: Bench) -> None:
+    def locked(_: Any) -> None:
+        raise Failure(-32000, "net::ERR_INVALID_AUTH_CREDENTIALS at https://locked.example/")
+
+    bench.browser.answers["createTab"] = lambda _: tab(3, url="about:blank")
+    bench.browser.answers["browser_navigate"] = locked
+    with pytest.raises(CommandFailed) as caught:
+        await bench.call("browser_open_tab", url="https://locked.example/")
+    assert "browser_focus_tab shows the tab" in (caught.value.hint or "")
+
+
 async def test_opening_in_a_named_browser(bench: Bench) -> None:
     other = FakeBrowser("b2").join(bench.browsers)
     other.answers["createTab"] = lambda _: tab(1, url="about:blank")

@@ -6,6 +6,7 @@ async ({ ref, clicks }) => {
   aim?.stop();
   globalThis.tabhubAim = undefined;
   const facts = { verdict: aim?.verdict ?? "none", cover: aim?.cover ?? null, url: location.href.slice(0, 8192).toWellFormed() };
+  if (aim?.verdict === "none" && aim.unseen()) facts.unseen = true;
   const element = kit.element(ref);
   const held = (element?.localName === "label" && element.control) || element;
   if (held?.type === "checkbox" || held?.type === "radio") facts.checked = held.checked;

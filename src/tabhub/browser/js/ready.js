@@ -221,7 +221,10 @@ async function ({ need, within, patient, all, value }) {
     globalThis.tabhubAim?.stop();
     const types = ["pointerdown", "mousedown", "pointerup", "mouseup", "click", "auxclick", "dblclick", "contextmenu"];
     const hosts = roots(element).map((root) => root.host).filter(Boolean);
-    const aim = { verdict: "none", cover: null, sent: false, heard: counter() };
+    // The browser counts also what the page keeps from us.
+    const presses = performance.eventCounts?.get("pointerdown");
+    const unseen = () => presses !== undefined && performance.eventCounts.get("pointerdown") === presses;
+    const aim = { verdict: "none", cover: null, sent: false, heard: counter(), unseen };
     const judge = (event) => {
       if (!event.isTrusted) return;
       if (aim.verdict === "none") {

@@ -20,6 +20,10 @@ from tabhub.links.browsers import TabFailed
 
 MODIFIERS = {"type": "array", "items": {"enum": list(keys.MODIFIERS)}}
 _TRIES = 2
+_UNSEEN = (
+    "The page has seen nothing of it. The browser may show a question of its own over the tab (for printing, a file, "
+    "sharing the screen), which only the person can answer; browser_navigate_tab leads out of it."
+)
 _TIMES = {1: "Clicked", 2: "Double-clicked", 3: "Triple-clicked"}
 
 
@@ -93,7 +97,7 @@ async def strike(
             return aimed, None
         if landed.get("verdict") != "missed":
             kept = await after.turn() if landed.get("leads") else None
-            return aimed, {**landed, "kept": kept}
+            return aimed, {**landed, "kept": _UNSEEN if landed.get("unseen") else kept}
         if turn == _TRIES:
             refuse(aimed.element, {"problem": {"why": "covered", "detail": landed.get("cover")}})
         turn += 1

@@ -34,6 +34,9 @@ async def answer(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str,
     params: dict[str, Any] = {"accept": accept}
     if "promptText" in args:
         params["promptText"] = args["promptText"]
+    elif accept and dialog is not None and dialog.kind == "prompt":
+        # What a person leaves in the field is the answer; a browser that is told nothing gives an empty one.
+        params["promptText"] = dialog.default
     with box.activity.doing(page) as doing:
         try:
             if dialog is None:

@@ -318,6 +318,10 @@ _ADVICE = (
     ("ERR_NAME_NOT_RESOLVED", "No such host; check the spelling."),
     ("ERR_CONNECTION_REFUSED", "Nothing listens there; is the server running?"),
     ("ERR_CERT", "The site's certificate is not accepted; a person can decide that in the browser."),
+    (
+        "ERR_INVALID_AUTH_CREDENTIALS",
+        "The site wants a name and a password. The browser asks the person for them; browser_focus_tab shows the tab.",
+    ),
     ("does not let it go", "A person can answer in the browser window; browser_close_tab closes the tab all the same."),
     ("only in a new tab", "browser_open_tab opens it."),
     ("ERR_INTERNET_DISCONNECTED", "This computer is offline."),

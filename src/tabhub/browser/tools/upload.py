@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tabhub.browser import pagecode, worlds
-from tabhub.browser.activity import Doing
+from tabhub.browser.activity import CHOOSER, Doing
 from tabhub.browser.outcome import ALWAYS, GIVES, outcome
 from tabhub.browser.spec import Call, Toolbox, hints, tool
 from tabhub.browser.tab import Page
@@ -121,13 +121,13 @@ async def _through_chooser(
 
     False if none opened, and the files were dropped there.
     """
-    await page.cdp("Page.setInterceptFileChooserDialog", {"enabled": True})
+    await page.cdp(CHOOSER, {"enabled": True})
     try:
         await strike(box, page, doing, args)
         if not await doing.until(lambda: doing.chooser is not None, box.browsers.limits.action_settle):
             await _drop(page, element, files)
             return False
-        chooser = doing.chooser or {}
+        chooser, doing.chooser = doing.chooser or {}, None
         if len(files) > 1 and chooser.get("mode") != "selectMultiple":
             raise CommandFailed(f"{element.label} asks for one file, not {len(files)}.", hint="Give one path.")
         node = {"backendNodeId": chooser.get("backendNodeId")}
@@ -135,7 +135,7 @@ async def _through_chooser(
             await _hand_over(page, element, node, files)
         return True
     finally:
-        page.ahead("Page.setInterceptFileChooserDialog", {"enabled": False})
+        page.ahead(CHOOSER, {"enabled": False})
 
 
 async def _drop(page: Page, element: Element, files: list[Path]) -> None:

@@ -1,0 +1,152 @@
+"""What the person looks at keeps the focus, whatever the pages that agents use open.
+
+Without a screen every window believes that it has the focus, and giving it to one changes nothing; so what is looked at
+here is what the extension asks of the browser.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from tests.e2e.live import EXTENSION, Caller, DevTools, eventually
+from tests.e2e.zoo import Zoo
+
+CLICK = "browser_click_element"
+_BUTTON = """
+const button = document.createElement("button");
+button.id = "small";
+button.textContent = "Small window";
+button.onclick = () => window.open("/other", "small", "popup,width=400,height=300");
+document.body.append(button);
+"""
+_LISTEN = """{
+  globalThis.asked = [];
+  const { update } = chrome.windows;
+  globalThis.unlisten = () => { chrome.windows.update = update; };
+  chrome.windows.update = (...wish) => { asked.push(wish); return update.apply(chrome.windows, wish); };
+}"""
+_RISES = """{
+  const { getLastFocused } = chrome.windows;
+  let looks = 0;
+  chrome.windows.getLastFocused = async () => {
+    const window = await getLastFocused.call(chrome.windows);
+    looks += 1;
+    if (looks === 3) chrome.windows.getLastFocused = getLastFocused;
+    return { ...window, focused: looks === 3 };
+  };
+}"""
+"""At first another program has the focus; then the window takes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """The extension's worker, from inside."""
+
+    run: Callable[[str], Awaitable[Any]]
+
+    async def asked(self) -> list[Any]:
+        """What the extension has asked of windows so far, by the browser's own numbers."""
+        wishes: list[Any] = json.loads((await self.run("JSON.stringify(asked)"))["value"])
+        return wishes
+
+
+@pytest.fixture
+async def worker(devtools: DevTools) -> AsyncIterator[Worker]:
+    (target,) = await devtools.targets("service_worker", EXTENSION)
+    async with devtools.connected() as wire:
+        session = await wire.attach(target)
+
+        async def run(code: str) -> Any:
+            return (await wire.send("Runtime.evaluate", session, expression=code, returnByValue=True))["result"]
+
+        await run(_LISTEN)
+        yield Worker(run)
+        await run("unlisten()")
+
+
+async def test_a_window_that_a_page_opens_gives_the_focus_back_to_the_one_that_had_it(
+    agent: Caller, zoo: Zoo, worker: Worker
+) -> None:
+    await agent.open(zoo.at("act_dialogs.html"))
+    # The person goes on in a window of their own, the agent in its tab of the other.
+    number = (await agent.get("browser_create_window", focused=True))["window"]["windowId"]
+    await agent.run(_BUTTON, tabId=agent.opened[0])
+    (opened,) = (await agent.get(CLICK, selector="#small"))["opened"]
+    agent.opened.append(opened)
+    ((_, wish),) = await eventually(worker.asked)
+    assert wish == {"focused": True}
+    await agent.get("browser_close_window", windowId=number)
+
+
+async def test_a_window_that_a_page_opens_steps_behind_the_program_that_had_the_focus(
+    agent: Caller, zoo: Zoo, worker: Worker
+) -> None:
+    await agent.open(zoo.at("act_dialogs.html"))
+    number = (await agent.get("browser_create_window", focused=True))["window"]["windowId"]
+    await agent.get("browser_update_window", windowId=number, focused=False)
+    await agent.run(_BUTTON, tabId=agent.opened[0])
+    (opened,) = (await agent.get(CLICK, selector="#small"))["opened"]
+    agent.opened.append(opened)
+
+    async def given_up() -> list[Any]:
+        return (await worker.asked())[1:]
+
+    ((_, wish),) = await eventually(given_up)
+    assert wish == {"focused": False}
+    await agent.get("browser_close_window", windowId=number)
+
+
+async def test_a_new_window_steps_behind_the_others_unless_it_is_wanted_in_front(agent: Caller, worker: Worker) -> None:
+    for focused in (True, False):
+        made = await agent.get("browser_create_window", focused=focused)
+        await agent.get("browser_close_window", windowId=made["window"]["windowId"])
+    ((_, wish),) = await worker.asked()
+    assert wish == {"focused": False}
+
+
+async def test_a_press_that_brings_its_window_to_the_front_gives_the_focus_back(
+    agent: Caller, zoo: Zoo, worker: Worker
+) -> None:
+    await agent.open(zoo.at("act_buttons.html"), active=True)
+    await worker.run(_RISES)
+    await agent.get(CLICK, selector="#plain")
+    ((_, wish),) = await eventually(worker.asked)
+    assert wish == {"focused": False}
+
+
+@pytest.mark.parametrize(
+    ("tool", "how"),
+    [
+        (CLICK, {"selector": "#one"}),
+        (CLICK, {"selector": "#choose"}),
+        ("browser_press_key", {"selector": "#choose", "key": "Enter"}),
+    ],
+    ids=["field", "button", "key"],
+)
+async def test_a_file_chooser_stays_off_the_persons_screen_and_the_way_round_it_is_told(
+    agent: Caller, zoo: Zoo, tool: str, how: dict[str, Any]
+) -> None:
+    # A browser opens none for a tab behind others; for one that is seen, it covers the window until it is answered.
+    await agent.open(zoo.at("act_files.html"), active=True)
+    answer = await agent.get(tool, **how)
+    assert "browser_upload_file" in answer["note"]
+
+
+async def test_a_click_that_the_browser_keeps_from_the_page_is_not_told_as_one_that_was_made(
+    agent: Caller, zoo: Zoo, devtools: DevTools
+) -> None:
+    await agent.open(zoo.at("act_buttons.html"))
+    assert "note" not in await agent.get(CLICK, selector="#plain")
+    async with devtools.connected() as wire:
+        session = await wire.attach(*await devtools.targets("page", zoo.at("act_buttons.html")))
+        # As behind a dialog of the browser's own, for which there is no screen here.
+        await wire.send("Input.setIgnoreInputEvents", session, ignore=True)
+        answer = await agent.get(CLICK, selector="#plain")
+        await wire.send("Input.setIgnoreInputEvents", session, ignore=False)
+    assert "The page has seen nothing of it." in answer["note"]
+    assert "note" not in await agent.get(CLICK, selector="#plain")

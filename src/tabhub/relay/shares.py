@@ -14,10 +14,12 @@ from collections.abc import Callable, Coroutine, Generator
 from typing import Any, Protocol
 
 _STRETCH = 0.002
-"""Seconds a user may have at a stretch."""
+"""Seconds a user may have in one turn of the loop; then all others have theirs."""
+_SAVED = 0.02
+"""Seconds that may be saved up, so that a moment with much to do is not slowed down."""
 _PART = 0.5
 """Of the time, beside others."""
-_LATELY = 1.0
+_LATELY = 0.2
 """Whoever was at work within so many seconds is there."""
 
 
@@ -40,13 +42,19 @@ class Reader(Protocol):
 class Share:
     """The account of one user."""
 
-    __slots__ = ("at", "kept", "left", "name", "readers", "waiting")
+    __slots__ = ("at", "kept", "left", "name", "paying", "readers", "turn", "used", "waiting")
 
     def __init__(self, name: str | None, now: float) -> None:
         self.name = name
-        self.left = _STRETCH
+        self.left = _SAVED
+        """Seconds it may have beside others."""
+        self.paying = False
+        """Whether it had more than it may, and waits until it has saved a stretch."""
         self.at = now
         """When `left` was reckoned."""
+        self.turn = 0
+        self.used = 0.0
+        """Seconds it had in the turn of that number."""
         self.kept = 0
         """Bytes, as far as they were told."""
         self.readers: set[Reader] = set()
@@ -63,14 +71,14 @@ class Shares:
         self._shares: dict[str | None, Share] = {}
         self._queue: dict[str | None, Share] = {}
         """Those with someone who waits."""
-        self._part = _PART
-        """Those who want more than they may share one half of the time; the other is for everyone else."""
+        self.solo: Share | None = None
+        """The only one who was at work lately: nothing is reckoned for it, it only lets the loop have its turn."""
         self._last: Share | None = None
         self._changed = float("-inf")
         """When somebody else than `_last` was last at work."""
-        self._planned: asyncio.Handle | None = None
-        self._due = 0.0
-        """When the next turn is, by the loop's clock."""
+        self._turn = 1
+        self._turning = False
+        self._timer: asyncio.TimerHandle | None = None
 
     def __len__(self) -> int:
         return len(self._shares)
@@ -93,53 +101,83 @@ class Shares:
 
     def may_go(self, share: Share) -> bool:
         """Whether a connection of this user may be read now."""
-        return share.left > 0 and not share.waiting
+        if share.waiting:
+            return False
+        return share is self.solo or (share.left > 0 and (share.turn != self._turn or share.used < _STRETCH))
 
     def spent(self, share: Share, seconds: float, now: float) -> bool:
-        """A connection was at work; whether it may go on."""
+        """A connection was at work; whether it may go on in this turn."""
         if share is not self._last:
-            self._last, self._changed = share, now
-        left = share.left + (now - share.at) * self._part
-        share.left = (left if left < _STRETCH else _STRETCH) - seconds
-        share.at = now
-        return share.left > 0
+            self._last, self._changed, self.solo = share, now, None
+        elif now - self._changed > _LATELY:
+            self.solo = share
+        self._save(share, now)
+        share.left -= seconds
+        if share.turn != self._turn:
+            share.turn, share.used = self._turn, 0.0
+            self._begin()
+        share.used += seconds
+        return share.used < _STRETCH and (share.left > 0 or share is self.solo)
 
     def wait(self, reader: Reader, share: Share) -> None:
         """Have a connection go on when it is its turn."""
         share.waiting.append(reader)
         self._queue[share.name] = share
-        self._part = _PART / len(self._queue)
-        self._plan(0.0)
+        self._plan(share)
 
-    def _plan(self, seconds: float) -> None:
+    def _plan(self, share: Share) -> None:
+        """Come back to one of whom somebody waits."""
+        share.paying = share is not self.solo and share.left <= 0
+        if share.paying:
+            self._later(self._until(share))
+        else:
+            self._begin()
+
+    def _save(self, share: Share, now: float) -> None:
+        """Reckon what a user may have by now; those who wait share what there is beside others."""
+        left = share.left + (now - share.at) * _PART / max(1, len(self._queue))
+        share.left, share.at = (left if left < _SAVED else _SAVED), now
+
+    def _until(self, share: Share) -> float:
+        """Seconds until it has saved enough that going on is worth it: many connections then go on together."""
+        return max(0.0, (_STRETCH - share.left) * max(1, len(self._queue)) / _PART)
+
+    def _begin(self) -> None:
+        """Something was done in this turn of the loop: the next one is noticed."""
+        if not self._turning:
+            self._turning = True
+            asyncio.get_running_loop().call_soon(self._next)
+
+    def _later(self, seconds: float) -> None:
         loop = asyncio.get_running_loop()
-        due = loop.time() + seconds
-        if self._planned is not None:
-            if self._due <= due:
-                return
-            self._planned.cancel()
-        self._due = due
-        self._planned = loop.call_later(seconds, self._turn) if seconds > 0 else loop.call_soon(self._turn)
+        at = loop.time() + seconds
+        if self._timer is None or self._timer.when() > at:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = loop.call_at(at, self._woken)
 
-    def _turn(self) -> None:
-        self._planned = None
-        soonest = float("inf")
+    def _woken(self) -> None:
+        self._timer = None
+        self._next()
+
+    def _next(self) -> None:
+        """The next turn of the loop: those who waited for it, or have paid, go on."""
+        self._turning = False
+        self._turn += 1
         for name, share in list(self._queue.items()):
-            now = self.clock()
-            alone = len(self._queue) == 1 and (share is self._last and now - self._changed > _LATELY)
-            share.left = _STRETCH if alone else min(_STRETCH, share.left + (now - share.at) * self._part)
-            share.at = now
-            while share.waiting and share.left > 0:
+            self._save(share, self.clock())
+            if share.paying and share is not self.solo and share.left < _STRETCH:
+                self._later(self._until(share))
+                continue
+            share.turn, share.used = self._turn, 0.0
+            while share.waiting and share.used < _STRETCH and (share.left > 0 or share is self.solo):
                 share.waiting.popleft().go_on()
-            if not share.waiting:
+            if share.waiting:
+                self._plan(share)
+            else:
                 del self._queue[name]
                 if not share.readers:
                     self._shares.pop(name, None)
-            else:
-                soonest = min(soonest, 0.0 if alone else -share.left / self._part)
-        self._part = _PART / max(1, len(self._queue))
-        if self._queue:
-            self._plan(soonest)
 
     async def reckoned(self, name: str, work: Coroutine[Any, Any, None]) -> None:
         """Do something for a user when it is that user's turn; the time it is at work, not that it waits, is spent."""

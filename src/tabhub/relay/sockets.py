@@ -15,7 +15,13 @@ from tabhub.relay.shares import Share, Shares
 from tabhub.server.socket import LinkProtocol, text_frame
 
 _PIECE = 1024
-"""Bytes read before the clock is looked at: some hundred of the smallest frames."""
+"""Bytes read before the clock is looked at: some hundred of the smallest frames. A frame that is cut by that costs more
+to read, so that pieces grow where they are read in no time."""
+_LARGEST = 16 * 1024
+_UNREAD = 64 * 1024
+"""Bytes that are taken while it is not a user's turn, before nothing more is."""
+_SHORT, _LONG = 0.001, 0.002
+"""Seconds within which a piece is read in no time, and beyond which it was too large."""
 
 
 class Ends(NamedTuple):
@@ -69,6 +75,9 @@ class RelaySocket(LinkProtocol):
     """Whether it was told to go for what it sent: then nothing more is read."""
     _unread = b""
     """What came while it was not its turn."""
+    _paused = False
+    _piece = _PIECE
+    """Bytes that are read at once, as far as its messages so far were cheap to read."""
     _counted = 0
     """The bytes kept for it, as its user's account knows."""
     _ends: Ends
@@ -119,9 +128,17 @@ class RelaySocket(LinkProtocol):
             return
         elif self._unread:
             self._unread += data
+            if len(self._unread) > _UNREAD and not self._paused:
+                self._paused = True
+                self.transport.pause_reading()
         elif shares.may_go(self._share):
-            if len(data) > _PIECE or self._before >= 0:
+            if len(data) > self._piece or self._before >= 0:
                 self._take(shares, data)
+                return
+            if shares.solo is self._share:
+                super().data_received(data)
+                if self._begun or self.frames or self._counted:
+                    self._weigh()
                 return
             began = shares.clock()
             super().data_received(data)
@@ -137,7 +154,8 @@ class RelaySocket(LinkProtocol):
         data, self._unread = self._unread, b""
         if self._shares is not None and not self.transport.is_closing():
             self._take(self._shares, data)
-            if not self._unread and not self.transport.is_closing():
+            if self._paused and not self._unread and not self.transport.is_closing():
+                self._paused = False
                 self.transport.resume_reading()
 
     def weight(self) -> int:
@@ -169,14 +187,18 @@ class RelaySocket(LinkProtocol):
         at, end = 0, len(data)
         began = shares.clock()
         while at < end:
-            stop = min(end, at + max(self._missing, _PIECE))  # the rest of a large frame is one piece
+            stop = min(end, at + max(self._missing, self._piece))  # the rest of a large frame is one piece
             super().data_received(data if stop - at == end else data[at:stop])
             if self.transport.is_closing() or (self._before >= 0 and self._stranger(shares, stop - at)):
                 return
             at = stop
             now = shares.clock()
-            go_on = shares.spent(self._share, now - began, now)
-            began = now
+            took, began = now - began, now
+            if took > _LONG:
+                self._piece = _PIECE
+            elif took < _SHORT and self._piece < _LARGEST:
+                self._piece *= 2
+            go_on = shares.spent(self._share, took, now)
             if not go_on and at < end:
                 self._wait(shares, data[at:])
                 break
@@ -185,7 +207,6 @@ class RelaySocket(LinkProtocol):
 
     def _wait(self, shares: Shares, data: bytes) -> None:
         self._unread = data
-        self.transport.pause_reading()
         shares.wait(self, self._share)
 
     def _stranger(self, shares: Shares, size: int) -> bool:

@@ -80,8 +80,12 @@ async def test_navigation_keeps_what_was_said_and_tells_the_pages_apart(agent: C
 
 async def test_a_tab_opened_before_anyone_looked_tells_what_it_said(agent: Caller, net: NetSite, devtools: Any) -> None:
     await devtools.open(f"{net.url}/net_console")
-    tabs = (await agent.get("browser_list_tabs"))["tabs"]
-    tab_id = next(tab["tabId"] for tab in tabs if tab["url"].endswith("/net_console"))
+
+    async def there() -> int | None:
+        tabs = (await agent.get("browser_list_tabs"))["tabs"]
+        return next((tab["tabId"] for tab in tabs if tab["url"].endswith("/net_console")), None)
+
+    tab_id = await live.eventually(there)
     agent.opened.append(tab_id)
     said = [m["text"] for m in await messages(agent, tabId=tab_id)]
     assert "careful" in said

@@ -32,7 +32,8 @@ from tabhub.links.find import find_browsers
 from tabhub.server.hub import Hub
 from tabhub.server.managed import Managed
 from tests.harness.agent import Agent
-from tests.harness.hub import RunningHub, running_hub, until
+from tests.harness.hub import RunningHub, running_hub
+from tests.harness.waiting import until
 
 TOOLS = 10
 DEBOUNCE_MS = 500.0

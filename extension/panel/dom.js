@@ -22,8 +22,9 @@ const made = new WeakMap();
 const unmade = new Set();
 
 /**
- * An element. `on…` are listeners, `value` is what a field starts with, `key` names it among its siblings, `paint` is
- * the colour behind it, everything else is an attribute; null, undefined and false leave one out.
+ * An element. `on…` are listeners, `value` is what a field starts with, or what it shows if the state hears of every letter
+ * (`oninput`), `key` names it among its siblings, `paint` is the colour behind it, everything else is an attribute; null,
+ * undefined and false leave one out.
  * @param {string} tag
  * @param {Props | null} [props]
  * @param {...Child} children
@@ -112,11 +113,14 @@ function apply(element, props, before) {
       if (target[name] !== Boolean(value)) target[name] = Boolean(value);
     } else if (name === "paint") {
       target.style.backgroundColor = COLOUR.test(String(value)) ? value : "";
-    } else if (name === "value" && value !== before["value"] && target.value !== String(value ?? "")) {
-      target.value = String(value ?? "");
+    } else if (name === "value" && (props["oninput"] || value !== before["value"]) && target.value !== text(value)) {
+      target.value = text(value);
     }
   }
 }
+
+/** @param {unknown} value */
+const text = (value) => String(value ?? "");
 
 /** @param {Node} node */
 function keyOf(node) {

@@ -10,7 +10,8 @@ import pytest
 
 from tabhub.agent.hub_tools import HubGone, HubRefused, HubTools
 from tests.harness.approver import Panel
-from tests.harness.hub import RunningHub, running_hub, until
+from tests.harness.hub import RunningHub, running_hub
+from tests.harness.waiting import until
 
 ASKED = "browser_execute_script"
 SCRIPT = {"tabId": 7, "code": "return 1"}

@@ -15,8 +15,9 @@ import pytest
 
 from tests.harness.agent import Agent, client
 from tests.harness.approver import Panel
-from tests.harness.hub import RunningHub, running_hub, until
+from tests.harness.hub import RunningHub, running_hub
 from tests.harness.process import environment, tabhub
+from tests.harness.waiting import until
 
 TOOL = "browser_execute_script"
 ARGUMENTS = {"tabId": 7, "code": "return 1\u001b[2J"}

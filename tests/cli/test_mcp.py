@@ -13,7 +13,8 @@ import pytest
 
 from tabhub.cli import main
 from tests.harness.agent import client
-from tests.harness.hub import RunningHub, running_hub, until
+from tests.harness.hub import RunningHub, running_hub
+from tests.harness.waiting import until
 from tests.upstream.servers import names, python
 
 

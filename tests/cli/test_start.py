@@ -16,7 +16,7 @@ import pytest
 
 from tabhub.cli.client import alive
 from tests.cli.conftest import Run
-from tests.harness.hub import until
+from tests.harness.waiting import until
 
 
 @pytest.fixture

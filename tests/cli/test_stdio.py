@@ -20,9 +20,10 @@ from mcp.types import ElicitRequestParams, ElicitResult
 from tests.cli.agent import ENVELOPE, WORDS, Agent, stdio_agent, stopped
 from tests.harness.agent import client as http_client
 from tests.harness.fake_extension import FakeExtension, Silent, tab
-from tests.harness.hub import Address, RunningHub, running_hub, until
+from tests.harness.hub import Address, RunningHub, running_hub
 from tests.harness.probe import Probe
 from tests.harness.process import HubProcess, ask_nobody, environment, hub_process
+from tests.harness.waiting import until
 from tests.upstream.servers import python
 
 Mode = Literal["legacy", "auto"]

@@ -16,7 +16,8 @@ import httpx2
 from tabhub.errors import TabhubError
 from tabhub.hub.sessions import Session
 from tabhub.upstream.failures import NeedsLogin
-from tests.harness.hub import RunningHub, until
+from tests.harness.hub import RunningHub
+from tests.harness.waiting import until
 
 _numbers = itertools.count(1)
 _PATIENCE = 20.0

@@ -26,7 +26,7 @@ from tabhub.store import secret as secrets_store
 from tabhub.store.config import ConfigFile
 from tabhub.store.home import Home
 from tests.conformance.fixture_tools import SOURCE, TOOLS
-from tests.harness.hub import until
+from tests.harness.waiting import until
 
 ROOT = Path(__file__).parents[2]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import itertools
 import json
@@ -11,11 +10,10 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import httpx2
 import orjson
@@ -25,8 +23,7 @@ from websockets.asyncio.client import ClientConnection, connect
 
 from tests.harness.agent import client as http_client
 from tests.harness.hub import Address
-
-T = TypeVar("T")
+from tests.harness.waiting import wait_for
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or "chromium"
 EXTENSION = "chrome-extension://fbfngjfcbbkgoepkeecjnefoncaahigp"
@@ -211,36 +208,11 @@ class DevTools:
         await self.send("Target.closeTarget", targetId=target)
 
 
-async def until(check: Callable[[], bool], within: float = 15) -> float:
-    """Wait for something another process does; gives how long it took."""
-    begun = time.monotonic()
-    while not await asyncio.to_thread(check):
-        assert time.monotonic() - begun < within, "it did not come to pass"
-        await asyncio.sleep(0.02)
-    return time.monotonic() - begun
-
-
 def plugin(hub: LiveHub, *words: str) -> str:
     """Run `tabhub plugin`, which must succeed."""
     ran = hub.tabhub("plugin", *words)
     assert ran.returncode == 0, ran.stderr
     return ran.stdout
-
-
-async def eventually(look: Callable[[], Awaitable[T | None]], within: float = 30) -> T:
-    """Ask until there is an answer: what other processes do is announced by no event."""
-    async with asyncio.timeout(within):
-        while not (found := await look()):  # noqa: ASYNC110 - that is what it is for
-            await asyncio.sleep(0.05)
-    return found
-
-
-def wait_for(check: Callable[[], bool], within: float = 30) -> None:
-    """Wait for something another process does, outside of an event loop."""
-    begun = time.monotonic()
-    while not check():
-        assert time.monotonic() - begun < within, "it did not come to pass"
-        time.sleep(0.02)
 
 
 def start(folder: Path, *words: str, **settings: str) -> LiveHub:

@@ -5,8 +5,6 @@ The pages are those of the extension's tests, with the npm packages they use, an
 
 from __future__ import annotations
 
-import asyncio
-import time
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,6 +14,7 @@ from mcp.types import CallToolResult, TextContent, Tool
 
 from tests.e2e.site import Site
 from tests.extension.pagesite import PACKAGES, PAGES, TYPES
+from tests.harness.waiting import eventually
 
 ERAS = ("legacy", "2026-07-28")
 WEBMCP = ("add", "where", "fails", "hangs", "asks", "huge")
@@ -132,14 +131,19 @@ class PageTab:
 
     async def lists(self, *names: str, **words: str) -> dict[str, Tool]:
         """The tools, once these are listed, and no others; `words` are what a description then says."""
-        began = time.monotonic()
-        while True:
-            found = await self.tools()
-            there = found.keys() == set(names)
-            if there and all(text in (found[name].description or "") for name, text in words.items()):
-                return found
-            assert time.monotonic() - began < SOON, {name: tool.description for name, tool in found.items()}
-            await asyncio.sleep(0.02)
+        seen: dict[str, Tool] = {}
+
+        async def there() -> bool:
+            seen.clear()
+            seen.update(await self.tools())
+            told = all(text in (seen[name].description or "") for name, text in words.items() if name in seen)
+            return told and seen.keys() == set(names)
+
+        try:
+            await eventually(there, within=SOON)
+        except TimeoutError:
+            raise AssertionError({name: tool.description for name, tool in seen.items()}) from None
+        return seen
 
     async def call(self, tool: str, **arguments: Any) -> CallToolResult:
         """Call the tool of this very tab."""

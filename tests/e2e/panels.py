@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator
 
 from playwright.async_api import BrowserContext, Page, async_playwright, expect
 
-from tests.e2e.live import EXTENSION, Caller, LiveHub, until
+from tests.e2e.live import EXTENSION, Caller, LiveHub
+from tests.harness.waiting import until_outside
 
 
 @contextlib.asynccontextmanager
@@ -41,7 +42,7 @@ async def visit(browser: BrowserContext, agent: Caller, url: str) -> int:
     """
     known = len(browser.pages)
     tab_id = await agent.open("about:blank")
-    await until(lambda: len(browser.pages) > known)
+    await until_outside(lambda: len(browser.pages) > known)
     await agent.get("browser_navigate_tab", url=url, tabId=tab_id)
     return tab_id
 

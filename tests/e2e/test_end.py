@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from tests.e2e import live
-from tests.e2e.live import wait_for
+from tests.harness.waiting import wait_for
 
 
 def group_of(pid: int) -> list[int]:

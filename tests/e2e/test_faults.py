@@ -12,8 +12,9 @@ from websockets.asyncio.client import connect
 from websockets.typing import Origin, Subprotocol
 
 from tests.e2e import live
-from tests.e2e.live import Caller, DevTools, LiveHub, until
+from tests.e2e.live import Caller, DevTools, LiveHub
 from tests.e2e.site import Site
+from tests.harness.waiting import until_outside
 
 WAIT = "await fetch('/hit/%s'); await new Promise(() => {})"
 
@@ -65,7 +66,7 @@ async def test_a_killed_browser_fails_the_call_at_once_and_comes_back_by_itself(
         refused = await agent.fail("browser_list_tabs")
         assert refused["outcome"] == "not_sent"
 
-        await until(lambda: own_hub.ready)
+        await until_outside(lambda: own_hub.ready)
         assert own_hub.browser_pid not in (None, killed)
         after = await agent.get("browser_get_connection_status")
         assert (after["connected"], [b["connected"] for b in after["browsers"]]) == (True, [True])
@@ -98,7 +99,7 @@ async def test_a_stopped_service_worker_reconnects_and_nothing_doubles(own_hub: 
             (page,) = await devtools.targets("page", "about:blank")
             await devtools.send("Target.activateTarget", targetId=page)
             await devtools.send("Target.closeTarget", targetId=(await devtools.open("about:blank?woken")))
-            await until(lambda: own_hub.ready)
+            await until_outside(lambda: own_hub.ready)
             assert await connected_at(agent) > before, "it said that it was connected all the time"
             assert await agent.run("return document.title") == "Plain page"
         health = own_hub.health()
@@ -133,7 +134,7 @@ async def test_a_second_connection_of_the_same_browser_takes_the_place_of_the_fi
         assert "replaced" in error["text"]
     # The extension stays away for half a minute, so that two copies of a profile do not chase each other.
     own_hub.kill_browser()
-    await until(lambda: own_hub.ready)
+    await until_outside(lambda: own_hub.ready)
 
 
 @pytest.mark.req("F9")

@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.live import EXTENSION, Caller, DevTools, eventually
+from tests.e2e.live import EXTENSION, Caller, DevTools
 from tests.e2e.zoo import Zoo
+from tests.harness.waiting import eventually
 
 CLICK = "browser_click_element"
 _BUTTON = """

@@ -14,13 +14,13 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.e2e import live
 from tests.e2e.live import CHROMIUM, EXTENSION, Caller, DevTools, LiveHub
 from tests.e2e.site import Site
 from tests.extension.conftest import SWITCHES
 from tests.harness.agent import Agent, client
-from tests.harness.hub import Address, until
+from tests.harness.hub import Address
 from tests.harness.process import HubProcess, hub_process
+from tests.harness.waiting import eventually, until, until_outside
 
 
 class Client(Agent):
@@ -153,7 +153,7 @@ async def test_at_its_end_a_session_closes_what_it_opened_and_nothing_else(
             first = (await one.get("browser_open_tab", url=f"{site.url}/other"))["tabId"]
             second = (await one.get("browser_open_tab", url=f"{site.url}/"))["tabId"]
             await one.run("return 1", tabId=theirs)
-        await live.until(lambda: not {first, second} & open_tabs(live_hub).keys())
+        await until_outside(lambda: not {first, second} & open_tabs(live_hub).keys())
         assert theirs in open_tabs(live_hub)
 
 
@@ -177,7 +177,7 @@ async def test_a_person_takes_the_wheel_and_gives_it_back(live_hub: LiveHub, age
         assert paused.returncode == 0, paused.stderr
         waiting = asyncio.create_task(agent.run("document.title = 'late'; return document.title"))
         assert (await agent.get("browser_get_tab_info"))["title"] == "Plain page"
-        await live.until(lambda: live_hub.health()["paused"]["callsWaiting"] == 1)
+        await until_outside(lambda: live_hub.health()["paused"]["callsWaiting"] == 1)
         assert "by the command line (paying a bill); 1 call waiting" in live_hub.tabhub("status").stdout
         assert not waiting.done()
     finally:
@@ -200,7 +200,7 @@ async def test_binding_and_lease_survive_the_extensions_restart(
     before = connected_at()
     await devtools.stop_worker()
     await devtools.send("Target.closeTarget", targetId=(await devtools.open("about:blank?woken")))  # wakes the worker
-    await live.until(lambda: live_hub.ready and connected_at() > before)
+    await until_outside(lambda: live_hub.ready and connected_at() > before)
     assert await agent.run("return window.mark") == 5
     assert (await agent.get("browser_get_tab_info"))["tabId"] == mine
     async with Client(live_hub) as other:
@@ -217,7 +217,7 @@ async def test_a_tab_the_browser_unloads_to_save_memory_stays_the_sessions_own(
             session = await wire.attach(worker)
             unload = f"chrome.tabs.discard({mine}).then((tab) => tab.id)"
             await wire.send("Runtime.evaluate", session, expression=unload, awaitPromise=True)
-        await live.eventually(lambda: unloaded(one))
+        await eventually(lambda: unloaded(one))
         assert (await one.get("browser_get_tab_info"))["tabId"] == mine
         refused = await agent.fail("browser_execute_script", tabId=mine, code="1")
         assert "held by another" in refused["text"]
@@ -226,7 +226,7 @@ async def test_a_tab_the_browser_unloads_to_save_memory_stays_the_sessions_own(
         assert "browser_reload_tab" in text
         assert (await one.get("browser_reload_tab"))["tabId"] == mine
         assert await one.run("return document.title") == "Plain page"
-    await live.until(lambda: f"{site.url}/" not in open_tabs(live_hub).values())
+    await until_outside(lambda: f"{site.url}/" not in open_tabs(live_hub).values())
 
 
 async def unloaded(agent: Client) -> bool:
@@ -273,7 +273,7 @@ async def ready(hub: Address) -> None:
     def told() -> bool:
         return any(b["connected"] and b["extension"]["sentTabs"] for b in health(hub)["legs"]["browsers"])
 
-    await live.until(told, within=60)
+    await until_outside(told, within=60)
 
 
 async def written(hub: HubProcess, *needles: str) -> None:
@@ -309,13 +309,13 @@ async def test_a_restarted_browser_brings_the_tab_back_by_its_address(tmp_path: 
     async with hub_process(home) as hub, Client(hub) as one:
         with chromium(home, url):
             await ready(hub)
-            await live.until(lambda: url in open_tabs(hub).values())
+            await until_outside(lambda: url in open_tabs(hub).values())
             (mine,) = open_tabs(hub)
             await one.run("return 1", tabId=mine)
-        await live.until(lambda: not health(hub)["extensionConnected"])
+        await until_outside(lambda: not health(hub)["extensionConnected"])
         with chromium(home, url):
             await ready(hub)
-            await live.until(lambda: url in open_tabs(hub).values())
+            await until_outside(lambda: url in open_tabs(hub).values())
             assert await one.run("return location.pathname") == "/"
             (back,) = open_tabs(hub)
             assert back != mine

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from tests.e2e import live
 from tests.e2e.crowd import KINDS, Crowd, Member
 from tests.e2e.live import Caller, DevTools, LiveHub
 from tests.e2e.site import Site
 from tests.e2e.test_leases import in_front, open_tabs, tabs
+from tests.harness.waiting import until_outside
 
 TWO = ("http-2025", "stdio-2026")
 TEN = (*KINDS, "http-2025", "http-2026", "stdio-2025", "rest")
@@ -78,7 +78,7 @@ async def test_each_client_works_in_its_own_tab_and_only_there(
         for member in reversed(crowd.members):  # who goes takes its own tab along, and no other
             assert await crowd.leave() is member
             gone = tab_of.pop(member)
-            await live.until(lambda gone=gone: gone not in open_tabs(live_hub))  # type: ignore[misc]
+            await until_outside(lambda gone=gone: gone not in open_tabs(live_hub))  # type: ignore[misc]
             assert open_tabs(live_hub).keys() == {*before, *tab_of.values()}
             if tab_of:
                 (first, *_) = tab_of
@@ -106,7 +106,7 @@ async def test_a_named_tab_gets_the_calls_of_the_client_that_named_it(
         kept = set(given.values())
         while crowd.here:
             await crowd.leave()
-        await live.until(lambda: not set(own.values()) & open_tabs(live_hub).keys())
+        await until_outside(lambda: not set(own.values()) & open_tabs(live_hub).keys())
         assert kept <= open_tabs(live_hub).keys(), "a tab that a session did not open outlives it"
 
 
@@ -161,12 +161,12 @@ async def test_every_client_is_told_the_truth_while_the_extension_is_away_and_go
         await asyncio.gather(*(m.run(MARK, args={"mark": m.name}) for m in crowd.members))
         assert await told(crowd) == {True}
         await devtools.stop_worker()
-        await live.until(lambda: not live_hub.connected)
+        await until_outside(lambda: not live_hub.connected)
         assert await told(crowd) == {False}
         for member in crowd.members:
             assert "Browser extension not connected" in await member.refused("browser_execute_script", code="1")
         await devtools.send("Target.closeTarget", targetId=await devtools.open("about:blank?woken"))
-        await live.until(lambda: live_hub.ready)
+        await until_outside(lambda: live_hub.ready)
         assert await told(crowd) == {True}
         for member in crowd.members:
             assert await member.run("return window.marks") == [member.name]

@@ -12,10 +12,11 @@ import pytest
 from playwright.async_api import BrowserContext, Page, expect
 
 from tests.e2e import live
-from tests.e2e.live import EXTENSION, Caller, LiveHub, until
+from tests.e2e.live import EXTENSION, Caller, LiveHub
 from tests.e2e.panels import browser_of, opened, settled, visit
 from tests.e2e.site import Site
 from tests.extension.panelpage import THEMES, VIEWS, Theme, go, violations
+from tests.harness.waiting import until_outside
 
 NOTES = Path(__file__).parents[2] / "examples" / "plugins" / "opentabs-plugin-notes"
 CLICK = "browser_execute_script"
@@ -100,11 +101,11 @@ async def test_axe_finds_nothing_wrong_with_any_view(panel: Page, agent: Caller,
 async def test_a_switch_changes_what_the_hub_enforces(panel: Page, hub: LiveHub, agent: Caller, site: Site) -> None:
     await visit(panel.context, agent, f"{site.url}/")
     await level(panel, CLICK, "Off")
-    await until(lambda: browser_settings(hub).get("tools") == {CLICK: "off"})
+    await until_outside(lambda: browser_settings(hub).get("tools") == {CLICK: "off"})
     error = await agent.fail(CLICK, code="return 1")
     assert "off" in error["text"]
     await panel.locator(f"[data-tool={CLICK}]").get_by_role("button", name="Take back the setting").click()
-    await until(lambda: CLICK not in browser_settings(hub).get("tools", {}))
+    await until_outside(lambda: CLICK not in browser_settings(hub).get("tools", {}))
     assert await agent.run("return 1") == 1
 
 
@@ -112,11 +113,11 @@ async def test_a_switch_of_a_source_counts_for_all_its_tools(panel: Page, hub: L
     await go(panel, "tools")
     whole = panel.get_by_role("radiogroup", name="all tools of Browser")
     await whole.locator(".level", has_text="Off").click()
-    await until(lambda: browser_settings(hub).get("permission") == "off")
+    await until_outside(lambda: browser_settings(hub).get("permission") == "off")
     error = await agent.fail("browser_list_tabs")
     assert "off" in error["text"]
     await panel.get_by_role("button", name="Take back the setting of all tools of Browser").click()
-    await until(lambda: "permission" not in browser_settings(hub))
+    await until_outside(lambda: "permission" not in browser_settings(hub))
     assert (await agent.get("browser_list_tabs"))["tabs"]
 
 
@@ -160,7 +161,7 @@ async def test_always_is_asked_once(panel: Page, hub: LiveHub, agent: Caller, si
     await settled(panel)
     await panel.get_by_role("button", name="Always").click()
     assert await call == 1
-    await until(lambda: browser_settings(hub)["tools"][CLICK] == "auto")
+    await until_outside(lambda: browser_settings(hub)["tools"][CLICK] == "auto")
     assert await agent.run("return 2") == 2
 
 
@@ -276,11 +277,11 @@ async def test_a_setting_is_written_to_the_settings_file(panel: Page, hub: LiveH
     await go(panel, "settings")
     row = panel.locator("[data-setting=keepTabs]")
     await row.get_by_role("switch").check(force=True)
-    await until(lambda: settings(hub).get("keepTabs") is True)
+    await until_outside(lambda: settings(hub).get("keepTabs") is True)
     await row.get_by_role("switch").uncheck(force=True)
-    await until(lambda: settings(hub).get("keepTabs") is False)
+    await until_outside(lambda: settings(hub).get("keepTabs") is False)
     await panel.locator("[data-setting=dataflow] select").select_option("warn")
-    await until(lambda: settings(hub).get("dataflow") == "warn")
+    await until_outside(lambda: settings(hub).get("dataflow") == "warn")
 
 
 async def test_a_switch_stays_where_it_was_put_while_the_hub_still_tells_of_before(panel: Page, hub: LiveHub) -> None:
@@ -290,7 +291,7 @@ async def test_a_switch_stays_where_it_was_put_while_the_hub_still_tells_of_befo
         await switch.check(force=True)
         await switch.uncheck(force=True)
     await switch.check(force=True)
-    await until(lambda: settings(hub).get("keepTabs") is True)
+    await until_outside(lambda: settings(hub).get("keepTabs") is True)
     await expect(switch).to_be_checked()
 
 
@@ -301,7 +302,7 @@ async def test_never_asking_is_said_on_every_view(panel: Page, hub: LiveHub) -> 
         await go(panel, view)
         await expect(panel.locator(".banner.bad")).to_contain_text("Nobody is asked.")
     await panel.get_by_role("button", name="Ask again").click()
-    await until(lambda: settings(hub)["skipPermissions"] is False)
+    await until_outside(lambda: settings(hub)["skipPermissions"] is False)
     await expect(panel.locator(".banner.bad")).to_have_count(0)
 
 

@@ -2,67 +2,33 @@
 
 from __future__ import annotations
 
-import asyncio
-import itertools
 import threading
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Locator, Page, expect
+from playwright.async_api import Page, expect
 
-from tests.agent.scripted import KEY, Refusal, Scripted, Turn, scripted
+from tests.agent.scripted import KEY, Refusal, Turn, scripted
 from tests.e2e import live
 from tests.e2e.agenthome import ASKED, prepared
+from tests.e2e.chats import chatting, message, new_chat, say, step, thinks_with
 from tests.e2e.live import EXTENSION, DevTools, LiveHub
 from tests.e2e.panels import browser_of, opened, settled
-from tests.extension.panelpage import THEMES, Theme, open_all, violations
+from tests.extension.panelpage import violations
 from tests.harness.agent import client as http_client
-
-_models = itertools.count(1)
 
 
 @pytest.fixture(scope="module")
 def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHub]:
-    folder = tmp_path_factory.mktemp("chat")
-    prepared(folder)
-    hub = live.start(folder, MODEL_KEY=KEY)
-    yield hub
-    live.stop(hub)
+    with chatting(tmp_path_factory.mktemp("chat")) as hub:
+        yield hub
 
 
 @pytest.fixture
 async def panel(hub: LiveHub) -> AsyncIterator[Page]:
-    """The chat, with nothing said yet."""
-    async with browser_of(hub) as browser:
-        popup = await browser.new_page()
-        await popup.goto(f"{EXTENSION}/panel/popup.html")
-        await popup.evaluate("localStorage.clear()")  # which conversation was open
-        await popup.close()
-        async with opened(browser, "chat") as page:
-            await expect(page.get_by_role("heading", level=2).first).to_have_text("New conversation")
-            yield page
-
-
-async def thinks_with(hub: LiveHub, server: Scripted, page: Page) -> None:
-    """Give it a model; the panel shows its name once the hub has taken it."""
-    name = f"m{next(_models)}"
-    for key, value in (("baseUrl", server.url), ("model", name)):
-        assert (await asyncio.to_thread(hub.tabhub, "config", "set", f"agent.{key}", value)).returncode == 0
-    await expect(page.locator(".composer-about")).to_contain_text(f"{name} · ")
-
-
-def message(page: Page) -> Locator:
-    return page.get_by_role("textbox", name="Message to the assistant")
-
-
-async def say(page: Page, text: str) -> None:
-    await message(page).fill(text)
-    await message(page).press("Enter")
-
-
-def step(page: Page, tool: str) -> Locator:
-    return page.locator(f"[data-step='{tool}']").last
+    async with new_chat(hub) as page:
+        yield page
 
 
 async def test_without_a_model_it_says_how_to_set_one_and_begins_when_it_is_set(hub: LiveHub, panel: Page) -> None:
@@ -298,83 +264,6 @@ async def test_its_limits_are_told_and_one_click_lets_it_go_on(hub: LiveHub, pan
         await panel.get_by_role("button", name="Go on").click()
         await expect(panel.locator(".said.model")).to_contain_text("Enough.")
     assert hub.tabhub("config", "reset", "agent.steps").returncode == 0
-
-
-async def test_what_the_model_writes_is_text_and_never_part_of_the_page(hub: LiveHub, panel: Page) -> None:
-    evil = (
-        '<img src=x onerror="document.title=1"> <b>bold</b> [click](javascript:alert(1)) '
-        "[bank](https://bank.example) pay\u202eyap **`<script>`**"
-    )
-    with scripted(Turn(evil)) as server:
-        await thinks_with(hub, server, panel)
-        await say(panel, "<u>Hi</u>")
-        said = panel.locator(".said.model")
-        for words in (
-            "<img src=x",
-            "<b>bold</b>",
-            "[click](javascript:alert(1))",
-            "bank (https://bank.example)",
-            "<script>",
-        ):
-            await expect(said).to_contain_text(words)
-        await expect(said).to_contain_text("pay⟨U+202E⟩yap")
-        await expect(panel.locator(".talk :is(img, b, u, a, script)")).to_have_count(0)
-    assert await panel.title() == "Chat · Tabhub"
-
-
-async def test_enter_sends_shift_enter_does_not_and_ears_are_told_whole_sentences(hub: LiveHub, panel: Page) -> None:
-    hold = threading.Event()
-    with scripted(Turn("A sentence that comes in pieces.", hold=hold)) as server:
-        await thinks_with(hub, server, panel)
-        await message(panel).focus()
-        await panel.keyboard.type("one")
-        await panel.keyboard.press("Shift+Enter")
-        await panel.keyboard.type("two")
-        await expect(message(panel)).to_have_value("one\ntwo")
-        heard = panel.get_by_role("log")
-        await panel.keyboard.press("Enter")
-        await expect(panel.locator(".said.model")).to_contain_text("comes in pieces.")
-        await expect(message(panel)).to_be_focused()
-        await expect(message(panel)).to_have_value("")
-        await expect(heard).to_have_text("")
-        hold.set()
-        await expect(heard).to_contain_text("A sentence that comes in pieces.The assistant is done.")
-        assert await heard.get_attribute("aria-live") == "polite"
-
-
-async def test_it_follows_what_is_said_only_while_one_is_at_the_end(hub: LiveHub, panel: Page) -> None:
-    hold = threading.Event()
-    long = "\n\n".join(f"Paragraph {number}." for number in range(60))
-    turns = (Turn(long), Turn(long, (("browser_list_tabs", {}),)), Turn("The end.", hold=hold))
-    room = "main => main.scrollHeight - main.scrollTop - main.clientHeight"
-    with scripted(*turns) as server:
-        await thinks_with(hub, server, panel)
-        main = panel.locator("#main")
-        await say(panel, "Tell me")
-        await expect(panel.locator(".ended")).to_have_count(1)
-        assert await main.evaluate(room) < 5
-        await main.evaluate("main => main.scrollTo(0, 100)")
-        await say(panel, "More")
-        await expect(panel.get_by_text("The end.")).to_have_count(1)
-        assert await main.evaluate("main => main.scrollTop") == 100
-        hold.set()
-        await expect(panel.locator(".ended")).to_have_count(2)
-
-
-@pytest.mark.parametrize("theme", THEMES)
-async def test_at_every_width_and_in_both_themes_it_is_readable(hub: LiveHub, panel: Page, theme: Theme) -> None:
-    wide = Turn("`" + "x" * 200 + "`\n\n" + "y" * 300 + "\n\n```\n" + "z" * 300 + "\n```", (("browser_list_tabs", {}),))
-    with scripted(wide, Refusal(400, {"error": "w" * 400})) as server:
-        await thinks_with(hub, server, panel)
-        await panel.emulate_media(color_scheme=theme)
-        await say(panel, "v" * 300)
-        await expect(panel.locator(".ended.failed")).to_be_visible()
-    for width in (320, 400, 1200):
-        await panel.set_viewport_size({"width": width, "height": 700})
-        await open_all(panel)
-        assert await violations(panel) == []
-        fits = "document.querySelector('main').scrollWidth <= document.querySelector('main').clientWidth"
-        assert await live.eventually(lambda fits=fits: panel.evaluate(fits))  # type: ignore[misc]
 
 
 async def test_where_agents_need_tokens_it_works_and_another_with_the_secret_does_not(

@@ -11,9 +11,10 @@ import pytest
 from playwright.async_api import Locator, Page, expect
 
 from tests.e2e import live
-from tests.e2e.live import Caller, LiveHub, until
+from tests.e2e.live import Caller, LiveHub
 from tests.e2e.panels import browser_of, opened
 from tests.extension.panelpage import go, violations
+from tests.harness.waiting import until_outside
 from tests.upstream.servers import free_port, python, python_http
 
 NOTES = Path(__file__).parents[2] / "examples" / "plugins" / "opentabs-plugin-notes"
@@ -72,7 +73,7 @@ async def test_a_pasted_server_is_added_and_its_tools_are_found_and_callable(
         assert (await agent.call(name, a=20, b=22))["content"][0]["text"] == "42"
         assert SECRET not in await panel.content()
         await card.get_by_role("switch", name="Offer Add").uncheck(force=True)
-        await until(lambda: "disabled" in hub.tabhub("mcp", "tools", "far away").stdout)
+        await until_outside(lambda: "disabled" in hub.tabhub("mcp", "tools", "far away").stdout)
         assert name not in [tool["name"] for tool in (await agent.http.get("/tools")).json()]
         await card.get_by_role("button", name="Remove").click()
         await card.get_by_role("button", name="Remove it now?").click()

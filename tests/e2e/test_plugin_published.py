@@ -12,6 +12,7 @@ import pytest
 
 from tests.e2e import live
 from tests.e2e.live import Caller, LiveHub
+from tests.harness.waiting import until_outside
 from tests.plugins import publishing
 
 _BADGE = 'pageBegan = true; fetch("/badge", { headers: { "X-Badge": "b-%s" } }); var own = fetch;'
@@ -74,7 +75,7 @@ async def ready(hub: LiveHub, tab: int) -> None:
         tabs = [each for plugin in hub.health()["pluginDetails"] for each in plugin["tabs"]]
         return any(each["tabId"] == tab and each["ready"] for each in tabs)
 
-    await live.until(there)
+    await until_outside(there)
 
 
 async def test_a_published_package_installs_registers_and_answers(
@@ -100,7 +101,7 @@ async def test_a_published_package_installs_registers_and_answers(
     locked = "const at = (o, k) => Object.getOwnPropertyDescriptor(o, k); const all = globalThis.__openTabs;"
     locked += "return [Object.isFrozen(all.adapters.counter), at(all.adapters, 'counter').writable]"
     assert await caller.run(locked, tabId=tab) == [True, False]
-    await live.until(lambda: own_hub.health()["pluginDetails"][0]["logBufferSize"] == 1)
+    await until_outside(lambda: own_hub.health()["pluginDetails"][0]["logBufferSize"] == 1)
     framed = "const inner = document.querySelector('iframe').contentWindow; return inner.__openTabs.preScript.counter"
     assert await caller.run(framed, tabId=tab) == {"first": True}
     excluded = await caller.open(f"{shop.url}/back/room")
@@ -128,7 +129,7 @@ async def test_an_update_and_an_uninstall_reach_what_runs_before_the_page(
     stamp = await caller.run(_STAMP, tabId=tab)
     fresh = publishing.published()["dist/adapter.iife.js"].replace("counted to", "now counted to")
     live.plugin(own_hub, "install", publishing.packed(tmp_path / "2.tgz", "0.0.90", adapter=fresh, pre_script=False))
-    await live.until(lambda: own_hub.health()["pluginDetails"][0]["version"] == "0.0.90")
+    await until_outside(lambda: own_hub.health()["pluginDetails"][0]["version"] == "0.0.90")
     await ready(own_hub, tab)
     # The open page keeps what was kept for it, and has the new adapter; a new page has nothing before it any more.
     assert (await caller.get("counter_read_badge", tabId=tab))["badge"] == "b-one"
@@ -143,7 +144,7 @@ async def test_an_update_and_an_uninstall_reach_what_runs_before_the_page(
     folder = own_hub.home / "managed/extension/adapters"
     assert sorted(path.name.rpartition("-")[0] for path in folder.iterdir()) == ["counter", "counter-prescript"]
     live.plugin(own_hub, "remove", "counter")
-    await live.until(lambda: not list(folder.iterdir()))
+    await until_outside(lambda: not list(folder.iterdir()))
     last = await caller.open(f"{shop.url}/four")
     assert await caller.run("return [globalThis.__openTabs ?? null, String(own)]", tabId=last) == [
         None,

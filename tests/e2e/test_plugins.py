@@ -19,6 +19,7 @@ import pytest
 
 from tests.e2e import live
 from tests.e2e.live import Caller, LiveHub
+from tests.harness.waiting import until_outside
 
 _EXAMPLES = Path(__file__).resolve().parents[2] / "examples/plugins"
 _NOTES = _EXAMPLES / "opentabs-plugin-notes"
@@ -104,7 +105,7 @@ def state(hub: LiveHub, plugin: str) -> dict[str, Any]:
 
 async def ready(hub: LiveHub, plugin: str, tabs: int) -> None:
     """Wait until so many tabs of a plugin are ready."""
-    await live.until(lambda: sum(each["ready"] for each in state(hub, plugin).get("tabs", ())) == tabs)
+    await until_outside(lambda: sum(each["ready"] for each in state(hub, plugin).get("tabs", ())) == tabs)
 
 
 @pytest.mark.req("S002-dispatch-04", "S002-instance-04")
@@ -144,7 +145,7 @@ async def test_a_page_that_wants_the_person_first_is_not_ready(
     closed = await caller.fail("notes_list_notes")
     assert "No open tab shows Notes" in closed["text"]
     await caller.open(f"{work.url}/locked")
-    await live.until(lambda: state(own_hub, "notes")["tabState"] == "unavailable")
+    await until_outside(lambda: state(own_hub, "notes")["tabState"] == "unavailable")
     refused = await caller.fail("notes_list_notes")
     assert (refused["category"], refused["outcome"]) == ("unavailable", "not_sent")
     open_tab = await caller.open(f"{work.url}/")
@@ -187,12 +188,12 @@ async def test_a_call_goes_on_while_plugins_are_reloaded(own_hub: LiveHub, calle
     await ready(own_hub, "timer", 1)
     assert (await caller.get("timer_set_timer", seconds=5)) == {"left": 5}
     waiting = asyncio.create_task(caller.get("timer_wait_for_timer", seconds=20))
-    await live.until(lambda: own_hub.health()["callsInFlight"] == 1)
+    await until_outside(lambda: own_hub.health()["callsInFlight"] == 1)
     assert httpx2.post(f"{own_hub.url}/reload", headers=own_hub.bearer).json()["ok"] is True
     assert not waiting.done()
     await caller.run("document.querySelector('[data-left]').dataset.left = '0'", tabId=tab)
     assert await waiting == {"left": 0}
-    await live.until(lambda: state(own_hub, "timer")["logBufferSize"] == 1)
+    await until_outside(lambda: state(own_hub, "timer")["logBufferSize"] == 1)
 
 
 async def test_a_save_is_seen_in_the_browser_within_a_second(

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from tabhub.server import health
-from tests.e2e.live import Caller, eventually
+from tests.e2e.live import Caller
 from tests.e2e.pagesite import PageSite, prefix
 from tests.e2e.site import Site
 from tests.e2e.test_plugins import _NOTES, Notebooks
@@ -27,8 +27,9 @@ from tests.e2e.zoo import Zoo
 from tests.extension.conftest import EXTENSION_ID, Chromium
 from tests.extension.fakehub import FakeHub
 from tests.harness.agent import client
-from tests.harness.hub import RunningHub, running_hub, until
+from tests.harness.hub import RunningHub, running_hub
 from tests.harness.process import tabhub
+from tests.harness.waiting import eventually, until
 from tests.links.test_relay import FarBrowser
 from tests.relay.independent import IndependentAgent
 from tests.relay.natsd import NatsServer, nats_server

@@ -16,12 +16,12 @@ import httpx2
 import pytest
 from mcp.client import Client
 
-from tests.e2e.live import eventually
 from tests.e2e.pagesite import PageSite, prefix
 from tests.e2e.site import Site
 from tests.e2e.test_relay import Node, chromium_at, nodes
 from tests.extension.conftest import EXTENSION_ID, Chromium
 from tests.harness.process import tabhub
+from tests.harness.waiting import eventually
 from tests.relay.httpworld import META, sdk
 from tests.relay.natsd import nats_server
 from tests.relay.world import token

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from tests.e2e import live
-from tests.e2e.live import Caller, DevTools, LiveHub, until
+from tests.e2e.live import Caller, DevTools, LiveHub
 from tests.e2e.zoo import Zoo
+from tests.harness.waiting import until_outside
 
 CLICK, TYPE, FILL, SELECT = "browser_click_element", "browser_type_text", "browser_fill_form", "browser_select_option"
 PRESS, HOVER, SCROLL, DRAG = "browser_press_key", "browser_hover_element", "browser_scroll", "browser_drag"
@@ -449,7 +450,7 @@ async def test_a_tab_that_ends_under_an_action_fails_it(
     tab_id = await agent.open(url)
     await agent.get(HOVER, selector="#plain")
     call = asyncio.create_task(agent.fail(CLICK, selector="#never"))
-    await until(lambda: live_hub.health()["callsInFlight"] > 0)
+    await until_outside(lambda: live_hub.health()["callsInFlight"] > 0)
     await agent.run("return 1")
     begun = time.monotonic()
     if end == "closed":

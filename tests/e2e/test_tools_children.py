@@ -10,6 +10,7 @@ import pytest
 from tests.e2e import live
 from tests.e2e.live import Caller, DevTools, LiveHub
 from tests.e2e.netsite import NetSite
+from tests.harness.waiting import eventually
 
 FRAME = """
 const frame = document.createElement("iframe");
@@ -56,15 +57,15 @@ async def test_the_first_request_of_a_new_frame_or_worker_can_be_intercepted(age
     await agent.open(f"{net.url}/net_index")
     await agent.get("browser_intercept_requests", urlPatterns=["*script.js?first", "*by=worker"])
     await agent.run(FRAME, args={"to": f"{net.elsewhere}/net_first?i", "wait": False})
-    (script,) = await live.eventually(lambda: paused(agent))
+    (script,) = await eventually(lambda: paused(agent))
     answer = {"Content-Type": "text/javascript", "Cache-Control": "no-store"}
     await agent.get(
         "browser_fulfill_request", requestId=script["id"], status=200, body="window.answered = 1", headers=answer
     )
-    assert await live.eventually(lambda: agent.run("return globalThis.answered ?? null", frame="far")) == 1
+    assert await eventually(lambda: agent.run("return globalThis.answered ?? null", frame="far")) == 1
     before = net.count("/api/items?by=worker")
     await agent.run("new Worker('/worker.js')")
-    (asked,) = await live.eventually(lambda: paused(agent))
+    (asked,) = await eventually(lambda: paused(agent))
     assert asked["url"] == f"{net.url}/api/items?by=worker"
     await agent.get("browser_fail_request", requestId=asked["id"])
     await agent.get("browser_stop_intercepting")
@@ -114,7 +115,7 @@ async def test_the_end_of_a_session_lets_the_persons_page_go_on(
         (tab,) = [t["tabId"] for t in (await agent.get("browser_list_tabs"))["tabs"] if t["url"] == page]
         await agent.get("browser_intercept_requests", tabId=tab, urlPatterns=["*stopped*"])
         await agent.run("window.stopped = fetch('/api/items?stopped').then((answer) => answer.status); 0", tabId=tab)
-        await live.eventually(lambda: paused(agent))
+        await eventually(lambda: paused(agent))
     async with live.caller(live_hub) as other:
         assert await other.run("return await stopped", tabId=tab) == 200
         await other.get("browser_close_tab", tabId=tab)

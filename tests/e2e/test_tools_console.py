@@ -12,6 +12,7 @@ import pytest
 from tests.e2e import live
 from tests.e2e.live import Caller
 from tests.e2e.netsite import PNG, NetSite
+from tests.harness.waiting import eventually, until_outside
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +86,7 @@ async def test_a_tab_opened_before_anyone_looked_tells_what_it_said(agent: Calle
         tabs = (await agent.get("browser_list_tabs"))["tabs"]
         return next((tab["tabId"] for tab in tabs if tab["url"].endswith("/net_console")), None)
 
-    tab_id = await live.eventually(there)
+    tab_id = await eventually(there)
     agent.opened.append(tab_id)
     said = [m["text"] for m in await messages(agent, tabId=tab_id)]
     assert "careful" in said
@@ -212,7 +213,7 @@ async def test_a_tab_nobody_used_for_a_while_tells_what_it_said_meanwhile_once(t
             # Said when the tab is no longer watched, and heard of by the site.
             later = "setTimeout(() => { console.log('late'); fetch('/api/items?late=1'); }, 4000)"
             await agent.run(later)
-            await live.until(lambda: net.count("/api/items?late=1") == 1)
+            await until_outside(lambda: net.count("/api/items?late=1") == 1)
             said = [m["text"] for m in await messages(agent, tabId=tab_id)]
             assert said.count("early") == 1
             assert said.count("late") == 1

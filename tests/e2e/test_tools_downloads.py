@@ -12,6 +12,7 @@ import pytest
 from tests.e2e import live
 from tests.e2e.live import Caller, LiveHub
 from tests.e2e.site import Site
+from tests.harness.waiting import eventually
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +46,7 @@ async def finished(agent: Caller, download: dict[str, Any]) -> dict[str, Any]:
         now = await agent.get("browser_get_download_status", downloadId=download["downloadId"])
         return None if now["state"] == "in_progress" else now
 
-    done = await live.eventually(look)
+    done = await eventually(look)
     assert done["state"] == "complete", done
     return done
 

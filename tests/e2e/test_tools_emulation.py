@@ -6,10 +6,11 @@ import asyncio
 import base64
 from typing import Any
 
-from tests.e2e import live, png
+from tests.e2e import png
 from tests.e2e.live import Caller, DevTools, LiveHub
 from tests.e2e.site import Site
 from tests.e2e.zoo import Zoo
+from tests.harness.waiting import until_outside
 
 SIZE = "return [innerWidth, innerHeight, devicePixelRatio, matchMedia('(pointer: coarse)').matches]"
 BACKGROUND = "return getComputedStyle(document.body).backgroundColor"
@@ -156,7 +157,7 @@ async def test_emulation_ends_with_the_session(live_hub: LiveHub, agent: Caller,
         asked = {"tabId": tab, "width": 300, "height": 300}
         result = await client.call_tool("browser_emulate_device", asked)
         assert not result.is_error, result
-    await live.until(lambda: live_hub.health()["mcpClients"] == 0)
+    await until_outside(lambda: live_hub.health()["mcpClients"] == 0)
     async with asyncio.timeout(10):
         while await agent.run(SIZE, tabId=tab) != before:
             assert await agent.run("return 1") == 1

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.e2e.live import EXTENSION, Caller, DevTools, LiveHub, until
+from tests.e2e.live import EXTENSION, Caller, DevTools, LiveHub
 from tests.e2e.site import Site
+from tests.harness.waiting import until_outside
 
 
 async def in_worker(devtools: DevTools, expression: str) -> Any:
@@ -84,7 +85,7 @@ async def test_connected_anew_and_reloaded_the_browser_is_back_with_its_tabs(
     (state,) = (await agent.get("extension_get_state"))["browsers"]
     assert state["startedAt"] > before["startedAt"]
     assert await agent.run("return window.mark", tabId=tab_id) == 5
-    await until(lambda: live_hub.ready)
+    await until_outside(lambda: live_hub.ready)
     group = (await agent.get("browser_get_tab_info"))["groupId"]
     await agent.open(f"{site.url}/other")
     assert (await agent.get("browser_get_tab_info"))["groupId"] == group, "the session's group is found again"

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from tests.e2e import axtree
-from tests.e2e.live import Caller, DevTools, LiveHub, until
+from tests.e2e.live import Caller, DevTools, LiveHub
 from tests.e2e.zoo import Zoo
+from tests.harness.waiting import until_outside
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 ZOO = ("forms", "shadow", "frames", "covered", "editable", "dialogs", "widgets", "drawn", "rtl", "endless", "shop")
@@ -92,7 +93,9 @@ async def test_refs_outlive_the_debugger_that_gave_them(
     # The worker that comes next, woken by a tab, lets go of all tabs and starts debugging them anew.
     await devtools.stop_worker()
     await devtools.send("Target.closeTarget", targetId=await devtools.open("about:blank?woken"))
-    await until(lambda: live_hub.ready and live_hub.health()["legs"]["browsers"][0]["socket"]["connectedAt"] > since)
+    await until_outside(
+        lambda: live_hub.ready and live_hub.health()["legs"]["browsers"][0]["socket"]["connectedAt"] > since
+    )
     assert await see(agent) == before
 
 

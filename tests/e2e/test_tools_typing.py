@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.e2e import live
 from tests.e2e.live import Caller
 from tests.e2e.zoo import Zoo
+from tests.harness.waiting import eventually
 
 TYPE, DIALOG = "browser_type_text", "browser_handle_dialog"
 
@@ -79,7 +79,7 @@ async def test_a_dialog_while_typing_holds_the_rest_back(agent: Caller, zoo: Zoo
     async def asked() -> Any:
         return (await agent.get("browser_get_tab_info")).get("dialog")
 
-    assert (await live.eventually(asked))["message"] == "typed ab"
+    assert (await eventually(asked))["message"] == "typed ab"
     await agent.get(DIALOG, action="accept")
 
 

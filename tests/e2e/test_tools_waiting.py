@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.live import Caller, DevTools, LiveHub, until
+from tests.e2e.live import Caller, DevTools, LiveHub
 from tests.e2e.zoo import Zoo
+from tests.harness.waiting import until_outside
 
 WAIT, ELEMENT, RESPONSE = "browser_wait_for", "browser_wait_for_element", "browser_wait_for_response"
 
@@ -110,7 +111,7 @@ async def test_a_tab_that_ends_under_a_wait_ends_it(
     url = zoo.at(f"act_buttons.html?wait-{end}")
     tab_id = await agent.open(url)
     call = asyncio.create_task(agent.fail(WAIT, selector="#nothing", timeout=20_000))
-    await until(lambda: live_hub.health()["callsInFlight"] > 0)
+    await until_outside(lambda: live_hub.health()["callsInFlight"] > 0)
     await agent.run("return 1")
     begun = time.monotonic()
     if end == "closed":

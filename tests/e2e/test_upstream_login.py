@@ -7,7 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.live import Caller, LiveHub, eventually
+from tests.e2e.live import Caller, LiveHub
+from tests.harness.waiting import eventually
 from tests.upstream.servers import free_port, python_http
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from tests.extension.conftest import EXTENSION_ID, Chromium
 from tests.extension.fakehub import Wire
+from tests.harness.waiting import eventually
 
 
 async def notices(command: Any) -> list[str]:
@@ -16,16 +16,15 @@ async def notices(command: Any) -> list[str]:
     return shown
 
 
+async def none_left(command: Any) -> bool:
+    return await notices(command) == []
+
+
 async def test_a_question_that_is_answered_before_it_is_shown_does_not_stay(wire: Wire, chromium: Chromium) -> None:
     async with chromium.page(f"chrome-extension://{EXTENSION_ID}/manifest.json") as command:
         await wire.notify("confirmation.request", id="early", client="an agent", tool="a_tool", notify=True)
         await wire.notify("confirmation.done", id="early")
         await wire.notify("confirmation.request", id="late", client="an agent", tool="a_tool", notify=True)
-        async with asyncio.timeout(10):
-            while "approval:late" not in (shown := await notices(command)):  # noqa: ASYNC110 - no event tells it
-                await asyncio.sleep(0.02)
-        assert shown == ["approval:late"]
+        assert await eventually(lambda: notices(command)) == ["approval:late"]
         await wire.notify("confirmation.done", id="late")
-        async with asyncio.timeout(10):
-            while await notices(command):  # noqa: ASYNC110 - no event tells it
-                await asyncio.sleep(0.02)
+        assert await eventually(lambda: none_left(command))

@@ -11,6 +11,7 @@ import pytest
 
 from tests.extension.conftest import EXTENSION_ID, SECRET, Chromium
 from tests.extension.fakehub import FakeHub, Wire
+from tests.harness.waiting import eventually
 
 
 @pytest.fixture(autouse=True)
@@ -212,9 +213,10 @@ async def popup_says(chromium: Chromium, wanted: str) -> str:
 async def until(page: Callable[..., Awaitable[Any]], look: str, enough: str) -> Any:
     """What an expression gives in a page as soon as it is enough."""
     script = f"(async () => {{ const found = await ({look}); return ({enough})(found) ? [found] : []; }})()"
-    async with asyncio.timeout(40):
-        while True:  # a timer of a page that nobody looks at goes off once a second
-            answer = await page("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
-            for found in answer["result"]["value"]:
-                return found
-            await asyncio.sleep(0.02)
+
+    async def looked() -> list[Any]:  # not in the page: a timer of one that nobody looks at goes off once a second
+        answer = await page("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
+        found: list[Any] = answer["result"]["value"]
+        return found
+
+    return (await eventually(looked, within=40))[0]

@@ -13,7 +13,7 @@ from websockets.asyncio.server import ServerConnection, serve
 from tests.extension.conftest import EXTENSION_ID, Chromium, Site
 from tests.extension.fakehub import FakeHub, Wire
 from tests.extension.test_panel_port import CONNECT
-from tests.harness.hub import until
+from tests.harness.waiting import until
 from tests.relay.independent import IndependentAgent
 from tests.relay.world import RunningRelay, running_relay, token
 

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from tests.harness.agent import Agent, client, message, stateless
-from tests.harness.hub import running_hub, until
+from tests.harness.hub import running_hub
 from tests.harness.tenants import act, closing_browser, holders, refused
+from tests.harness.waiting import until
 
 GONE = {"lease_orphan": 0}
 

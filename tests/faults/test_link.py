@@ -14,7 +14,8 @@ import pytest
 from tabhub.limits import Limits
 from tests.harness.agent import Agent, client, message
 from tests.harness.fake_extension import FakeExtension, Silent, tab
-from tests.harness.hub import RunningHub, running_hub, until
+from tests.harness.hub import RunningHub, running_hub
+from tests.harness.waiting import until
 
 SCRIPT = "browser_execute_script"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,10 +94,3 @@ async def _end(server: uvicorn.Server, hub: Hub) -> None:
         _, late = await asyncio.wait(tasks, timeout=5)
         assert not late, f"still running after the hub's end: {late}"
     await server.lifespan.shutdown()
-
-
-async def until(true: Callable[[], bool], seconds: float = 5.0) -> None:
-    """Wait until something holds that announces itself by no event."""
-    async with asyncio.timeout(seconds):
-        while not true():  # noqa: ASYNC110 - that is what it is for
-            await asyncio.sleep(0.002)

@@ -18,8 +18,9 @@ from tabhub.limits import DEFAULTS
 from tabhub.links.relay import RelayLink, relay_url
 from tabhub.links.relays import read_token
 from tests.harness.fake_extension import FakeExtension, tab
-from tests.harness.hub import RunningHub, running_hub, until
+from tests.harness.hub import RunningHub, running_hub
 from tests.harness.process import ask_nobody, tabhub
+from tests.harness.waiting import until
 from tests.relay.independent import IndependentAgent, IndependentExtension
 from tests.relay.world import RunningRelay, running_relay, token
 

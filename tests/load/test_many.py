@@ -16,7 +16,8 @@ import pytest
 
 from tests.harness.agent import Agent
 from tests.harness.fake_extension import FakeExtension, tab
-from tests.harness.hub import RunningHub, running_hub, until
+from tests.harness.hub import RunningHub, running_hub
+from tests.harness.waiting import until
 
 UNLIMITED = {"session_rate": 0}
 

@@ -14,7 +14,7 @@ from tabhub.relay.nats import NatsBus
 from tabhub.relay.natslink import connect
 from tabhub.relay.rosters import subject_of
 from tabhub.wire.bus import Beat, encode
-from tests.harness.hub import until
+from tests.harness.waiting import until
 from tests.relay.natsd import NatsServer, nats_server
 from tests.relay.test_run import certificate
 

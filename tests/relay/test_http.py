@@ -19,7 +19,7 @@ from websockets.asyncio.client import connect
 
 from tabhub.trust.guard import EXTENSION_ORIGIN
 from tests.harness.agent import ACCEPT, message, stateless
-from tests.harness.hub import until
+from tests.harness.waiting import until
 from tests.relay.httpworld import META, HttpRelay, browser, http_relay, sdk
 from tests.relay.independent import IndependentAgent
 from tests.relay.world import SECRET, token

@@ -14,7 +14,7 @@ import pytest
 from tabhub.relay.bus import Exchange, MemoryBus
 from tests.harness.agent import Agent, message, stateless
 from tests.harness.fake_extension import tab
-from tests.harness.hub import until
+from tests.harness.waiting import until
 from tests.relay.httpworld import browser, http_relay, sdk
 from tests.relay.independent import IndependentAgent, IndependentExtension
 from tests.relay.test_http import PAGE_TOOLS

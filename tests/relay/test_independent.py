@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 from websockets.asyncio.client import connect
 
-from tests.harness.hub import until
+from tests.harness.waiting import until
 from tests.relay.independent import IndependentAgent, IndependentExtension
 from tests.relay.world import RunningRelay, running_relay, token
 

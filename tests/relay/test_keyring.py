@@ -22,7 +22,7 @@ from tabhub.relay.bus import MemoryBus
 from tabhub.relay.keyring import Keyring
 from tabhub.relay.node import Node
 from tabhub.relay.revocations import Revocations, append
-from tests.harness.hub import until
+from tests.harness.waiting import until
 from tests.relay.independent import IndependentAgent
 from tests.relay.world import running_relay, token
 

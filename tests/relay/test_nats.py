@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from tests.harness.hub import until
 from tests.harness.process import tabhub
+from tests.harness.waiting import eventually, until
 from tests.relay.independent import IndependentAgent, IndependentExtension
 from tests.relay.natsd import NatsServer, nats_server
 from tests.relay.world import SECRET, token
@@ -263,14 +263,16 @@ async def _rounds(
     done, unknown = dict.fromkeys(pairs, 0), dict.fromkeys(pairs, 0)
     stop = asyncio.Event()
 
+    async def connects(agent: IndependentAgent, extension: IndependentExtension) -> bool:
+        return "result" in await agent.ask("connect", {"extension_id": extension.extension_id})
+
     async def work(name: str, agent: IndependentAgent, extension: IndependentExtension) -> None:
         await agent.handshake()
         number, joined = 0, False
         while not stop.is_set() or not joined:
             if not joined:
-                answer = await agent.ask("connect", {"extension_id": extension.extension_id})
-                joined = "result" in answer
-                await asyncio.sleep(0 if joined else 0.05)
+                await eventually(lambda: connects(agent, extension))
+                joined = True
                 continue
             number += 1
             answer = await agent.ask("act", {"n": number})

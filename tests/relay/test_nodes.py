@@ -11,7 +11,7 @@ import pytest
 from tabhub.relay.bus import Exchange, MemoryBus, Presence
 from tabhub.relay.revocations import Revocations
 from tabhub.wire import nodes
-from tests.harness.hub import until
+from tests.harness.waiting import until
 from tests.relay.independent import IndependentAgent, IndependentExtension
 from tests.relay.playbook import Play, codes
 from tests.relay.world import RunningRelay, running_relay, token

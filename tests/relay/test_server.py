@@ -24,7 +24,7 @@ from websockets.typing import Origin
 
 from tabhub.errors import SetupError
 from tabhub.trust.jwt import Rules, read_keys
-from tests.harness.hub import until
+from tests.harness.waiting import until
 from tests.relay.independent import IndependentAgent, IndependentExtension
 from tests.relay.world import SECRET, RunningRelay, running_relay, token
 

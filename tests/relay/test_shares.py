@@ -8,6 +8,7 @@ import random
 import pytest
 
 from tabhub.relay.shares import Share, Shares
+from tests.harness.waiting import until
 
 MOST = 1000
 
@@ -32,6 +33,7 @@ class Piece:
         self.kept = 0
         self.why: str | None = None
         self.done: list[float] = []
+        self.gone_on = asyncio.Event()
 
     def arrive(self) -> None:
         if self._shares.may_go(self.share):
@@ -40,6 +42,7 @@ class Piece:
             self._shares.wait(self, self.share)
 
     def go_on(self) -> None:
+        self.gone_on.set()
         while self.pieces:
             self.pieces -= 1
             self._clock.now += self._each
@@ -93,7 +96,8 @@ async def test_beside_another_a_user_has_about_half_of_the_time() -> None:
         other.arrive()
         assert other.pieces == 0  # its few messages are read as they come
         await turns(clock, 5, each=0.01)
-        await asyncio.sleep(0.001)  # the loop's own clock, by which those who wait are woken
+        await asyncio.wait_for(flood.gone_on.wait(), 5)  # by the loop's own clock
+        flood.gone_on.clear()
     spent = len(flood.done) * 0.001
     assert 0.05 < spent / (clock.now - began) < 0.6
 
@@ -219,9 +223,9 @@ async def test_accounts_end_with_the_last_connection() -> None:
             shares.leave(one, one.share)
         clock.now += 1
         await turns(clock, 20, each=0.01)
-    for _ in range(200):
+
+    def ended() -> bool:
         clock.now += 1
-        await asyncio.sleep(0.001)
-        if not len(shares):
-            break
-    assert len(shares) == 0
+        return len(shares) == 0
+
+    await until(ended)

@@ -15,7 +15,8 @@ from tabhub.store.home import Home
 from tabhub.store.tokens import create
 from tests.agent.scripted import Scripted, Turn, scripted
 from tests.harness.approver import Panel
-from tests.harness.hub import running_hub, until
+from tests.harness.hub import running_hub
+from tests.harness.waiting import until
 
 ASKED = "browser_execute_script"
 SCRIPT = {"tabId": 7, "code": "return 1"}

@@ -15,7 +15,8 @@ from tabhub.trust.guard import EXTENSION_ORIGIN
 from tests.harness.agent import Agent, client, message, stateless
 from tests.harness.approver import Panel
 from tests.harness.fake_extension import tab
-from tests.harness.hub import RunningHub, running_hub, until
+from tests.harness.hub import RunningHub, running_hub
+from tests.harness.waiting import until
 
 NOTES = Source("plugin", "notes")
 CAN: dict[str, Any] = {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}

@@ -18,10 +18,11 @@ from tabhub.store.audit import digest
 from tabhub.store.secret import rotate
 from tests.harness.agent import ACCEPT, message, stateless
 from tests.harness.fake_extension import FakeExtension
-from tests.harness.hub import Address, RunningHub, running_hub, until
+from tests.harness.hub import Address, RunningHub, running_hub
 from tests.harness.probe import Probe
 from tests.harness.process import hub_process
 from tests.harness.raw import Answer, Wire, exchange, request, wire
+from tests.harness.waiting import until
 
 Make = Callable[[Address, str, dict[str, Any]], bytes]
 

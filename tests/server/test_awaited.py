@@ -8,7 +8,8 @@ from typing import Any
 
 from tests.harness.agent import Agent, client
 from tests.harness.fake_extension import FakeExtension, tab
-from tests.harness.hub import RunningHub, running_hub, until
+from tests.harness.hub import RunningHub, running_hub
+from tests.harness.waiting import until
 
 
 def text(answer: dict[str, Any]) -> str:

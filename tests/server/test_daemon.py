@@ -11,8 +11,9 @@ import pytest
 from tabhub.errors import TabhubError
 from tests.harness.daemon import ENVELOPE, connected, greeted, registered
 from tests.harness.fake_extension import FakeExtension
-from tests.harness.hub import RunningHub, running_hub, until
+from tests.harness.hub import RunningHub, running_hub
 from tests.harness.probe import Probe
+from tests.harness.waiting import until
 
 
 def call(name: str, **arguments: Any) -> dict[str, Any]:

@@ -13,8 +13,9 @@ import pytest
 
 from tabhub.server import daemon_connection
 from tests.harness.daemon import connected, greeted, registered
-from tests.harness.hub import RunningHub, running_hub, until
+from tests.harness.hub import RunningHub, running_hub
 from tests.harness.probe import Probe
+from tests.harness.waiting import until
 
 
 def call(name: str, **arguments: Any) -> dict[str, Any]:

@@ -13,9 +13,10 @@ from tests.harness.agent import Agent
 from tests.harness.agent import client as http_client
 from tests.harness.daemon import ENVELOPE, connected, greeted
 from tests.harness.fake_extension import FakeExtension
-from tests.harness.hub import RunningHub, running_hub, until
+from tests.harness.hub import RunningHub, running_hub
 from tests.harness.probe import Probe
 from tests.harness.tenants import act, refused
+from tests.harness.waiting import until
 
 
 def call(name: str, **arguments: Any) -> dict[str, Any]:

@@ -13,7 +13,8 @@ import pytest
 
 from tests.harness.agent import Agent, client, stateless
 from tests.harness.fake_extension import tab
-from tests.harness.hub import RunningHub, running_hub, until
+from tests.harness.hub import RunningHub, running_hub
+from tests.harness.waiting import until
 from tests.server.pages import ADD, PAY, SCHEMA, SHOP, Browser, listed, page, said, text, tool
 
 

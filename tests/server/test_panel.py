@@ -12,8 +12,9 @@ import pytest
 from tabhub.links.extension import ExtensionLink
 from tests.harness.agent import Agent, client
 from tests.harness.approver import Panel
-from tests.harness.hub import RunningHub, running_hub, until
+from tests.harness.hub import RunningHub, running_hub
 from tests.harness.probe import Probe
+from tests.harness.waiting import until
 
 TOOL = "browser_execute_script"
 ARGUMENTS = {"tabId": 7, "code": "return 1"}

@@ -10,8 +10,9 @@ from tabhub.hub.registry import Entry
 from tabhub.hub.tools import HUB, CallContext, Tool, ToolResult
 from tests.harness.agent import Agent, client, message
 from tests.harness.fake_extension import FakeExtension
-from tests.harness.hub import RunningHub, running_hub, until
+from tests.harness.hub import RunningHub, running_hub
 from tests.harness.probe import Probe
+from tests.harness.waiting import until
 
 
 def offer(hub: RunningHub) -> list[int]:

@@ -21,8 +21,9 @@ from tests.harness.agent import Agent, client, stateless
 from tests.harness.approver import Panel
 from tests.harness.daemon import ENVELOPE, greeted, registered
 from tests.harness.fake_extension import tab
-from tests.harness.hub import RunningHub, running_hub, until
+from tests.harness.hub import RunningHub, running_hub
 from tests.harness.process import tabhub
+from tests.harness.waiting import until
 from tests.links.test_relay import FarBrowser, hub_at, remote, told
 from tests.relay.world import running_relay, token
 

@@ -16,7 +16,8 @@ import pytest
 from tabhub.server.plugincalls import _result
 from tests.harness.agent import Agent, message
 from tests.harness.fake_extension import FakeExtension, Refuses, Silent, tab
-from tests.harness.hub import RunningHub, running_hub, until
+from tests.harness.hub import RunningHub, running_hub
+from tests.harness.waiting import until
 from tests.plugins.packages import folder, tool
 
 _SITES = {"site": {"type": "url", "label": "Site"}}

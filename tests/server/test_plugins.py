@@ -12,7 +12,8 @@ import pytest
 
 from tests.harness.agent import ACCEPT, Agent, client, stateless
 from tests.harness.fake_extension import FakeExtension, tab
-from tests.harness.hub import RunningHub, running_hub, until
+from tests.harness.hub import RunningHub, running_hub
+from tests.harness.waiting import until
 from tests.plugins.packages import folder, tool
 
 _SITES = {"site": {"type": "url", "label": "Site"}, "token": {"type": "string", "label": "Token", "secret": True}}

@@ -12,8 +12,9 @@ import pytest
 
 from tests.harness.agent import Agent, client, message, stateless
 from tests.harness.fake_extension import FakeExtension
-from tests.harness.hub import RunningHub, running_hub, until
+from tests.harness.hub import RunningHub, running_hub
 from tests.harness.tenants import act, closing_browser, holders, refused, tab_of
+from tests.harness.waiting import until
 
 ELICITS: dict[str, Any] = {"elicitation": {}}
 

@@ -12,8 +12,9 @@ import pytest
 
 from tests.harness.agent import Agent, client, message
 from tests.harness.fake_extension import FakeExtension, tab
-from tests.harness.hub import Address, RunningHub, running_hub, until
+from tests.harness.hub import Address, RunningHub, running_hub
 from tests.harness.process import hub_process
+from tests.harness.waiting import until
 
 SHOP = "https://shop.example/cart?secret=1"
 

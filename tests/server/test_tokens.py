@@ -14,7 +14,8 @@ from tests.harness.agent import ACCEPT, Agent, client, message, stateless, strea
 from tests.harness.approver import Panel
 from tests.harness.daemon import connected
 from tests.harness.fake_extension import FakeExtension
-from tests.harness.hub import Address, RunningHub, running_hub, until
+from tests.harness.hub import Address, RunningHub, running_hub
+from tests.harness.waiting import until
 
 TOOL = "browser_execute_script"
 ARGUMENTS = {"tabId": 7, "code": "return 1"}

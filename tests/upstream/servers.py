@@ -12,7 +12,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.harness.hub import RunningHub, until
+from tests.harness.hub import RunningHub
+from tests.harness.waiting import until
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "node_modules/@modelcontextprotocol/sdk/dist/esm/examples/server"
@@ -38,10 +39,8 @@ async def process(*argv: str, port: int, host: str = "127.0.0.1", **env: str) ->
         start_new_session=True,
     )
     try:
-        async with asyncio.timeout(60):
-            while not _listens(port, host):
-                assert running.returncode is None, (await running.stderr.read()).decode()  # type: ignore[union-attr]
-                await asyncio.sleep(0.05)
+        await until(lambda: running.returncode is not None or _listens(port, host), 60)
+        assert running.returncode is None, (await running.stderr.read()).decode()  # type: ignore[union-attr]
         yield f"http://{host}:{port}/mcp"
     finally:
         if running.returncode is None:

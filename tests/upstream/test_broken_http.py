@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from tests.harness.agent import Agent
-from tests.harness.hub import RunningHub, running_hub, until
+from tests.harness.hub import RunningHub, running_hub
+from tests.harness.waiting import until
 from tests.upstream.servers import free_port, python_http, ready, state, text
 
 QUICK = {

@@ -14,7 +14,8 @@ import pytest
 from tabhub.limits import Limits
 from tabhub.store.upstream import Server
 from tests.harness.agent import Agent
-from tests.harness.hub import running_hub, until
+from tests.harness.hub import running_hub
+from tests.harness.waiting import until
 from tests.upstream.servers import FIXTURES, free_port, names, process, python, ready, state, text
 
 QUICK = {"upstream_backoff": 0.05, "upstream_backoff_max": 0.2, "upstream_connect": 3, "call_timeout": 1.5}

@@ -19,7 +19,8 @@ from mcp.types import ResourceUpdatedNotification
 from tabhub.hub.tools import Source
 from tests.harness.agent import Agent, client, stateless, streamed
 from tests.harness.daemon import ENVELOPE, greeted, registered
-from tests.harness.hub import RunningHub, running_hub, until
+from tests.harness.hub import RunningHub, running_hub
+from tests.harness.waiting import eventually, until
 from tests.upstream.servers import FIXTURES, free_port, python, python_http, state, text
 
 TODAY = "tabhub+mcp://srv/notes://today"
@@ -64,9 +65,11 @@ async def watching(agent: Agent) -> str:
 
 async def asked(agent: Agent, uris: str) -> None:
     """Wait until the server is asked to tell of just these."""
-    async with asyncio.timeout(10):
-        while await watching(agent) != uris:  # noqa: ASYNC110 - the server alone knows
-            await asyncio.sleep(0.02)
+
+    async def just_these() -> bool:
+        return await watching(agent) == uris
+
+    assert await eventually(just_these, within=10)
 
 
 @pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tabhub.upstream.h1 import Connections, _patience
-from tests.harness.hub import until
+from tests.harness.waiting import until
 
 REQUEST = b"POST /mcp HTTP/1.1\r\nhost: here\r\ncontent-length: 2\r\n\r\n{}"
 

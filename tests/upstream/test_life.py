@@ -13,7 +13,7 @@ from tabhub.limits import Limits
 from tabhub.store.upstream import Server
 from tabhub.upstream import life
 from tabhub.upstream.life import Life
-from tests.harness.hub import until
+from tests.harness.waiting import until
 
 if TYPE_CHECKING:
     from tabhub.upstream.link import Hooks, Link

@@ -11,7 +11,8 @@ from typing import Any
 import httpx2
 
 from tests.harness.agent import Agent
-from tests.harness.hub import RunningHub, running_hub, until
+from tests.harness.hub import RunningHub, running_hub
+from tests.harness.waiting import until
 from tests.upstream.servers import EXAMPLES, NODE, free_port, process, python_http, ready, state, text
 
 

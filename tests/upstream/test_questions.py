@@ -8,7 +8,8 @@ from typing import Any
 import httpx2
 
 from tests.harness.agent import client, stateless
-from tests.harness.hub import RunningHub, running_hub, until
+from tests.harness.hub import RunningHub, running_hub
+from tests.harness.waiting import until
 from tests.upstream.servers import python, text
 
 CAN: dict[str, Any] = {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}

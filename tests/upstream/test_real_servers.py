@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from tests.harness.agent import Agent, client, stateless
-from tests.harness.hub import RunningHub, running_hub, until
+from tests.harness.hub import RunningHub, running_hub
+from tests.harness.waiting import until
 from tests.upstream.servers import free_port, names, python, python_http, ready, state, text, typescript
 
 

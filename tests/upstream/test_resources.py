@@ -22,7 +22,8 @@ from tabhub.hub.tools import Source
 from tests.harness.agent import Agent, client, message, stateless, streamed
 from tests.harness.approver import Panel
 from tests.harness.daemon import ENVELOPE, registered
-from tests.harness.hub import RunningHub, running_hub, until
+from tests.harness.hub import RunningHub, running_hub
+from tests.harness.waiting import until
 from tests.upstream.servers import FIXTURES, free_port, python, python_http, state, text, typescript
 
 MODES = ["legacy", "auto"]

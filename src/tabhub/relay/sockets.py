@@ -128,6 +128,7 @@ class RelaySocket(LinkProtocol):
             return
         elif self._unread:
             self._unread += data
+            self._weigh()
             if len(self._unread) > _UNREAD and not self._paused:
                 self._paused = True
                 self.transport.pause_reading()
@@ -148,6 +149,7 @@ class RelaySocket(LinkProtocol):
                 self._weigh()
         else:
             self._wait(shares, data)
+            self._weigh()
 
     def go_on(self) -> None:
         """It is its turn: read what has waited."""
@@ -164,10 +166,13 @@ class RelaySocket(LinkProtocol):
         return len(self._begun) + len(self._joined) + sum(map(len, self.frames)) + len(self._unread) + waiting
 
     def cut(self, why: str) -> None:
-        """End it at once."""
+        """End it at once, and let go of what is kept for it: until the loop says that it is lost, more may come."""
+        self._refused = True
         if not self.transport.is_closing():
             self._ends.cut(why)
             self.transport.abort()
+        self._let_go()
+        self._weigh()
 
     def resume_writing(self) -> None:
         """The peer reads again."""
@@ -178,7 +183,6 @@ class RelaySocket(LinkProtocol):
         """Nothing is kept for it any more."""
         super().connection_lost(exc)
         if self._shares is not None:
-            self._unread = b""
             self._shares.keeps(self._share, -self._counted)
             self._shares.leave(self, self._share)
             self._shares = None
@@ -223,6 +227,10 @@ class RelaySocket(LinkProtocol):
             self._refused = True
             self._ends.refuse("it sent too much before it authenticated")
         return self._refused
+
+    def _let_go(self) -> None:
+        super()._let_go()
+        self._unread = b""
 
     def _weigh(self) -> None:
         if self._shares is not None:

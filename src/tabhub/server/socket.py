@@ -185,6 +185,9 @@ class LinkProtocol(WebSocketsSansIOProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Let go of what never became whole: the objects around it are not gone before they are collected."""
         super().connection_lost(exc)
+        self._let_go()
+
+    def _let_go(self) -> None:
         self._begun.clear()
         self._joined.clear()
         self._held.clear()

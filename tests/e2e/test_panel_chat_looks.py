@@ -1,0 +1,122 @@
+"""How the chat looks and is used in real Chromium: its keys, its ears, its widths, and that what is said is text."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+from playwright.async_api import Page, expect
+
+from tests.agent.scripted import Refusal, Turn, scripted
+from tests.e2e.chats import chatting, message, new_chat, say, thinks_with
+from tests.e2e.live import LiveHub
+from tests.extension.panelpage import THEMES, Theme, open_all, violations
+
+TOO_WIDE = """() => {
+  const main = document.querySelector("main"), room = main.getBoundingClientRect().left + main.clientWidth;
+  const wide = [...main.querySelectorAll("*")].filter((each) => each.getBoundingClientRect().right > room + 1);
+  return main.scrollWidth <= main.clientWidth ? [] : [innerWidth, ...wide.map((each) => each.outerHTML.slice(0, 80))];
+}"""
+
+
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHub]:
+    with chatting(tmp_path_factory.mktemp("chat")) as hub:
+        yield hub
+
+
+@pytest.fixture
+async def panel(hub: LiveHub) -> AsyncIterator[Page]:
+    async with new_chat(hub) as page:
+        yield page
+
+
+async def test_what_the_model_writes_is_text_and_never_part_of_the_page(hub: LiveHub, panel: Page) -> None:
+    evil = (
+        '<img src=x onerror="document.title=1"> <b>bold</b> [click](javascript:alert(1)) '
+        "[bank](https://bank.example) pay\u202eyap **`<script>`**"
+    )
+    with scripted(Turn(evil)) as server:
+        await thinks_with(hub, server, panel)
+        await say(panel, "<u>Hi</u>")
+        said = panel.locator(".said.model")
+        for words in (
+            "<img src=x",
+            "<b>bold</b>",
+            "[click](javascript:alert(1))",
+            "bank (https://bank.example)",
+            "<script>",
+        ):
+            await expect(said).to_contain_text(words)
+        await expect(said).to_contain_text("pay⟨U+202E⟩yap")
+        await expect(panel.locator(".talk :is(img, b, u, a, script)")).to_have_count(0)
+    assert await panel.title() == "Chat · Tabhub"
+
+
+async def test_enter_sends_shift_enter_does_not_and_ears_are_told_whole_sentences(hub: LiveHub, panel: Page) -> None:
+    hold = threading.Event()
+    with scripted(Turn("A sentence that comes in pieces.", hold=hold)) as server:
+        await thinks_with(hub, server, panel)
+        await message(panel).focus()
+        await panel.keyboard.type("one")
+        await panel.keyboard.press("Shift+Enter")
+        await panel.keyboard.type("two")
+        await expect(message(panel)).to_have_value("one\ntwo")
+        heard = panel.get_by_role("log")
+        await panel.keyboard.press("Enter")
+        await expect(panel.locator(".said.model")).to_contain_text("comes in pieces.")
+        await expect(message(panel)).to_be_focused()
+        await expect(message(panel)).to_have_value("")
+        await expect(heard).to_have_text("")
+        hold.set()
+        await expect(heard).to_contain_text("A sentence that comes in pieces.The assistant is done.")
+        assert await heard.get_attribute("aria-live") == "polite"
+
+
+async def test_it_follows_what_is_said_only_while_one_is_at_the_end(hub: LiveHub, panel: Page) -> None:
+    hold = threading.Event()
+    long = "\n\n".join(f"Paragraph {number}." for number in range(60))
+    turns = (Turn(long), Turn(long, (("browser_list_tabs", {}),)), Turn("The end.", hold=hold))
+    room = "main => main.scrollHeight - main.scrollTop - main.clientHeight"
+    with scripted(*turns) as server:
+        await thinks_with(hub, server, panel)
+        main = panel.locator("#main")
+        await say(panel, "Tell me")
+        await expect(panel.locator(".ended")).to_have_count(1)
+        assert await main.evaluate(room) < 5
+        await main.evaluate("main => main.scrollTo(0, 100)")
+        await say(panel, "More")
+        await expect(panel.get_by_text("The end.")).to_have_count(1)
+        assert await main.evaluate("main => main.scrollTop") == 100
+        hold.set()
+        await expect(panel.locator(".ended")).to_have_count(2)
+
+
+@pytest.mark.parametrize("theme", THEMES)
+async def test_at_every_width_and_in_both_themes_it_is_readable(hub: LiveHub, panel: Page, theme: Theme) -> None:
+    wide = Turn("`" + "x" * 200 + "`\n\n" + "y" * 300 + "\n\n```\n" + "z" * 300 + "\n```", (("browser_list_tabs", {}),))
+    with scripted(wide, Refusal(400, {"error": "w" * 400})) as server:
+        await thinks_with(hub, server, panel)
+        await panel.emulate_media(color_scheme=theme)
+        await say(panel, "v" * 300)
+        await expect(panel.locator(".ended.failed")).to_be_visible()
+    for width in (320, 400, 1200):
+        await panel.set_viewport_size({"width": width, "height": 700})
+        await message(panel).fill("u" * 300)
+        await open_all(panel)
+        assert await violations(panel) == []
+        assert await panel.evaluate(TOO_WIDE) == []
+
+
+async def test_what_is_sent_before_it_was_drawn_does_not_stay_in_the_field(hub: LiveHub, panel: Page) -> None:
+    with scripted(Turn("I hear.")) as server:
+        await thinks_with(hub, server, panel)
+        await message(panel).evaluate("""(field) => {
+          field.value = "as fast as a machine types";
+          field.dispatchEvent(new InputEvent("input", { bubbles: true }));
+          field.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true, cancelable: true }));
+        }""")
+        await expect(panel.locator(".said.model")).to_contain_text("I hear.")
+    await expect(panel.locator(".said.person")).to_contain_text("as fast as a machine types")
+    await expect(message(panel)).to_have_value("")

@@ -268,6 +268,19 @@ async def test_a_page_that_forbids_everything_is_seen_all_the_same(agent: Caller
     assert (await agent.get("browser_set_storage", storageType="session", key="a", value="b"))["replaced"] is False
 
 
+async def test_one_element_of_a_still_page_is_pictured_as_often_as_one_likes(agent: Caller, site: Site) -> None:
+    for _ in range(4):
+        await agent.open(f"{site.url}/strict")
+        await agent.run("document.querySelector('h1').setAttribute('tabindex', '0')")
+        html = (await agent.get("browser_get_page_html"))["html"]
+        plain = [await picture(agent, selector="h1") for _ in range(3)]
+        marked = [await picture(agent, selector="h1", annotate=True) for _ in range(4)]
+        assert plain == plain[:1] * 3
+        assert marked == marked[:1] * 4
+        assert marked[0].at(1, marked[0].height // 2) in MARKS
+        assert (await agent.get("browser_get_page_html"))["html"] == html
+
+
 async def test_a_picture_too_large_to_be_sent_says_what_to_do(agent: Caller, site: Site) -> None:
     await agent.open(f"{site.url}/other")
     await agent.run(

@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
+from collections.abc import Coroutine
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakValueDictionary
@@ -26,6 +28,8 @@ _DRAWING: WeakValueDictionary[tuple[str, int], asyncio.Lock] = WeakValueDictiona
 _TRIES = 4
 _LATE = 20
 _PAUSE = 0.05
+_STUCK = 0.2
+"""Seconds after which a capture may be one that waits for a change of the page."""
 _METRICS = "Emulation.setDeviceMetricsOverride"
 
 
@@ -117,7 +121,7 @@ async def _settled(page: Page, params: dict[str, Any], bare: bytes | None) -> by
 
 async def _shot(page: Page, params: dict[str, Any]) -> bytes:
     try:
-        answer: bytes = await page.cdp("Page.captureScreenshot", params, raw=True)
+        answer: bytes = await _nudged(page, page.cdp("Page.captureScreenshot", params, raw=True))
     except CommandFailed as error:
         if "result is larger" not in error.message:
             raise
@@ -126,6 +130,34 @@ async def _shot(page: Page, params: dict[str, Any]) -> bytes:
             hint="Use format jpeg or webp, a smaller scale, or take one element.",
         ) from None
     return answer
+
+
+async def _nudged(page: Page, taking: Coroutine[Any, Any, bytes]) -> bytes:
+    """What a capture gives; one that is late waits, in a tab nobody looks at, for the next change in what it shows."""
+    asked = asyncio.create_task(taking)
+    nudging: asyncio.Task[None] | None = None
+    try:
+        if not (await asyncio.wait((asked,), timeout=_STUCK))[0]:
+            nudging = asyncio.create_task(_nudge(page))
+        return await asked
+    finally:
+        asked.cancel()
+        if nudging is not None:
+            nudging.cancel()
+            await asyncio.wait((nudging,))
+
+
+async def _nudge(page: Page) -> None:
+    """Change what nobody sees until that is enough; a page that does not take it, or goes, changes by itself."""
+    with suppress(CommandFailed):
+        frame = await main_frame(page)
+        await frame.evaluate("nudge", {"more": True})
+        try:
+            while True:
+                await asyncio.sleep(_PAUSE)
+                await frame.evaluate("nudge", {"more": True})
+        finally:
+            await frame.evaluate("nudge", {"more": False})
 
 
 def _picture(answer: bytes) -> bytes:

@@ -3,7 +3,6 @@
   kit.painted?.remove();
   kit.painted = null;
   clearTimeout(kit.painting);
-  clearInterval(kit.pulsing);
   if (!marks.length) {
     // A view that was as large as the page could not stay scrolled.
     if (scrolled) scrollTo({ left: scrolled.x, top: scrolled.y, behavior: "instant" });
@@ -51,13 +50,7 @@
     });
     root.append(box, name);
   });
-  // A picture of a tab that nobody looks at may wait for the next change: this is one that nobody sees.
-  const dot = document.createElement("div");
-  Object.assign(dot.style, { position: "fixed", left: "0", top: "0", width: "1px", height: "1px" });
-  root.append(dot);
-  let pulse = 0;
-  kit.pulsing = setInterval(() => (dot.style.background = `rgba(127, 127, 127, ${(pulse = 1 - pulse) ? 0.004 : 0})`), 40);
   kit.painted = host;
-  kit.painting = setTimeout(() => (clearInterval(kit.pulsing), host.remove()), 10000);
+  kit.painting = setTimeout(() => host.remove(), 10000);
   return {};
 }

@@ -1,0 +1,23 @@
+// Changes something that nobody sees, all over the view: has a clear canvas over it drawn anew, or takes that away again.
+({ more }) => {
+  clearTimeout(kit.nudging);
+  if (!more) {
+    kit.nudged?.remove();
+    kit.nudged = null;
+    return {};
+  }
+  if (!kit.nudged?.isConnected) {
+    const canvas = document.createElement("canvas");
+    canvas.width = canvas.height = 1;
+    const look = "all: initial; position: fixed; inset: 0; width: 100%; height: 100%; z-index: 2147483647; pointer-events: none";
+    for (const rule of look.split("; ")) canvas.style.setProperty(...rule.split(": "), "important");
+    document.documentElement?.append(canvas);
+    kit.nudged = canvas;
+  }
+  const pen = kit.nudged.getContext("2d");
+  pen.fillRect(0, 0, 1, 1);
+  pen.clearRect(0, 0, 1, 1);
+  // If nobody comes to take it away.
+  kit.nudging = setTimeout(() => kit.nudged?.remove(), 2000);
+  return {};
+}

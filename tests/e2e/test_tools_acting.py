@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import re
-import time
 from typing import Any
 
 import pytest
 
 from tests.e2e import live
-from tests.e2e.live import Caller, DevTools, LiveHub
+from tests.e2e.live import Caller, LiveHub
 from tests.e2e.zoo import Zoo
-from tests.harness.waiting import until_outside
 
 CLICK, TYPE, FILL, SELECT = "browser_click_element", "browser_type_text", "browser_fill_form", "browser_select_option"
 PRESS, HOVER, SCROLL, DRAG = "browser_press_key", "browser_hover_element", "browser_scroll", "browser_drag"
-UPLOAD, DIALOG, MOUSE, ACT = "browser_upload_file", "browser_handle_dialog", "browser_mouse", "browser_act"
+UPLOAD, MOUSE = "browser_upload_file", "browser_mouse"
 
 
 async def log(agent: Caller) -> list[str]:
@@ -269,114 +266,6 @@ async def test_files_elsewhere_on_the_machine_stay_there(agent: Caller, live_hub
     assert await agent.run("return document.getElementById('one').files.length") == 0
 
 
-async def test_a_click_that_opens_a_dialog_answers_at_once(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("act_dialogs.html"))
-    answer = await agent.get(CLICK, selector="#confirm")
-    assert answer["dialog"] == {"type": "confirm", "message": "Sure?"}
-    assert "browser_handle_dialog" in answer["note"]
-    blocked = await agent.fail(CLICK, selector="#alert")
-    assert (blocked["outcome"], "Sure?" in blocked["text"]) == ("not_sent", True)
-    then = await agent.get(DIALOG, action="accept")
-    assert then["dialog"] == {"type": "alert", "message": "Really done"}
-    await agent.get(DIALOG, action="accept")
-    assert await agent.run("return said") == "true"
-    none = await agent.fail(DIALOG, action="accept")
-    assert "No dialog is open" in none["text"]
-
-
-async def test_dialogs_are_dismissed_and_prompts_filled_in(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("act_dialogs.html"))
-    await agent.get(CLICK, selector="#confirm")
-    await agent.get(DIALOG, action="dismiss")
-    assert await agent.run("return said") == "false"
-    assert (await agent.get(CLICK, selector="#prompt"))["dialog"]["default"] == "Anna"
-    await agent.get(DIALOG, action="accept", promptText="Bob")
-    assert await agent.run("return said") == "Bob"
-    await agent.get(CLICK, selector="#prompt")
-    await agent.get(DIALOG, action="accept")
-    assert await agent.run("return said") == "Anna"
-
-
-async def test_a_page_that_greets_with_a_dialog_is_answered_and_used(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("act_dialogs.html"))
-    await agent.run("return 1")
-    assert "Welcome" in (await agent.fail("browser_navigate_tab", url=zoo.at("act_onload.html")))["text"]
-    await agent.get(DIALOG, action="accept")
-    await agent.get(CLICK, selector="#go")
-
-
-async def test_a_page_that_asks_before_it_is_left_is_answered(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("act_dialogs.html"))
-    assert (await agent.get(CLICK, selector="#leave"))["dialog"]["type"] == "beforeunload"
-    await agent.get(DIALOG, action="dismiss")
-    assert await agent.run("return location.pathname") == "/pages/act_dialogs.html"
-    await agent.get(CLICK, selector="#leave")
-    assert (await agent.get(DIALOG, action="accept"))["navigated"] == f"{zoo.url}/other"
-
-
-async def test_what_came_of_a_click_is_told(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("act_dialogs.html"))
-    assert (await agent.get(CLICK, selector="#push"))["navigated"].endswith("?pushed")
-    assert (await agent.get(CLICK, selector="#load"))["download"] == "report.bin"
-    assert (await agent.get(CLICK, selector="#link"))["navigated"] == f"{zoo.url}/other"
-    assert await agent.run("return document.title") == "Other page"
-
-
-@pytest.mark.parametrize(
-    "how",
-    [{"selector": "#popup"}, {"selector": "#blank"}, {"selector": "#link", "modifiers": ["Control"]}],
-    ids=["window.open", "blank", "control"],
-)
-async def test_a_tab_that_a_click_opens_is_told_and_steals_no_focus(
-    agent: Caller, zoo: Zoo, how: dict[str, Any]
-) -> None:
-    await agent.open(zoo.at("act_dialogs.html"))
-    before = [tab["tabId"] for tab in (await agent.get("browser_list_tabs"))["tabs"] if tab["active"]]
-    (opened,) = (await agent.get(CLICK, **how))["opened"]
-    agent.opened.append(opened)
-    await agent.get("browser_wait_for", tabId=opened, url="/other", text="other words")
-    assert await agent.run("return document.title", tabId=opened) == "Other page"
-    for _ in range(50):
-        tabs = (await agent.get("browser_list_tabs"))["tabs"]
-        if [tab["tabId"] for tab in tabs if tab["active"]] == before:
-            break
-    assert [tab["tabId"] for tab in tabs if tab["active"]] == before
-
-
-async def test_a_form_that_is_sent_is_told_each_time(agent: Caller, zoo: Zoo) -> None:
-    """The browser sends it in a task of its own, after the click or the key."""
-    for submit in (True, False) * 8:
-        await agent.get("browser_navigate_tab", url=zoo.at("act_form.html"))
-        done = await agent.get(TYPE, selector="#name", text="Eve", submit=submit)
-        if not submit:
-            done = await agent.get(CLICK, selector="#send")
-        assert "/form-sent?name=" in done.get("navigated", ""), (submit, done)
-
-
-async def test_what_keeps_a_form_from_being_sent_is_told(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("act_form.html"))
-    told = await agent.get(CLICK, selector="#send")
-    assert "navigated" not in told
-    name = re.escape('The form was not sent. The browser says of textbox "Name"')
-    assert re.fullmatch(name + r" \[e\d+\]: Please fill out this field\.", told["note"])
-    await agent.get(TYPE, selector="#mail", text="nobody")
-    await agent.get(TYPE, selector="#name", text="Eve")
-    assert 'textbox "E-mail"' in (await agent.get(CLICK, selector="#send"))["note"]
-    assert 'textbox "E-mail"' in (await agent.get(TYPE, selector="#name", text="!", submit=True))["note"]
-    assert "note" not in await agent.get(CLICK, selector="#small")
-
-
-async def test_a_slow_page_is_not_waited_for_long(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("act_dialogs.html"))
-    begun = time.monotonic()
-    answer = await agent.get(CLICK, selector="#slow")
-    zoo.release.set()
-    assert time.monotonic() - begun < 5
-    assert "on its way" in answer["note"]
-    await agent.get("browser_wait_for", url="/held", loadState="load")
-    zoo.release.clear()
-
-
 async def test_the_mouse_moves_presses_and_turns_its_wheel(agent: Caller, zoo: Zoo) -> None:
     await agent.open(zoo.at("act_canvas.html"))
     for action, x in (("move", 10), ("down", 10), ("move", 30), ("up", 30)):
@@ -395,78 +284,9 @@ async def test_the_mouse_moves_presses_and_turns_its_wheel(agent: Caller, zoo: Z
     assert said[-1] == "dblclick 30,20 0"
 
 
-async def test_a_batch_is_done_in_order(agent: Caller, zoo: Zoo) -> None:
-    answer = await agent.get(
-        ACT,
-        tabId=await agent.open(zoo.at("act_buttons.html")),
-        actions=[
-            {"action": "navigate", "url": zoo.at("act_form.html")},
-            {"action": "type", "selector": "#name", "text": "Eve"},
-            {"action": "press", "key": "Tab"},
-            {"action": "select", "selector": "#colour", "value": "g"},
-            {"action": "fill", "fields": [{"selector": "#news", "value": True}]},
-            {"action": "scroll", "position": "bottom"},
-            {"action": "wait", "text": "Newsletter"},
-            {"action": "click", "selector": "#send"},
-        ],
-    )
-    assert answer["did"] == "Did 8 of 8 actions"
-    assert answer["results"][-1]["navigated"].startswith(f"{zoo.url}/form-sent?name=Eve")
-
-
-async def test_a_batch_stops_where_it_fails_and_says_what_was_done(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("act_form.html"))
-    steps = [
-        {"action": "type", "selector": "#name", "text": "x"},
-        {"action": "click", "selector": "#colour option"},
-        {"action": "type", "selector": "#mail", "text": "y"},
-    ]
-    error = await agent.fail(ACT, actions=steps)
-    assert "Action 2 of 3 (click)" in error["text"]
-    assert 'Done before: Typed into textbox "Name"' in error["text"]
-    assert await agent.run("return document.getElementById('mail').value") == ""
-    answer = await agent.get(ACT, actions=steps, onError="continue")
-    assert answer["did"] == "Did 2 of 3 actions"
-    assert "option of a select" in answer["results"][1]["error"]
-    wrong = await agent.fail(ACT, actions=[steps[0], {"action": "click", "selctor": "#x"}])
-    assert ("selctor" in wrong["text"], wrong["outcome"]) == (True, "not_sent")
-    assert await agent.run("return document.getElementById('name').value") == "xx"
-
-
 async def test_a_page_that_forbids_everything_is_used_all_the_same(agent: Caller, zoo: Zoo) -> None:
     await agent.open(f"{zoo.url}/strict")
     await agent.run("document.body.innerHTML = '<input id=i><button id=b>B</button>'")
     assert (await agent.get(TYPE, selector="#i", text="words"))["value"] == "words"
     await agent.get(CLICK, text="B")
     assert await agent.run("return document.activeElement.id") == "b"
-
-
-@pytest.mark.req("F9")
-@pytest.mark.parametrize("end", ["closed", "crashed", "left"])
-async def test_a_tab_that_ends_under_an_action_fails_it(
-    live_hub: LiveHub, agent: Caller, devtools: DevTools, zoo: Zoo, end: str
-) -> None:
-    url = zoo.at(f"act_buttons.html?{end}")
-    tab_id = await agent.open(url)
-    await agent.get(HOVER, selector="#plain")
-    call = asyncio.create_task(agent.fail(CLICK, selector="#never"))
-    await until_outside(lambda: live_hub.health()["callsInFlight"] > 0)
-    await agent.run("return 1")
-    begun = time.monotonic()
-    if end == "closed":
-        await agent.get("browser_close_tab", tabId=tab_id)
-    elif end == "crashed":
-        await devtools.crash(url)
-    else:
-        await agent.get("browser_navigate_tab", url=f"{zoo.url}/other")
-    error = await call
-    assert time.monotonic() - begun <= (1 if end != "left" else 2)
-    assert error["outcome"] == "unknown"
-
-
-async def test_a_click_that_closes_its_tab_is_no_failure(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("act_dialogs.html"))
-    (opened,) = (await agent.get(CLICK, selector="#popup"))["opened"]
-    await agent.get("browser_navigate_tab", tabId=opened, url=zoo.at("act_dialogs.html"))
-    answer = await agent.get(CLICK, tabId=opened, selector="#close")
-    assert answer["did"].startswith('Clicked button "Close"')

@@ -10,13 +10,13 @@ from asyncio import Future
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 from tabhub.browser import pagecode
 from tabhub.browser.watch import Watch
 from tabhub.errors import CommandFailed, InvalidArguments, TabNotFound
 from tabhub.hub.tabs import Tab
 from tabhub.links.browsers import Browsers, TabFailed, TabRef
+from tabhub.wire import addresses
 
 _SCHEMES = ("http", "https", "data", "file")
 _LEFT = ("Inspected target navigated or closed", "Execution context was destroyed")
@@ -214,10 +214,10 @@ async def open_tab(
 
 def checked_url(url: str, *, files: bool) -> str:
     """An address a tab may be sent to, or an error that says why not; `files` allows those of this machine."""
-    try:
-        scheme = urlsplit(url).scheme.lower()
-    except ValueError as error:
-        raise InvalidArguments(f"url {url[:200]!r} is not an address: {error}.") from None
+    parts = addresses.split(url)
+    if parts is None:
+        raise InvalidArguments(f"url {url[:200]!r} is not an address: its host or its port cannot be read.")
+    scheme = parts.scheme.lower()
     if scheme == "file" and not files:
         raise InvalidArguments(
             "url must not be a file: address: files of this machine are not for agents unless the person allows it.",

@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from urllib.parse import urlsplit
+
+from tabhub.wire import addresses
 
 _PATTERN = re.compile(r"(\*|https?)://([^/?#\s@]+)(/[^#\s]*)")
 _HOST = re.compile(r"(\*\.)?[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*|\[[0-9a-f:.]+\]|\*")
@@ -89,15 +90,11 @@ def any_matches(patterns: Iterable[str], url: str, without: Iterable[str] = ()) 
 
 def of_address(url: str) -> str | None:
     """The pattern that means the site of an address, or None if it is no web address."""
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:
-        return None
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    parts = addresses.split(url)
+    if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
         return None
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    pattern = f"*://{host}:{port}/*" if port is not None else f"*://{host}/*"
+    pattern = f"*://{host}:{parts.port}/*" if parts.port is not None else f"*://{host}/*"
     return pattern if parse(pattern) is not None else None
 
 

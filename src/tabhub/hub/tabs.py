@@ -15,9 +15,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
-from urllib.parse import urlsplit
 
 from tabhub.limits import DEFAULTS, Limits
+from tabhub.wire import addresses
 
 _FIRST_FRESH = 2**31 + 1
 _BROWSERS_ASIDE = 64
@@ -282,15 +282,11 @@ def origin_of(url: str) -> str | None:
     web = _WEB.match(text)
     if web is None:
         return "file://" if text[:5].lower() == "file:" else None
-    try:
-        parts = urlsplit(f"{web[1].lower()}://{web[2].rpartition('@')[2]}")
-        port = parts.port
-    except ValueError:
-        return None
-    if not parts.hostname:
+    parts = addresses.split(f"{web[1].lower()}://{web[2].rpartition('@')[2]}")
+    if parts is None or not parts.hostname:
         return None
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    suffix = "" if port in (None, _DEFAULT_PORTS[parts.scheme]) else f":{port}"
+    suffix = "" if parts.port in (None, _DEFAULT_PORTS[parts.scheme]) else f":{parts.port}"
     return f"{parts.scheme}://{host}{suffix}"
 
 

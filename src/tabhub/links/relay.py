@@ -10,9 +10,8 @@ import asyncio
 import contextlib
 from collections import deque
 from collections.abc import AsyncIterator, Callable
-from ipaddress import ip_address
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult
 
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
@@ -20,6 +19,7 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake
 from tabhub.errors import LinkLost, NotConnected, SetupError, TabhubError
 from tabhub.limits import Limits
 from tabhub.links.extension import PROTOCOL_ERROR, TOO_SLOW, ExtensionLink
+from tabhub.wire import addresses
 from tabhub.wire.relay import RELAY_WORDS
 
 _NAMED = {"tool.progress": "dispatchId", "browser/elicitConfirmation": "callId"}
@@ -176,24 +176,16 @@ def relay_url(text: str) -> str:
     base = text.strip().rstrip("/")
     for role in _ROLES:
         base = base.removesuffix(role)
-    try:
-        parts = urlsplit(base)
-        host, _ = parts.hostname or "", parts.port
-    except ValueError:
-        parts, host = urlsplit(""), ""
-    if parts.scheme not in ("ws", "wss") or not host or parts.query or parts.fragment or parts.username:
+    parts = addresses.split(base)
+    if parts is None or parts.scheme not in ("ws", "wss") or not parts.hostname or _more(parts):
         raise SetupError(f"{text[:100]!r} is not the address of a relay.", hint="It is like wss://relay.example.com")
-    if parts.scheme == "ws" and not _here(host):
+    if parts.scheme == "ws" and not addresses.names_this_machine(parts.hostname):
         raise SetupError(
             f"{text[:100]!r} would carry the token over the network in the clear.", hint="Use wss:// instead of ws://."
         )
     return base
 
 
-def _here(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
+def _more(parts: SplitResult) -> bool:
+    """Whether something is in an address that is none of a relay's."""
+    return bool(parts.query or parts.fragment or parts.username)

@@ -26,7 +26,7 @@ from tabhub import __version__
 from tabhub.errors import ParseError
 from tabhub.hub.describe import one_line
 from tabhub.plugins.model import PluginError, name_of_package
-from tabhub.wire import strict
+from tabhub.wire import addresses, strict
 
 MB = 1024 * 1024
 _LARGEST_ANSWER = 16 * MB
@@ -244,15 +244,12 @@ def find_registry(setting: str | None, env: Mapping[str, str] = os.environ) -> R
     address = setting or named.get("npm_config_registry") or written.get("registry") or _ask_npm(env)
     if not address:
         raise RegistryUnset
-    try:
-        usable = urlsplit(address).scheme in ("http", "https") and bool(urlsplit(address).hostname)
-    except ValueError:
-        usable = False
-    if not usable:
+    parts = addresses.split(address)
+    if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
         raise PluginError(
             f"{one_line(address, 200)!r} is not the address of a registry.", hint="It begins with https://"
         )
-    place = f"//{urlsplit(address).netloc}{urlsplit(address).path.rstrip('/')}/:_authToken"
+    place = f"//{parts.netloc}{parts.path.rstrip('/')}/:_authToken"
     return Registry(address, written.get(place))
 
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from ipaddress import ip_address
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from tabhub.errors import Forbidden, SetupError
 from tabhub.trust.guard import host_allowed
+from tabhub.wire import addresses
 
 MCP = "/mcp"
 WELL_KNOWN = "/.well-known/oauth-protected-resource"
@@ -57,24 +57,17 @@ def read_url(option: str, text: str) -> str:
     base = text.strip().rstrip("/")
     if option == "--public-url":
         base = base.removesuffix(MCP)
-    try:
-        parts = urlsplit(base)
-        host, _ = parts.hostname or "", parts.port
-    except ValueError:
-        parts, host = urlsplit(""), ""
-    plain = parts.query or parts.fragment or parts.username or (option == "--public-url" and parts.path)
-    if parts.scheme not in ("http", "https") or not host or plain:
+    parts = addresses.split(base)
+    if parts is None or parts.scheme not in ("http", "https") or not parts.hostname or _more(option, parts):
         raise SetupError(f"{option} {text[:100]!r} is not an address.", hint="It is like https://relay.example.com")
-    if parts.scheme == "http" and not _loopback(host):
+    if parts.scheme == "http" and not addresses.names_this_machine(parts.hostname):
         raise SetupError(f"{option} must begin with https://", hint="Plain http works on this machine only.")
     return base
 
 
-def _loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
+def _more(option: str, parts: SplitResult) -> bool:
+    """Whether something is in an address that does not belong there."""
+    return bool(parts.query or parts.fragment or parts.username or (option == "--public-url" and parts.path))
 
 
 def document(base: str, auth_servers: Iterable[str]) -> dict[str, Any]:

@@ -13,10 +13,10 @@ import urllib.request
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from tabhub.errors import SetupError
 from tabhub.trust.jwt import Key, read_keys, read_published
+from tabhub.wire import addresses
 
 log = logging.getLogger("tabhub.relay")
 
@@ -25,7 +25,6 @@ _MOST_BYTES = 1024 * 1024
 _TIMEOUT = 5.0
 _BETWEEN_FETCHES = 30.0
 _MAX_AGE = 3600.0
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 class Keyring:
@@ -110,14 +109,12 @@ class Keyring:
 
 
 def _check_url(url: str) -> None:
-    try:
-        parts = urlsplit(url)
-        _ = parts.port
-    except ValueError as error:
-        raise SetupError(f"The JWKS address {url[:100]!r} is none: {error}.", hint="It begins with https://") from None
-    if parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK):
-        return
-    raise SetupError("The JWKS address must begin with https://", hint="Plain http works on this machine only.")
+    parts = addresses.split(url)
+    if parts is not None and parts.hostname and parts.scheme in ("http", "https"):
+        if parts.scheme == "https" or addresses.names_this_machine(parts.hostname):
+            return
+        raise SetupError("The JWKS address must begin with https://", hint="Plain http works on this machine only.")
+    raise SetupError(f"The JWKS address {url[:100]!r} is none.", hint="It is like https://auth.example.com/keys.json")
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):

@@ -17,7 +17,6 @@ import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +35,7 @@ from tabhub.relay.sockets import RelaySocket
 from tabhub.server.arrival import ArrivingHttp
 from tabhub.trust.jwt import AUDIENCE, Rules
 from tabhub.trust.redact import redact
+from tabhub.wire import addresses
 
 _GRACE = 5
 _BACKLOG = 4096
@@ -103,21 +103,11 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def loopback(host: str) -> bool:
-    """Whether an address can be reached from this machine only."""
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
 def check_transport(options: RelayOptions) -> None:
     """Refuse to carry tokens in the clear over a network."""
     if (options.tls_cert is None) != (options.tls_key is None):
         raise SetupError("--tls-cert and --tls-key belong together.")
-    if options.tls_cert is None and not loopback(options.host) and not options.behind_proxy:
+    if options.tls_cert is None and not addresses.names_this_machine(options.host) and not options.behind_proxy:
         raise SetupError(
             f"On {options.host} a relay needs TLS: tokens would cross the network in the clear.",
             hint="Give --tls-cert and --tls-key, or --behind-proxy if a proxy in front of it speaks TLS.",
@@ -217,10 +207,10 @@ def serve(options: RelayOptions) -> int:
     port: int = sock.getsockname()[1]
     scheme = "wss" if options.tls_cert is not None else "ws"
     shown_host = f"[{options.host}]" if ":" in options.host else options.host
-    own_host = loopback(options.host) and not options.behind_proxy
+    own_host = addresses.names_this_machine(options.host) and not options.behind_proxy
     http = make_http(node, options, port)
     # Whoever reaches a loopback address is on this machine: only a web page would call it by another name.
-    figures_port = port if loopback(options.host) else None
+    figures_port = port if addresses.names_this_machine(options.host) else None
     app = App(node, port=port if own_host else None, figures_port=figures_port, routes=http.routes())
     config = uvicorn_config(app, options.limits, options)
     try:

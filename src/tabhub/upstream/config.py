@@ -10,9 +10,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
 
 from tabhub.upstream.failures import BadServer
+from tabhub.wire import addresses
 
 WRAPPERS = ("mcpServers", "servers")
 RESERVED = frozenset({"browser", "hub", "default", "clients", "unknown"})
@@ -125,12 +125,10 @@ def read_url(where: str, url: Any) -> str:
     """An address of Streamable HTTP; whether its host may be reached is upstream.guard's."""
     if not isinstance(url, str) or not 0 < len(url) <= _LONGEST_TEXT or not url.isprintable() or " " in url:
         raise BadServer(f"{where} must be a web address, not {_kind(url)}.")
-    try:
-        parts = urlsplit(url)
-        host, _ = parts.hostname, parts.port
-    except ValueError as error:
-        raise BadServer(f"{where} is not a web address: {error}.") from None
-    if parts.scheme not in ("http", "https") or not host:
+    parts = addresses.split(url)
+    if parts is None:
+        raise BadServer(f"{where} is not a web address: its host or its port cannot be read.")
+    if parts.scheme not in ("http", "https") or not parts.hostname:
         raise BadServer(f"{where} must begin with http:// or https:// and name a host, not {url[:60]!r}.")
     if parts.username is not None or parts.password is not None:
         raise BadServer(f"{where} must not hold a user or password.", hint="Put them into `headers`.")

@@ -13,6 +13,7 @@ import socket
 from collections.abc import Awaitable, Callable, Collection
 
 from tabhub.upstream.failures import Blocked, UpstreamOffline
+from tabhub.wire import addresses
 
 IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 LookUp = Callable[[str, int], Awaitable[list[str]]]
@@ -39,7 +40,7 @@ class AddressGuard:
         ip = _plain(ipaddress.ip_address(address.partition("%")[0]))
         if self.is_allowed(host, ip) or _wide(ip):
             return
-        named = ip.is_loopback and names_this_machine(host)
+        named = ip.is_loopback and addresses.names_this_machine(host)
         if named and local:
             return
         kind = "this machine, which a server elsewhere named" if named else _kind(ip)
@@ -80,13 +81,6 @@ class AddressGuard:
 async def _look_up(host: str, port: int) -> list[str]:
     facts = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(each[4][0]) for each in facts))
-
-
-def names_this_machine(host: str) -> bool:
-    """Whether a host, as the person wrote it, says in itself that it is this machine."""
-    name = host.lower().rstrip(".")
-    literal = _literal(name)
-    return name == "localhost" or name.endswith(".localhost") or (literal is not None and literal.is_loopback)
 
 
 def _literal(host: str) -> IpAddress | None:

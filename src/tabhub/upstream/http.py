@@ -18,7 +18,8 @@ import orjson
 
 from tabhub.errors import TabhubError
 from tabhub.upstream.failures import NeedsLogin
-from tabhub.upstream.guard import AddressGuard, names_this_machine
+from tabhub.upstream.guard import AddressGuard
+from tabhub.wire import addresses
 
 NOT_SENT = -32017
 """In answers made here: the request did not leave."""
@@ -110,7 +111,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
     def __init__(self, guard: AddressGuard, context: ssl.SSLContext, largest: int, url: str) -> None:
         """`url` is the server's, as the person gave it."""
         self._guard = guard
-        self._local = names_this_machine(httpx2.URL(url).host)
+        self._local = addresses.names_this_machine(httpx2.URL(url).host)
         self._largest = largest
         self.context = context
         self._inner: dict[str, httpx2.AsyncHTTPTransport] = {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import dataclasses
 import json
 import os
@@ -11,7 +10,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -29,10 +28,10 @@ from tabhub.links.launch import BrowserExit, ManagedBrowser, has_display
 from tabhub.links.profile import free_profile, group_runs
 from tabhub.links.switches import Loading
 from tabhub.trust.tokens import proof
+from tests.links.processes import BOUND, ended, listening_sockets, open_files, processes_with
 
 QUICK = dataclasses.replace(DEFAULTS, browser_restart_min=0.05)
 LOOPS = [("asyncio", {"use_uvloop": False}), ("asyncio", {"use_uvloop": True})]
-BOUND = 20.0
 SECRET = "ab" * 32
 BACKGROUND = """
 fetch("auth.json").then((answer) => answer.json()).then((auth) => {
@@ -132,47 +131,6 @@ def script(path: Path, text: str) -> FoundBrowser:
     path.write_text(f"#!/bin/sh\n{text}\n")
     path.chmod(0o755)
     return FoundBrowser("Chromium", path, branded=False)
-
-
-async def ended(pid: int) -> None:
-    """Wait for the end of a process that is not our child."""
-    with contextlib.suppress(ProcessLookupError):
-        handle = os.pidfd_open(pid)
-        loop, over = asyncio.get_running_loop(), asyncio.Event()
-        loop.add_reader(handle, over.set)
-        try:
-            async with asyncio.timeout(BOUND):
-                await over.wait()
-        finally:
-            loop.remove_reader(handle)
-            os.close(handle)
-
-
-def processes_with(text: str) -> dict[int, str]:
-    """The running processes that have the text in their command line."""
-    found: dict[int, str] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError):
-                command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-                if text in command:
-                    found[int(entry.name)] = command
-    return found
-
-
-def listening_sockets() -> set[str]:
-    """Every TCP socket of this machine that waits for connections, as /proc/<pid>/fd names it."""
-    rows = [row.split() for name in ("tcp", "tcp6") for row in Path("/proc/net", name).read_text().splitlines()[1:]]
-    return {f"socket:[{row[9]}]" for row in rows if row[3] == "0A"}
-
-
-def open_files(pids: Iterable[int]) -> set[str]:
-    """What the processes hold open."""
-    opened: set[str] = set()
-    for pid in pids:
-        with contextlib.suppress(OSError):
-            opened.update(str(handle.readlink()) for handle in Path(f"/proc/{pid}/fd").iterdir())
-    return opened
 
 
 @pytest.mark.parametrize("anyio_backend", LOOPS, indirect=True, ids=["asyncio", "uvloop"])

@@ -1,0 +1,52 @@
+"""What runs on this machine, what it listens on, and what it holds open, as the kernel tells it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+BOUND = 20.0
+
+
+async def ended(pid: int) -> None:
+    """Wait for the end of a process that is not our child."""
+    with contextlib.suppress(ProcessLookupError):
+        handle = os.pidfd_open(pid)
+        loop, over = asyncio.get_running_loop(), asyncio.Event()
+        loop.add_reader(handle, over.set)
+        try:
+            async with asyncio.timeout(BOUND):
+                await over.wait()
+        finally:
+            loop.remove_reader(handle)
+            os.close(handle)
+
+
+def processes_with(text: str) -> dict[int, str]:
+    """The running processes that have the text in their command line."""
+    found: dict[int, str] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                if text in command:
+                    found[int(entry.name)] = command
+    return found
+
+
+def listening_sockets() -> set[str]:
+    """Every TCP socket of this machine that waits for connections, as /proc/<pid>/fd names it."""
+    rows = [row.split() for name in ("tcp", "tcp6") for row in Path("/proc/net", name).read_text().splitlines()[1:]]
+    return {f"socket:[{row[9]}]" for row in rows if row[3] == "0A"}
+
+
+def open_files(pids: Iterable[int]) -> set[str]:
+    """What the processes hold open."""
+    opened: set[str] = set()
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            opened.update(str(handle.readlink()) for handle in Path(f"/proc/{pid}/fd").iterdir())
+    return opened

@@ -1,0 +1,91 @@
+"""How long one may stay at a relay and how much one may ask of it: tokens, rates and numbers, as playbooks."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.relay.playbook import Play, codes
+
+
+@pytest.mark.req("S003-principles-07")
+def test_tokens_are_refreshed_without_dropping_anyone() -> None:
+    play = Play(relay_refresh=60.0)
+    play.ttl = 600.0
+    agent, browser, connection = play.pair()
+    play.tick(540.0)
+    assert play.take(browser) == [{"jsonrpc": "2.0", "id": "proxy:2", "method": "authenticate", "params": {}}]
+    play.say(browser, {"id": "proxy:2", "result": {"name": "Chrome", "accessToken": "ann"}})
+    play.say(agent, {"id": 5, "method": "refresh_token", "params": {"accessToken": "ann"}})
+    assert play.take(agent)[0]["result"]["user_id"] == "ann"
+    play.tick(1139.0)
+    assert play.closed == {}
+    play.say(agent, {"id": 6, "method": "x"})
+    assert f"{connection}:6" in [m["id"] for m in play.take(browser) if "id" in m]
+    play.tick(1141.0)
+    assert {code for code, _ in play.closed.values()} == {4001}
+    assert {reason for _, reason in play.closed.values()} == {"the token expired"}
+
+
+def test_a_token_of_another_user_refreshes_nothing() -> None:
+    play = Play()
+    agent, browser, _ = play.pair()
+    play.say(agent, {"id": 5, "method": "refresh_token", "params": {"accessToken": "bob"}})
+    assert play.closed[agent][0] == 4001
+    play.tick(3599.0)
+    play.say(browser, {"id": "proxy:2", "result": {"name": "Chrome", "accessToken": "bob"}})
+    assert play.closed[browser][0] == 4001
+
+
+def test_who_came_with_a_revoked_token_is_out_and_nobody_else() -> None:
+    play = Play()
+    browser = play.browser("ann/t1")
+    agent, other = play.agent("ann/t2"), play.agent("ann/t3")
+    play.connect(agent, browser)
+    play.run(play.relay.revoked({"t2"}))
+    assert play.closed == {agent: (4001, "the token was revoked")}
+    play.run(play.relay.revoked({"t1"}))
+    assert set(play.closed) == {agent, browser}
+    assert other not in play.closed
+
+
+@pytest.mark.req("S003-security-05")
+def test_too_many_messages_are_refused_for_a_connection_and_for_a_user() -> None:
+    play = Play(relay_client_rate=5, relay_user_rate=6)
+    agent, browser = play.agent("ann"), play.browser("ann")
+    for number in range(1, 6):
+        play.say(agent, {"id": number, "method": "list_extensions"})
+    (refused,) = [m for m in play.take(agent) if "error" in m]
+    assert (refused["id"], refused["error"]["code"]) == (5, -32004)
+    assert refused["error"]["data"]["retryAfter"] == 12 + 1
+    second = play.agent("ann")
+    play.take(second)
+    for number in range(1, 5):
+        play.say(second, {"id": number, "method": "list_extensions"})
+    assert codes(play.take(second)) == [(3, -32004), (4, -32004)]
+    bob = play.agent("bob")
+    assert codes(play.take(bob)) == []
+    for _ in range(20):
+        play.say(browser, {"method": "noise", "params": {}})
+    assert browser not in play.closed
+    assert play.relay.counts.rate_limited > 3
+
+
+def test_what_other_nodes_took_counts_for_the_user() -> None:
+    play = Play(relay_user_rate=10)
+    agent = play.agent("ann")
+    play.take(agent)
+    play.run(play.relay.counted("ann", 100, 0.0))
+    play.say(agent, {"id": 1, "method": "list_extensions"})
+    assert codes(play.take(agent)) == [(1, -32004)]
+
+
+def test_one_agent_cannot_have_endless_requests_or_a_user_endless_connections() -> None:
+    play = Play(relay_calls=2, relay_user_clients=3)
+    agent, _, _ = play.pair()
+    for number in range(3):
+        play.say(agent, {"id": number, "method": "x"})
+    assert codes(play.take(agent)) == [(2, -32011)]
+    play.agent("ann")
+    fourth = play.agent("ann")
+    assert play.closed[fourth][0] == 4001
+    assert play.agent("bob") not in play.closed

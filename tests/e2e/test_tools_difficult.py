@@ -228,3 +228,11 @@ async def test_a_pdf_is_said_to_be_one(agent: Caller, zoo: Zoo) -> None:
     assert re.search(r'iframe "Framed" \[ref=\w+\]\n +\(a PDF; browser_screenshot_tab shows it\)\n', text)
     assert 'embed "Embedded" [ref=' in text
     assert (await agent.get("browser_get_tab_content"))["content"] == "Read both."
+
+
+async def test_a_script_may_wait_until_the_page_is_drawn(agent: Caller, zoo: Zoo) -> None:
+    drawn = "return await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done('drawn'))))"
+    for _ in range(3):
+        await agent.open(zoo.at("act_form.html"))
+        assert await agent.run(drawn) == "drawn"
+        assert await agent.run(drawn) == "drawn"

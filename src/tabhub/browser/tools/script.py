@@ -81,6 +81,7 @@ _DESCRIBED = msgspec.json.Decoder(_Described)
 async def execute_script(call: Call) -> ToolResult:
     """Evaluate, and splice the value into the answer without reading it."""
     page = call.known_page() or await call.page()
+    call.box.activity.wake(page)  # a script may wait for the page to be drawn
     code = call.args["code"]
     # A loop that never gives way is stopped by the browser itself, shortly before the call's own deadline.
     most = round(call.box.browsers.limits.call_timeout * 900)

@@ -231,8 +231,8 @@ async def test_a_pdf_is_said_to_be_one(agent: Caller, zoo: Zoo) -> None:
 
 
 async def test_a_script_may_wait_until_the_page_is_drawn(agent: Caller, zoo: Zoo) -> None:
-    drawn = "return await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done('drawn'))))"
+    twice = "await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))); return 'drawn'"
     for _ in range(3):
         await agent.open(zoo.at("act_form.html"))
-        assert await agent.run(drawn) == "drawn"
-        assert await agent.run(drawn) == "drawn"
+        assert await agent.run(twice) == "drawn"
+        assert await agent.run(twice) == "drawn"

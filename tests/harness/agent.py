@@ -85,6 +85,15 @@ def client(hub: Address, **headers: str) -> httpx2.AsyncClient:
     return httpx2.AsyncClient(base_url=hub.url, headers=hub.bearer | headers, timeout=30)
 
 
+def answer_in(response: httpx2.Response) -> dict[str, Any]:
+    """The answer to a request; if something was told on the way, it is the last event of a stream."""
+    text = response.text
+    if response.headers.get("content-type", "").startswith("text/event-stream"):
+        text = [line[5:] for line in text.splitlines() if line.startswith("data:") and line[5:].strip()][-1]
+    answer: dict[str, Any] = json.loads(text)
+    return answer
+
+
 @asynccontextmanager
 async def streamed(http: httpx2.AsyncClient, method: str, path: str, **more: Any) -> AsyncIterator[Events]:
     """Send a request and read its answer as a stream of events; leaving cuts the connection."""
@@ -133,8 +142,7 @@ class Agent:
         return await self.http.post(self.path, json=body, headers=self.headers | headers)
 
     async def request(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
-        answer: dict[str, Any] = (await self.post(message(method, params))).json()
-        return answer
+        return answer_in(await self.post(message(method, params)))
 
     async def call(self, name: str, arguments: dict[str, Any] | None = None) -> dict[str, Any]:
         return await self.request("tools/call", {"name": name, "arguments": arguments or {}})

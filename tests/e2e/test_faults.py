@@ -14,17 +14,23 @@ from websockets.typing import Origin, Subprotocol
 from tests.e2e import live
 from tests.e2e.live import Caller, DevTools, LiveHub
 from tests.e2e.site import Site
-from tests.harness.waiting import until_outside
+from tests.harness.waiting import eventually, until_outside, wait_for
 
 WAIT = "await fetch('/hit/%s'); await new Promise(() => {})"
 
 
 @pytest.fixture(scope="module")
-def own_hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHub]:
-    """A hub whose browser these tests may kill."""
+def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHub]:
     hub = live.start(tmp_path_factory.mktemp("faults"))
     yield hub
     live.stop(hub)
+
+
+@pytest.fixture
+def own_hub(started: LiveHub) -> LiveHub:
+    """A hub whose browser these tests may kill; it is there."""
+    wait_for(lambda: started.ready)
+    return started
 
 
 async def fails_under(
@@ -58,7 +64,12 @@ async def test_a_killed_browser_fails_the_call_at_once_and_comes_back_by_itself(
         error = await fails_under(agent, site, "killed", kill)
         assert error["outcome"] == "unknown"
         assert own_hub.connected is False
-        gone = await agent.get("browser_get_connection_status")
+
+        async def told() -> dict[str, Any] | None:  # the system tells of a process's end after that of its connections
+            status: dict[str, Any] = await agent.get("browser_get_connection_status")
+            return status if "error" in status["hub"]["managedBrowser"] else None
+
+        gone = await eventually(told)
         assert gone["connected"] is False
         assert [browser["connected"] for browser in gone["browsers"]] == [False]
         assert "own browser is starting" in gone["hint"]

@@ -244,11 +244,14 @@ async def test_files_are_given_to_fields_and_to_buttons(agent: Caller, live_hub:
     folder.mkdir(exist_ok=True)
     (folder / "a.txt").write_text("alpha")
     (folder / "b.txt").write_text("beta")
+    read = "while (log.length < %d) await new Promise((done) => setTimeout(done, 10))"
     await agent.open(zoo.at("act_files.html"))
     await agent.get(UPLOAD, selector="#one", paths=["a.txt"])
+    await agent.run(read % 1)
     await agent.get(UPLOAD, text="Many", paths=["a.txt", str(folder / "b.txt")])
+    await agent.run(read % 3)
     await agent.get(UPLOAD, selector="#choose", paths=["b.txt"])
-    await agent.run("while (log.length < 4) await new Promise((done) => setTimeout(done, 10))")
+    await agent.run(read % 4)
     assert await log(agent) == ["one a.txt alpha", "many a.txt alpha", "many b.txt beta", "made b.txt beta"]
     assert "takes one file" in (await agent.fail(UPLOAD, selector="#one", paths=["a.txt", "b.txt"]))["text"]
     assert "no file chooser" in (await agent.fail(UPLOAD, selector="#dull", paths=["a.txt"]))["text"]

@@ -143,6 +143,42 @@ async def test_closing_closes_exactly_that_tab_and_forgets_it(bench: Bench) -> N
     assert bench.context.sends == 1
 
 
+async def test_a_no_to_the_question_before_that_stops_the_closing_is_not_the_last_word(bench: Bench) -> None:
+    tried: list[str] = []
+
+    def dialog(what: str, **params: Any) -> None:
+        event = {"tabId": 2, "method": f"Page.javascriptDialog{what}", "params": params}
+        bench.browser.text(method="cdp.event", params=event)
+
+    def close(_: Any) -> dict[str, Any]:
+        tried.append("close")
+        if len(tried) == 1:
+            raise Failure(-32000, "Tab 2 is still open: its page asks the person first.")
+        return {"closed": True}
+
+    def answered(_: Any) -> dict[str, Any]:
+        dialog("Closed", result=False)
+        return {}
+
+    bench.browser.answers["closeTab"] = close
+    bench.browser.answers["Page.handleJavaScriptDialog"] = answered
+    dialog("Opening", type="beforeunload", message="")
+    await settle()
+    assert (await bench.call("browser_close_tab", tabId=2))["closed"] is True
+    assert len(tried) == 2
+
+
+async def test_a_tab_that_its_page_holds_open_is_told_with_the_way_out(bench: Bench) -> None:
+    def held(_: Any) -> None:
+        raise Failure(-32000, "Tab 2 is still open: its page asks the person first.")
+
+    bench.browser.answers["closeTab"] = held
+    with pytest.raises(CommandFailed, match="still open") as caught:
+        await bench.call("browser_close_tab", tabId=2)
+    assert "Call again" in (caught.value.hint or "")
+    assert len(bench.browser.commands("closeTab")) == 1
+
+
 async def test_the_hubs_own_ids_are_translated_on_the_way_to_the_browser(bench: Bench) -> None:
     other = FakeBrowser("b2").join(bench.browsers, tab(1))
     other.answers["closeTab"] = lambda _: {"closed": True}

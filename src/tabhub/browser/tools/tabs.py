@@ -236,22 +236,31 @@ async def focus_tab(call: Call) -> ToolResult:
 async def close_tab(call: Call) -> ToolResult:
     """Close exactly the tab that is named."""
     page = await call.page()
-    if call.box.watch.dialog(page.link, page.tab.chrome_id):
+    asked = call.box.watch.dialog(page.link, page.tab.chrome_id) is not None
+    if asked:
         # Not agreed to: a navigation behind the dialog would cross the closing.
         await _answer_dialog(page, accept=False)
+    await _close(call, page, again=asked)
+    call.box.browsers.forget(page.link, page.tab.chrome_id)
+    return ToolResult.data({"tabId": page.tab_id, "closed": True})
+
+
+async def _close(call: Call, page: Page, *, again: bool) -> None:
+    """Close a tab, also one whose page asks first; `again`: a no to its last question may have stopped this as well."""
     try:
         await page.command("closeTab")
     except TabFailed:
         raise
     except CommandFailed as error:
         # The page asks whether to leave it. We answer where we see the question; elsewhere the person is shown it.
-        if not call.box.watch.dialog(page.link, page.tab.chrome_id):
+        if call.box.watch.dialog(page.link, page.tab.chrome_id):
+            await _answer_dialog(page, accept=True)
+            with suppress(TabFailed):  # it has gone by the answer
+                await page.command("closeTab")
+        elif again:
+            await _close(call, page, again=False)
+        else:
             raise CommandFailed(error.message, hint="Call again to close it all the same.") from None
-        await _answer_dialog(page, accept=True)
-        with suppress(TabFailed):  # it has gone by the answer
-            await page.command("closeTab")
-    call.box.browsers.forget(page.link, page.tab.chrome_id)
-    return ToolResult.data({"tabId": page.tab_id, "closed": True})
 
 
 async def _answer_dialog(page: Page, *, accept: bool) -> None:

@@ -6,7 +6,7 @@ import asyncio
 
 from tests.e2e.live import EXTENSION, Caller, DevTools
 from tests.e2e.site import Site
-from tests.harness.waiting import eventually
+from tests.harness.waiting import becomes
 
 PANEL = f"{EXTENSION}/panel/panel.html?full#home"
 BUTTON = "nav button, nav a"
@@ -14,10 +14,6 @@ APPEARS = f"""new Promise((done) => {{
   const look = () => (document.querySelector("{BUTTON}") ? done(true) : setTimeout(look, 20));
   look();
 }})"""
-
-
-async def there(agent: Caller, tab: int) -> bool:
-    return bool(await agent.run("return location.search", tabId=tab) == "?alone")
 
 
 async def test_what_waits_in_a_tab_that_goes_to_the_panel_does_nothing_there(
@@ -32,7 +28,8 @@ async def test_what_waits_in_a_tab_that_goes_to_the_panel_does_nothing_there(
             while tab is None:  # until the hub is told of it by the browser
                 tabs = (await agent.get("browser_list_tabs"))["tabs"]
                 tab = next((each["tabId"] for each in tabs if each["url"] == f"{site.url}/?alone"), None)
-        assert await eventually(lambda: there(agent, tab))  # it is listed before its page is there
+        # It is listed before its page is there.
+        await becomes(lambda: agent.run("return location.search", tabId=tab), "?alone")
         clicking = asyncio.create_task(agent.call("browser_click_element", tabId=tab, selector=BUTTON))
         await agent.run("return 1", tabId=tab)  # by then the click waits for its element
         await wire.send("Page.navigate", session, url=PANEL)

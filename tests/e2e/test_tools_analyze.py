@@ -9,6 +9,7 @@ import pytest
 
 from tests.e2e.live import Caller
 from tests.e2e.netsite import NetSite
+from tests.harness.waiting import becomes
 
 
 @pytest.fixture(scope="module")
@@ -48,10 +49,7 @@ async def test_a_site_is_told_in_names_and_its_tab_is_closed(agent: Caller, net:
     text = json.dumps(answer)
     for secret in ("very-secret-csrf", "top-secret-storage-value", "visitor-cookie-value", "page-bearer-secret"):
         assert secret not in text
-    for _ in range(100):
-        if await tabs(agent) == before:
-            break
-    assert await tabs(agent) == before
+    await becomes(lambda: tabs(agent), before)
 
 
 async def test_the_tab_stays_when_asked_and_the_session_goes_on_in_it(agent: Caller, net: NetSite) -> None:
@@ -71,7 +69,4 @@ async def test_what_cannot_be_opened_is_said_and_leaves_no_tab(agent: Caller, ur
     before = await tabs(agent)
     failed = await agent.fail("plugin_analyze_site", url=url, waitSeconds=0)
     assert failed["text"]
-    for _ in range(100):
-        if await tabs(agent) == before:
-            break
-    assert await tabs(agent) == before
+    await becomes(lambda: tabs(agent), before)

@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.e2e.live import EXTENSION, Caller, DevTools, LiveHub
 from tests.e2e.site import Site
-from tests.harness.waiting import until_outside
+from tests.harness.waiting import becomes, eventually, until_outside
 
 
 async def in_worker(devtools: DevTools, expression: str) -> Any:
@@ -31,15 +31,12 @@ async def test_a_notification_is_shown_and_a_click_leads_to_its_address(
     assert shown["notificationId"] in await in_worker(devtools, "chrome.notifications.getAll()")
     await in_worker(devtools, f"chrome.notifications.onClicked.dispatch({shown['notificationId']!r}), 1")
     await site.asked("/clicked")
-    tabs: list[dict[str, Any]] = []
 
     async def opened() -> list[dict[str, Any]]:
         listed = (await agent.get("browser_list_tabs"))["tabs"]
         return [tab for tab in listed if tab["url"] == f"{site.url}/clicked"]
 
-    for _ in range(50):
-        if tabs := await opened():
-            break
+    tabs = await eventually(opened)
     agent.opened += [tab["tabId"] for tab in tabs]
     assert [tab["active"] for tab in tabs] == [True]
     for wrong in ({"url": "file:///etc"}, {"iconUrl": "https://example.com/x.png"}, {"url": "javascript:1"}):
@@ -62,11 +59,12 @@ async def test_the_extension_tells_its_state_log_and_panel(agent: Caller, devtoo
     panel = await agent.get("extension_get_side_panel")
     assert (panel["open"], panel["pages"], panel["shows"]["headline"]) == (False, [], "Connected")
     target = await devtools.open(f"{EXTENSION}/panel/popup.html")
-    for _ in range(100):
+
+    async def shown() -> tuple[bool, list[str]]:
         panel = await agent.get("extension_get_side_panel", browserId=state["browserId"])
-        if panel["open"]:
-            break
-    assert (panel["open"], [page["page"] for page in panel["pages"]]) == (True, ["panel/popup.html"])
+        return panel["open"], [page["page"] for page in panel["pages"]]
+
+    await becomes(shown, (True, ["panel/popup.html"]))
     await devtools.send("Target.closeTarget", targetId=target)
 
 

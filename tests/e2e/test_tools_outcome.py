@@ -11,7 +11,7 @@ import pytest
 
 from tests.e2e.live import Caller, DevTools, LiveHub
 from tests.e2e.zoo import Zoo
-from tests.harness.waiting import until_outside
+from tests.harness.waiting import becomes, until_outside
 
 CLICK, TYPE, HOVER = "browser_click_element", "browser_type_text", "browser_hover_element"
 DIALOG, ACT = "browser_handle_dialog", "browser_act"
@@ -79,16 +79,16 @@ async def test_a_tab_that_a_click_opens_is_told_and_steals_no_focus(
     agent: Caller, zoo: Zoo, how: dict[str, Any]
 ) -> None:
     await agent.open(zoo.at("act_dialogs.html"))
-    before = [tab["tabId"] for tab in (await agent.get("browser_list_tabs"))["tabs"] if tab["active"]]
+
+    async def in_front() -> list[int]:
+        return [tab["tabId"] for tab in (await agent.get("browser_list_tabs"))["tabs"] if tab["active"]]
+
+    before = await in_front()
     (opened,) = (await agent.get(CLICK, **how))["opened"]
     agent.opened.append(opened)
     await agent.get("browser_wait_for", tabId=opened, url="/other", text="other words")
     assert await agent.run("return document.title", tabId=opened) == "Other page"
-    for _ in range(50):
-        tabs = (await agent.get("browser_list_tabs"))["tabs"]
-        if [tab["tabId"] for tab in tabs if tab["active"]] == before:
-            break
-    assert [tab["tabId"] for tab in tabs if tab["active"]] == before
+    await becomes(in_front, before)
 
 
 async def test_a_form_that_is_sent_is_told_each_time(agent: Caller, zoo: Zoo) -> None:

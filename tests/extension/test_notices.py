@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.extension.conftest import EXTENSION_ID, Chromium
 from tests.extension.fakehub import Wire
-from tests.harness.waiting import eventually
+from tests.harness.waiting import becomes
 
 
 async def notices(command: Any) -> list[str]:
@@ -16,15 +16,11 @@ async def notices(command: Any) -> list[str]:
     return shown
 
 
-async def none_left(command: Any) -> bool:
-    return await notices(command) == []
-
-
 async def test_a_question_that_is_answered_before_it_is_shown_does_not_stay(wire: Wire, chromium: Chromium) -> None:
     async with chromium.page(f"chrome-extension://{EXTENSION_ID}/manifest.json") as command:
         await wire.notify("confirmation.request", id="early", client="an agent", tool="a_tool", notify=True)
         await wire.notify("confirmation.done", id="early")
         await wire.notify("confirmation.request", id="late", client="an agent", tool="a_tool", notify=True)
-        assert await eventually(lambda: notices(command)) == ["approval:late"]
+        await becomes(lambda: notices(command), ["approval:late"])
         await wire.notify("confirmation.done", id="late")
-        assert await eventually(lambda: none_left(command))
+        await becomes(lambda: notices(command), list[str]())

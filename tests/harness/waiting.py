@@ -34,6 +34,14 @@ async def eventually(look: Callable[[], Awaitable[T | None]], within: float = 30
     return found
 
 
+async def becomes(look: Callable[[], Awaitable[T]], wanted: T, within: float = 30) -> None:
+    """Ask until the answer is this one; what it was instead is told at the end."""
+    begun = time.monotonic()
+    while (found := await look()) != wanted:
+        assert time.monotonic() - begun < within, f"it stayed {found!r}"
+        await asyncio.sleep(0.02)
+
+
 def wait_for(check: Callable[[], bool], within: float = 30) -> None:
     """Wait for something another process does, outside of an event loop."""
     begun = time.monotonic()

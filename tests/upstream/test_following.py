@@ -20,7 +20,7 @@ from tabhub.hub.tools import Source
 from tests.harness.agent import Agent, client, stateless, streamed
 from tests.harness.daemon import ENVELOPE, greeted, registered
 from tests.harness.hub import RunningHub, running_hub
-from tests.harness.waiting import eventually, until
+from tests.harness.waiting import becomes, until
 from tests.upstream.servers import FIXTURES, free_port, python, python_http, state, text
 
 TODAY = "tabhub+mcp://srv/notes://today"
@@ -65,11 +65,7 @@ async def watching(agent: Agent) -> str:
 
 async def asked(agent: Agent, uris: str) -> None:
     """Wait until the server is asked to tell of just these."""
-
-    async def just_these() -> bool:
-        return await watching(agent) == uris
-
-    assert await eventually(just_these, within=10)
+    await becomes(lambda: watching(agent), uris)
 
 
 @pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")

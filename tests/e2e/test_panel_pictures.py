@@ -18,7 +18,7 @@ from tests.extension.fakehub import FakeHub
 from tests.extension.panelpage import THEMES, VIEWS, Theme, go
 
 PANEL = f"chrome-extension://{EXTENSION_ID}/panel/panel.html"
-STATE = Path(__file__).parents[1] / "extension" / "panel_state.js"
+FAKES = Path(__file__).parents[1] / "extension"
 NOON = 1_800_000_000_000
 SIZES = {"side": (400, 900), "full": (1200, 800)}
 WIDE = ("home", "chat", "tools")
@@ -56,9 +56,9 @@ async def panel(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tuple
             page = await context.new_page()
             await page.clock.set_fixed_time(NOON)
             await page.goto("about:blank")
-            said: list[Any] = await page.evaluate(
-                f"(() => {{ {STATE.read_text()}; return [panelState, panelTalks, panelTalk]; }})()"
-            )
+            for name in ("panel_state.js", "panel_talk.js"):
+                await page.evaluate(f"(() => {{ {(FAKES / name).read_text()} }})()")
+            said: list[Any] = await page.evaluate("[panelState, panelTalks, panelTalk]")
             state, talks, talk = said
             wire.answers |= {"config.getState": state, "agent.list": {"conversations": talks}, "agent.resume": talk}
             wire.answers |= {"audit.list": {"entries": state["activity"]}}

@@ -1,7 +1,7 @@
 /**
  * A worker and a hub behind it, as far as the panel can tell: it answers the panel's questions from a state of its own,
  * changes that state as the hub would, and keeps what was asked in `panelFake.asked`. Loaded after
- * panel_state.js, before the panel's scripts.
+ * panel_state.js and panel_talk.js, before the panel's scripts.
  */
 
 /** A browser that no relay was set for. */

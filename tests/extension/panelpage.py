@@ -57,7 +57,7 @@ async def panel(
 ) -> AsyncIterator[Page]:
     """The panel with one view open; anything the page complains of fails the test."""
     context = await browser.new_context(color_scheme=theme, viewport={"width": width, "height": 900})
-    for name in ("panel_state.js", "panel_fake.js"):
+    for name in ("panel_state.js", "panel_talk.js", "panel_fake.js"):
         await context.add_init_script("{\n" + (HERE / name).read_text() + "\n}")
     page = await context.new_page()
     complaints: list[str] = []

@@ -31,3 +31,12 @@ def test_these_are_this_machine(host: str) -> None:
 )
 def test_these_are_not(host: str) -> None:
     assert not addresses.names_this_machine(host)
+
+
+@pytest.mark.parametrize(
+    ("url", "plain"), [("wss://a/b", True), ("wss://a/?b", False), ("wss://a/#b", False), ("wss://u@a/", False)]
+)
+def test_an_address_that_says_more_than_where_is_known(url: str, plain: bool) -> None:
+    parts = addresses.split(url)
+    assert parts is not None
+    assert addresses.plain(parts) is plain

@@ -21,7 +21,7 @@ from tabhub.browser.frames import main_frame
 from tabhub.browser.held import Command, Held
 from tabhub.browser.marks import Mark
 from tabhub.browser.tab import Page
-from tabhub.errors import CommandFailed
+from tabhub.errors import CommandFailed, TabhubError
 
 _BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="
 _DRAWING: WeakValueDictionary[tuple[str, int], asyncio.Lock] = WeakValueDictionary()
@@ -149,7 +149,7 @@ async def _nudged(page: Page, taking: Coroutine[Any, Any, bytes]) -> bytes:
 
 async def _nudge(page: Page) -> None:
     """Change what nobody sees until that is enough; a page that does not take it, or goes, changes by itself."""
-    with suppress(CommandFailed):
+    with suppress(TabhubError):  # what became of the tab or the link, the capture itself tells
         frame = await main_frame(page)
         await frame.evaluate("nudge", {"more": True})
         try:

@@ -11,7 +11,6 @@ import contextlib
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from typing import Any
-from urllib.parse import SplitResult
 
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
@@ -177,15 +176,10 @@ def relay_url(text: str) -> str:
     for role in _ROLES:
         base = base.removesuffix(role)
     parts = addresses.split(base)
-    if parts is None or parts.scheme not in ("ws", "wss") or not parts.hostname or _more(parts):
+    if parts is None or parts.scheme not in ("ws", "wss") or not parts.hostname or not addresses.plain(parts):
         raise SetupError(f"{text[:100]!r} is not the address of a relay.", hint="It is like wss://relay.example.com")
     if parts.scheme == "ws" and not addresses.names_this_machine(parts.hostname):
         raise SetupError(
             f"{text[:100]!r} would carry the token over the network in the clear.", hint="Use wss:// instead of ws://."
         )
     return base
-
-
-def _more(parts: SplitResult) -> bool:
-    """Whether something is in an address that is none of a relay's."""
-    return bool(parts.query or parts.fragment or parts.username)

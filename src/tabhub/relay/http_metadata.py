@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
 from tabhub.errors import Forbidden, SetupError
 from tabhub.trust.guard import host_allowed
@@ -58,16 +58,12 @@ def read_url(option: str, text: str) -> str:
     if option == "--public-url":
         base = base.removesuffix(MCP)
     parts = addresses.split(base)
-    if parts is None or parts.scheme not in ("http", "https") or not parts.hostname or _more(option, parts):
+    wrong = parts is None or not addresses.plain(parts) or (option == "--public-url" and parts.path)
+    if parts is None or wrong or parts.scheme not in ("http", "https") or not parts.hostname:
         raise SetupError(f"{option} {text[:100]!r} is not an address.", hint="It is like https://relay.example.com")
     if parts.scheme == "http" and not addresses.names_this_machine(parts.hostname):
         raise SetupError(f"{option} must begin with https://", hint="Plain http works on this machine only.")
     return base
-
-
-def _more(option: str, parts: SplitResult) -> bool:
-    """Whether something is in an address that does not belong there."""
-    return bool(parts.query or parts.fragment or parts.username or (option == "--public-url" and parts.path))
 
 
 def document(base: str, auth_servers: Iterable[str]) -> dict[str, Any]:

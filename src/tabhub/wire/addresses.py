@@ -16,6 +16,11 @@ def split(url: str) -> SplitResult | None:
     return parts
 
 
+def plain(parts: SplitResult) -> bool:
+    """Whether an address says where, and nothing of a user, a query or a place in a page."""
+    return not (parts.query or parts.fragment or parts.username)
+
+
 def names_this_machine(host: str) -> bool:
     """Whether a host says in itself that it is this machine: nothing sent there passes a network."""
     name = host.lower().rstrip(".")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncIterator, Iterator
 
 import pytest
 from playwright.async_api import Page, expect
 
 from tests.agent.scripted import Refusal, Turn, scripted
-from tests.e2e.chats import chatting, message, new_chat, say, thinks_with
+from tests.e2e.chat.talking import message, say, thinks_with
 from tests.e2e.live import LiveHub
 from tests.extension.panelpage import THEMES, Theme, open_all, violations
 
@@ -18,18 +17,6 @@ TOO_WIDE = """() => {
   const wide = [...main.querySelectorAll("*")].filter((each) => each.getBoundingClientRect().right > room + 1);
   return main.scrollWidth <= main.clientWidth ? [] : [innerWidth, ...wide.map((each) => each.outerHTML.slice(0, 80))];
 }"""
-
-
-@pytest.fixture(scope="module")
-def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHub]:
-    with chatting(tmp_path_factory.mktemp("chat")) as hub:
-        yield hub
-
-
-@pytest.fixture
-async def panel(hub: LiveHub) -> AsyncIterator[Page]:
-    async with new_chat(hub) as page:
-        yield page
 
 
 async def test_what_the_model_writes_is_text_and_never_part_of_the_page(hub: LiveHub, panel: Page) -> None:

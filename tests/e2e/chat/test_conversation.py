@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,23 +11,11 @@ from playwright.async_api import Page, expect
 from tests.agent.scripted import KEY, Refusal, Turn, scripted
 from tests.e2e import live
 from tests.e2e.agenthome import ASKED, prepared
-from tests.e2e.chats import chatting, message, new_chat, say, step, thinks_with
+from tests.e2e.chat.talking import message, say, step, thinks_with
 from tests.e2e.live import EXTENSION, DevTools, LiveHub
 from tests.e2e.panels import browser_of, opened, settled
 from tests.extension.panelpage import violations
 from tests.harness.agent import client as http_client
-
-
-@pytest.fixture(scope="module")
-def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHub]:
-    with chatting(tmp_path_factory.mktemp("chat")) as hub:
-        yield hub
-
-
-@pytest.fixture
-async def panel(hub: LiveHub) -> AsyncIterator[Page]:
-    async with new_chat(hub) as page:
-        yield page
 
 
 async def test_without_a_model_it_says_how_to_set_one_and_begins_when_it_is_set(hub: LiveHub, panel: Page) -> None:

@@ -139,8 +139,7 @@ async def test_a_rotated_secret_locks_the_old_one_out_at_once_and_closes_its_soc
         assert hub.hub.browsers.links() == []
         async with httpx2.AsyncClient(base_url=hub.url, headers={"Authorization": f"Bearer {fresh}"}) as new:
             assert (await new.get("/tools")).status_code == 200
-        await asyncio.wait([call], timeout=5)
-        assert call.done()  # whatever came of it, it was answered
+        await asyncio.wait([call])  # whatever came of it, it was answered
 
 
 @pytest.mark.req("F19")

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
-import os
-import signal
-import statistics
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -14,69 +13,65 @@ import httpx2
 import pytest
 
 from tabhub.store.audit import digest
-from tests.harness.agent import Agent
+from tests.harness.agent import Agent, client
 from tests.harness.fake_extension import FakeExtension
 from tests.harness.process import HubProcess, hub_process, tabhub
+from tests.harness.waiting import until
 
-ROUNDS = 20
+KILLS = 3
+"""`python -m bench rows F10` kills twenty times."""
 AGENTS = 6
+CALLS = 60
+"""Answers to wait for before a kill."""
 
 
-async def work(hub: HubProcess, agent: Agent, name: str, answered: list[dict[str, Any]], enough: asyncio.Event) -> None:
-    """Call until the hub is gone, and note every answer that came."""
-    number = 0
-    while True:
-        number += 1
+async def call_until_killed(agent: Agent, name: str, answered: list[dict[str, Any]], killed: asyncio.Event) -> None:
+    """Call until the hub is killed, and note the arguments of every call that was answered."""
+    for number in itertools.count(1):
         arguments = {"tabId": 7, "code": f"return '{name}-{number}'"}
         try:
             answer = await agent.call("browser_execute_script", arguments)
-        except (httpx2.TransportError, json.JSONDecodeError):
+        except Exception:
+            # A kill may end a call in any state: refused, reset, or with half an answer.
+            if not killed.is_set():
+                raise
             return
         assert "result" in answer
         answered.append(arguments)
-        if len(answered) >= 40 * AGENTS:
-            enough.set()
+
+
+async def kill_under_load(hub: HubProcess, name: str) -> list[dict[str, Any]]:
+    """Kill a hub while agents call without a pause; the arguments of all calls that were answered."""
+    answered: list[dict[str, Any]] = []
+    killed = asyncio.Event()
+    async with FakeExtension(hub), AsyncExitStack() as stack, asyncio.TaskGroup() as group:
+        agents = [await stack.enter_async_context(Agent(hub)) for _ in range(AGENTS)]
+        for number, agent in enumerate(agents):
+            group.create_task(call_until_killed(agent, f"{name}-{number}", answered, killed))
+        await until(lambda: len(answered) >= CALLS)
+        killed.set()
+        hub.process.kill()
+    return answered
 
 
 @pytest.mark.req("F10", "S002-audit-03")
 async def test_after_a_kill_under_load_every_answered_call_is_in_the_audit_log(tmp_path: Path) -> None:
     home = tmp_path / "home"
+    audit = home / "audit.log"
     answered: list[dict[str, Any]] = []
-    starts = []
-    for turn in range(ROUNDS):
-        this_turn: list[dict[str, Any]] = []
-        enough = asyncio.Event()
+    for kill in range(KILLS):
         async with hub_process(home) as hub:
-            starts.append(hub.started_in)
-            async with FakeExtension(hub):
-                agents = [Agent(hub) for _ in range(AGENTS)]
-                for agent in agents:
-                    await agent.__aenter__()
-                tasks = [
-                    asyncio.create_task(work(hub, agent, f"{turn}-{n}", this_turn, enough))
-                    for n, agent in enumerate(agents)
-                ]
-                async with asyncio.timeout(20):
-                    await enough.wait()
-                os.kill(hub.process.pid, signal.SIGKILL)
-                await asyncio.gather(*tasks)
-                for agent in agents:
-                    await agent.http.aclose()
-            log = hub.home.hub_log.read_text()
-            assert ("torn" in log) is (turn > 0)
-        answered += this_turn
-        lines = (home / "audit.log").read_bytes().splitlines()
+            answered += await kill_under_load(hub, str(kill))
+            assert ("torn" in hub.home.hub_log.read_text()) is (kill > 0)
+        lines = audit.read_bytes().splitlines()
         audited = {json.loads(line)["argsDigest"] for line in lines if line.endswith(b"}")}
-        missing = [arguments for arguments in answered if digest(arguments) not in audited]
-        assert missing == []
-        with (home / "audit.log").open("ab") as file:
-            file.write(b'{"timestamp":"2026-01-01T00:00:00.000Z","tool":"to')  # as a kill within a write leaves it
-    async with hub_process(home) as hub, httpx2.AsyncClient(base_url=hub.url, headers=hub.bearer) as http:
-        starts.append(hub.started_in)
+        assert [arguments for arguments in answered if digest(arguments) not in audited] == []
+        with audit.open("ab") as file:
+            file.write(b'{"timestamp":"2026-01-01T00:00:00.000Z","tool":"to')  # as a kill during a write leaves it
+    async with hub_process(home) as hub, client(hub) as http:
         shown = (await http.get("/audit", params={"limit": 500})).json()
-        assert len(shown) > 40 * AGENTS
+        assert len(shown) >= KILLS * CALLS
         assert all(entry["tool"] == "browser_execute_script" for entry in shown)
-    assert statistics.median(starts[1:]) <= 2
 
 
 @pytest.mark.req("F20")
@@ -112,7 +107,7 @@ async def test_a_hub_that_is_asked_to_end_tells_its_browser_and_leaves_in_order(
             hub.process.terminate()
             assert await events.rest() == []
             assert (await browser.ended())[0] == 4004
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(30):
                 assert await hub.process.wait() == 0
         assert not hub.home.hub_json.exists()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -31,15 +30,22 @@ async def pending(hub: RunningHub, browser: FakeExtension, agent: Agent, tab_id:
     call = asyncio.create_task(agent.call(SCRIPT, {"tabId": tab_id, "code": "return 1"}))
     while (asked := await browser.asked("forwardCDPCommand"))["params"]["method"] != "Runtime.evaluate":
         pass
-    yield asked, call
-    if not call.done():
+    try:
+        yield asked, call
+    finally:
         call.cancel()
 
 
+@pytest.fixture
+async def hub(tmp_path: Path) -> AsyncIterator[RunningHub]:
+    """A hub whose deadlines are far longer than a client waits: a call that fails here did not run into one."""
+    async with running_hub(tmp_path, limits={"call_timeout": 300.0}) as running:
+        yield running
+
+
 async def failed(call: asyncio.Task[dict[str, Any]]) -> dict[str, Any]:
-    """The facts of the error a call ended with, within a second."""
-    async with asyncio.timeout(1):
-        result = (await call)["result"]
+    """The facts of the error a call ended with."""
+    result = (await call)["result"]
     assert result["isError"] is True
     facts: dict[str, Any] = result["_meta"]["tabhub/error"]
     facts["text"] = result["content"][0]["text"]
@@ -98,15 +104,14 @@ async def test_a_half_open_link_is_found_out_and_its_calls_fail(tmp_path: Path) 
     standard = Limits()
     assert standard.ping_interval + standard.ping_timeout <= 40
     async with (
-        running_hub(tmp_path, limits={"ping_interval": 0.1, "ping_timeout": 0.2}) as hub,
+        running_hub(tmp_path, limits={"ping_interval": 0.1, "ping_timeout": 0.2, "call_timeout": 300.0}) as hub,
         Agent(hub) as agent,
         FakeExtension(hub) as browser,
         FakeExtension(hub, "alive", [tab(8)]),
         pending(hub, browser, agent) as (_, call),
     ):
         browser.socket.transport.pause_reading()  # nothing is read or answered, and nothing is closed
-        async with asyncio.timeout(5):
-            result = (await call)["result"]
+        result = (await call)["result"]
         assert result["_meta"]["tabhub/error"]["outcome"] == "unknown"
         assert "no sign of life" in result["content"][0]["text"]
         told = await health(hub)
@@ -137,7 +142,7 @@ async def test_replies_in_another_order_reach_their_own_calls(hub: RunningHub) -
     async with Agent(hub) as agent, FakeExtension(hub) as browser:
         browser.handlers["forwardCDPCommand"] = hold
         calls = [asyncio.create_task(agent.call(SCRIPT, {"tabId": 7, "code": f"return {n};"})) for n in range(count)]
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             await all_here.wait()
         for answer, number in reversed(waiting):
             answer.set_result({"result": {"type": "number", "value": int(number)}})
@@ -146,12 +151,10 @@ async def test_replies_in_another_order_reach_their_own_calls(hub: RunningHub) -
 
 
 @pytest.mark.req("F6")
-async def test_a_doubled_reply_and_a_late_one_are_dropped_and_counted(tmp_path: Path) -> None:
-    async with (
-        running_hub(tmp_path, limits={"call_timeout": 0.2}) as hub,
-        Agent(hub) as agent,
-        FakeExtension(hub) as browser,
-    ):
+async def test_a_doubled_reply_and_a_late_one_are_dropped_and_counted(
+    hub: RunningHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Agent(hub) as agent, FakeExtension(hub) as browser:
 
         def reply(ident: int, value: int) -> dict[str, Any]:
             return {"jsonrpc": "2.0", "id": ident, "result": {"result": {"type": "number", "value": value}}}
@@ -164,7 +167,9 @@ async def test_a_doubled_reply_and_a_late_one_are_dropped_and_counted(tmp_path: 
         [link] = hub.hub.browsers.links()
         assert link.dropped == 2
         async with pending(hub, browser, agent) as (asked, call):
-            assert (await call)["result"]["_meta"]["tabhub/error"]["category"] == "timeout"
+            now = hub.hub.engine.clock
+            monkeypatch.setattr(hub.hub.engine, "clock", lambda: now() + 300)  # past the deadline
+            assert (await failed(call))["category"] == "timeout"
             assert (await browser.told("cancel"))["params"] == {"id": asked["id"]}
             for value in (4, 5):  # the answer every cancelled command still gets, and one more
                 await browser.send(reply(asked["id"], value))
@@ -243,10 +248,9 @@ async def test_a_tab_lost_under_a_call_fails_it_at_once_and_nothing_runs_twice(
         pending(hub, browser, agent) as (_, call),
         pending(hub, browser, agent, 9) as (asked, other),
     ):
-        began = time.monotonic()
         await browser.notify(method, params)
         facts = await failed(call)
-        assert time.monotonic() - began < 1
+        assert facts["category"] != "timeout"
         assert facts["outcome"] == "unknown"
         await browser.settle()
         assert not other.done()

@@ -18,7 +18,7 @@ from tests.harness.raw import request, wire
 @pytest.mark.req("F4", "S000-spec-architecture-10")
 async def test_an_extension_that_stops_reading_is_cut_and_others_are_unaffected(tmp_path: Path) -> None:
     async with (
-        running_hub(tmp_path, limits={"send_queue": 1_000_000}) as hub,
+        running_hub(tmp_path, limits={"send_queue": 1_000_000, "call_timeout": 300.0}) as hub,
         Agent(hub) as agent,
         FakeExtension(hub, "stuck") as stuck,
         FakeExtension(hub, "well", [tab(8)]),
@@ -29,8 +29,7 @@ async def test_an_extension_that_stops_reading_is_cut_and_others_are_unaffected(
         calls = [
             asyncio.create_task(agent.call("browser_execute_script", {"tabId": 7, "code": filler})) for _ in range(24)
         ]
-        async with asyncio.timeout(10):
-            results = [answer["result"] for answer in await asyncio.gather(*calls)]
+        results = [answer["result"] for answer in await asyncio.gather(*calls)]
         outcomes = {result["_meta"]["tabhub/error"]["outcome"] for result in results}
         assert outcomes <= {"unknown", "not_sent"}
         assert "unknown" in outcomes
@@ -59,7 +58,7 @@ async def test_an_agent_that_stops_reading_its_stream_is_cut_and_others_are_unaf
             assert echoed["result"]["structuredContent"] == {"value": "x"}
         session = hub.hub.sessions.get(agent.headers["Mcp-Session-Id"])
         assert session is not None
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(30):
             while session.busy:  # its request is over only when the connection was cut
                 await other.call("probe_echo", {"value": "x"})
         assert len(hub.hub.engine.calls) == 0

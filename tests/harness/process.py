@@ -25,8 +25,6 @@ class HubProcess(Address):
 
     home: Home
     process: asyncio.subprocess.Process
-    started_in: float
-    """Seconds from the start of the process to its word that it serves."""
 
 
 def environment(home: Path) -> dict[str, str]:
@@ -53,19 +51,15 @@ async def tabhub(home: Path, *words: str) -> asyncio.subprocess.Process:
 async def hub_process(home: Path, port: int = 0) -> AsyncIterator[HubProcess]:
     """Start a hub on a port (0: any), wait until it serves, and kill it in the end."""
     ask_nobody(home)
-    loop = asyncio.get_running_loop()
-    began = loop.time()
     process = await tabhub(home, "start", "--port", str(port), "--no-launch")
     try:
         assert process.stdout is not None
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(30):
             first = await process.stdout.readline()
         found = _RUNNING.search(first)
         assert found is not None, (first, await _errors(process))
-        took = loop.time() - began
         place = Home(home)
-        secret = secrets_store.read(place)
-        yield HubProcess(port=int(found[1]), secret=secret, home=place, process=process, started_in=took)
+        yield HubProcess(port=int(found[1]), secret=secrets_store.read(place), home=place, process=process)
     finally:
         if process.returncode is None:
             process.kill()

@@ -292,25 +292,29 @@ async def test_an_idle_connection_is_closed_in_time_and_a_busy_one_is_not(
 ) -> None:
     probe = Probe(hub)
     probe.release.set()
+    protocols: list[ArrivingHttp] = []
     made = ArrivingHttp.connection_made
 
-    def hasty(protocol: ArrivingHttp, transport: asyncio.Transport) -> None:
-        protocol.timeout_keep_alive = 0.2  # type: ignore[assignment]
+    def noted(protocol: ArrivingHttp, transport: asyncio.Transport) -> None:
+        protocols.append(protocol)
         made(protocol, transport)
 
-    monkeypatch.setattr(ArrivingHttp, "connection_made", hasty)
-    loop = asyncio.get_running_loop()
+    monkeypatch.setattr(ArrivingHttp, "connection_made", noted)
     async with wire(hub.port) as line:
         await ask(line, rest(hub, "probe_wait", {}))
         await probe.begun()
         probe.release.clear()
         await line.send(rest(hub, "probe_wait", {}))
         await probe.begun()
-        loop.call_later(0.5, probe.release.set)
+        [protocol] = protocols
+        timer = protocol.timeout_keep_alive_task
+        assert timer is not None
+        timer.cancel()
+        protocol.timeout_keep_alive = 0
+        protocol.timeout_keep_alive_handler()  # the timer fires during the call
+        probe.release.set()
         assert (await line.answer()).status == 200
-        before = loop.time()
         assert await line.closed() == b""
-        assert 0.15 < loop.time() - before < 5
     assert road.straight == 1
 
 
@@ -324,11 +328,11 @@ async def test_after_a_kill_every_call_answered_on_the_straight_road_is_in_the_a
                 arguments = {"tabId": 7, "code": f"return '{name}-{number}'"}
                 try:
                     answer = await ask(line, rest(hub, "browser_execute_script", arguments))
-                except (ConnectionError, asyncio.IncompleteReadError):
-                    return
+                except (OSError, asyncio.IncompleteReadError):
+                    return  # the hub was killed
                 assert answer.status == 200
                 answered.append(arguments)
-                if len(answered) >= 2000:
+                if len(answered) >= 500:
                     done.set()
 
     async with hub_process(home) as hub, FakeExtension(hub):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
+from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,13 @@ from tests.harness.hub import RunningHub, running_hub
 from tests.server.pages import ADD, SHOP, Browser, page, said, text, tool
 
 
+@pytest.fixture
+async def patient_hub(tmp_path: Path) -> AsyncIterator[RunningHub]:
+    """A hub whose deadlines are far longer than a client waits: a call that fails here did not run into one."""
+    async with running_hub(tmp_path, limits={"page_call_timeout": 300.0, "call_timeout": 300.0}) as running:
+        yield running
+
+
 @pytest.mark.req("S000-spec-architecture-09")
 async def test_a_call_carries_nothing_of_the_one_before(hub: RunningHub) -> None:
     async with Browser(hub) as browser, Agent(hub) as agent:
@@ -29,14 +36,14 @@ async def test_a_call_carries_nothing_of_the_one_before(hub: RunningHub) -> None
 
 
 @pytest.mark.req("F9", "S000-spec-routing-14")
-async def test_a_tab_closed_under_a_call_fails_it_at_once_and_it_is_not_made_again(hub: RunningHub) -> None:
+async def test_a_tab_closed_under_a_call_fails_it_at_once_and_it_is_not_made_again(patient_hub: RunningHub) -> None:
+    hub = patient_hub
     tabs = [tab(7, f"{SHOP}/p", active=True), tab(8, f"{SHOP}/q")]
     async with Browser(hub, *tabs) as browser, Agent(hub) as agent:
         browser.handlers["browser/executeTool"] = lambda params: Silent if params["tabId"] == 7 else text("other")
         reading = {"annotations": {"readOnlyHint": True}}
         for tab_id in (7, 8):
             await browser.offer(tab_id, tool("add"), tool("look", **reading))
-        began = time.monotonic()
         calls = {
             name: asyncio.create_task(agent.call(f"website_tool_shop_example_{name}"))
             for name in ("add", "look", "tab1_look")
@@ -44,9 +51,9 @@ async def test_a_tab_closed_under_a_call_fails_it_at_once_and_it_is_not_made_aga
         for _ in calls:
             await browser.asked("browser/executeTool")
         await browser.change(7, "removed")
-        failed = await calls["add"]
-        assert time.monotonic() - began < 1
-        assert failed["result"]["_meta"]["tabhub/error"]["outcome"] == "unknown"
+        failed = (await calls["add"])["result"]["_meta"]["tabhub/error"]
+        assert failed["category"] != "timeout"
+        assert failed["outcome"] == "unknown"
         assert said(await calls["look"]) == "other"
         exact = await calls["tab1_look"]
         assert exact["result"]["isError"]
@@ -54,17 +61,16 @@ async def test_a_tab_closed_under_a_call_fails_it_at_once_and_it_is_not_made_aga
 
 
 @pytest.mark.req("F9")
-async def test_a_page_that_goes_elsewhere_under_a_call_fails_it_within_a_second(hub: RunningHub) -> None:
-    async with Browser(hub) as browser, Agent(hub) as agent:
+async def test_a_page_that_navigates_under_a_call_fails_it_at_once(patient_hub: RunningHub) -> None:
+    async with Browser(patient_hub) as browser, Agent(patient_hub) as agent:
         browser.handlers["browser/executeTool"] = lambda params: Silent
         await browser.offer(7, tool("add"))
         call = asyncio.create_task(agent.call(ADD))
         await browser.asked("browser/executeTool")
-        began = time.monotonic()
         await browser.notify("browser/disconnected", {"tabId": 7, "frameId": 0, "documentId": "doc-7-0"})
-        failed = await call
-        assert time.monotonic() - began < 1
-        assert failed["result"]["_meta"]["tabhub/error"]["outcome"] == "unknown"
+        failed = (await call)["result"]["_meta"]["tabhub/error"]
+        assert failed["category"] != "timeout"
+        assert failed["outcome"] == "unknown"
         assert (await browser.told("cancel"))["params"]["id"] == 1
 
 

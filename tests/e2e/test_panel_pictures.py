@@ -36,8 +36,8 @@ _SETTLE = """async () => {
 
 
 @pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    return "asyncio"
+def anyio_backend() -> tuple[str, dict[str, bool]]:
+    return "asyncio", {"use_uvloop": True}
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ from typing import Any
 import h11
 import pytest
 import uvicorn
+import uvloop
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from uvicorn.server import ServerState
@@ -218,4 +219,4 @@ def test_the_straight_road_and_the_ordinary_one_and_another_parser_see_the_same_
         else:
             assert requests == found
 
-    asyncio.run(read())
+    uvloop.run(read())

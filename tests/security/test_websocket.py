@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import uvicorn
+import uvloop
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from uvicorn.server import ServerState
@@ -125,7 +126,7 @@ def test_frames_mean_to_the_hub_what_they_mean_to_the_library(sent: list[bytes],
     data = b"".join(sent)
     places = sorted({0, len(data), *(cut for cut in cuts if cut < len(data))})
     pieces = [data[begin:end] for begin, end in pairwise(places)]
-    got, out = asyncio.run(as_the_hub_reads(pieces))
+    got, out = uvloop.run(as_the_hub_reads(pieces))
     expected, answers = as_websockets_reads(pieces)
     assert got == expected
     assert out == answers

@@ -8,11 +8,6 @@ import pytest
 from tabhub.links.browser_log import BrowserLog
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 def stream(*chunks: bytes) -> asyncio.StreamReader:
     reader = asyncio.StreamReader()
     for chunk in chunks:

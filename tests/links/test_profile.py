@@ -11,11 +11,6 @@ from tabhub.links.profile import ProfileLock, free_profile, prepare_profile, rem
 from tabhub.trust.guard import EXTENSION_ID
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 def test_the_persons_settings_in_the_profile_are_kept(tmp_path: Path) -> None:
     settings = tmp_path / "managed" / "profile" / "Default" / "Preferences"
     settings.parent.mkdir(parents=True)

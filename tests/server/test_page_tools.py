@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import time
 from pathlib import Path
 from typing import Any
 
@@ -299,15 +298,20 @@ async def test_a_site_is_called_only_so_often_and_what_it_says_is_cleaned_and_it
 
 
 @pytest.mark.req("L8")
-async def test_a_flood_of_updates_is_thinned_and_the_last_state_arrives(hub: RunningHub) -> None:
+async def test_a_flood_of_updates_is_thinned_and_the_last_state_arrives(
+    hub: RunningHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with Browser(hub) as browser, Agent(hub) as agent:
         await browser.offer(7, tool("t"))
         version = hub.hub.registry.version
         where = {"tabId": 7, "frameId": 0, "documentId": "doc-7-0"}
-        for number in range(500):
-            await browser.notify("browser/updateTools", {**where, "tools": [tool(f"t{number}")]})
-        await browser.settle()
-        assert hub.hub.registry.version - version <= 10
+        with monkeypatch.context() as patched:
+            now = hub.hub.pages._clock()
+            patched.setattr(hub.hub.pages, "_clock", lambda: now)  # all of them come within one second
+            for number in range(500):
+                await browser.notify("browser/updateTools", {**where, "tools": [tool(f"t{number}")]})
+            await browser.settle()
+            assert hub.hub.registry.version - version <= 10
         last = "website_tool_shop_example_tab1_t499"
         await until(lambda: hub.hub.registry.get(last) is not None)
         assert list(await listed(agent)) == [last]
@@ -325,18 +329,32 @@ async def test_registrations_and_calls_are_in_the_audit_log_with_tab_and_site(hu
 
 
 @pytest.mark.req("L4", "S000-spec-testing-05")
-async def test_ten_more_tools_come_quickly_when_there_are_five_thousand(hub: RunningHub) -> None:
-    pages = hub.hub.pages
+async def test_ten_more_tools_leave_many_others_and_their_order_as_they_are(hub: RunningHub) -> None:
+    # `python -m bench rows L4` measures it with 5,000 tools of 500 origins.
+    pages, registry = hub.hub.pages, hub.hub.registry
     async with Browser(hub) as browser, Agent(hub) as agent:
-        for site in range(500):
+        for site in range(50):
             offered = page(7, *(tool(f"t{n}") for n in range(10)), origin=f"https://s{site}.example", frame=site)
             pages.take(7, {"method": "browser/registerTools", "params": offered})
-        first = (await agent.request("tools/list"))["result"]
-        began = time.perf_counter()
+        before = await all_names(agent)
+        entries = {name: registry.get(name) for name in before}
+        assert len(before) >= 500
         await browser.offer(7, *(tool(f"new{n}") for n in range(10)), frame=999)
-        took = time.perf_counter() - began
-        second = (await agent.request("tools/list"))["result"]
-        assert took < 0.1
-        names = [each["name"] for each in second["tools"]]
-        assert names[: len(first["tools"]) // 2] == [t["name"] for t in first["tools"]][: len(names) // 2]
-        assert hub.hub.registry.get("website_tool_shop_example_tab1_new9") is not None
+        after = await all_names(agent)
+        assert [name for name in after if name in entries] == before
+        assert {name for name in after if name not in entries} == {
+            f"website_tool_shop_example_tab1_new{n}" for n in range(10)
+        }
+        assert all(registry.get(name) is entry for name, entry in entries.items())  # none was made again
+
+
+async def all_names(agent: Agent) -> list[str]:
+    """The names of all tools, page by page."""
+    names: list[str] = []
+    params: dict[str, Any] = {}
+    while True:
+        listed = (await agent.request("tools/list", params))["result"]
+        names += [each["name"] for each in listed["tools"]]
+        if "nextCursor" not in listed:
+            return names
+        params = {"cursor": listed["nextCursor"]}

@@ -45,7 +45,7 @@ class IndependentExtension:
 
     async def notified(self, method: str) -> dict[str, Any]:
         """The params of the next notification of that name."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while True:
                 message = await self.notifications.get()
                 if message["method"] == method:
@@ -163,7 +163,7 @@ class IndependentAgent:
         await self.ws.send(json.dumps({"jsonrpc": "2.0", **message}))
 
     async def notified(self, method: str) -> dict[str, Any]:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while True:
                 message = await self.notifications.get()
                 if message["method"] == method:
@@ -172,14 +172,14 @@ class IndependentAgent:
 
     async def stray(self) -> dict[str, Any]:
         """The next answer to nothing that was asked: an error with id null."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while True:
                 message = await self.notifications.get()
                 if "method" not in message:
                     return message
 
     async def closed(self) -> tuple[int | None, str | None]:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             await self._reader
         return self.ws.close_code, self.ws.close_reason
 

@@ -35,7 +35,7 @@ class NatsServer:
         )
         log = self._process.stderr
         assert log is not None
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(30):
             while b"Server is ready" not in (line := await log.readline()):
                 assert line, "nats-server ended before it was ready"
         self._rest = asyncio.create_task(log.read())

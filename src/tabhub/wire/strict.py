@@ -2,16 +2,16 @@
 
 Owns the one way JSON from outside becomes a value. orjson does the parsing (it already refuses NaN, invalid UTF-8,
 lone surrogates, BOM and UTF-16); this module adds the bounds: nesting, number of keys, length of numbers, and no
-duplicate keys. The bounds are checked on the bytes, so hostile input costs a scan and never a deep object.
+duplicate keys. A text that may exceed a bound is scanned before it is parsed, so hostile input costs a scan up to the
+place where it breaks the bound, and no value is ever built of it.
 
-How duplicates are found without a parser of our own: a value that is written anew as the very same text has lost
-nothing. Otherwise colons are counted: every key is followed by one colon outside strings, and if the parsed value has
-fewer keys than the text has such colons, a key was written twice.
+Duplicate keys are found without a parser of our own, in a value that is within the bounds: if it encodes to the same
+text, nothing was lost. Otherwise colons are counted: every key is followed by one colon outside strings, and if the
+value has fewer keys than the text has such colons, a key was written twice.
 """
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import orjson
@@ -19,14 +19,14 @@ import orjson
 from tabhub.errors import ParseError
 from tabhub.limits import DEFAULTS, Limits
 
-# The closing quote may be missing: a string without an end is taken out in one go instead of being tried anew from
-# each quote in it, which would take quadratic time. The parser refuses it afterwards. Neighbours go in one match.
-_STRINGS = re.compile(rb'(?:"(?:[^"\\]+|\\.)*+"?[,\s]*+)++', re.DOTALL)
-_ALIKE = bytes.maketrans(b"{}", b"[]")
-_MANY = 10_000
+WINDOW = 64 * 1024
+"""Bytes scanned at a time."""
 DIGITS_WRITTEN = 32
-"""More than any number has when it is written anew."""
-_REST = bytes(set(range(256)) - set(b"[]{}"))
+"""More digits than any number has after encoding."""
+_BRACKETS_ALIKE = bytes.maketrans(b"{}", b"[]")
+_NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_DIGITS_ALIKE = bytes.maketrans(b"123456789", b"000000000")
+_SAMPLES = 16
 
 
 def decode(data: bytes | bytearray | memoryview | str, limits: Limits = DEFAULTS) -> Any:
@@ -35,74 +35,120 @@ def decode(data: bytes | bytearray | memoryview | str, limits: Limits = DEFAULTS
         raw = data
     else:
         raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else bytes(data)
-    # Most texts are too short for very many keys, and as programs write them: the same text when written anew, which
-    # has no long number either. Nothing else needs to be counted in them.
-    if (
-        len(raw) <= limits.max_keys
-        and limits.max_digits > DIGITS_WRITTEN
-        and raw.count(b"{") + raw.count(b"[") <= limits.max_depth
-    ):
-        value = _parsed(raw)
-        if orjson.dumps(value) == raw:
-            return value
-    return _decode_in_full(raw, limits)
-
-
-def _decode_in_full(raw: bytes, limits: Limits) -> Any:
-    nests = raw.count(b"{") + raw.count(b"[")
+    scan: Scan | None = None
+    if _may_exceed(raw, limits):
+        scan = Scan(raw, limits)
+        scan.run()
+    value = _parse(raw)
+    if b":" not in raw:
+        return value
+    encoded = orjson.dumps(value)
+    if encoded == raw:  # as most programs write it
+        return value
+    # Encoding repeats every colon of the text unless a key was dropped. Only an escape could hide a colon, so the keys
+    # of texts with escapes are counted one by one.
     colons = raw.count(b":")
-    skeleton: bytes | None = None
-    suspect = (
-        nests > limits.max_depth
-        or colons > limits.max_keys
-        or (len(raw) >= limits.max_digits and _long_number(raw, limits))
-    )
-    # What could become very many objects is looked at before it is parsed; else the parser is the quicker judge.
-    if suspect and nests + colons > _MANY:
-        skeleton = _checked_skeleton(raw, limits)
-    value = _parsed(raw)
-    if suspect and skeleton is None:
-        skeleton = _checked_skeleton(raw, limits)
-    # Quick and certain: written anew, the value has every colon of the text again, unless a key was dropped. Only an
-    # escape could hide a colon, so texts with escapes are counted in full.
-    if not colons or (b"\\u" not in raw and orjson.dumps(value).count(b":") == colons):
+    if b"\\u" not in raw and encoded.count(b":") == colons:
         return value
     keys = _count_keys(value)
-    if keys != colons and keys != (skeleton if skeleton is not None else _STRINGS.sub(b"", raw)).count(b":"):
+    if keys == colons:
+        return value
+    if scan is None:
+        scan = Scan(raw, limits)
+        scan.run()
+    if keys != scan.keys:
         raise ParseError("Not accepted: an object has the same key twice.")
     return value
 
 
-def _parsed(raw: bytes) -> Any:
+def _parse(raw: bytes) -> Any:
     try:
         return orjson.loads(raw)
     except orjson.JSONDecodeError as error:
         raise ParseError(f"Not valid JSON: {error.msg} at character {error.pos}.") from None
 
 
-def _long_number(raw: bytes, limits: Limits) -> bool:
-    if len(raw) - len(raw.translate(None, b"0123456789")) < limits.max_digits:
-        return False  # far quicker than looking for the digits one by one
-    return re.search(rb"[0-9]{%d}" % limits.max_digits, raw) is not None
+def _may_exceed(raw: bytes, limits: Limits) -> bool:
+    """Whether a text needs a scan: False for nearly all, after counting bytes without regard to strings."""
+    size = len(raw)
+    return (
+        raw.count(b"{") + raw.count(b"[") > limits.max_depth
+        or (size > limits.max_keys and raw.count(b":") > limits.max_keys)
+        or (size >= limits.max_digits and _has_long_number(raw, limits.max_digits))
+    )
 
 
-def _checked_skeleton(raw: bytes, limits: Limits) -> bytes:
-    """The text with its strings taken out, if that is within the bounds."""
-    skeleton = _STRINGS.sub(b"", raw)
-    if skeleton.count(b":") > limits.max_keys:
-        raise ParseError(f"Not accepted: more than {limits.max_keys} keys.")
-    if _deeper(skeleton.translate(_ALIKE, _REST), limits.max_depth):
-        raise ParseError(f"Not accepted: nested deeper than {limits.max_depth}.")
-    if _long_number(skeleton, limits):  # last, for it takes the longest
-        raise ParseError(f"Not accepted: a number has {limits.max_digits} digits or more.")
-    return skeleton
+def _has_long_number(raw: bytes, digits: int) -> bool:
+    """Whether so many digits follow each other. In linear time, and mostly from a sample of the bytes."""
+    step = max(digits // _SAMPLES, 1)
+    if b"0" * (digits // step) not in raw[::step].translate(_DIGITS_ALIKE):
+        return False
+    return b"0" * digits in raw.translate(_DIGITS_ALIKE)
 
 
-def _deeper(brackets: bytes, depth: int) -> bool:
-    """Whether brackets nest deeper than this: taking the innermost pairs out so many times leaves some over.
+class Scan:
+    """Checks one text against the bounds, window by window, and stops at the first window that exceeds one.
 
-    Brackets without a partner are left to the parser.
+    Builds no value. Says nothing about whether the text is JSON: that is left to the parser.
     """
+
+    __slots__ = ("_digits", "_escaped", "_inside", "_limits", "_open", "_raw", "_window", "examined", "keys")
+
+    def __init__(self, raw: bytes, limits: Limits, window: int = WINDOW) -> None:
+        self._raw = raw
+        self._limits = limits
+        self._window = window
+        self._inside = False  # a string
+        self._escaped = b""
+        self._open = 0
+        self._digits = b""
+        self.examined = 0
+        """Bytes scanned so far."""
+        self.keys = 0
+        """Keys in them."""
+
+    def run(self) -> None:
+        """Scan to the end, or raise ParseError."""
+        while self.examined < len(self._raw) and self._open >= 0:  # below 0 the parser stops too
+            begin, self.examined = self.examined, min(self.examined + self._window, len(self._raw))
+            bare = self._without_strings(self._raw[begin : self.examined])
+            self._count_keys(bare)
+            self._check_depth(bare)
+            self._check_numbers(bare)
+
+    def _without_strings(self, piece: bytes) -> bytes:
+        """The next piece of the text without the characters of its strings. No regular expression, so always linear."""
+        if self._escaped or b"\\" in piece:
+            piece = (self._escaped + piece).replace(b"\\\\", b"")
+            self._escaped = b"\\" if piece.endswith(b"\\") else b""
+            piece = piece.replace(b'\\"', b"")
+        parts = piece.split(b'"')
+        outside = parts[self._inside :: 2]
+        self._inside ^= len(parts) % 2 == 0
+        return b'"'.join(outside)
+
+    def _count_keys(self, bare: bytes) -> None:
+        self.keys += bare.count(b":")
+        if self.keys > self._limits.max_keys:
+            raise ParseError(f"Not accepted: more than {self._limits.max_keys} keys.")
+
+    def _check_depth(self, bare: bytes) -> None:
+        brackets = bare.translate(_BRACKETS_ALIKE, _NOT_BRACKETS)
+        before = self._open
+        self._open += 2 * brackets.count(b"[") - len(brackets)
+        if _nested_deeper(b"[" * before + brackets + b"]" * self._open, self._limits.max_depth):
+            raise ParseError(f"Not accepted: nested deeper than {self._limits.max_depth}.")
+
+    def _check_numbers(self, bare: bytes) -> None:
+        digits = self._limits.max_digits
+        joined = self._digits + bare
+        if _has_long_number(joined, digits):
+            raise ParseError(f"Not accepted: a number has {digits} digits or more.")
+        self._digits = joined[-digits:]  # A number may continue in the next window.
+
+
+def _nested_deeper(brackets: bytes, depth: int) -> bool:
+    """Whether balanced brackets nest deeper than this: removing the innermost pairs that many times leaves some."""
     if b"[" * (depth + 1) in brackets:
         return True
     for _ in range(depth):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
+from playwright.async_api import Playwright, async_playwright
 
 from tests.e2e import live
 from tests.e2e.live import Caller, DevTools, LiveHub
@@ -65,3 +66,10 @@ async def shop(live_hub: LiveHub, page_site: PageSite) -> AsyncIterator[PageSite
         for tab in (await agent.get("browser_list_tabs"))["tabs"]:
             if tab["url"].startswith((page_site.url, page_site.elsewhere)):
                 await agent.call("browser_close_tab", tabId=tab["tabId"])  # unless its session just did
+
+
+@pytest.fixture(scope="module")
+async def playwright() -> AsyncIterator[Playwright]:
+    """One driver process for all tests of a file; each test connects to its browser by itself."""
+    async with async_playwright() as playwright:
+        yield playwright

@@ -21,7 +21,6 @@ WEBMCP = ("add", "where", "fails", "hangs", "asks", "huge")
 """The tools of webmcp.html."""
 SHOP = ("price", "count", "waits", "order")
 """The tools of transports.html."""
-SOON = 1.5
 """Seconds in which what a page offers is listed: one, and half of one in which the page's changes are gathered."""
 
 # A frame that does what the page around it says, for no script of that page can reach into it.
@@ -140,9 +139,10 @@ class PageTab:
             return told and seen.keys() == set(names)
 
         try:
-            await eventually(there, within=SOON)
+            await eventually(there)
         except TimeoutError:
-            raise AssertionError({name: tool.description for name, tool in seen.items()}) from None
+            listed = {name: tool.description for name, tool in seen.items()}
+            raise AssertionError(f"expected the tools {names} {words or ''}, but listed are {listed}") from None
         return seen
 
     async def call(self, tool: str, **arguments: Any) -> CallToolResult:

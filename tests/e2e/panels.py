@@ -5,19 +5,21 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator
 
-from playwright.async_api import BrowserContext, Page, async_playwright, expect
+from playwright.async_api import BrowserContext, Page, Playwright, expect
 
 from tests.e2e.live import EXTENSION, Caller, LiveHub
 from tests.harness.waiting import until_outside
 
 
 @contextlib.asynccontextmanager
-async def browser_of(hub: LiveHub) -> AsyncIterator[BrowserContext]:
+async def browser_of(playwright: Playwright, hub: LiveHub) -> AsyncIterator[BrowserContext]:
     """The hub's own browser, as a person sits in front of it."""
     port = (hub.home / "managed" / "profile" / "DevToolsActivePort").read_text().split("\n")[0]
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.connect_over_cdp(f"http://127.0.0.1:{port}")
+    browser = await playwright.chromium.connect_over_cdp(f"http://127.0.0.1:{port}")
+    try:
         yield browser.contexts[0]
+    finally:
+        await browser.close()  # disconnects; the browser is the hub's and runs on
 
 
 @contextlib.asynccontextmanager

@@ -85,7 +85,7 @@ class Site:
 
         def wait() -> bool:
             with self._changed:
-                return self._changed.wait_for(lambda: self._hits[path] >= times, timeout=10)
+                return self._changed.wait_for(lambda: self._hits[path] >= times, timeout=30)
 
         assert await asyncio.to_thread(wait), f"{path} was asked for {self.count(path)} times, not {times}"
 

@@ -80,7 +80,7 @@ async def test_other_addresses_are_refused_before_anything_happens(agent: Caller
 async def test_a_page_of_the_browser_itself_cannot_be_used_but_closed(agent: Caller, devtools: DevTools) -> None:
     await devtools.open("chrome://version/")
     tab_id = 0
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while not tab_id:
             tabs = (await agent.get("browser_list_tabs"))["tabs"]
             tab_id = next((tab["tabId"] for tab in tabs if tab["url"].startswith("chrome://version")), 0)

@@ -12,7 +12,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -114,14 +113,12 @@ class Terminal:
 
     def until(self, words: str, within: float = 60) -> None:
         """Read until these words are on the screen."""
-        end = time.monotonic() + within
         while words not in self.seen:
-            assert time.monotonic() < end, self.seen
-            if select.select([self._master], [], [], 0.5)[0]:
-                try:
-                    self.seen += os.read(self._master, 65_536).decode("utf-8", "replace")
-                except OSError:
-                    raise AssertionError(self.seen) from None
+            assert select.select([self._master], [], [], within)[0], f"no {words!r} in:\n{self.seen}"
+            try:
+                self.seen += os.read(self._master, 65_536).decode("utf-8", "replace")
+            except OSError:
+                raise AssertionError(f"it ended without {words!r}:\n{self.seen}") from None
 
     def type(self, text: str) -> None:
         os.write(self._master, text.encode())
@@ -171,7 +168,7 @@ def test_it_works_over_browser_page_and_external_tools_with_a_malformed_and_a_de
 
 def test_a_stop_ends_the_work_and_the_conversation_goes_on_later(hub: LiveHub, shop: str) -> None:
     hold = threading.Event()
-    wait = ("browser_wait_for_element", {"selector": "#never", "timeout": 60_000})
+    wait = ("browser_wait_for_element", {"selector": "#never", "timeout": 290_000})
     turns = (
         Turn("I open it.", (("browser_open_tab", {"url": shop, "active": True}),)),
         Turn("I wait.", (wait, ("browser_list_tabs", {})), hold=hold),
@@ -180,10 +177,8 @@ def test_a_stop_ends_the_work_and_the_conversation_goes_on_later(hub: LiveHub, s
         settings(hub, server)
         terminal = Terminal(hub, "Wait for it")
         terminal.until("→ browser_wait_for_element")
-        begun = time.monotonic()
         terminal.process.send_signal(signal.SIGINT)
         assert terminal.end() == 130, terminal.seen
-        assert time.monotonic() - begun < 10
         hold.set()
         assert "Stopped." in terminal.seen
         more = Terminal(hub, "--resume", "--", "Go on")

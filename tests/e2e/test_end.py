@@ -43,4 +43,4 @@ def test_a_killed_hub_takes_its_browser_with_it(tmp_path: Path) -> None:
     assert browser is not None
     os.kill(hub.process.pid, 9)
     hub.process.wait()
-    wait_for(lambda: group_of(browser) == [], within=10)
+    wait_for(lambda: group_of(browser) == [])

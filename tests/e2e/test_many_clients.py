@@ -34,7 +34,7 @@ async def sessions(crowd: Crowd) -> dict[Member, dict[str, Any]]:
 
 async def until_titled(agent: Caller, titles: dict[str, str]) -> None:
     """Wait until the tabs at these addresses have these titles, which the browser tells a little later."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while titles.items() - {(tab["url"], tab["title"]) for tab in (await tabs(agent)).values()}:
             continue
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import BrowserContext, Page, expect
+from playwright.async_api import BrowserContext, Page, Playwright, expect
 
 from tests.e2e import live
 from tests.e2e.live import EXTENSION, Caller, LiveHub
@@ -37,9 +37,9 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHub]:
 
 
 @pytest.fixture
-async def browser(hub: LiveHub) -> AsyncIterator[BrowserContext]:
+async def browser(playwright: Playwright, hub: LiveHub) -> AsyncIterator[BrowserContext]:
     """The hub's own browser."""
-    async with browser_of(hub) as browser:
+    async with browser_of(playwright, hub) as browser:
         yield browser
 
 

@@ -24,7 +24,7 @@ async def test_what_waits_in_a_tab_that_goes_to_the_panel_does_nothing_there(
     async with devtools.connected() as wire:
         session = await wire.attach(target)
         tab = None
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while tab is None:  # until the hub is told of it by the browser
                 tabs = (await agent.get("browser_list_tabs"))["tabs"]
                 tab = next((each["tabId"] for each in tabs if each["url"] == f"{site.url}/?alone"), None)
@@ -46,7 +46,7 @@ async def test_what_waits_in_a_tab_that_goes_to_the_panel_does_nothing_there(
             assert "Tabhub's own panel" in (await agent.fail(name, tabId=tab, **more))["text"]
         # Nor from a page that has it one step back.
         await wire.send("Page.navigate", session, url=site.url)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while not (await agent.get("browser_get_tab_info", tabId=tab))["url"].startswith(site.url):
                 pass
         refused = await agent.fail("browser_click_element", tabId=tab, selector=BUTTON)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import Locator, Page, expect
+from playwright.async_api import Locator, Page, Playwright, expect
 
 from tests.e2e import live
 from tests.e2e.live import Caller, LiveHub
@@ -33,8 +33,8 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHub]:
 
 
 @pytest.fixture
-async def panel(hub: LiveHub) -> AsyncIterator[Page]:
-    async with browser_of(hub) as browser, opened(browser) as page:
+async def panel(playwright: Playwright, hub: LiveHub) -> AsyncIterator[Page]:
+    async with browser_of(playwright, hub) as browser, opened(browser) as page:
         yield page
 
 

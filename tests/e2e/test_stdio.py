@@ -59,7 +59,7 @@ async def test_two_clients_have_a_tab_each_that_goes_with_them(
         (first, *_) = sorted(opened)
         named = await data(one, "browser_get_tab_info", tabId=first)
         assert named["tabId"] == first
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while {tab["tabId"] for tab in (await agent.get("browser_list_tabs"))["tabs"]} & opened:
             continue
     assert (await daemon_status(live_hub))["activeSessions"] == open_before

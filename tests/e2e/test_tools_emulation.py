@@ -158,6 +158,6 @@ async def test_emulation_ends_with_the_session(live_hub: LiveHub, agent: Caller,
         result = await client.call_tool("browser_emulate_device", asked)
         assert not result.is_error, result
     await until_outside(lambda: live_hub.health()["mcpClients"] == 0)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while await agent.run(SIZE, tabId=tab) != before:
             assert await agent.run("return 1") == 1

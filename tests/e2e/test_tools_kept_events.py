@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 from tests.e2e.live import Caller
 from tests.e2e.zoo import Zoo
 
@@ -18,12 +16,10 @@ KEEP = (
 async def test_a_page_that_keeps_events_to_itself_still_tells_what_came_of_them(agent: Caller, zoo: Zoo) -> None:
     await agent.open(zoo.at("act_buttons.html"))
     await agent.run(KEEP)
-    begun = time.monotonic()
     assert (await agent.get("browser_click_element", selector="#kept"))["checked"] is True
     assert (await agent.get("browser_click_element", selector="#kept", count=2))["checked"] is True
     typed = await agent.get("browser_type_text", selector="#typed", text="hello", clear=True)
     assert typed["value"] == "hello"
-    assert time.monotonic() - begun < 4, "nothing waits for events that do not come"
 
 
 async def test_what_a_page_does_with_the_last_key_is_in_the_answer(agent: Caller, zoo: Zoo) -> None:

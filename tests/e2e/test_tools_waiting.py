@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from typing import Any
 
 import pytest
 
+from tabhub.errors import CommandFailed
 from tests.e2e.live import Caller, DevTools, LiveHub
 from tests.e2e.zoo import Zoo
 from tests.harness.waiting import until_outside
@@ -74,10 +74,9 @@ async def test_a_wait_in_vain_tells_what_was_there(
 ) -> None:
     await agent.open(zoo.at("act_buttons.html"))
     await agent.run("document.getElementById('never').remove()")
-    begun = time.monotonic()
     error = await agent.fail(WAIT, timeout=400, **condition)
+    assert "Waited 0.4 s for" in error["text"]
     assert words in error["text"]
-    assert 0.4 <= time.monotonic() - begun < 5
 
 
 @pytest.mark.parametrize("arguments", [{}, {"gone": True}, {"selector": "##"}], ids=["nothing", "gone", "invalid"])
@@ -110,16 +109,16 @@ async def test_a_tab_that_ends_under_a_wait_ends_it(
 ) -> None:
     url = zoo.at(f"act_buttons.html?wait-{end}")
     tab_id = await agent.open(url)
-    call = asyncio.create_task(agent.fail(WAIT, selector="#nothing", timeout=20_000))
+    # Far longer than the test may take: it ends because of the tab, or not at all.
+    call = asyncio.create_task(agent.fail(WAIT, selector="#nothing", timeout=290_000))
     await until_outside(lambda: live_hub.health()["callsInFlight"] > 0)
     await agent.run("return 1")
-    begun = time.monotonic()
     if end == "closed":
         await agent.get("browser_close_tab", tabId=tab_id)
     else:
         await devtools.crash(url)
-    await call
-    assert time.monotonic() - begun <= 1
+    error = await call
+    assert (error["code"], end in error["text"]) == (CommandFailed.code, True), error
 
 
 async def test_a_long_wait_reports_that_it_goes_on(live_hub: LiveHub, zoo: Zoo) -> None:

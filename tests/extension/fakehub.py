@@ -14,6 +14,7 @@ from websockets.http11 import Request, Response
 from websockets.typing import Subprotocol
 
 from tabhub.trust.tokens import proof
+from tests.harness.waiting import LONG
 
 SECRET = "5e" * 32
 Message = dict[str, Any]
@@ -83,7 +84,7 @@ class Wire:
         await self.raw({"jsonrpc": "2.0", "id": number, "method": command, "params": params})
         return number, reply
 
-    async def ask(self, command: str, /, *, within: float = 15, **params: Any) -> Any:
+    async def ask(self, command: str, /, *, within: float = LONG, **params: Any) -> Any:
         """A request and its result."""
         _, reply = await self.start(command, **params)
         message = await asyncio.wait_for(reply, within)
@@ -100,7 +101,7 @@ class Wire:
         """Send a notification."""
         await self.raw({"jsonrpc": "2.0", "method": method, "params": params})
 
-    async def next(self, wanted: Callable[[Message], bool], *, after: int = 0, within: float = 10) -> Message:
+    async def next(self, wanted: Callable[[Message], bool], *, after: int = 0, within: float = LONG) -> Message:
         """The first message from `after` on that is wanted."""
         async with asyncio.timeout(within), self._news:
             while True:
@@ -109,7 +110,7 @@ class Wire:
                         return message
                 await self._news.wait()
 
-    async def told(self, event: str, /, *, after: int = 0, within: float = 10, **params: Any) -> Message:
+    async def told(self, event: str, /, *, after: int = 0, within: float = LONG, **params: Any) -> Message:
         """The params of the first message of that method with those params."""
 
         def wanted(message: Message) -> bool:
@@ -173,7 +174,7 @@ class FakeHub:
         finally:
             self.open_at_once -= 1
 
-    async def connection(self, number: int, *, within: float = 20) -> Wire:
+    async def connection(self, number: int, *, within: float = 2 * LONG) -> Wire:
         """The connection of that number (the first is 1), once it has said everything it says at first."""
         async with asyncio.timeout(within), self._arrivals:
             await self._arrivals.wait_for(lambda: len(self.wires) >= number)

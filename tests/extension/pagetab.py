@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 from tests.extension.fakehub import Message, Wire
+from tests.harness.waiting import LONG
 
 LISTS = ("browser/registerTools", "browser/updateTools")
 
@@ -26,7 +27,7 @@ class PageTab:
         await wire.ask("browser_navigate", tabId=tab, url=url)
         return cls(wire, tab, since)
 
-    async def told(self, *names: str, frame: int | None = 0, within: float = 10) -> Message:
+    async def told(self, *names: str, frame: int | None = 0, within: float = LONG) -> Message:
         """The message that says that the frame's tools are these, not counting what an earlier call has found."""
 
         def wanted(message: Message) -> bool:

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from playwright.async_api import Browser, Page, async_playwright, expect
 
-expect.set_options(timeout=15_000)
+expect.set_options(timeout=30_000)
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent

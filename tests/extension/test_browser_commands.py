@@ -251,7 +251,7 @@ async def test_it_tells_what_it_noted_which_pages_of_it_are_open_and_what_plugin
 async def test_asked_to_connect_anew_it_is_back_at_once(wire: Wire, hub: FakeHub) -> None:
     seen = len(hub.wires)
     await wire.socket.close(4006, "connect anew")
-    back = await hub.connection(seen + 1, within=2)
+    back = await hub.connection(seen + 1)
     assert back.protocols == wire.protocols
 
 

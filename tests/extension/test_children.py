@@ -62,7 +62,7 @@ async def in_page(chromium: Chromium, url: str, expression: str) -> Any:
     (target,) = [t["targetId"] for t in targets if t["type"] == "page" and t["url"] == url]
     session = (await chromium.devtools("Target.attachToTarget", targetId=target, flatten=True))["sessionId"]
     wish = {"expression": expression, "returnByValue": True, "awaitPromise": True}
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         answer = await chromium.devtools("Runtime.evaluate", session=session, **wish)
     await chromium.devtools("Target.detachFromTarget", sessionId=session)
     return answer["result"].get("value")

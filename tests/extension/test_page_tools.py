@@ -313,9 +313,9 @@ async def test_a_tab_in_front_is_told_of_like_one_behind(wire: Wire, visit: Open
     await page.until("!document.hidden")
     for name in ("one", "two"):
         await page.run(f"offer('{name}', () => 1)")
-    await page.told(*OWN, "one", "two", within=2)
+    await page.told(*OWN, "one", "two")
     await page.run("document.body.innerHTML = '<form toolname=a tooldescription=b></form>'")
-    await page.told(*OWN, "one", "two", "a", within=2)
+    await page.told(*OWN, "one", "two", "a")
 
 
 @pytest.mark.req("S000-flows-04")

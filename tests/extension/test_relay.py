@@ -72,7 +72,7 @@ async def connected(panel: Ask, relay: RunningRelay, user: str = "ann", **more: 
 
 async def state(panel: Ask, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
     """How it stands with the relay, once it is as wanted."""
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(30):
         while True:
             before = await panel.changes()
             facts: dict[str, Any] = (await panel("relay.state"))["result"]
@@ -131,7 +131,7 @@ async def test_what_tabs_do_is_told_to_agents_as_notifications_only(
         await agent.ready()
         assert {tab["tabId"] for tab in (await agent.notified("tab.syncAll"))["tabs"]}
         made = (await wire.ask("createTab", url=f"{site.url}/"))["tabId"]
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while (await agent.notified("tab.stateChanged"))["tabId"] != made:
                 pass
         await wire.ask("closeTab", tabId=made)
@@ -233,7 +233,7 @@ async def test_instead_of_the_hub_the_hub_is_left_alone_until_that_is_taken_back
     relay: RunningRelay, panel: Ask, hub: FakeHub, wire: Wire
 ) -> None:
     await connected(panel, relay, instead=True)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         await wire.closed.wait()
     count = len(hub.wires)
     async with IndependentAgent(relay.url, token()) as agent:
@@ -265,7 +265,7 @@ async def test_it_says_nothing_before_it_is_asked_and_ids_tell_who_asks(panel: A
     async def ask(**message: Any) -> dict[str, Any]:
         """Send a request, and give the next message that is not a notification."""
         await socket.send(json.dumps({"jsonrpc": "2.0", "params": {}, **message}))
-        while "id" not in (answer := await asyncio.wait_for(said.get(), 10)):
+        while "id" not in (answer := await asyncio.wait_for(said.get(), 30)):
             assert set(answer) == {"jsonrpc", "method", "params"}
         return answer
 
@@ -273,7 +273,7 @@ async def test_it_says_nothing_before_it_is_asked_and_ids_tell_who_asks(panel: A
         port = next(iter(server.sockets)).getsockname()[1]
         access = token()
         await panel("relay.set", url=f"ws://127.0.0.1:{port}", token=access, acting="auto")
-        socket = await asyncio.wait_for(came, 10)
+        socket = await asyncio.wait_for(came, 30)
         assert said.empty()
         shown = await ask(id="proxy:1", method="authenticate")
         assert shown["id"] == "proxy:1"

@@ -97,7 +97,7 @@ async def test_what_was_sent_to_one_site_does_not_run_in_the_next(
         await agent.begin(method, {"tabId": made, **params})
         method, params = ACTS[what]
         answer = await (await agent.begin(method, {"tabId": made, **params}))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(30):
             there = await tab(wire, made)
             while there["url"] != f"{elsewhere}/" or there["status"] != "complete":
                 there = await tab(wire, made)
@@ -198,7 +198,7 @@ async def test_who_listens_in_one_site_hears_no_cookies_of_the_next(
         await agent.result("subscribeCDPEvents", {"tabId": made, "events": names})
         for method, params in (cdp("Network.enable"), cdp("Page.navigate", url=f"{elsewhere}/")):
             assert "result" in await (await agent.begin(method, {"tabId": made, **params}))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(30):
             heard = list[dict[str, Any]]()
             while not heard or heard[-1]["method"] != "Network.responseReceivedExtraInfo":
                 event = await agent.notified("cdp.event")

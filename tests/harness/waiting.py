@@ -1,50 +1,120 @@
-"""Waiting with a bound for what announces itself by no event; nothing else in the tests looks again and again."""
+"""Waiting with a generous bound for conditions that no event announces; the only polling in the tests.
+
+A wait fails with the source of its condition and the values it uses, so that callers need not describe it.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import inspect
+import linecache
+import reprlib
+import textwrap
 import time
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any, TypeVar
 
 T = TypeVar("T")
+LONG = 30.0
+"""Seconds for anything at all: a bound on a hang, not a measurement."""
+_IN_PROCESS = 0.002
+_OUTSIDE = 0.02
 
 
-async def until(true: Callable[[], bool], seconds: float = 5.0) -> None:
+class NotReached(AssertionError, TimeoutError):
+    """A condition did not hold within its bound."""
+
+
+async def until(condition: Callable[[], bool], seconds: float = LONG) -> None:
     """Wait until something in this process holds."""
-    async with asyncio.timeout(seconds):
-        while not true():  # noqa: ASYNC110 - that is what it is for
-            await asyncio.sleep(0.002)
+    end = _Deadline(seconds, condition)
+    try:
+        async with asyncio.timeout(seconds):  # by the loop's clock, which may be a virtual one
+            while not condition():  # noqa: ASYNC110 - polling is its purpose
+                await asyncio.sleep(_IN_PROCESS)
+    except TimeoutError as error:
+        raise end.failure() from error
 
 
-async def until_outside(check: Callable[[], bool], within: float = 15) -> float:
-    """Wait for something another process does, where asking for it takes its time; gives how long it took."""
-    begun = time.monotonic()
-    while not await asyncio.to_thread(check):
-        assert time.monotonic() - begun < within, "it did not come to pass"
-        await asyncio.sleep(0.02)
-    return time.monotonic() - begun
+async def until_outside(condition: Callable[[], bool], within: float = LONG) -> None:
+    """Wait for something another process does, where the condition itself blocks for a moment."""
+    end = _Deadline(within, condition)
+    while not await asyncio.to_thread(condition):
+        end.check()
+        await asyncio.sleep(_OUTSIDE)
 
 
-async def eventually(look: Callable[[], Awaitable[T | None]], within: float = 30) -> T:
-    """Ask until there is an answer: what other processes do is announced by no event."""
-    async with asyncio.timeout(within):
-        while not (found := await look()):  # noqa: ASYNC110 - that is what it is for
-            await asyncio.sleep(0.02)
+async def eventually(look: Callable[[], Awaitable[T | None]], within: float = LONG) -> T:
+    """Wait until an asynchronous look finds something, and return it."""
+    end = _Deadline(within, look)
+    try:
+        async with asyncio.timeout(within):
+            while not (found := await look()):  # noqa: ASYNC110 - polling is its purpose
+                await asyncio.sleep(_OUTSIDE)
+    except TimeoutError as error:
+        raise end.failure() from error
     return found
 
 
-async def becomes(look: Callable[[], Awaitable[T]], wanted: T, within: float = 30) -> None:
-    """Ask until the answer is this one; what it was instead is told at the end."""
-    begun = time.monotonic()
+async def becomes(look: Callable[[], Awaitable[T]], wanted: T, within: float = LONG) -> None:
+    """Wait until an asynchronous look returns the wanted value."""
+    end = _Deadline(within, look)
     while (found := await look()) != wanted:
-        assert time.monotonic() - begun < within, f"it stayed {found!r}"
-        await asyncio.sleep(0.02)
+        end.check(f"expected {wanted!r}, but it stayed {found!r}")
+        await asyncio.sleep(_OUTSIDE)
 
 
-def wait_for(check: Callable[[], bool], within: float = 30) -> None:
+def wait_for(condition: Callable[[], bool], within: float = LONG) -> None:
     """Wait for something another process does, outside of an event loop."""
-    begun = time.monotonic()
-    while not check():
-        assert time.monotonic() - begun < within, "it did not come to pass"
-        time.sleep(0.02)
+    end = _Deadline(within, condition)
+    while not condition():
+        end.check()
+        time.sleep(_OUTSIDE)
+
+
+class _Deadline:
+    def __init__(self, seconds: float, condition: Callable[[], Any]) -> None:
+        self._seconds = seconds
+        self._end = time.monotonic() + seconds
+        self._condition = condition
+
+    def check(self, found: str = "it never held") -> None:
+        if time.monotonic() >= self._end:
+            raise self.failure(found)
+
+    def failure(self, found: str = "it never held") -> NotReached:
+        return NotReached(f"Waited {self._seconds:g} s for: {describe(self._condition)}\n{found}")
+
+
+def describe(condition: Callable[[], Any]) -> str:
+    """The source of a condition, and the values of the variables it takes from around it."""
+    lines = [_source(condition)]
+    if inspect.isfunction(condition):
+        used = inspect.getclosurevars(condition).nonlocals
+        used |= {name: each.default for name, each in inspect.signature(condition).parameters.items()}
+        lines += [f"  {name} = {reprlib.repr(value)}" for name, value in used.items()]
+    return "\n".join(lines)
+
+
+def _source(condition: Callable[[], Any]) -> str:
+    if not inspect.isfunction(condition):
+        return repr(condition)
+    if condition.__name__ != "<lambda>":
+        try:
+            return textwrap.dedent(inspect.getsource(condition)).rstrip()
+        except OSError:
+            return condition.__qualname__
+    return "\n".join(_lambda_body(condition.__code__)) or repr(condition)
+
+
+def _lambda_body(code: Any) -> Iterator[str]:
+    """The lines of a lambda's expression: its instructions know where in the file they come from."""
+    places = [place for place in code.co_positions() if None not in place and place[3] > 0]
+    if not places:
+        return
+    first, begin = min((line, column) for line, _, column, _ in places)
+    last, end = max((line, column) for _, line, _, column in places)
+    for number in range(first, last + 1):
+        # Columns count bytes.
+        line = linecache.getline(code.co_filename, number).rstrip("\n").encode()
+        yield line[begin if number == first else 0 : end if number == last else None].decode(errors="replace").strip()

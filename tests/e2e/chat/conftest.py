@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
-from playwright.async_api import Page
+from playwright.async_api import Page, Playwright
 
 from tests.e2e.chat.talking import chatting, new_chat
 from tests.e2e.live import LiveHub
@@ -18,6 +18,6 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHub]:
 
 
 @pytest.fixture
-async def panel(hub: LiveHub) -> AsyncIterator[Page]:
-    async with new_chat(hub) as page:
+async def panel(playwright: Playwright, hub: LiveHub) -> AsyncIterator[Page]:
+    async with new_chat(playwright, hub) as page:
         yield page

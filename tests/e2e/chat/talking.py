@@ -8,7 +8,7 @@ import itertools
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
-from playwright.async_api import Locator, Page, expect
+from playwright.async_api import Locator, Page, Playwright, expect
 
 from tests.agent.scripted import KEY, Scripted
 from tests.e2e import live
@@ -29,9 +29,9 @@ def chatting(folder: Path) -> Iterator[LiveHub]:
 
 
 @contextlib.asynccontextmanager
-async def new_chat(hub: LiveHub) -> AsyncIterator[Page]:
+async def new_chat(playwright: Playwright, hub: LiveHub) -> AsyncIterator[Page]:
     """The chat, with nothing said yet."""
-    async with browser_of(hub) as browser:
+    async with browser_of(playwright, hub) as browser:
         popup = await browser.new_page()
         await popup.goto(f"{EXTENSION}/panel/popup.html")
         await popup.evaluate("localStorage.clear()")  # which conversation was open

@@ -6,7 +6,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Playwright, expect
 
 from tests.agent.scripted import KEY, Refusal, Turn, scripted
 from tests.e2e import live
@@ -197,12 +197,12 @@ async def test_conversations_are_listed_opened_again_and_deleted(hub: LiveHub, p
     assert "The first talk" not in hub.tabhub("agent", "--list").stdout
 
 
-async def test_a_conversation_goes_on_after_the_hub_was_started_anew(tmp_path: Path) -> None:
+async def test_a_conversation_goes_on_after_the_hub_was_started_anew(playwright: Playwright, tmp_path: Path) -> None:
     prepared(tmp_path)
     hub = live.start(tmp_path, MODEL_KEY=KEY)
     with scripted(Turn("Keep this.", (("browser_list_tabs", {}),)), Turn("Kept."), Turn("I remember.")) as server:
         try:
-            async with browser_of(hub) as browser, opened(browser, "chat") as page:
+            async with browser_of(playwright, hub) as browser, opened(browser, "chat") as page:
                 await thinks_with(hub, server, page)
                 await say(page, "Remember")
                 await expect(page.locator(".said.model").last).to_contain_text("Kept.")
@@ -210,7 +210,7 @@ async def test_a_conversation_goes_on_after_the_hub_was_started_anew(tmp_path: P
             live.stop(hub)
         hub = live.start(tmp_path, MODEL_KEY=KEY)
         try:
-            async with browser_of(hub) as browser, opened(browser, "chat") as page:
+            async with browser_of(playwright, hub) as browser, opened(browser, "chat") as page:
                 await expect(page.locator(".said.model").last).to_contain_text("Kept.")
                 await expect(step(page, "browser_list_tabs")).to_have_class("step done")
                 await say(page, "Do you?")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 
 import pytest
 from hypothesis import given
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 from tabhub.errors import InvalidRequest
 from tabhub.wire import nodes, relay
 from tabhub.wire.relay import UNSET, BadFrame
+from tests.wire.builders import record_parsed_texts
 
 CONNECTION = "conn-70dfcdd7-ff5e-448e-b274-59c1f6a0d7c8"
 
@@ -90,25 +90,42 @@ def test_what_is_no_message_says_why(text: str, code: int, ident: int | None) ->
     assert (bad.error.code, bad.ident) == (code, ident)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":"\xff"}}',
-        b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":"\\ud800"}}',
-        b'\xef\xbb\xbf{"jsonrpc":"2.0","id":1,"method":"x"}',
-        '{"jsonrpc":"2.0","id":1,"method":"x"}'.encode("utf-16"),
-        b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":NaN}}',
-        b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":' + b"9" * 5000 + b"}}",
-        b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":' + b"[" * 70 + b"]" * 70 + b"}}",
-        b'{"jsonrpc":"2.0","id":1,"method":"x","params":{' + b",".join(b'"k%d":0' % n for n in range(100_000)) + b"}}",
-        b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":1,"a":2}}',
-    ],
-)
-def test_hostile_texts_are_refused_quickly(text: bytes) -> None:
-    refused(text)  # once, so that nothing is measured but the refusal
-    began = time.perf_counter()
+BEYOND_BOUNDS = [
+    b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":' + b"9" * 5000 + b"}}",
+    b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":' + b"[" * 70 + b"]" * 70 + b"}}",
+    b'{"jsonrpc":"2.0","id":1,"method":"x","params":{' + b",".join(b'"k%d":0' % n for n in range(100_000)) + b"}}",
+]
+INVALID = [
+    b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":"\xff"}}',
+    b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":"\\ud800"}}',
+    b'\xef\xbb\xbf{"jsonrpc":"2.0","id":1,"method":"x"}',
+    '{"jsonrpc":"2.0","id":1,"method":"x"}'.encode("utf-16"),
+    b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":NaN}}',
+    b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":1,"a":2}}',
+]
+
+
+class UnusedDecoder:
+    """Stands in for the decoder of frames where it must not be reached."""
+
+    def decode(self, data: bytes) -> None:
+        raise AssertionError(f"a frame was decoded from a refused text of {len(data)} bytes")
+
+
+@pytest.mark.parametrize("text", BEYOND_BOUNDS, ids=["5,000 digits", "70 deep", "100,000 keys"])
+def test_texts_beyond_the_bounds_are_refused_before_anything_is_parsed(
+    text: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed = record_parsed_texts(monkeypatch)
+    monkeypatch.setattr(relay, "_FRAME", UnusedDecoder())
     assert refused(text).error.code == -32700
-    assert time.perf_counter() - began < 0.25
+    assert parsed == [], "a value was built although the text exceeds a bound"
+
+
+@pytest.mark.parametrize("text", INVALID, ids=["byte", "surrogate", "BOM", "UTF-16", "NaN", "duplicate key"])
+def test_invalid_texts_are_refused_before_a_frame_is_decoded(text: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(relay, "_FRAME", UnusedDecoder())
+    assert refused(text).error.code == -32700
 
 
 def test_large_answers_are_read_by_their_outside_and_pass_unchanged() -> None:

@@ -31,7 +31,6 @@ from tabhub.trust.tokens import proof
 from tests.links.processes import BOUND, ended, listening_sockets, open_files, processes_with
 
 QUICK = dataclasses.replace(DEFAULTS, browser_restart_min=0.05)
-LOOPS = [("asyncio", {"use_uvloop": False}), ("asyncio", {"use_uvloop": True})]
 SECRET = "ab" * 32
 BACKGROUND = """
 fetch("auth.json").then((answer) => answer.json()).then((auth) => {
@@ -74,11 +73,6 @@ class Hub:
     async def hears(self) -> str:
         async with asyncio.timeout(BOUND):
             return await self.said.get()
-
-
-@pytest.fixture(params=LOOPS[:1], ids=["asyncio"])
-def anyio_backend(request: pytest.FixtureRequest) -> Any:
-    return request.param
 
 
 @pytest.fixture
@@ -133,7 +127,6 @@ def script(path: Path, text: str) -> FoundBrowser:
     return FoundBrowser("Chromium", path, branded=False)
 
 
-@pytest.mark.parametrize("anyio_backend", LOOPS, indirect=True, ids=["asyncio", "uvloop"])
 @pytest.mark.parametrize("loading", ["switch", "pipe"])
 async def test_a_started_browser_connects_and_a_stopped_one_leaves_no_process(
     hub: Hub, extension: Path, make: Make, tmp_path: Path, loading: Loading
@@ -215,7 +208,7 @@ async def test_a_killed_browser_is_noticed_and_started_anew(hub: Hub, extension:
 
 async def test_a_browser_dies_with_a_hub_that_was_killed(hub: Hub, extension: Path, tmp_path: Path) -> None:
     code = f"""
-import asyncio, pathlib
+import asyncio, pathlib, uvloop
 from tabhub.links.find import find_browsers
 from tabhub.links.launch import ManagedBrowser
 async def main():
@@ -225,7 +218,7 @@ async def main():
     await browser.start()
     print(browser.pid, flush=True)
     await asyncio.Event().wait()
-asyncio.run(main())
+uvloop.run(main())
 """
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", code, stdout=subprocess.PIPE)
     assert process.stdout is not None

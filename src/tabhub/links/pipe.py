@@ -33,7 +33,8 @@ class DebuggingPipe:
 
     async def request(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
         """Send one command and return its result; PipeRefusedError or PipeClosedError otherwise."""
-        if self._closed:
+        # The writer closes before the reader sees the end when the browser dies at once; uvloop then refuses to write.
+        if self._closed or self._writer.is_closing():
             raise PipeClosedError(f"The pipe was closed before {method} was sent.")
         self._next_id += 1
         number = self._next_id

@@ -15,8 +15,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def anyio_backend() -> tuple[str, dict[str, bool]]:
+    """The event loop the product runs on."""
     return "asyncio", {"use_uvloop": True}
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import time
-from contextlib import suppress
 from typing import Any
 
+import jsonschema_rs
 import orjson
 import pytest
 
 from tabhub.errors import BadInput, InvalidArguments
+from tabhub.hub.schemas import trouble
 from tabhub.hub.tools import BROWSER, HUB, Source, Tool, ToolResult, compile_schema
 
 SHOP = Source("plugin", "shop")
@@ -138,18 +138,26 @@ def test_only_a_plain_true_makes_a_tool_repeatable(annotations: dict[str, Any], 
     ],
 )
 def test_a_schema_that_cannot_be_used_is_refused_in_words(schema: dict[str, Any]) -> None:
-    began = time.perf_counter()
     with pytest.raises(BadInput, match="schema"):
         compile_schema(schema)
-    assert time.perf_counter() - began < 1
 
 
-def test_patterns_take_linear_time() -> None:
-    made = tool({"type": "object", "properties": {"a": {"type": "string", "pattern": "^(a+)+$"}}})
-    began = time.perf_counter()
-    with pytest.raises(InvalidArguments):
-        made.check({"a": "a" * 50_000 + "!"})
-    assert time.perf_counter() - began < 0.5
+def test_a_schema_that_is_too_large_is_refused_before_it_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    def compile_nothing(*_: Any, **__: Any) -> None:
+        raise AssertionError("a schema that is too large was compiled")
+
+    monkeypatch.setattr(jsonschema_rs, "Draft202012Validator", compile_nothing)
+    with pytest.raises(BadInput, match="larger than 200000 bytes"):
+        compile_schema({"description": "x" * 200_000})
+
+
+def test_arguments_that_make_other_engines_backtrack_are_refused_with_a_short_message() -> None:
+    found = problems(
+        {"type": "object", "properties": {"a": {"type": "string", "pattern": "^(a+)+$"}}}, {"a": "a" * 50_000 + "!"}
+    )
+    assert list(found) == ["a"]
+    assert "^(a+)+$" in found["a"]
+    assert len(found["a"]) < 500
 
 
 def test_a_schema_that_refers_to_itself_is_fine() -> None:
@@ -162,10 +170,8 @@ def test_a_schema_that_refers_to_itself_is_fine() -> None:
 
 def test_a_reference_to_nothing_but_itself_does_not_hang() -> None:
     schema = {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}}
-    began = time.perf_counter()
-    with suppress(BadInput):
-        compile_schema(schema).is_valid({})
-    assert time.perf_counter() - began < 1
+    compile_schema(schema).is_valid({})
+    assert trouble(schema) == "the schema refers to itself without end"  # so none from outside is compiled
 
 
 def test_sources_are_named_by_kind_and_key() -> None:

@@ -12,9 +12,9 @@ from typing import Any
 from urllib.parse import unquote
 
 MAX_STEPS = 20_000
-_MAX_NODES = 5_000
+MAX_NODES = 5_000
 _MAX_DEPTH = 40
-_MAX_PATTERNS = 64
+MAX_PATTERNS = 64
 _MAX_PATTERN = 1_000
 _LISTS = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
 _MAPS = frozenset({"dependentSchemas", "properties", "patternProperties", "$defs", "definitions"})
@@ -60,8 +60,8 @@ def _nodes(schema: Mapping[str, Any]) -> dict[str, list[Edge]]:
         edges = nodes[pointer] = []
         if not isinstance(node, Mapping):
             continue
-        if len(nodes) > _MAX_NODES:
-            raise _Refused(f"the schema has more than {_MAX_NODES} parts")
+        if len(nodes) > MAX_NODES:
+            raise _Refused(f"the schema has more than {MAX_NODES} parts")
         if depth > _MAX_DEPTH:
             raise _Refused(f"the schema is nested deeper than {_MAX_DEPTH} levels")
         for word in _REFUSED:
@@ -71,8 +71,8 @@ def _nodes(schema: Mapping[str, Any]) -> dict[str, list[Edge]]:
         if isinstance(named := node.get("patternProperties"), Mapping):
             given += [str(name) for name in named]
         patterns += len(given)
-        if patterns > _MAX_PATTERNS or any(len(pattern) > _MAX_PATTERN for pattern in given):
-            raise _Refused(f"the schema has more than {_MAX_PATTERNS} patterns, or one above {_MAX_PATTERN} characters")
+        if patterns > MAX_PATTERNS or any(len(pattern) > _MAX_PATTERN for pattern in given):
+            raise _Refused(f"the schema has more than {MAX_PATTERNS} patterns, or one above {_MAX_PATTERN} characters")
         for where, step, below in _parts(node):
             if where != "apart":
                 edges.append((where if where != "+" else f"+{pointer}", pointer + step))

@@ -36,6 +36,8 @@ class NetSite:
         self.socket = f"ws://127.0.0.1:{self._sockets.socket.getsockname()[1]}/live"
         self.seen: list[tuple[str, str]] = []
         """Method and path of what really arrived."""
+        self.release = threading.Event()
+        """Lets pages go that were asked for with `?held`."""
         self._threads = [
             threading.Thread(target=self._server.serve_forever, args=(0.05,), name="netsite"),
             threading.Thread(target=self._sockets.serve_forever, name="netsite-ws"),
@@ -48,7 +50,8 @@ class NetSite:
         return sum(1 for _, asked in self.seen if asked == path)
 
     def stop(self) -> None:
-        """End."""
+        """End, also what is still held."""
+        self.release.set()
         self._server.shutdown()
         self._sockets.shutdown()
         for thread in self._threads:
@@ -78,6 +81,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.here.seen.append((self.command, path))
         if split.query:
             self.here.seen.append((self.command, self.path))
+        if split.query == "held":
+            self.here.release.wait(60)
         if path == "/api/missing":
             self._answer(404, '{"error":"no such thing"}', "application/json")
         elif path == "/api/moved":

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.e2e import live
-from tests.e2e.live import Caller
+from tests.e2e.live import Caller, DevTools
 from tests.e2e.netsite import PNG, NetSite
 from tests.harness.waiting import eventually, until_outside
 
@@ -79,18 +79,43 @@ async def test_navigation_keeps_what_was_said_and_tells_the_pages_apart(agent: C
     assert text.index("first page") < text.index(f"-- page {pages['careful']}: {net.url}/net_console")
 
 
-async def test_a_tab_opened_before_anyone_looked_tells_what_it_said(agent: Caller, net: NetSite, devtools: Any) -> None:
-    await devtools.open(f"{net.url}/net_console")
+async def opened_by_a_person(agent: Caller, devtools: DevTools, url: str) -> int:
+    """The tab of a page that no agent has opened; it is listed before its page has come."""
+    await devtools.open(url)
 
     async def there() -> int | None:
         tabs = (await agent.get("browser_list_tabs"))["tabs"]
-        return next((tab["tabId"] for tab in tabs if tab["url"].endswith("/net_console")), None)
+        return next((tab["tabId"] for tab in tabs if tab["url"] == url), None)
 
     tab_id = await eventually(there)
     agent.opened.append(tab_id)
+    return tab_id
+
+
+async def test_a_tab_opened_before_anyone_looked_tells_what_it_said(
+    agent: Caller, net: NetSite, devtools: DevTools
+) -> None:
+    asked = net.count("/api/missing")
+    tab_id = await opened_by_a_person(agent, devtools, f"{net.url}/net_console")
+    # The page asks for that after everything it says at once.
+    await until_outside(lambda: net.count("/api/missing") > asked)
     said = [m["text"] for m in await messages(agent, tabId=tab_id)]
-    assert "careful" in said
-    assert said.count("careful") == 1
+    assert said.count("careful") == 1, said
+
+
+async def test_a_tab_looked_at_before_its_page_came_tells_what_that_says(
+    agent: Caller, net: NetSite, devtools: DevTools
+) -> None:
+    tab_id = await opened_by_a_person(agent, devtools, f"{net.url}/net_console?held")
+    assert await messages(agent, tabId=tab_id) == []
+    net.release.set()
+
+    async def careful() -> list[str]:
+        said = [m["text"] for m in await messages(agent, tabId=tab_id)]
+        return [text for text in said if text == "careful"]
+
+    assert await eventually(careful) == ["careful"]
+    net.release.clear()
 
 
 async def test_frames_of_other_processes_and_workers_are_heard(agent: Caller, net: NetSite) -> None:

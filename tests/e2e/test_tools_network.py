@@ -285,7 +285,7 @@ async def test_throttling_slows_cuts_off_and_ends(agent: Caller, net: NetSite) -
     # So long that no answer comes before the throttling ends, however slow the machine is.
     on = await agent.get("browser_throttle_network", latency=60_000)
     assert (on["offline"], on["latency"], on["downloadThroughput"]) == (False, 60_000, -1)
-    await agent.run("window.slow = fetch('/api/items').then(() => 'answered', String)")
+    await agent.run("window.slow = fetch('/api/items?slow').then(() => 'answered', String)")
     throttled = (await agent.get("browser_get_tab_info"))["tabId"]
     assert await agent.run(fetched, tabId=free) == 200
     assert await agent.run("return Promise.race([slow, 'waiting'])", tabId=throttled) == "waiting"

@@ -10,6 +10,7 @@ import pytest
 from tests.harness.hub import RunningHub, running_hub
 from tests.harness.probe import Probe
 from tests.security.surfaces import SURFACES, Surface
+from tests.wire.builders import record_parsed_texts
 
 
 @pytest.fixture
@@ -19,6 +20,12 @@ async def hub(tmp_path: Path) -> AsyncIterator[RunningHub]:
     async with running_hub(tmp_path, limits=rates) as running:
         Probe(running)
         yield running
+
+
+@pytest.fixture
+def parsed(hub: RunningHub, monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """Every text that is given to a JSON parser from now on."""
+    return record_parsed_texts(monkeypatch)
 
 
 @pytest.fixture(params=SURFACES, ids=str)

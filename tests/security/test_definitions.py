@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -79,7 +78,7 @@ async def test_names_that_are_the_hubs_or_anothers_lead_to_their_own_tool_and_no
 
 
 @pytest.mark.req("B17")
-async def test_schemas_made_to_harm_are_left_out_or_quick_ask_nobody_and_leave_the_others(tmp_path: Path) -> None:
+async def test_schemas_made_to_harm_are_left_out_or_bounded_ask_nobody_and_leave_the_others(tmp_path: Path) -> None:
     trap = Trap()
     async with trap.at("127.0.0.1") as port:
         strange: dict[str, dict[str, Any]] = {
@@ -87,6 +86,9 @@ async def test_schemas_made_to_harm_are_left_out_or_quick_ask_nobody_and_leave_t
             "itself": {"allOf": [{"$ref": "#"}]},
             "address": {"properties": {"a": {"$ref": f"http://127.0.0.1:{port}/schema.json"}}},
             "invalid": {"properties": {"a": {"type": "nonsense"}}},
+            # What only an engine that backtracks understands: whoever accepts it does not use the linear-time one.
+            "lookbehind": {"properties": {"a": {"type": "string", "pattern": "(?<=x)(a|aa)+$"}}},
+            "automaton": {"properties": {"a": {"type": "string", "pattern": "(a{90}){90}"}}},
         }
         slow = {"properties": {"a": {"type": "string", "pattern": "^(a+)+$"}}}
         definitions = {name: {"inputSchema": {"type": "object", **schema}} for name, schema in strange.items()}
@@ -96,10 +98,9 @@ async def test_schemas_made_to_harm_are_left_out_or_quick_ask_nobody_and_leave_t
             prefixes = ("website_tool_shop_example_tab1_", "demo_", "mcp__told__")
             assert set(shown) == {f"{prefix}{name}" for prefix in prefixes for name in ("slow", "good")}
             for prefix in prefixes:
-                began = time.process_time()
                 answer = (await agent.call(f"{prefix}slow", {"a": "a" * 50_000 + "!"}))["result"]
-                assert time.process_time() - began < 0.1
                 assert answer["isError"] is True
+                assert "^(a+)+$" in answer["content"][0]["text"]
                 assert not (await agent.call(f"{prefix}good"))["result"].get("isError")
         assert trap.visits == 0
 

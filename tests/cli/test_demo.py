@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from tabhub.cli.client import alive
 from tabhub.cli.demo import TOOLS
 from tests.cli.conftest import Run
 from tests.cli.fakehub import Asked, FakeHub, Reply
+from tests.harness.waiting import wait_for
 
 PREFIX = "website_tool_127_0_0_1_8080_tab1_"
 PICTURE = b"\x89PNG\r\n\x1a\n and so on"
@@ -242,11 +242,10 @@ def test_told_to_end_it_ends_the_hub_it_started_and_removes_its_home(
     with subprocess.Popen(words, env=told, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline().startswith(b"Starting a hub")
-        until = time.monotonic() + 20
-        while not (found := [*place.glob("tabhub-demo-*/hub.json")]):
-            assert time.monotonic() < until
-            assert process.poll() is None, process.communicate()
-        pid = json.loads(found[0].read_text())["pid"]
+        wait_for(lambda: process.poll() is not None or any(place.glob("tabhub-demo-*/hub.json")))
+        assert process.poll() is None, process.communicate()
+        (found,) = place.glob("tabhub-demo-*/hub.json")
+        pid = json.loads(found.read_text())["pid"]
         process.send_signal(number)
         _, said_at_end = process.communicate(timeout=40)
     assert process.returncode == 130, said_at_end

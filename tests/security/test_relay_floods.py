@@ -1,6 +1,7 @@
-"""One client of a relay that does its worst, known or not: it is that client's trouble, and nobody else's.
+"""One client of a relay that sends as much as it can, authenticated or not: nobody else has to wait for it.
 
-The relay is a process of its own with its usual limits; whoever floods it sends as fast as the socket takes it.
+`python -m bench floods` measures the calls of another user and the relay's memory meanwhile. Here a relay is watched
+from inside: who is made to wait, who is cut, and how many bytes are kept for a user.
 """
 
 from __future__ import annotations
@@ -8,173 +9,170 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-import threading
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from pathlib import Path
-from statistics import median
-from time import perf_counter
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from typing import Any
 
 import pytest
-import uvloop
 
-from bench.processes import free_port
-from bench.relay_servers import Relay
+from tabhub.relay.shares import Reader, Share, Shares
+from tabhub.relay.sockets import RelaySocket
 from tests.harness.raw import wire
+from tests.harness.waiting import until
+from tests.relay.httpworld import http_relay
 from tests.relay.independent import IndependentAgent, IndependentExtension
+from tests.relay.world import RunningRelay, running_relay, token
 
 CALLS = 15
 TEXT, BEGUN, MORE, PING, PONG = 0x81, 0x01, 0x00, 0x89, 0x8A
 MB = 1024 * 1024
 
 
+class WatchedShares(Shares):
+    """The accounts of a node for which every piece that is read takes half a millisecond more than it does."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(most)
+        self._looks = 0
+        self._real_clock, self.clock = self.clock, self._slow_clock
+        self.waited: Counter[str | None] = Counter()
+        """How often a connection of a user had to wait for its turn."""
+        self.most_kept: Counter[str | None] = Counter()
+        """The most bytes that were kept for a user at any time."""
+
+    def _slow_clock(self) -> float:
+        self._looks += 1
+        return self._real_clock() + self._looks * 0.0005
+
+    def wait(self, reader: Reader, share: Share) -> None:
+        self.waited[share.name] += 1
+        super().wait(reader, share)
+
+    def keeps(self, share: Share, more: int) -> None:
+        super().keeps(share, more)
+        sockets = [each for each in share.readers if isinstance(each, RelaySocket)]
+        kept = sum(each.weight() for each in sockets if not each.transport.is_closing())
+        self.most_kept[share.name] = max(self.most_kept[share.name], kept)
+
+
+def watched(relay: RunningRelay) -> WatchedShares:
+    """Watch the accounts of a node that nobody has connected to yet."""
+    shares = relay.node.shares = WatchedShares(relay.node.limits.relay_user_queue)
+    return shares
+
+
 @pytest.fixture
-async def relay(tmp_path: Path) -> AsyncIterator[Relay]:
-    node = await asyncio.to_thread(Relay, tmp_path, free_port(), "--client-rate", "12000", "--user-rate", "60000")
-    with node.child:
-        yield node
+async def relay() -> AsyncIterator[RunningRelay]:
+    async with running_relay(relay_user_queue=4 * MB) as running:
+        yield running
 
 
 def frame(first: int, payload: bytes = b"") -> bytes:
+    """A WebSocket frame of a client, masked with zeros."""
     size = len(payload)
-    said = (
-        bytes((0x80 | size,))
-        if size < 126
-        else b"\xfe" + size.to_bytes(2)
-        if size < 65536
-        else b"\xff" + size.to_bytes(8)
-    )
-    return bytes((first,)) + said + b"\0\0\0\0" + payload
+    if size < 126:
+        length = bytes((0x80 | size,))
+    elif size < 65536:
+        length = b"\xfe" + size.to_bytes(2)
+    else:
+        length = b"\xff" + size.to_bytes(8)
+    return bytes((first,)) + length + b"\0\0\0\0" + payload
 
 
-class Bad:
-    """A WebSocket that reads only to come in."""
+class Flooder:
+    """A WebSocket that reads only until it is authenticated."""
 
-    def __init__(self, relay: Relay, path: str) -> None:
-        self.sock = socket.create_connection(("127.0.0.1", relay.port), timeout=30)
-        self.sock.sendall(
-            f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{relay.port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n".encode()
-        )
-        self.read = b""
-        self.until(b"\r\n\r\n")
-
-    def until(self, what: bytes) -> None:
-        while what not in self.read:
-            more = self.sock.recv(65536)
-            assert more, f"ended before {what!r} came"
-            self.read += more
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader, self.writer = reader, writer
 
     def say(self, **message: object) -> None:
-        self.sock.sendall(frame(TEXT, json.dumps({"jsonrpc": "2.0", **message}).encode()))
+        self.writer.write(frame(TEXT, json.dumps({"jsonrpc": "2.0", **message}).encode()))
 
-    def flood(self, data: bytes, over: threading.Event) -> None:
-        self.sock.settimeout(0.5)
-        while not over.is_set():
-            try:
-                self.sock.send(data)
-            except TimeoutError:
-                continue
-            except OSError:
-                return  # it was thrown out
+    async def until(self, what: bytes) -> bytes:
+        async with asyncio.timeout(30):
+            return await self.reader.readuntil(what)
 
-
-def stranger(relay: Relay) -> Bad:
-    return Bad(relay, "/mcp")
+    async def flood(self, data: bytes) -> None:
+        """Send without an end, as fast as it is taken; returns when the relay closes the connection."""
+        with suppress(OSError):
+            while not self.reader.at_eof():
+                self.writer.write(data)
+                await self.writer.drain()
+                await asyncio.sleep(0)
 
 
-def agent(relay: Relay) -> Bad:
-    bad = Bad(relay, "/mcp")
-    bad.say(id=1, method="mcp_handshake", params={"accessToken": relay.token("bad")})
-    bad.until(b'"authenticated"')
-    return bad
-
-
-def browser(relay: Relay) -> Bad:
-    bad = Bad(relay, "/extension")
-    bad.say(id="proxy:1", result={"name": "Bad", "accessToken": relay.token("bad"), "instanceId": "bad"})
-    bad.until(b'"authenticated"')
-    return bad
-
-
-def connected(relay: Relay, count: int) -> list[Bad]:
-    """A browser, and so many agents connected to it."""
-    first = browser(relay)
-    extension = first.read.partition(b'"extension_id":"')[2].partition(b'"')[0].decode()
-    agents = [agent(relay) for _ in range(count)]
-    for one in agents:
-        one.say(id=2, method="connect", params={"extension_id": extension})
-        one.until(b'"connection_id"')
-    return [first, *agents]
-
-
-@contextmanager
-def flooding(bad: Bad, data: bytes) -> Iterator[None]:
-    over = threading.Event()
-    thread = threading.Thread(target=bad.flood, args=(data, over))
-    thread.start()
+@asynccontextmanager
+async def connected(relay: RunningRelay, path: str) -> AsyncIterator[Flooder]:
+    sock = socket.socket()
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)  # what it does not read stays with the relay
+    sock.connect(("127.0.0.1", relay.port))
+    reader, writer = await asyncio.open_connection(sock=sock)
+    writer.write(
+        f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{relay.port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n".encode()
+    )
+    made = Flooder(reader, writer)
     try:
-        yield
+        await made.until(b"\r\n\r\n")
+        yield made
     finally:
-        over.set()
-        thread.join()
-        bad.sock.close()
+        writer.transport.abort()
 
 
-async def calls(relay: Relay) -> float:
-    """How long a call of another user takes, in the middle; that user comes while the flood is on."""
-    base, took = f"ws://127.0.0.1:{relay.port}", []
+@asynccontextmanager
+async def stranger(relay: RunningRelay) -> AsyncIterator[Flooder]:
+    async with connected(relay, "/mcp") as made:
+        yield made
+
+
+@asynccontextmanager
+async def agent(relay: RunningRelay) -> AsyncIterator[Flooder]:
+    async with connected(relay, "/mcp") as made:
+        made.say(id=1, method="mcp_handshake", params={"accessToken": token("bad")})
+        await made.until(b'"authenticated"')
+        yield made
+
+
+@asynccontextmanager
+async def browser(relay: RunningRelay) -> AsyncIterator[Flooder]:
+    async with connected(relay, "/extension") as made:
+        made.say(id="proxy:1", result={"name": "Bad", "accessToken": token("bad"), "instanceId": "bad"})
+        await made.until(b'"extension_id":"')
+        yield made
+
+
+async def another_user_is_served(relay: RunningRelay) -> None:
+    """A user that connects during the flood gets the answer to every call."""
     async with (
-        asyncio.timeout(40),
-        IndependentExtension(base, relay.token("good")),
-        IndependentAgent(base, relay.token("good")) as good,
+        asyncio.timeout(60),
+        IndependentExtension(relay.url, token("good")),
+        IndependentAgent(relay.url, token("good")) as good,
     ):
         await good.ready()
         for number in range(CALLS):
-            began = perf_counter()
             assert await good.result("act", {"n": number}) == {"method": "act", "params": {"n": number}}
-            took.append(perf_counter() - began)
-    return median(took)
 
 
-async def post(relay: Relay, body: bytes, over: threading.Event) -> None:
-    """Requests one after the other, as fast as they are answered."""
-    head = (
-        f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{relay.port}\r\nAuthorization: Bearer {relay.token('bad')}\r\n"
-        f"Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
-        f"Content-Length: {len(body)}\r\n\r\n"
-    )
-    async with wire(relay.port) as line:
-        while not over.is_set():
-            await line.send(head.encode() + body)
-            async with asyncio.timeout(60):
-                status, headers = await line.head()
-                await line.reader.readexactly(int(headers["content-length"]))
-            assert status < 500
-
-
-@pytest.mark.timeout(120)
-async def test_requests_of_one_user_that_take_long_slow_no_other(relay: Relay) -> None:
-    over = threading.Event()
-    body = b'{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"x":{%b}}}' % KEYS
-
-    async def many() -> None:
-        async with asyncio.TaskGroup() as group:
-            for _ in range(20):
-                group.create_task(post(relay, body, over))
-
-    flood = asyncio.create_task(asyncio.to_thread(uvloop.run, many()))
+@asynccontextmanager
+async def running(*work: Coroutine[Any, Any, None]) -> AsyncIterator[list[asyncio.Task[None]]]:
+    """Run something until the end of the block."""
+    tasks = [asyncio.create_task(each) for each in work]
     try:
-        assert await calls(relay) < 0.15
+        yield tasks
     finally:
-        over.set()
-        await flood
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 KEYS = b",".join(b'"k%d":1' % number for number in range(80_000))
-FLOODS: dict[str, tuple[Callable[[Relay], Bad], bytes]] = {
+Flood = tuple[Callable[[RunningRelay], Any], bytes]
+REFUSED: dict[str, Flood] = {
     "pings of a stranger": (stranger, frame(PING, b"x" * 125) * 500),
     "broken messages of a stranger": (stranger, frame(TEXT, b"{") * 3000),
+}
+THROTTLED: dict[str, Flood] = {
     "pings": (agent, frame(PING, b"x" * 125) * 500),
     "pongs nobody asked for": (agent, frame(PONG) * 5000),
     "fragments of no size": (agent, frame(BEGUN, b"{") + frame(MORE) * 5000),
@@ -185,51 +183,75 @@ FLOODS: dict[str, tuple[Callable[[Relay], Bad], bytes]] = {
 }
 
 
-@pytest.mark.timeout(120)
-@pytest.mark.parametrize("what", FLOODS)
-async def test_a_flood_of_one_client_slows_no_other_user(relay: Relay, what: str) -> None:
-    who, data = FLOODS[what]
-    bad = await asyncio.to_thread(who, relay)
-    before = relay.child.rss_mb()
-    with flooding(bad, data):
-        took = await calls(relay)
-        assert relay.child.rss_mb() - before < 60
-    assert took < 0.15
+@pytest.mark.parametrize("what", REFUSED)
+async def test_a_flood_of_a_stranger_ends_its_connection(relay: RunningRelay, what: str) -> None:
+    watched(relay)
+    who, data = REFUSED[what]
+    async with who(relay) as bad, running(bad.flood(data)) as (flood,):
+        await another_user_is_served(relay)
+        await asyncio.wait_for(flood, 30)
 
 
-@pytest.mark.timeout(120)
-async def test_what_a_browser_tells_agents_that_do_not_read_is_bounded_for_their_user(relay: Relay) -> None:
-    first, *agents = await asyncio.to_thread(connected, relay, 60)
-    before = relay.child.rss_mb()
+@pytest.mark.parametrize("what", THROTTLED)
+async def test_a_flood_of_one_client_has_to_wait_while_another_user_is_served(relay: RunningRelay, what: str) -> None:
+    shares = watched(relay)
+    who, data = THROTTLED[what]
+    async with who(relay) as bad, running(bad.flood(data)):
+        await another_user_is_served(relay)
+        await until(lambda: shares.waited["bad"] > 0)
+    assert shares.most_kept["bad"] <= relay.node.limits.relay_user_queue
+
+
+async def test_requests_of_one_user_that_take_long_have_to_wait_while_another_user_is_served() -> None:
+    body = b'{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"x":{%b}}}' % KEYS
+    async with http_relay() as made:
+        relay = made.relay
+        shares = watched(relay)
+        head = (
+            f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{relay.port}\r\nAuthorization: Bearer {token('bad')}\r\n"
+            f"Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n"
+        )
+
+        async def post() -> None:
+            async with wire(relay.port) as line:
+                while True:
+                    await line.send(head.encode() + body)
+                    status, headers = await line.head()
+                    await line.reader.readexactly(int(headers["content-length"]))
+                    assert status < 500
+
+        async with running(*(post() for _ in range(5))) as posts:
+            await another_user_is_served(relay)
+            await until(lambda: shares.waited["bad"] > 0)
+            assert not [each for each in posts if each.done()]
+
+
+async def test_what_a_browser_tells_agents_that_do_not_read_is_bounded_for_their_user(relay: RunningRelay) -> None:
+    shares = watched(relay)
     note = frame(TEXT, b'{"jsonrpc":"2.0","method":"x","params":{"t":"%b"}}' % (b"y" * 60_000))
-    with ExitStack() as open_ones, flooding(first, note):
+    async with browser(relay) as first, AsyncExitStack() as stack:
+        extension = (await first.until(b'"')).decode().rstrip('"')
+        agents = [await stack.enter_async_context(agent(relay)) for _ in range(8)]
         for one in agents:
-            open_ones.callback(one.sock.close)
-        assert await calls(relay) < 0.15
-        assert relay.child.rss_mb() - before < 200
+            one.say(id=2, method="connect", params={"extension_id": extension})
+            await one.until(b'"connection_id"')
+        async with running(first.flood(note)):
+            await another_user_is_served(relay)
+            await until(lambda: relay.node.clients < 9)  # the heaviest reader is cut
+    # Until the loop has closed a reader that was cut, what the browser sent in one piece goes to the others.
+    piece = 256 * 1024 * len(agents)
+    assert MB < shares.most_kept["bad"] <= relay.node.limits.relay_user_queue + piece
 
 
-@pytest.mark.timeout(120)
-@pytest.mark.parametrize("begun", [frame(BEGUN, b"x" * 5 * MB), frame(TEXT, b"x" * 5 * MB)[:-1]])
-async def test_messages_that_never_become_whole_are_bounded_for_their_user(relay: Relay, begun: bytes) -> None:
-    many = await asyncio.to_thread(lambda: [agent(relay) for _ in range(80)])
-    before = relay.child.rss_mb()
-
-    def send(bad: Bad) -> None:
-        try:
-            bad.sock.sendall(begun)
-        except OSError:
-            return  # it was cut
-
-    threads = [threading.Thread(target=send, args=(bad,)) for bad in many]
-    for thread in threads:
-        thread.start()
-    try:
-        assert await calls(relay) < 0.25
-        for thread in threads:
-            await asyncio.to_thread(thread.join)
-        assert await calls(relay) < 0.15
-        assert relay.child.rss_mb() - before < 160
-    finally:
+@pytest.mark.parametrize("begun", [frame(BEGUN, b"x" * MB), frame(TEXT, b"x" * MB)[:-1]])
+async def test_messages_that_never_become_whole_are_bounded_for_their_user(relay: RunningRelay, begun: bytes) -> None:
+    shares = watched(relay)
+    async with AsyncExitStack() as stack:
+        many = [await stack.enter_async_context(agent(relay)) for _ in range(8)]
         for bad in many:
-            bad.sock.close()
+            bad.writer.write(begun)
+        await another_user_is_served(relay)
+        await until(lambda: relay.node.clients <= 4)  # no more than fit are left
+        assert relay.node.clients > 0
+    assert MB < shares.most_kept["bad"] <= relay.node.limits.relay_user_queue

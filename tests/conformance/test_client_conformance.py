@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.client_scenarios import play
-from tests.conformance.test_conformance import NODE, ROOT, SUITE
+from tests.conformance.fixture_hub import NODE, ROOT
+from tests.conformance.test_conformance import SUITE
 from tests.harness.hub import RunningHub, running_hub
 
 COMMAND = ROOT / "tests/conformance/client.py"

@@ -7,11 +7,12 @@ place where it breaks the bound, and no value is ever built of it.
 
 Duplicate keys are found without a parser of our own, in a value that is within the bounds: if it encodes to the same
 text, nothing was lost. Otherwise colons are counted: every key is followed by one colon outside strings, and if the
-value has fewer keys than the text has such colons, a key was written twice.
+encoded value has fewer of them than the text, a key was written twice.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import orjson
@@ -45,18 +46,11 @@ def decode(data: bytes | bytearray | memoryview | str, limits: Limits = DEFAULTS
     encoded = orjson.dumps(value)
     if encoded == raw:  # as most programs write it
         return value
-    # Encoding repeats every colon of the text unless a key was dropped. Only an escape could hide a colon, so the keys
-    # of texts with escapes are counted one by one.
-    colons = raw.count(b":")
-    if b"\\u" not in raw and encoded.count(b":") == colons:
+    # Encoding repeats every colon of the text unless a key was dropped. Only an escape can hide a colon in a string, so
+    # the strings of texts with escapes are left out.
+    if b"\\u" not in raw and encoded.count(b":") == raw.count(b":"):
         return value
-    keys = _count_keys(value)
-    if keys == colons:
-        return value
-    if scan is None:
-        scan = Scan(raw, limits)
-        scan.run()
-    if keys != scan.keys:
+    if _count_keys(encoded) != (scan.keys if scan is not None else _count_keys(raw)):
         raise ParseError("Not accepted: an object has the same key twice.")
     return value
 
@@ -92,14 +86,12 @@ class Scan:
     Builds no value. Says nothing about whether the text is JSON: that is left to the parser.
     """
 
-    __slots__ = ("_digits", "_escaped", "_inside", "_limits", "_open", "_raw", "_window", "examined", "keys")
+    __slots__ = ("_digits", "_limits", "_open", "_raw", "_window", "examined", "keys")
 
     def __init__(self, raw: bytes, limits: Limits, window: int = WINDOW) -> None:
         self._raw = raw
         self._limits = limits
         self._window = window
-        self._inside = False  # a string
-        self._escaped = b""
         self._open = 0
         self._digits = b""
         self.examined = 0
@@ -109,25 +101,15 @@ class Scan:
 
     def run(self) -> None:
         """Scan to the end, or raise ParseError."""
-        while self.examined < len(self._raw) and self._open >= 0:  # below 0 the parser stops too
-            begin, self.examined = self.examined, min(self.examined + self._window, len(self._raw))
-            bare = self._without_strings(self._raw[begin : self.examined])
-            self._count_keys(bare)
+        for bare in _without_strings(self._raw, self._window):
+            self.examined = min(self.examined + self._window, len(self._raw))
+            self._check_keys(bare)
             self._check_depth(bare)
             self._check_numbers(bare)
+            if self._open < 0:
+                return  # More is closed than was opened: the parser stops there too.
 
-    def _without_strings(self, piece: bytes) -> bytes:
-        """The next piece of the text without the characters of its strings. No regular expression, so always linear."""
-        if self._escaped or b"\\" in piece:
-            piece = (self._escaped + piece).replace(b"\\\\", b"")
-            self._escaped = b"\\" if piece.endswith(b"\\") else b""
-            piece = piece.replace(b'\\"', b"")
-        parts = piece.split(b'"')
-        outside = parts[self._inside :: 2]
-        self._inside ^= len(parts) % 2 == 0
-        return b'"'.join(outside)
-
-    def _count_keys(self, bare: bytes) -> None:
+    def _check_keys(self, bare: bytes) -> None:
         self.keys += bare.count(b":")
         if self.keys > self._limits.max_keys:
             raise ParseError(f"Not accepted: more than {self._limits.max_keys} keys.")
@@ -158,21 +140,24 @@ def _nested_deeper(brackets: bytes, depth: int) -> bool:
     return b"[]" in brackets
 
 
-def _count_keys(value: Any) -> int:
-    """Keys in the whole of a value whose depth is already bounded."""
-    kind = type(value)
-    if kind is dict:
-        total = len(value)
-        for item in value.values():
-            if type(item) in (dict, list):
-                total += _count_keys(item)
-        return total
-    total = 0
-    if kind is list:
-        for item in value:
-            if type(item) in (dict, list):
-                total += _count_keys(item)
-    return total
+def _without_strings(raw: bytes, window: int = WINDOW) -> Iterator[bytes]:
+    """The text, window by window, without what is inside strings. No regular expression, so it takes linear time."""
+    inside = False
+    escape = b""
+    for begin in range(0, len(raw), window):
+        piece = raw[begin : begin + window]
+        if escape or b"\\" in piece:
+            piece = (escape + piece).replace(b"\\\\", b"")
+            escape = b"\\" if piece.endswith(b"\\") else b""
+            piece = piece.replace(b'\\"', b"")
+        parts = piece.split(b'"')
+        yield b'"'.join(parts[inside::2])
+        inside ^= len(parts) % 2 == 0
+
+
+def _count_keys(raw: bytes) -> int:
+    """Keys in a valid JSON text: each is followed by a colon outside strings."""
+    return sum(bare.count(b":") for bare in _without_strings(raw))
 
 
 def encode(value: Any) -> bytes:

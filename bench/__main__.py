@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from bench import browser, calls, generator, hotspots, pages, relay, rows, start, upstream
+from bench import browser, calls, generator, hostile, hotspots, pages, relay, rows, start, upstream
 
 
 def main() -> None:
@@ -44,6 +44,8 @@ def main() -> None:
     nine = parts.add_parser("upstream", help="calls of external servers through the hub against direct ones")
     nine.add_argument("--rounds", type=int, default=10, help="runs of each, interleaved (default 10)")
     nine.add_argument("--calls", type=int, default=50, help="calls of one run (default 50)")
+    hostile_part = parts.add_parser("hostile", help="what hostile input and very many tools cost, against parsing JSON")
+    hostile_part.add_argument("--rounds", type=int, default=7, help="runs of each, interleaved (default 7)")
     options = vars(parser.parse_args())
     part = options.pop("part")
     if part == "calls":
@@ -58,6 +60,8 @@ def main() -> None:
         browser.main(**options)
     elif part == "upstream":
         upstream.main(**options)
+    elif part == "hostile":
+        hostile.main(**options)
     elif part == "rows":
         rows.main(**options)
     elif part == "relay":
@@ -72,6 +76,7 @@ def main() -> None:
         browser.main(rounds=3, seconds=1.5)
         upstream.main(rounds=10)
         relay.main(seconds=2.0, rounds=5)
+        hostile.main(rounds=7)
 
 
 if __name__ == "__main__":

@@ -124,8 +124,7 @@ async def nodes(folder: Path, bus: str) -> AsyncIterator[tuple[Node, Node]]:
     for name in ("one", "two"):
         (folder / name).mkdir()
     try:
-        for node in both:
-            await node.start()
+        await asyncio.gather(*(node.start() for node in both))
         yield both[0], both[1]
     finally:
         for node in both:

@@ -56,7 +56,9 @@ async def test_a_click_waits_scrolls_and_finds_a_free_place(
     assert noted in await log(agent)
 
 
-async def test_a_click_that_cannot_be_says_why(live_hub: LiveHub, zoo: Zoo) -> None:
+async def test_what_stays_in_the_way_of_an_action_is_named(live_hub: LiveHub, zoo: Zoo) -> None:
+    """All at once: each is waited for as long as it may still become ready."""
+
     async def refused(selector: str, words: str) -> None:
         async with live.caller(live_hub) as agent:
             await agent.open(zoo.at("act_buttons.html"))
@@ -65,7 +67,21 @@ async def test_a_click_that_cannot_be_says_why(live_hub: LiveHub, zoo: Zoo) -> N
             assert error["outcome"] == "failed"
             assert not [line for line in await log(agent) if line.startswith("click")]
 
+    async def framed() -> None:
+        async with live.caller(live_hub) as agent:
+            await agent.open(zoo.at("act_frames.html"))
+            await agent.run("document.getElementById('veil').style.display = 'block'")
+            error = await agent.fail(CLICK, selector="#press-other")
+            assert "Veil" in error["text"]
+            assert "around its frame" in error["text"]
+
+    async def read_only() -> None:
+        async with live.caller(live_hub) as agent:
+            await not_filled_in(agent, zoo, {"selector": "#fixed", "value": "x"}, "read-only")
+
     await asyncio.gather(
+        framed(),
+        read_only(),
         refused("#under", 'covered by <div#curtain.cover> "A curtain"'),
         refused("#never", "is disabled by the page"),
         refused("#soft", "disabled by aria-disabled"),
@@ -109,14 +125,6 @@ async def test_frames_of_both_origins_are_clicked_and_typed_in(agent: Caller, zo
     assert last["value"] == "hö"
     assert "click true" in last["log"]
     assert "keydown true" in last["log"]
-
-
-async def test_what_covers_a_frame_is_named(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("act_frames.html"))
-    await agent.run("document.getElementById('veil').style.display = 'block'")
-    error = await agent.fail(CLICK, selector="#press-other")
-    assert "Veil" in error["text"]
-    assert "around its frame" in error["text"]
 
 
 async def test_a_whole_form_is_filled_in(agent: Caller, zoo: Zoo) -> None:
@@ -169,13 +177,16 @@ async def test_a_whole_form_is_filled_in(agent: Caller, zoo: Zoo) -> None:
         ({"selector": "#colour", "value": "Mauve"}, "Red (r), Green (g), Blue (b)"),
         ({"selector": "#news", "value": "perhaps"}, "true or false"),
         ({"selector": "#city", "value": "Oslo"}, "clicked open"),
-        ({"selector": "#fixed", "value": "x"}, "read-only"),
     ],
     ids=lambda value: value if isinstance(value, str) else value["selector"],
 )
 async def test_a_field_that_cannot_be_filled_in_is_named(
     agent: Caller, zoo: Zoo, field: dict[str, Any], words: str
 ) -> None:
+    await not_filled_in(agent, zoo, field, words)
+
+
+async def not_filled_in(agent: Caller, zoo: Zoo, field: dict[str, Any], words: str) -> None:
     await agent.open(zoo.at("act_form.html"))
     error = await agent.fail(FILL, fields=[{"selector": "#name", "value": "first"}, field])
     assert words in error["text"]

@@ -42,7 +42,7 @@ async def paused(agent: Caller) -> list[dict[str, Any]]:
 async def test_a_frame_of_another_site_is_recorded_from_its_first_request_on_every_time(
     agent: Caller, net: NetSite
 ) -> None:
-    for number in range(20):
+    for number in range(8):
         # Another site each time: a process of its own, which has not been told anything.
         there = f"http://s{number % 4}.localhost:{net.port}/net_first?{number}"
         await agent.get("browser_navigate_tab", url=f"{net.url}/net_index?{number}")

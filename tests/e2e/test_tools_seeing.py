@@ -269,7 +269,7 @@ async def test_a_page_that_forbids_everything_is_seen_all_the_same(agent: Caller
 
 
 async def test_one_element_of_a_still_page_is_pictured_as_often_as_one_likes(agent: Caller, site: Site) -> None:
-    for _ in range(4):
+    for _ in range(2):
         await agent.open(f"{site.url}/strict")
         await agent.run("document.querySelector('h1').setAttribute('tabindex', '0')")
         html = (await agent.get("browser_get_page_html"))["html"]
@@ -284,8 +284,8 @@ async def test_one_element_of_a_still_page_is_pictured_as_often_as_one_likes(age
 async def test_a_picture_too_large_to_be_sent_says_what_to_do(agent: Caller, site: Site) -> None:
     await agent.open(f"{site.url}/other")
     await agent.run(
-        "const c = document.createElement('canvas'); c.width = c.height = 3000; document.body.append(c);"
-        "const x = c.getContext('2d'), d = x.createImageData(3000, 3000);"
+        "const c = document.createElement('canvas'); c.width = c.height = 2000; document.body.append(c);"
+        "const x = c.getContext('2d'), d = x.createImageData(2000, 2000);"
         "for (let i = 0; i < d.data.length; i++) d.data[i] = i % 4 === 3 ? 255 : Math.random() * 256;"
         "x.putImageData(d, 0, 0);"
     )

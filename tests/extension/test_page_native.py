@@ -76,7 +76,7 @@ async def test_a_server_that_never_notifies_is_asked_again_and_told_only_when_so
     told = await page.told("a", "b", "c")
     assert told["method"] == "browser/registerTools"
     asked = await page.run("asked")
-    await page.until(f"asked > {asked} + 6")
+    await page.until(f"asked > {asked} + 3")
     assert len(page.lists()) == 2
     assert (await page.call("a"))["payload"] == {"content": [], "_meta": {"given": "a"}}
     assert await page.call("c") == {"success": False, "payload": "No such thing."}

@@ -94,9 +94,11 @@ async def test_what_a_button_ends_or_removes_is_in_its_name(browser: Browser, ad
 
 async def test_the_next_try_to_reach_the_hub_is_counted_down(browser: Browser, address: str) -> None:
     async with panel(browser, address, kind="down") as page:
-        link = "{...panelDown, link: {...panelDown.link, retryAt: Date.now() + 2500}}"
+        await page.clock.install()
+        link = "{...panelDown, link: {...panelDown.link, retryAt: Date.now() + 60_000}}"
         await page.evaluate(f"panelFake.event('link.state', {link})")
         await expect(page.locator(".road-note")).to_contain_text("Next try in")
+        await page.clock.fast_forward(60_000)
         await expect(page.locator(".road-note")).to_contain_text("Next try now.")
 
 

@@ -15,6 +15,17 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# Folders whose tests start browsers and other processes. They run first, so that the many quick tests fill the gaps
+# and the workers end together (`--no-loadscope-reorder` keeps this order).
+SLOW_FOLDERS = ("e2e", "extension", "upstream", "cli", "relay", "conformance", "links", "examples", "faults", "load")
+_RANKS = {name: rank for rank, name in enumerate(SLOW_FOLDERS)}
+_TESTS = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: _RANKS.get(item.path.relative_to(_TESTS).parts[0], len(_RANKS)))
+
+
 @pytest.fixture(scope="session")
 def anyio_backend() -> tuple[str, dict[str, bool]]:
     """The event loop the product runs on."""

@@ -75,13 +75,19 @@ async def test_what_stays_in_the_way_of_an_action_is_named(live_hub: LiveHub, zo
             assert "Veil" in error["text"]
             assert "around its frame" in error["text"]
 
-    async def read_only() -> None:
+    async def not_filled() -> None:
         async with live.caller(live_hub) as agent:
             await not_filled_in(agent, zoo, {"selector": "#fixed", "value": "x"}, "read-only")
 
+    async def not_typed() -> None:
+        async with live.caller(live_hub) as agent:
+            await agent.open(zoo.at("act_form.html"))
+            assert "read-only" in (await agent.fail(TYPE, selector="#fixed", text="x"))["text"]
+
     await asyncio.gather(
         framed(),
-        read_only(),
+        not_filled(),
+        not_typed(),
         refused("#under", 'covered by <div#curtain.cover> "A curtain"'),
         refused("#never", "is disabled by the page"),
         refused("#soft", "disabled by aria-disabled"),

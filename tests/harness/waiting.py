@@ -90,8 +90,8 @@ def describe(condition: Callable[[], Any]) -> str:
     """The source of a condition, and the values of the variables it takes from around it."""
     lines = [_source(condition)]
     if inspect.isfunction(condition):
-        used = inspect.getclosurevars(condition).nonlocals
-        used |= {name: each.default for name, each in inspect.signature(condition).parameters.items()}
+        used = dict(inspect.getclosurevars(condition).nonlocals)
+        used.update((name, each.default) for name, each in inspect.signature(condition).parameters.items())
         lines += [f"  {name} = {reprlib.repr(value)}" for name, value in used.items()]
     return "\n".join(lines)
 

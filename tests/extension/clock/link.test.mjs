@@ -59,7 +59,8 @@ async function started() {
 
 /** The connection, once the proof of the hub is checked, which takes real time. */
 async function connection(number) {
-  while (sockets.length < number) await settle();
+  for (let turn = 0; sockets.length < number && turn < 1000; turn += 1) await settle();
+  assert.equal(sockets.length, number, "connections");
   await settle();
   return sockets[number - 1];
 }
@@ -76,12 +77,26 @@ test("the delays double from half a second up to half a minute", async () => {
   assert.ok(delays.length >= 9, `${delays.length} attempts in 200 s`);
 });
 
-test("a hub that shuts down is looked for soon, also after failures", async () => {
+/** A connection just made, after so many failures that the next attempt would be half a minute away. */
+async function afterFailures() {
   await started();
-  await pass(40_000);
+  await pass(100_000);
   hubRuns = true;
-  await pass(30_100);
-  const socket = await connection(1);
+  const before = attempts.length;
+  while (attempts.length === before) await pass(100);
+  return connection(1);
+}
+
+test("after failures a lost connection is not looked for soon", async () => {
+  const socket = await afterFailures();
+  const before = attempts.length;
+  socket.close(1006);
+  await pass(20_000);
+  assert.equal(attempts.length, before);
+});
+
+test("a hub that shuts down is looked for soon, also after failures", async () => {
+  const socket = await afterFailures();
   const before = attempts.length;
   socket.close(4004);
   await pass(750);
@@ -118,11 +133,8 @@ test("a worker that starts anew keeps to the rest of that pause", async () => {
 });
 
 test("a hub that asks for a new connection gets it at once, also after failures", async () => {
-  await started();
-  await pass(40_000);
-  hubRuns = true;
-  await pass(30_100);
-  const [socket, before] = [await connection(1), Date.now()];
+  const socket = await afterFailures();
+  const before = Date.now();
   socket.close(4006);
   await pass(1);
   await connection(2);

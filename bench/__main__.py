@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from bench import browser, calls, generator, hostile, hotspots, pages, relay, rows, start, upstream
+from bench import browser, calls, generator, hostile, hotspots, matrix, pages, relay, relay_floods, start, upstream
 
 
 def main() -> None:
@@ -34,8 +34,10 @@ def main() -> None:
     )
     six.add_argument("--rounds", type=int, default=3, help="runs of each tool, interleaved (default 3)")
     six.add_argument("--seconds", type=float, default=1.5, help="length of one run (default 1.5)")
-    seven = parts.add_parser("rows", help="many agents, tabs and connections: nothing lost, crossed or kept")
-    seven.add_argument("rows", nargs="*", choices=[*rows.ROWS, []], metavar="ROW", help=f"{', '.join(rows.ROWS)}")
+    seven = parts.add_parser("rows", help="the rows of the matrix that are measured: load, large values, faults")
+    seven.add_argument("names", nargs="*", choices=[*matrix.ROWS, []], metavar="ROW", help=", ".join(matrix.ROWS))
+    seven.add_argument("--seconds", type=float, help="length of L2 (default 300, and 120 of warm-up)")
+    parts.add_parser("floods", help="calls of another user while one client of a relay sends as much as it can")
     eight = parts.add_parser("relay", help="forwarded calls against a bare echo, a second node, idle connections")
     eight.add_argument("--seconds", type=float, default=2.0, help="length of one run (default 2)")
     eight.add_argument("--rounds", type=int, default=5, help="runs of each, interleaved (default 5)")
@@ -63,7 +65,9 @@ def main() -> None:
     elif part == "hostile":
         hostile.main(**options)
     elif part == "rows":
-        rows.main(**options)
+        matrix.main(**options)
+    elif part == "floods":
+        relay_floods.main()
     elif part == "relay":
         relay.main(**options)
     elif part == "profile":

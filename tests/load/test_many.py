@@ -1,11 +1,9 @@
-"""Short versions of the loads: many agents at once, many idle ones, many that come and go."""
+"""Many agents at once, many idle ones and many that come and go, with a look at what the hub keeps of them."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
-import statistics
-import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -51,17 +49,17 @@ async def test_many_agents_on_many_tabs_lose_and_cross_no_answer(tmp_path: Path)
 
             async def work(number: int, agent: Agent) -> int:
                 right = 0
-                for n in range(20):
+                for n in range(10):
                     tab_id = number * each + n % each
                     right += await call(agent, tab_id, f"{number}-{n}") == f"{tab_id}:{number}-{n}"
                 return right
 
             done = await asyncio.gather(*(work(number, agent) for number, agent in enumerate(all_of)))
-        assert done == [20] * 20
+        assert done == [10] * 20
         assert len(hub.hub.engine.calls) == 0
         assert len(hub.hub.leases) == len(tabs)
         lines = hub.home.audit.read_bytes().splitlines()
-        assert len(lines) == 400
+        assert len(lines) == 200
         assert all(orjson.loads(line)["success"] for line in lines)
 
 
@@ -74,32 +72,22 @@ async def test_ten_agents_that_start_together_all_get_a_session_of_their_own(hub
     await asyncio.gather(*(agent.http.aclose() for agent in starting))
 
 
-async def test_idle_agents_cost_little_and_do_not_slow_busy_ones(tmp_path: Path) -> None:
+async def test_busy_agents_get_their_own_answers_beside_idle_ones_that_listen(tmp_path: Path) -> None:
     tabs = [tab(n) for n in range(3)]
     async with (
         running_hub(tmp_path, limits=UNLIMITED) as hub,
         FakeExtension(hub, tabs=tabs) as browser,
         agents(hub, 3) as busy,
+        agents(hub, 20) as idle,
+        AsyncExitStack() as stack,
     ):
         browser.handlers["forwardCDPCommand"] = echo
-
-        async def measure() -> float:
-            took = []
-            for n in range(60):
-                began = time.perf_counter()
-                await call(busy[n % 3], n % 3, str(n))
-                took.append(time.perf_counter() - began)
-            return statistics.median(took)
-
-        await measure()
-        alone = await measure()
-        async with agents(hub, 50) as idle, AsyncExitStack() as stack:
-            for agent in idle:
-                events = await stack.enter_async_context(agent.listening())
-                await events.next()
-            assert len(hub.hub.sessions) == 53
-            beside = min([await measure() for _ in range(3)])
-        assert beside < 2 * alone + 0.002
+        for agent in idle:
+            events = await stack.enter_async_context(agent.listening())
+            await events.next()
+        assert len(hub.hub.sessions) == 23
+        for n in range(30):
+            assert await call(busy[n % 3], n % 3, str(n)) == f"{n % 3}:{n}"
 
 
 def tasks() -> int:
@@ -129,7 +117,7 @@ async def test_agents_and_browsers_that_come_and_go_leave_nothing_behind(tmp_pat
             await cycle(number)
         await until(lambda: not hub.hub.browsers.links())
         baseline = tasks(), descriptors()
-        for number in range(102):
+        for number in range(30):
             await cycle(number)
         gc.collect()
         await until(lambda: tasks() <= baseline[0] and descriptors() <= baseline[1])

@@ -1,12 +1,12 @@
-"""A relay node with many idle connections beside busy agents: what each costs, and that nothing is lost or crossed.
+"""A relay node with many idle connections beside busy agents: nothing is lost or crossed.
 
-The short version of `python -m bench relay`, which takes 2,000 connections and 200 agents.
+`python -m bench relay` measures 2,000 connections and 200 agents.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -17,9 +17,8 @@ from bench.relay_clients import Wire, agent, browser
 from bench.relay_servers import Relay
 from tests.relay.independent import IndependentAgent, IndependentExtension
 
-IDLE_USERS = 400
-BUSY, CALLS, USERS = 40, 25, 8
-KB_EACH = 40
+IDLE_USERS = 60
+BUSY, CALLS, USERS = 24, 10, 8
 
 
 @pytest.fixture
@@ -47,17 +46,9 @@ async def calls(one: IndependentAgent, name: str) -> int:
     return own
 
 
-@pytest.mark.timeout(120)
-async def test_idle_connections_cost_little_and_busy_agents_lose_nothing_beside_them(
-    relay: Relay, record_property: Callable[[str, object], None]
-) -> None:
+async def test_busy_agents_lose_nothing_beside_idle_connections(relay: Relay) -> None:
     base = f"ws://127.0.0.1:{relay.port}"
-    kept = await idle(relay, range(30))  # what is made once is made by now
-    before = relay.child.rss_mb()
-    kept += await idle(relay, range(30, 30 + IDLE_USERS))
-    kb_each = (relay.child.rss_mb() - before) * 1024 / (2 * IDLE_USERS)
-    record_property("kb_each", kb_each)
-    assert 0 < kb_each <= KB_EACH
+    kept = await idle(relay, range(IDLE_USERS))
     async with AsyncExitStack() as stack:
         browsers = {
             user: await stack.enter_async_context(IndependentExtension(base, relay.token(user)))

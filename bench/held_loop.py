@@ -1,0 +1,67 @@
+"""Run the hub and watch its event loop: `python -m bench.held_loop OUT start …` is `tabhub start …`.
+
+SIGUSR1 begins; SIGUSR2 writes the longest time in milliseconds for which the loop did not get to a timer that was due.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import runpy
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+BEAT = 0.001
+
+
+class Heart:
+    """A timer that is due every millisecond."""
+
+    def __init__(self) -> None:
+        self.longest = 0.0
+        self._last = 0.0
+        self._loop: asyncio.AbstractEventLoop
+
+    def start(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Begin to beat on this loop."""
+        self._loop, self._last = loop, time.perf_counter()
+        loop.call_later(BEAT, self._beat)
+
+    def _beat(self) -> None:
+        now = time.perf_counter()
+        self.longest = max(self.longest, now - self._last - BEAT)
+        self._last = now
+        self._loop.call_later(BEAT, self._beat)
+
+    def reset(self) -> None:
+        """Forget what was."""
+        self.longest = 0.0
+
+
+def main() -> None:
+    """Become the hub."""
+    out, heart = Path(sys.argv[1]), Heart()
+    startup = uvicorn.Server.startup
+
+    async def started(server: uvicorn.Server, *args: Any, **named: Any) -> None:
+        await startup(server, *args, **named)
+        heart.start(asyncio.get_running_loop())
+
+    def finish(*_: object) -> None:
+        half = out.with_suffix(".half")
+        half.write_text(f"{heart.longest * 1000:.2f}")
+        half.rename(out)  # complete as soon as it is there
+
+    uvicorn.Server.startup = started  # type: ignore[method-assign]
+    signal.signal(signal.SIGUSR1, lambda *_: heart.reset())
+    signal.signal(signal.SIGUSR2, finish)
+    sys.argv = ["tabhub", *sys.argv[2:]]
+    runpy.run_module("tabhub", run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -182,7 +182,8 @@ async def test_a_word_that_is_still_being_put_together_is_not_sent(browser: Brow
         assert await asked(page, "agent.send") == [{"text": "にほん", "conversation": "0123456789ab"}]
 
 
-async def test_no_text_of_a_model_takes_long_to_read(browser: Browser, address: str) -> None:
+async def test_hostile_texts_of_a_model_are_read_to_their_end(browser: Browser, address: str) -> None:
+    """Backtracking over the whole text would not end within the time a test has."""
     hostile = [
         "`a",
         "[",
@@ -200,18 +201,14 @@ async def test_no_text_of_a_model_takes_long_to_read(browser: Browser, address: 
         "# #",
     ]
     async with panel(browser, address, "chat", kind="quiet") as page:
-        taken = await page.evaluate(
+        read = await page.evaluate(
             """async (hostile) => {
               const { markdown } = await import("/panel/markdown.js");
-              return hostile.map((piece) => {
-                const begun = performance.now();
-                markdown(piece.repeat(100000 / piece.length));
-                return performance.now() - begun;
-              });
+              return hostile.map((piece) => markdown(piece.repeat(100_000 / piece.length)).length);
             }""",
             hostile,
         )
-        assert max(taken) < 5_000
+        assert all(read)
 
 
 async def test_writing_and_focus_outlive_what_happens_meanwhile(browser: Browser, address: str) -> None:

@@ -260,6 +260,15 @@ def test_digits_next_to_a_string_are_not_joined_across_it() -> None:
     strict.Scan(text, Limits()).run()
 
 
+def test_scan_stops_where_more_is_closed_than_was_opened() -> None:
+    text = b"[]]" + b"1," * SIZE + b"[" * 70
+    scan = strict.Scan(text, Limits())
+    scan.run()
+    assert scan.examined <= OVERRUN
+    with pytest.raises(ParseError, match="Not valid JSON"):
+        strict.decode(text)
+
+
 @pytest.mark.parametrize("digits", [1, 10, 33, 400, 1000])
 def test_long_number_is_refused_wherever_it_begins(digits: int) -> None:
     limits = Limits(max_digits=digits)

@@ -22,13 +22,14 @@ run: ready ## start the hub, with a browser of its own if none connects (ARGS="-
 test: ready check ## all checks, then all tests (ARGS="-k name" chooses)
 	@.venv/bin/pytest -n 4 --dist loadfile --no-loadscope-reorder $(ARGS)
 
-check: ready ## lint, formatting, types, import layers, the extension, the requirements
+check: ready ## lint, formatting, types, import layers, the extension, the requirements, no clocks in tests
 	@echo "== ruff check";            .venv/bin/ruff check
 	@echo "== ruff format --check";   .venv/bin/ruff format --check
 	@echo "== mypy --strict";         .venv/bin/mypy
 	@echo "== lint-imports";          .venv/bin/lint-imports
 	@echo "== tsc on the extension";  node_modules/.bin/tsc -p tsconfig.json
 	@echo "== requirements";          .venv/bin/python tests/check_requirements.py
+	@echo "== clocks in tests";       .venv/bin/python tests/check_clocks.py
 
 bench: ## measure the hub against a bare pass-through
 	@scripts/setup bench

@@ -56,7 +56,7 @@ def main() -> None:
         half.write_text(f"{heart.longest * 1000:.2f}")
         half.rename(out)  # complete as soon as it is there
 
-    uvicorn.Server.startup = started  # type: ignore[method-assign]
+    uvicorn.Server.startup = started  # type: ignore[method-assign,assignment]
     signal.signal(signal.SIGUSR1, lambda *_: heart.reset())
     signal.signal(signal.SIGUSR2, finish)
     sys.argv = ["tabhub", *sys.argv[2:]]

@@ -40,7 +40,7 @@ async def bank() -> AsyncIterator[str]:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             await reader.readuntil(b"\r\n\r\n")
-            await asyncio.sleep(SLOWLY)
+            await asyncio.sleep(SLOWLY)  # clock: a site that answers slowly
             head = f"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {len(BANK)}\r\n"
             writer.write(f"{head}Set-Cookie: session=secret\r\nConnection: close\r\n\r\n{BANK}".encode())
             await writer.drain()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import json
 import sys
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from tabhub.limits import Limits
 from tabhub.store.upstream import Server
 from tests.harness.agent import Agent
 from tests.harness.hub import running_hub
@@ -57,7 +55,7 @@ async def test_a_server_that_dies_under_a_call_is_told_at_once_and_comes_back(tm
         answer = (await agent.call("mcp__b__die"))["result"]
         assert answer["isError"] is True
         assert "outcome: unknown" in text(answer)
-        await until(lambda: hub.hub.upstream.pool.get("b").connects >= 2, 20)  # type: ignore[union-attr]
+        await until(lambda: hub.hub.upstream.pool.get("b").connects >= 2)  # type: ignore[union-attr]
         assert text((await agent.call("mcp__b__work"))["result"]) == "work done"
 
 
@@ -104,17 +102,12 @@ async def test_a_server_that_does_not_speak_streamable_http_is_reported_as_such(
 
 
 @pytest.mark.req("F14")
-async def test_a_server_that_keeps_crashing_is_started_ever_more_rarely(tmp_path: Path) -> None:
-    assert (Limits().upstream_backoff, Limits().upstream_backoff_max) == (1.0, 60.0)
-    log, quick = tmp_path / "starts", {"upstream_backoff": 0.1, "upstream_backoff_max": 0.6}
+async def test_a_server_that_keeps_crashing_is_started_again_until_the_hub_ends(tmp_path: Path) -> None:
+    log = tmp_path / "starts"
     crashing = {"command": sys.executable, "args": [str(FIXTURES / "broken.py"), "crash", str(log)]}
-    async with running_hub(tmp_path, limits=quick) as hub:
+    async with running_hub(tmp_path, limits=QUICK) as hub:
         await hub.hub.upstream.add({"c": crashing})
-        await until(lambda: len(log.read_text().split()) >= 7, 30)
-    starts = [float(each) for each in log.read_text().split()]
-    pauses = [later - before for before, later in itertools.pairwise(starts)]
-    for pause, least in zip(pauses, (0.1, 0.16, 0.32, 0.48, 0.48, 0.48), strict=False):
-        assert pause >= least  # what starting takes comes on top
+        await until(lambda: len(log.read_text().split()) >= 4)
     facts = hub.hub.upstream.facts(hub.hub.upstream.get("c"))
     assert facts["state"] == "off"
 

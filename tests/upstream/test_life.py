@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +14,7 @@ from tabhub.limits import Limits
 from tabhub.store.upstream import Server
 from tabhub.upstream import life
 from tabhub.upstream.life import Life
+from tests.harness.virtual_time import VirtualLoop
 from tests.harness.waiting import until
 
 if TYPE_CHECKING:
@@ -44,6 +46,20 @@ class Deaf:
         yield  # type: ignore[unreachable]
 
 
+class Failing:
+    """A server that cannot be reached; notes when it was tried."""
+
+    def __init__(self, loop: VirtualLoop) -> None:
+        self._loop = loop
+        self.tried: list[float] = []
+
+    @asynccontextmanager
+    async def open(self, life: Life, hooks_of: Callable[[], Hooks]) -> AsyncIterator[Link]:
+        self.tried.append(self._loop.now)
+        raise ConnectionRefusedError("nobody is there")
+        yield  # type: ignore[unreachable]
+
+
 async def nothing(*_: object) -> None:
     """Nobody wants to know."""
 
@@ -57,6 +73,22 @@ async def test_a_connection_that_misses_its_cancel_is_ended_all_the_same(
     one = Life(SERVER, deaf, Limits(), nothing, lambda _: None)
     one.start()
     await until(lambda: deaf.begun)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         await one.stop()
     assert (one.state, deaf.left) == ("off", 0)
+
+
+@pytest.mark.req("F14")
+def test_a_server_that_keeps_failing_is_tried_with_a_backoff_from_one_second_to_a_minute() -> None:
+    loop = VirtualLoop()
+    failing = Failing(loop)
+    one = loop.act(lambda: Life(SERVER, failing, Limits(), nothing, lambda _: None))
+    loop.act(one.start)
+    loop.run_for(600)
+    pauses = [later - before for before, later in pairwise(failing.tried)]
+    wanted = [min(2.0**number, 60.0) for number in range(len(pauses))]
+    assert len(pauses) >= 12
+    assert all(0.8 * grown <= pause <= 1.2 * grown for pause, grown in zip(pauses, wanted, strict=True))
+    assert 1.0 <= min(pauses) < max(pauses) <= 60.0
+    loop.run_until_complete(one.stop())
+    loop.close()

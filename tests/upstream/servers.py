@@ -39,7 +39,7 @@ async def process(*argv: str, port: int, host: str = "127.0.0.1", **env: str) ->
         start_new_session=True,
     )
     try:
-        await until(lambda: running.returncode is not None or _listens(port, host), 60)
+        await until(lambda: running.returncode is not None or listens(port, host), 60)
         assert running.returncode is None, (await running.stderr.read()).decode()  # type: ignore[union-attr]
         yield f"http://{host}:{port}/mcp"
     finally:
@@ -50,7 +50,7 @@ async def process(*argv: str, port: int, host: str = "127.0.0.1", **env: str) ->
         transport.close()
 
 
-def _listens(port: int, host: str) -> bool:
+def listens(port: int, host: str) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex((host, port)) == 0
 

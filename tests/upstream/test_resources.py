@@ -6,8 +6,9 @@ import asyncio
 import base64
 import json
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from mcp.shared.uri_template import UriTemplate
 from mcp.types import ElicitRequestParams, ElicitResult, PromptReference, ResourceTemplateReference
 
 from tabhub.hub.tools import Source
+from tabhub.limits import Limits
+from tabhub.upstream.offers import OfferList
 from tests.harness.agent import Agent, client, message, stateless, streamed
 from tests.harness.approver import Panel
 from tests.harness.daemon import ENVELOPE, registered
@@ -27,6 +30,8 @@ from tests.harness.waiting import until
 from tests.upstream.servers import FIXTURES, free_port, python, python_http, state, text, typescript
 
 MODES = ["legacy", "auto"]
+Library = Callable[..., str]
+"""Starts a server that several tests use, and gives its URL."""
 TODAY = "tabhub+mcp://lib/notes://today"
 LIB = Source("upstream", "lib").setting
 
@@ -39,7 +44,7 @@ async def added(hub: RunningHub, **servers: Any) -> None:
     """Add servers, and wait until they have told what they have."""
     await hub.hub.upstream.add(json.dumps(servers))
     for name in servers:
-        await until(lambda name=name: bool(offers(hub, name).prompts), 20)  # type: ignore[misc]
+        await until(lambda name=name: bool(offers(hub, name).prompts))  # type: ignore[misc]
 
 
 def offers(hub: RunningHub, name: str) -> Any:
@@ -58,33 +63,35 @@ async def official(hub: RunningHub, mode: str, path: str = "/mcp", **more: Any) 
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("way", ["stdio", "http", "sse", "stateless"])
-async def test_all_a_python_server_has_is_listed_and_read_in_both_eras(hub: RunningHub, mode: str, way: str) -> None:
-    port = free_port()
-    async with python_http("library", port, way) as url:
-        await added(hub, lib=python("library") if way == "stdio" else {"url": url})
-        async with official(hub, mode) as agent:
-            told = agent.server_capabilities
-            assert told.resources is not None
-            assert told.prompts is not None
-            assert (told.resources.list_changed, told.prompts.list_changed) == (True, True)
-            assert told.resources.subscribe
-            listed = {each.uri: each for each in (await agent.list_resources()).resources}
-            assert listed[TODAY].title == "Today"
-            assert listed[TODAY].description == "What is on today."
-            (content,) = (await agent.read_resource(TODAY)).contents
-            assert (content.uri, content.text) == (TODAY, "buy bread")  # type: ignore[union-attr]
-            (picture,) = (await agent.read_resource("tabhub+mcp://lib/pictures://logo.png")).contents
-            assert base64.b64decode(picture.blob).startswith(b"\x89PNG")  # type: ignore[union-attr]
-            prompts = {each.name: each for each in (await agent.list_prompts()).prompts}
-            assert [each.name for each in prompts["mcp__lib__review"].arguments or ()] == ["code", "style"]
-            got = await agent.get_prompt("mcp__lib__review", {"code": "x = 1"})
-            assert [each.role for each in got.messages] == ["user", "assistant", "user"]
-            assert got.messages[0].content.text == "Review this, short: x = 1"  # type: ignore[union-attr]
+async def test_all_a_python_server_has_is_listed_and_read_in_both_eras(
+    hub: RunningHub, library: Library, mode: str, way: str
+) -> None:
+    await added(hub, lib=python("library") if way == "stdio" else {"url": library(way)})
+    async with official(hub, mode) as agent:
+        told = agent.server_capabilities
+        assert told.resources is not None
+        assert told.prompts is not None
+        assert (told.resources.list_changed, told.prompts.list_changed) == (True, True)
+        assert told.resources.subscribe
+        listed = {each.uri: each for each in (await agent.list_resources()).resources}
+        assert listed[TODAY].title == "Today"
+        assert listed[TODAY].description == "What is on today."
+        (content,) = (await agent.read_resource(TODAY)).contents
+        assert (content.uri, content.text) == (TODAY, "buy bread")  # type: ignore[union-attr]
+        (picture,) = (await agent.read_resource("tabhub+mcp://lib/pictures://logo.png")).contents
+        assert base64.b64decode(picture.blob).startswith(b"\x89PNG")  # type: ignore[union-attr]
+        prompts = {each.name: each for each in (await agent.list_prompts()).prompts}
+        assert [each.name for each in prompts["mcp__lib__review"].arguments or ()] == ["code", "style"]
+        got = await agent.get_prompt("mcp__lib__review", {"code": "x = 1"})
+        assert [each.role for each in got.messages] == ["user", "assistant", "user"]
+        assert got.messages[0].content.text == "Review this, short: x = 1"  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_templates_are_filled_in_by_the_client_and_completed_by_the_server(hub: RunningHub, mode: str) -> None:
-    await added(hub, lib=python("library"))
+async def test_templates_are_filled_in_by_the_client_and_completed_by_the_server(
+    hub: RunningHub, library: Library, mode: str
+) -> None:
+    await added(hub, lib={"url": library()})
     async with official(hub, mode) as agent:
         listed = [each.uri_template for each in (await agent.list_resource_templates()).resource_templates]
         assert listed == ["tabhub+mcp://lib/notes://{day}/{topic}", "tabhub+mcp://lib/shelf://books{?author,year}"]
@@ -102,9 +109,11 @@ async def test_templates_are_filled_in_by_the_client_and_completed_by_the_server
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_a_typescript_servers_are_passed_on_beside_another_server(hub: RunningHub, mode: str) -> None:
+async def test_a_typescript_servers_are_passed_on_beside_another_server(
+    hub: RunningHub, library: Library, mode: str
+) -> None:
     async with typescript("simpleStreamableHttp", free_port()) as url:
-        await added(hub, ts={"url": url}, lib=python("library"))
+        await added(hub, ts={"url": url}, lib={"url": library()})
         async with official(hub, mode, "/mcp/gateway") as agent:
             uris = {each.uri for each in (await agent.list_resources()).resources}
             assert {TODAY, "tabhub+mcp://ts/file:///example/file1.txt"} <= uris
@@ -117,22 +126,24 @@ async def test_a_typescript_servers_are_passed_on_beside_another_server(hub: Run
             assert (await agent.complete(prompt, {"name": "name", "value": "A"})).completion.values == []
 
 
-async def test_a_link_in_a_tools_result_is_unchanged_and_can_be_read(hub: RunningHub) -> None:
-    await added(hub, lib=python("library"))
+async def test_a_link_in_a_tools_result_is_unchanged_and_can_be_read(hub: RunningHub, library: Library) -> None:
+    await added(hub, lib={"url": library()})
     async with Agent(hub) as agent:
         linked = (await agent.call("mcp__lib__pointer"))["result"]["content"][0]
         assert linked["uri"] == "notes://today"
         read = (await agent.request("resources/read", {"uri": linked["uri"]}))["result"]
         assert read == {"contents": [{"uri": "notes://today", "mimeType": "text/plain", "text": "buy bread"}]}
-        await added(hub, other=python("library"))
+        await added(hub, other={"url": library()})
         several = (await agent.request("resources/read", {"uri": linked["uri"]}))["error"]
         assert several["code"] == -32002
         assert f"{TODAY}, tabhub+mcp://other/notes://today" in several["message"]
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_a_question_a_prompt_asks_first_reaches_the_agents_human(hub: RunningHub, mode: str) -> None:
-    await added(hub, lib=python("library"))
+async def test_a_question_a_prompt_asks_first_reaches_the_agents_human(
+    hub: RunningHub, library: Library, mode: str
+) -> None:
+    await added(hub, lib={"url": library()})
 
     async def human(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
         assert params.message == "The external server lib asks: Who is there?"
@@ -163,8 +174,8 @@ async def test_changes_are_followed_and_told_in_both_eras(hub: RunningHub) -> No
                 assert got["messages"][0]["content"]["text"] == "grown"
 
 
-async def test_who_was_away_is_told_that_a_list_has_changed(hub: RunningHub) -> None:
-    await added(hub, lib=python("library"))
+async def test_who_was_away_is_told_that_a_list_has_changed(hub: RunningHub, library: Library) -> None:
+    await added(hub, lib={"url": library()})
     async with Agent(hub) as agent:
         await agent.request("prompts/list")
         await hub.hub.upstream.set("lib", enabled=False)
@@ -191,8 +202,8 @@ async def test_long_lists_come_in_pages_and_no_longer_than_is_taken(tmp_path: Pa
         assert read.contents[0].text == "this is many://00099"  # type: ignore[union-attr]
 
 
-async def test_what_is_too_long_is_cut_and_read_on_by_its_handle(hub: RunningHub) -> None:
-    await added(hub, lib=python("library"))
+async def test_what_is_too_long_is_cut_and_read_on_by_its_handle(hub: RunningHub, library: Library) -> None:
+    await added(hub, lib={"url": library()})
     async with Agent(hub) as agent:
         read = (await agent.request("resources/read", {"uri": "tabhub+mcp://lib/long://book"}))["result"]
         assert len(json.dumps(read)) < 150_000
@@ -203,8 +214,8 @@ async def test_what_is_too_long_is_cut_and_read_on_by_its_handle(hub: RunningHub
         assert "line 59999 of a long book" in text(more["result"])
 
 
-async def test_each_read_and_get_is_in_the_audit_log(hub: RunningHub) -> None:
-    await added(hub, lib=python("library"))
+async def test_each_read_and_get_is_in_the_audit_log(hub: RunningHub, library: Library) -> None:
+    await added(hub, lib={"url": library()})
     async with Agent(hub) as agent:
         await agent.request("resources/read", {"uri": TODAY})
         await agent.request("resources/read", {"uri": "tabhub+mcp://lib/nothing://there"})
@@ -218,8 +229,8 @@ async def test_each_read_and_get_is_in_the_audit_log(hub: RunningHub) -> None:
     ]
 
 
-async def test_what_is_wrong_is_named(hub: RunningHub) -> None:
-    await added(hub, lib=python("library"))
+async def test_what_is_wrong_is_named(hub: RunningHub, library: Library) -> None:
+    await added(hub, lib={"url": library()})
     body, headers = stateless("resources/read", {"uri": "tabhub+mcp://lib/nothing://there"})
     async with Agent(hub) as agent, client(hub) as http:
         headers["Mcp-Name"] = body["params"]["uri"]
@@ -254,7 +265,7 @@ async def test_a_server_that_is_off_or_away_shows_nothing_and_says_why(tmp_path:
         away = (await agent.request("resources/read", {"uri": TODAY}))["error"]
         assert away["code"] == -32016
         assert "outcome: not_sent" in away["message"]
-        await until(lambda: state(hub, "lib") == "waiting", 20)
+        await until(lambda: state(hub, "lib") == "waiting")
         away = (await agent.request("resources/read", {"uri": TODAY}))["error"]
         assert "tabhub mcp refresh lib" in away["message"]
         assert (await agent.request("prompts/list"))["result"]["prompts"]  # known from before
@@ -271,17 +282,25 @@ async def test_a_server_that_is_off_or_away_shows_nothing_and_says_why(tmp_path:
         assert "no prompt named" in (await agent.request("prompts/get", {"name": "review"}))["error"]["message"]
 
 
-async def test_servers_whose_lists_fail_or_hang_keep_their_tools_and_harm_no_other(tmp_path: Path) -> None:
-    async with running_hub(tmp_path, limits={"upstream_connect": 3}) as hub, Agent(hub) as agent:
+async def test_servers_whose_lists_fail_or_hang_keep_their_tools_and_harm_no_other(
+    hub: RunningHub, library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = OfferList.__init__
+
+    def hasty(offers: OfferList, server: str, limits: Limits, changed: Callable[[], None]) -> None:
+        made(offers, server, replace(limits, upstream_connect=0.5) if server == "hang" else limits, changed)
+
+    monkeypatch.setattr(OfferList, "__init__", hasty)
+    async with Agent(hub) as agent:
         broken = {kind: stuck(kind) for kind in ("hang", "fail", "odd")}
         await hub.hub.upstream.add(broken)
-        await added(hub, lib=python("library"))
+        await added(hub, lib={"url": library()})
         listed = (await agent.request("resources/list"))["result"]["resources"]
         assert TODAY in {each["uri"] for each in listed}
         for kind in broken:
             assert text((await agent.call(f"mcp__{kind}__work"))["result"]) == "done"
-        await until(lambda: len(problems(hub, "hang")) == 3, 20)
-        assert problems(hub, "hang")[0] == "It did not list its resources within 3 s."
+        await until(lambda: len(problems(hub, "hang")) == 3)
+        assert problems(hub, "hang")[0] == "It did not list its resources within 0.5 s."
         assert "the shelf is empty-handed" in problems(hub, "fail")[0]
         assert problems(hub, "odd")[0] == "One of its resources has no usable uri and was left out."
         assert "Its prompts are not known" in problems(hub, "odd")[1]
@@ -295,14 +314,16 @@ def problems(hub: RunningHub, name: str) -> list[str]:
     return found
 
 
-async def test_a_read_that_takes_too_long_ends_and_one_that_is_taken_back_ends_at_once(tmp_path: Path) -> None:
+async def test_a_read_that_takes_too_long_ends_and_one_that_is_taken_back_ends_at_once(
+    tmp_path: Path, library: Library
+) -> None:
     slow = {"uri": "tabhub+mcp://lib/slow://answer"}
     async with running_hub(tmp_path, limits={"call_timeout": 0.5}) as hub, Agent(hub) as agent:
-        await added(hub, lib=python("library"))
+        await added(hub, lib={"url": library()})
         late = (await agent.request("resources/read", slow))["error"]
         assert late["code"] == -32009
     async with running_hub(tmp_path) as hub, Agent(hub) as agent, client(hub) as http:
-        await until(lambda: state(hub, "lib") == "ready", 20)
+        await until(lambda: state(hub, "lib") == "ready")
         body = message("resources/read", slow)
         waiting = asyncio.ensure_future(agent.post(body))
         await until(lambda: len(hub.hub.engine.calls) == 1)
@@ -316,9 +337,9 @@ async def test_a_read_that_takes_too_long_ends_and_one_that_is_taken_back_ends_a
         assert (await agent.request("resources/read", {"uri": TODAY}))["result"]["contents"]
 
 
-async def test_reads_are_under_the_servers_permission(tmp_path: Path) -> None:
+async def test_reads_are_under_the_servers_permission(tmp_path: Path, library: Library) -> None:
     async with running_hub(tmp_path, permissions=None) as hub, Panel(hub) as panel, Agent(hub) as agent:
-        await added(hub, lib=python("library"))
+        await added(hub, lib={"url": library()})
 
         def allow(level: str, tool: str | None = None) -> None:
             entry = {"permission": level} if tool is None else {"tools": {tool: level}}
@@ -346,8 +367,8 @@ async def test_reads_are_under_the_servers_permission(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("era", ["handshake", "stateless"])
-async def test_the_daemons_socket_has_them_too(hub: RunningHub, era: str) -> None:
-    await added(hub, lib=python("library"))
+async def test_the_daemons_socket_has_them_too(hub: RunningHub, library: Library, era: str) -> None:
+    await added(hub, lib={"url": library()})
     meta = {"_meta": ENVELOPE} if era == "stateless" else {}
     async with registered(hub) as daemon:
         if era == "handshake":
@@ -364,8 +385,8 @@ async def test_the_daemons_socket_has_them_too(hub: RunningHub, era: str) -> Non
         assert wrong["error"]["code"] == -32602
 
 
-async def test_the_official_client_raises_what_the_hub_says(hub: RunningHub) -> None:
-    await added(hub, lib=python("library"))
+async def test_the_official_client_raises_what_the_hub_says(hub: RunningHub, library: Library) -> None:
+    await added(hub, lib={"url": library()})
     async with official(hub, "auto") as agent:
         with pytest.raises(MCPError, match="no prompt named"):
             await agent.get_prompt("mcp__other__thing")

@@ -113,7 +113,7 @@ async def test_a_call_is_started_while_the_model_still_speaks() -> None:
 
     model = FakeModel([call("look"), speaking, Said("and more")], [Said("Done.")])
     loop = Loop(model, FakeTools(run), new())
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         assert (await loop.run("Go")).why == "done"
 
 

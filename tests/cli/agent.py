@@ -71,7 +71,7 @@ class Agent:
     async def leave(self) -> int:
         """Close stdin, as a client does, and see that nothing more was said."""
         self.stdin.close()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(30):
             rest, _ = await self.process.communicate()
         assert rest == b""
         assert self.process.returncode is not None

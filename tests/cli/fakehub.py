@@ -79,7 +79,7 @@ class FakeHub:
     def answer(self, route: str, value: Any, status: int = 200, **headers: str) -> None:
         self.on(route, lambda _asked, reply: reply.json(value, status, **headers))
 
-    def wait_for(self, condition: Callable[[], bool], seconds: float = 10.0) -> None:
+    def wait_for(self, condition: Callable[[], bool], seconds: float = 30.0) -> None:
         with self.changed:
             assert self.changed.wait_for(condition, seconds), f"it did not happen; asked: {self.asked}"
 

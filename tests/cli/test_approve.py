@@ -53,7 +53,7 @@ class Terminal:
             asyncio.get_running_loop().remove_reader(self._main)
 
     async def sees(self, text: str) -> None:
-        await until(lambda: text.encode() in self.shown, 10)
+        await until(lambda: text.encode() in self.shown)
 
     def type(self, text: str) -> None:
         os.write(self._main, text.encode())
@@ -100,7 +100,7 @@ async def test_it_watches_and_says_when_it_was_too_late(tmp_path: Path) -> None:
             terminal.type("a\n")
             await terminal.sees("Too late")
             calling = asyncio.create_task(agent.call(TOOL, ARGUMENTS))
-            await until(lambda: terminal.shown.count(b"[l]ater:") == 2, 10)
+            await until(lambda: terminal.shown.count(b"[l]ater:") == 2)
             terminal.type("s\n")
             await terminal.sees("Allowed.")
             assert not (await calling)["result"].get("isError")

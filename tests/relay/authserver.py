@@ -19,12 +19,19 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 
 class AuthServer:
-    """One server; whoever asks is logged in as `user`, and gets tokens that last `ttl` seconds."""
+    """One server; whoever asks is logged in as `user`, and gets tokens that last `ttl` seconds.
+
+    Clients are told that they last `told` seconds, and renew them by that.
+    """
 
     def __init__(self, user: str, ttl: float) -> None:
         self.user = user
         self.ttl = ttl
+        self.told: float | None = None
+        """None for how long they really last."""
         self.issued = 0
+        self.ends = 0.0
+        """When the last token ends, as a timestamp."""
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._codes: dict[str, dict[str, str]] = {}
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
@@ -62,9 +69,11 @@ class AuthServer:
     def _token(self) -> dict[str, Any]:
         self.issued += 1
         now = time.time()
-        claims = {"iss": self.url, "sub": self.user, "aud": "tabhub-relay", "iat": int(now), "exp": now + self.ttl}
+        self.ends = now + self.ttl
+        claims = {"iss": self.url, "sub": self.user, "aud": "tabhub-relay", "iat": int(now), "exp": self.ends}
         token = jwt.encode({**claims, "jti": f"token-{self.issued}"}, self._key, "ES256", headers={"kid": "one"})
-        return {"access_token": token, "token_type": "Bearer", "expires_in": int(self.ttl), "refresh_token": "again"}
+        lasts = int(self.ttl if self.told is None else self.told)
+        return {"access_token": token, "token_type": "Bearer", "expires_in": lasts, "refresh_token": "again"}
 
     def _metadata(self) -> dict[str, Any]:
         return {

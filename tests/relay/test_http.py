@@ -141,9 +141,9 @@ async def test_a_revoked_token_is_refused_and_what_it_had_ends(relay: HttpRelay)
             under_way = asyncio.create_task(agent.http.send(call))
             await until(lambda: bool(far.asked("goBack")))
             relay.relay.node.revoked([f"stolen {int(time.time()) + 600}"])
-            answer = (await asyncio.wait_for(under_way, 5)).json()
+            answer = (await asyncio.wait_for(under_way, 30)).json()
             assert answer["result"]["_meta"]["tabhub/error"]["outcome"] == "unknown"
-            await asyncio.wait_for(stream.rest(), 5)  # it ends
+            await asyncio.wait_for(stream.rest(), 30)  # it ends
         await until(lambda: not relay.engines())
         refused = await agent.post(LIST)
         assert refused.status_code == 401
@@ -153,7 +153,7 @@ async def test_at_the_end_of_its_token_an_agent_is_out_and_a_newer_one_takes_it_
     async with browser(relay.ws) as far, relay.agent(token(ttl=2)) as agent:
         async with agent.listening() as stream:
             assert (await agent.post(LIST)).status_code == 200
-            await asyncio.wait_for(stream.rest(), 8)  # it ends
+            await asyncio.wait_for(stream.rest(), 30)  # it ends
         (engine,) = relay.engines()
         assert engine.road.paused
         assert not relay.relay.node.state.tables.agents

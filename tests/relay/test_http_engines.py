@@ -138,14 +138,14 @@ async def test_a_browser_that_goes_under_a_call_ends_it_and_one_that_is_back_is_
             under_way = asyncio.create_task(agent.call("browser_go_back", {"tabId": 7}))
             await until(lambda: bool(far.asked("goBack")))
             far.ws.transport.abort()
-            said, facts = failure(await asyncio.wait_for(under_way, 5))
+            said, facts = failure(await asyncio.wait_for(under_way, 30))
             assert facts["outcome"] == "unknown"
             assert "The connection to the browser ended" in said
             assert said.count("(outcome: unknown)") == 1
         said, facts = failure(await agent.call("browser_go_back", {"tabId": 7}))
         assert facts["outcome"] == "not_sent"
         async with browser(relay.ws) as far:
-            await until(lambda: bool(engine.browsers.links()) and len(engine.browsers.book) == 1, 10)
+            await until(lambda: bool(engine.browsers.links()) and len(engine.browsers.book) == 1)
             assert not (await agent.call("browser_close_tab", {"tabId": 7}))["result"].get("isError")
             assert not far.asked("goBack")  # at most once
 
@@ -220,7 +220,7 @@ async def test_a_token_that_has_an_engine_can_take_up_anothers_session_and_loses
 async def test_an_engine_whose_token_has_ended_waits_for_another_only_so_long() -> None:
     async with http_relay(relay_engine_idle=0.0) as relay, relay.agent(token(ttl=2)) as agent:
         assert (await agent.post(LIST)).status_code == 200
-        await until(lambda: not relay.engines(), 10)
+        await until(lambda: not relay.engines())
         agent.http.headers["Authorization"] = f"Bearer {token()}"
         assert (await agent.post(LIST)).status_code == 404
 
@@ -283,14 +283,14 @@ async def test_an_idle_engine_goes_with_all_it_had() -> None:
         (engine,) = relay.engines()
         gone = weakref.ref(engine)
         del engine
-        await until(lambda: not relay.engines() and not relay.relay.node.engines, 10)
+        await until(lambda: not relay.engines() and not relay.relay.node.engines)
         await until(lambda: not relay.relay.node.state.tables.agents)
 
         def collected() -> bool:
             gc.collect()
             return gone() is None
 
-        await until(collected, 10)
+        await until(collected)
 
 
 async def test_a_session_that_is_ended_closes_the_tab_it_opened() -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
+import time
 from pathlib import Path
+from typing import Any
 
 import httpx2
 from mcp.client import Client
@@ -12,6 +13,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 from pydantic import AnyUrl
 
+from tests.harness.waiting import eventually, until
 from tests.relay.authserver import AuthServer, auth_server
 from tests.relay.httpworld import browser
 from tests.relay.test_run import relay_process
@@ -53,7 +55,8 @@ def relay_words(auth: AuthServer) -> tuple[str, ...]:
 async def test_a_client_that_knows_only_the_address_logs_in_and_goes_on_when_its_token_is_renewed(
     tmp_path: Path,
 ) -> None:
-    with auth_server("ann", ttl=6) as auth:
+    with auth_server("ann") as auth:
+        auth.told = 0  # the client asks for another one each time
         async with relay_process(tmp_path, *relay_words(auth)) as (ws, _):
             url, wallet = f"{ws.replace('ws', 'http', 1)}/mcp", Wallet()
             about = OAuthClientMetadata(
@@ -64,19 +67,22 @@ async def test_a_client_that_knows_only_the_address_logs_in_and_goes_on_when_its
                 httpx2.AsyncClient(auth=login, timeout=30) as http,
                 Client(streamable_http_client(url, http_client=http), mode="legacy") as client,
             ):
-                assert auth.issued == 1
+
+                async def succeeds(tool: str, arguments: dict[str, Any]) -> bool:
+                    return not (await client.call_tool(tool, arguments)).is_error
+
                 assert wallet.tokens is not None
-                auth.ttl = 600
                 async with browser(ws, wallet.tokens.access_token) as far:
-                    async with asyncio.timeout(10):
-                        while (await client.call_tool("browser_list_tabs", {})).is_error:
-                            pass  # as soon as the browser is there
+                    await eventually(lambda: succeeds("browser_list_tabs", {}))  # as soon as the browser is there
                     assert far.user_id == "ann"
-                async with asyncio.timeout(20):
-                    while auth.issued == 1:  # the client asks for another when the first has ended
-                        await client.call_tool("browser_get_connection_status", {})
+                auth.told, auth.ttl, issued = None, 1, auth.issued
+                await eventually(lambda: succeeds("browser_get_connection_status", {}))
+                assert auth.issued > issued
+                auth.ttl, issued, ends = 600, auth.issued, auth.ends
+                await until(lambda: time.time() > ends)
+                assert await succeeds("browser_get_connection_status", {})
+                assert auth.issued > issued  # the client asked for another one when the last had ended
                 async with browser(ws, wallet.tokens.access_token) as far:
-                    async with asyncio.timeout(10):
-                        while (await client.call_tool("browser_close_tab", {"tabId": 7})).is_error:
-                            pass  # in the same session, as soon as the browser is there
+                    # In the same session, as soon as the browser is there.
+                    await eventually(lambda: succeeds("browser_close_tab", {"tabId": 7}))
                     assert len(far.asked("closeTab")) == 1

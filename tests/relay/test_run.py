@@ -42,7 +42,7 @@ async def relay_process(home: Path, *words: str) -> AsyncIterator[tuple[str, asy
     process = await tabhub(home, "relay", "start", "--port", "0", *words)
     try:
         assert process.stdout is not None
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(30):
             first = await process.stdout.readline()
         found = _URL.search(first)
         assert found is not None, first

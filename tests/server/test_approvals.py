@@ -324,7 +324,7 @@ async def test_nobody_is_asked_for_a_call_on_a_tab_that_is_gone_or_anothers(tmp_
         await panel.decide("allow_once")
         assert not (await calling)["result"].get("isError")
         for tab_id, words in ((mine, "is held by another session"), (mine + 1000, "There is no tab")):
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(30):
                 refused = (await agent.call("browser_execute_script", {"code": "return 1", "tabId": tab_id}))["result"]
             assert words in refused["content"][0]["text"]
             assert waiting(hub) == 0

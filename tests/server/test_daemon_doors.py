@@ -149,7 +149,7 @@ async def test_without_unix_sockets_a_token_opens_a_loopback_port(
             for line in lines:
                 writer.write(json.dumps(line).encode() + b"\n")
             heard: list[dict[str, Any]] = []
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(30):
                 while not heard or (len(heard) < len(lines) and heard[-1]["type"] != "ERROR"):
                     heard.append(json.loads(await reader.readline()))
                 if heard[-1]["type"] == "ERROR":

@@ -60,7 +60,7 @@ async def _talk(hub: RunningHub, *chunks: bytes) -> tuple[list[object], list[Fra
     reader, writer = await asyncio.open_connection("127.0.0.1", hub.port)
     client.send_request(client.connect())
     writer.write(b"".join(client.data_to_send()))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while client.state is not State.OPEN:
             client.receive_data(await reader.read(65536))
         (link,) = hub.hub.browsers.links()

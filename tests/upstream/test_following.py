@@ -33,7 +33,7 @@ async def added(hub: RunningHub, server: dict[str, Any]) -> None:
     await hub.hub.upstream.add(json.dumps({"srv": server}))
     life = hub.hub.upstream.pool.get("srv")
     assert life is not None
-    await until(lambda: bool(life.offers.current.prompts), 20)
+    await until(lambda: bool(life.offers.current.prompts))
 
 
 @asynccontextmanager
@@ -84,7 +84,7 @@ async def test_the_official_client_hears_of_changes_in_both_eras(hub: RunningHub
             async with new.listen(resource_subscriptions=[TODAY]) as events:
                 assert events.honored.resource_subscriptions == [TODAY]
                 await old.subscribe_resource(TODAY)
-                async with asyncio.timeout(20):
+                async with asyncio.timeout(30):
                     told = asyncio.ensure_future(anext(aiter(events)))
                     while not told.done():
                         # A server of the newer era is asked by a stream, which is opened beside the answer.
@@ -140,7 +140,7 @@ async def test_a_server_that_comes_back_is_asked_again(tmp_path: Path) -> None:
         assert life is not None
         before = life.connects
         await agent.call("mcp__srv__die")
-        await until(lambda: life.connects > before and state(hub, "srv") == "ready", 20)
+        await until(lambda: life.connects > before and state(hub, "srv") == "ready")
         await asked(agent, "notes://today")
         await touched(agent)
         while (told := await events.message())["method"] != UPDATED:
@@ -189,7 +189,7 @@ async def test_what_a_client_follows_outlives_the_hub(tmp_path: Path) -> None:
         await follow(agent)
         headers = agent.headers
     async with running_hub(tmp_path) as hub, Agent(hub) as other, client(hub) as http:
-        await until(lambda: state(hub, "srv") == "ready", 20)
+        await until(lambda: state(hub, "srv") == "ready")
         async with streamed(http, "GET", "/mcp", headers={**headers, "Accept": "text/event-stream"}) as events:
             await asked(other, "notes://today")
             await touched(other)
@@ -208,7 +208,7 @@ async def test_the_daemons_clients_hear_of_them_too(hub: RunningHub, era: str) -
         else:
             wanted = {"notifications": {"resourceSubscriptions": [TODAY]}, "_meta": ENVELOPE}
             daemon.ask("subscriptions/listen", wanted)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(30):
             hearing = asyncio.ensure_future(_updated(daemon))
             while not hearing.done():
                 await touched(other)

@@ -66,7 +66,7 @@ class Site:
         connection = await connections.take("localhost", self.port, secure=secure)
         assert connection is not None
         connection.send(REQUEST, heard)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             await heard.end
         return heard
 

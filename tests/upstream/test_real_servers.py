@@ -87,7 +87,7 @@ async def test_a_server_that_changes_its_tools_is_followed(hub: RunningHub) -> N
         await added(hub, local=python("everything"), remote={"url": url})
         for name in ("local", "remote"):
             assert text((await agent.call(f"mcp__{name}__grow"))["result"]) == "grew"
-            await until(lambda name=name: f"mcp__{name}__grown" in names(hub), 20)  # type: ignore[misc]
+            await until(lambda name=name: f"mcp__{name}__grown" in names(hub))  # type: ignore[misc]
             assert text((await agent.call(f"mcp__{name}__grown"))["result"]) == "grown"
 
 
@@ -183,7 +183,7 @@ async def test_tools_are_known_from_the_cache_while_the_server_is_offline(tmp_pa
     async with running_hub(tmp_path) as hub:
         await until(lambda: "mcp__every__add" in names(hub))
         assert "mcp__every__fail" not in names(hub)
-        await until(lambda: state(hub, "every") == "waiting", 20)
+        await until(lambda: state(hub, "every") == "waiting")
         async with Agent(hub) as agent:
             answer = (await agent.call("mcp__every__add", {"a": 1, "b": 1}))["result"]
         assert answer["isError"] is True
@@ -200,7 +200,7 @@ async def test_a_server_that_comes_back_is_found_again(tmp_path: Path) -> None:
         async with Agent(hub) as agent:
             answer = (await agent.call("mcp__ts__greet", {"name": "Ada"}))["result"]
             assert answer["isError"] is True
-            await until(lambda: state(hub, "ts") == "waiting", 20)
+            await until(lambda: state(hub, "ts") == "waiting")
             async with typescript("simpleStreamableHttp", port):
                 await ready(hub, "ts")
                 assert "Ada" in text((await agent.call("mcp__ts__greet", {"name": "Ada"}))["result"])

@@ -93,7 +93,7 @@ async def test_an_interception_nobody_asks_after_ends_with_all_that_waits() -> N
     for name in ("f1", "f2"):
         params = {"requestId": name, "request": {"url": "https://site1.example/api"}}
         browser.tell("cdp.event", tabId=1, method="Fetch.requestPaused", params=params)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         await over.wait()
     sent = browser.commands("Fetch.continueRequest")
     assert [message["params"]["params"]["requestId"] for message in sent] == ["f1", "f2"]

@@ -148,5 +148,5 @@ async def test_a_tab_not_used_is_no_longer_watched_so_the_debugger_can_let_go() 
 
     browser.answers["subscribeCDPEvents"] = subscribed
     Watch(browsers).ready(browser.link, 1, 1)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         await ended.wait()

@@ -46,7 +46,7 @@ class Agent:
     def modern(self, method: str, ident: Any, **params: Any) -> None:
         self.send(method, ident, _meta={**ENVELOPE, **params.pop("_meta", {})}, **params)
 
-    async def read(self, seconds: float = 20.0) -> Any:
+    async def read(self, seconds: float = 30.0) -> Any:
         assert self.process.stdout is not None
         async with asyncio.timeout(seconds):
             line = await self.process.stdout.readline()

@@ -386,6 +386,6 @@ async def test_without_a_hub_a_call_says_after_a_while_that_it_was_not_sent(tmp_
         await agent.greet()
         await kill(hub)
         agent.send("tools/call", 1, name="x", arguments={})
-        said = await agent.read(8.0)
+        said = await agent.read()
         assert (said["id"], said["error"]["data"]) == (1, {"outcome": "not_sent"})
         assert "tabhub start" in said["error"]["message"]

@@ -75,7 +75,7 @@ async def running_relay(
         for connection in list(server.server_state.connections):
             connection.shutdown()
         if tasks := list(server.server_state.tasks):
-            _, late = await asyncio.wait(tasks, timeout=5)
+            _, late = await asyncio.wait(tasks, timeout=30)
             assert not late, f"still running after the relay's end: {late}"
         await server.lifespan.shutdown()
         sock.close()

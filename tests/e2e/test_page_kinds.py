@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -144,8 +145,7 @@ async def shows(client: Client, shop: PageSite, kind: Kind, via: str) -> None:
     "S000-flows-03",
     "S000-spec-testing-03",
 )
-@pytest.mark.parametrize("mode", ERAS)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("kind", "mode"), list(zip(KINDS, itertools.cycle(ERAS), strict=False)))
 async def test_each_kind_of_page_is_listed_called_updated_and_removed(
     live_hub: LiveHub, shop: PageSite, kind: str, mode: str
 ) -> None:

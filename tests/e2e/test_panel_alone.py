@@ -6,7 +6,7 @@ import asyncio
 
 from tests.e2e.live import EXTENSION, Caller, DevTools
 from tests.e2e.site import Site
-from tests.harness.waiting import becomes
+from tests.harness.waiting import becomes, eventually
 
 PANEL = f"{EXTENSION}/panel/panel.html?full#home"
 BUTTON = "nav button, nav a"
@@ -46,9 +46,12 @@ async def test_what_waits_in_a_tab_that_goes_to_the_panel_does_nothing_there(
             assert "Tabhub's own panel" in (await agent.fail(name, tabId=tab, **more))["text"]
         # Nor from a page that has it one step back.
         await wire.send("Page.navigate", session, url=site.url)
-        async with asyncio.timeout(30):
-            while not (await agent.get("browser_get_tab_info", tabId=tab))["url"].startswith(site.url):
-                pass
+
+        async def arrived() -> bool:
+            url: str = (await agent.get("browser_get_tab_info", tabId=tab))["url"]
+            return url.startswith(site.url)
+
+        await eventually(arrived)
         refused = await agent.fail("browser_click_element", tabId=tab, selector=BUTTON)
         assert "could go back to Tabhub's own panel" in refused["text"]
         await wire.send("Page.close", session)

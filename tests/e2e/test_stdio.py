@@ -60,6 +60,6 @@ async def test_two_clients_have_a_tab_each_that_goes_with_them(
         named = await data(one, "browser_get_tab_info", tabId=first)
         assert named["tabId"] == first
     async with asyncio.timeout(30):
-        while {tab["tabId"] for tab in (await agent.get("browser_list_tabs"))["tabs"]} & opened:
-            continue
+        while {tab["tabId"] for tab in (await agent.get("browser_list_tabs"))["tabs"]} & opened:  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
     assert (await daemon_status(live_hub))["activeSessions"] == open_before

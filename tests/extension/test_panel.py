@@ -8,8 +8,7 @@ from playwright.async_api import Browser, expect
 from tests.extension.panelpage import THEMES, VIEWS, Theme, asked, go, open_all, panel, violations
 
 
-@pytest.mark.parametrize("theme", THEMES)
-@pytest.mark.parametrize("width", [320, 1200])
+@pytest.mark.parametrize(("theme", "width"), [("light", 320), ("dark", 1200)])
 async def test_axe_finds_nothing_wrong(browser: Browser, address: str, theme: Theme, width: int) -> None:
     async with panel(browser, address, theme=theme, width=width) as page:
         for view in VIEWS:
@@ -18,8 +17,7 @@ async def test_axe_finds_nothing_wrong(browser: Browser, address: str, theme: Th
             assert await violations(page) == [], view
 
 
-@pytest.mark.parametrize("kind", ["new", "down"])
-@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize(("theme", "kind"), [("light", "new"), ("dark", "down")])
 async def test_axe_finds_nothing_wrong_where_there_is_nothing_yet(
     browser: Browser, address: str, kind: str, theme: Theme
 ) -> None:

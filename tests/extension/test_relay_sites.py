@@ -100,6 +100,7 @@ async def test_what_was_sent_to_one_site_does_not_run_in_the_next(
         async with asyncio.timeout(30):
             there = await tab(wire, made)
             while there["url"] != f"{elsewhere}/" or there["status"] != "complete":
+                await asyncio.sleep(0.02)
                 there = await tab(wire, made)
         look: dict[str, Any] = {"method": "Runtime.evaluate", "params": {"expression": "String(window.acted)"}}
         assert (await wire.ask("forwardCDPCommand", tabId=made, **look))["result"]["value"] == "undefined", answer

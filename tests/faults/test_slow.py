@@ -55,9 +55,8 @@ async def test_several_requests_in_one_piece_are_answered_in_order(hub: RunningH
 
 
 @pytest.mark.req("F18")
-@pytest.mark.parametrize("upto", ["nothing", "the request line", "half a header", "the headers", "half the body"])
-async def test_a_request_that_never_ends_is_a_clean_timeout(tmp_path: Path, upto: str) -> None:
-    async with running_hub(tmp_path, limits={"header_timeout": 0.2}) as hub:
+async def test_a_request_that_never_ends_is_a_clean_timeout(tmp_path: Path) -> None:
+    async with running_hub(tmp_path, limits={"header_timeout": 3}) as hub:
         probe = Probe(hub)
         whole = good(hub)
         head = whole.index(b"\r\n\r\n") + 4
@@ -68,15 +67,19 @@ async def test_a_request_that_never_ends_is_a_clean_timeout(tmp_path: Path, upto
             "the headers": head,
             "half the body": (head + len(whole)) // 2,
         }
-        async with wire(hub.port) as line, Agent(hub) as other:
-            await line.send(whole[: parts[upto]])
-            received = await line.closed()
-            if upto == "nothing":
-                assert received == b""
-            else:
-                assert received.startswith(b"HTTP/1.1 408 ")
-                error = json.loads(received.split(b"\r\n\r\n")[1])["error"]
-                assert (error["category"], error["outcome"]) == ("timeout", "not_sent")
+
+        async def sent(length: int) -> bytes:
+            async with wire(hub.port) as line:
+                await line.send(whole[:length])
+                return await line.closed()
+
+        received = dict(zip(parts, await asyncio.gather(*map(sent, parts.values())), strict=True))
+        assert received.pop("nothing") == b""
+        for upto, answer in received.items():
+            assert answer.startswith(b"HTTP/1.1 408 "), (upto, answer)
+            error = json.loads(answer.split(b"\r\n\r\n")[1])["error"]
+            assert (error["category"], error["outcome"]) == ("timeout", "not_sent"), upto
+        async with Agent(hub) as other:
             assert (await other.request("ping"))["result"] == {}
         assert probe.started.empty()
         assert not [entry for entry in hub.hub.engine.audit.recent() if entry["tool"] == "probe_echo"]
@@ -84,7 +87,7 @@ async def test_a_request_that_never_ends_is_a_clean_timeout(tmp_path: Path, upto
 
 @pytest.mark.req("F18")
 async def test_a_body_that_dribbles_on_is_cut_at_the_deadline_however_lively(tmp_path: Path) -> None:
-    async with running_hub(tmp_path, limits={"header_timeout": 0.3}) as hub:
+    async with running_hub(tmp_path, limits={"header_timeout": 1}) as hub:
         Probe(hub)
         async with wire(hub.port) as line:
             whole = good(hub).replace(b"Content-Length: ", b"Content-Length: 1")
@@ -97,7 +100,7 @@ async def test_a_body_that_dribbles_on_is_cut_at_the_deadline_however_lively(tmp
 
 
 async def test_a_connection_between_two_requests_is_not_hurried(tmp_path: Path) -> None:
-    async with running_hub(tmp_path, limits={"header_timeout": 0.1}) as hub:
+    async with running_hub(tmp_path, limits={"header_timeout": 1}) as hub:
         probe = Probe(hub)
         async with wire(hub.port) as line, Agent(hub) as agent:
             await line.send(good(hub))
@@ -105,7 +108,7 @@ async def test_a_connection_between_two_requests_is_not_hurried(tmp_path: Path) 
             waiting = asyncio.create_task(agent.call("probe_wait"))
             await probe.begun()
             passed = asyncio.Event()
-            asyncio.get_running_loop().call_later(0.3, passed.set)
+            asyncio.get_running_loop().call_later(1.5, passed.set)
             await passed.wait()
             await line.send(good(hub))  # longer idle than a request may take
             assert (await line.answer()).status == 200
@@ -114,7 +117,7 @@ async def test_a_connection_between_two_requests_is_not_hurried(tmp_path: Path) 
 
 
 async def test_a_refused_request_whose_body_never_comes_does_not_hold_its_connection(tmp_path: Path) -> None:
-    async with running_hub(tmp_path, limits={"header_timeout": 0.1}) as hub, wire(hub.port) as line:
+    async with running_hub(tmp_path, limits={"header_timeout": 1}) as hub, wire(hub.port) as line:
         head = [("Host", f"127.0.0.1:{hub.port}"), *ACCEPT.items(), ("Content-Length", "100")]
         await line.send(request("POST", "/mcp", head, json.dumps(message("ping")).encode()[:10]))
         assert (await line.answer()).status == 401

@@ -5,6 +5,8 @@ SHELL := /bin/bash
 .PHONY: help ready setup run test check bench conformance clean
 
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
+# Compiled files are kept even where the environment says otherwise: the tests start hundreds of processes.
+export PYTHONDONTWRITEBYTECODE :=
 ARGS ?=
 
 help: ## list the targets

@@ -32,7 +32,8 @@ ALONE: dict[str, Callable[[], Coroutine[Any, Any, Outcome]]] = {
     "F21": fault_rows.f21,
 }
 """Each starts what it needs."""
-ROWS = sorted({*ON_A_HUB, *ALONE}, key=lambda name: (name[0] != "L", int(name[1:])))
+ROWS = sorted({*ON_A_HUB, *ALONE}, key=lambda name: (name == "L2", name[0] != "L", int(name[1:])))
+"""L2, which takes minutes, comes last."""
 
 
 async def _on_a_hub(row: Callable[[Hub], Awaitable[Outcome]], hub: Hub) -> Outcome:

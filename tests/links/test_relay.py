@@ -110,7 +110,12 @@ async def test_a_browser_connected_directly_too_is_there_once(tmp_path: Path) ->
 async def test_a_call_under_way_when_the_road_breaks_fails_at_once_and_the_road_is_built_anew(
     tmp_path: Path, end: str
 ) -> None:
-    async with running_relay() as relay, hub_at(tmp_path, relay, token()) as hub:
+    # Neither a ping without an answer nor a deadline is what ends the call.
+    slow = {"ping_interval": 600.0, "call_timeout": 300.0}
+    async with (
+        running_relay(ping_interval=600.0) as relay,
+        hub_at(tmp_path, relay, token(), limits=slow) as hub,
+    ):
         async with FarBrowser(relay.url, token()) as far:
             await until(lambda: told(hub))
             far.silent.add("goBack")
@@ -122,7 +127,7 @@ async def test_a_call_under_way_when_the_road_breaks_fails_at_once_and_the_road_
             else:
                 for connection in list(relay.server.server_state.connections):
                     connection.transport.abort()
-            async with asyncio.timeout(30):  # a deadline would raise another error
+            async with asyncio.timeout(30):
                 with pytest.raises(LinkLost) as failed:
                     await call
             assert failed.value.outcome == "unknown"

@@ -279,7 +279,7 @@ async def ready(hub: Address) -> None:
 async def written(hub: HubProcess, *needles: str) -> None:
     """Wait until the file of sessions holds all of these."""
     file = hub.home.root / "sessions.json"
-    await until(lambda: file.exists() and all(needle in file.read_text() for needle in needles), 5)
+    await until(lambda: file.exists() and all(needle in file.read_text() for needle in needles))
 
 
 async def test_session_and_binding_survive_a_killed_hub_while_the_browser_runs_on(tmp_path: Path, site: Site) -> None:

@@ -55,7 +55,7 @@ class Events:
     async def next(self) -> Event | None:
         """The next event, or None at the end of the stream."""
         ident, data = None, None
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             async for line in self._lines:
                 if line.startswith("id: "):
                     ident = line[4:]

@@ -45,7 +45,7 @@ class Panel(FakeExtension):
         self._take = watch  # type: ignore[method-assign]
         try:
             await self.send({"jsonrpc": "2.0", "id": number, "method": method, "params": params or {}})
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(30):
                 return await answered
         finally:
             self._take = take  # type: ignore[method-assign]

@@ -34,7 +34,7 @@ class DaemonClient:
 
     async def hear(self) -> dict[str, Any]:
         """The next line."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             line = await self.reader.readline()
         assert line.endswith(b"\n"), line
         heard: dict[str, Any] = json.loads(line)
@@ -42,7 +42,7 @@ class DaemonClient:
 
     async def closed(self) -> bytes:
         """What still comes until the hub ends the connection."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             try:
                 return await self.reader.read()
             except ConnectionError:

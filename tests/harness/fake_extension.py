@@ -104,12 +104,12 @@ class FakeExtension:
         pong = asyncio.get_running_loop().create_future()
         self._pongs.append(pong)
         await self.notify("ping", {})
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             await pong
 
     async def asked(self, method: str) -> dict[str, Any]:
         """The next request of that method; others before it are passed over."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while True:
                 message = await self.seen.get()
                 if message["method"] == method:
@@ -117,7 +117,7 @@ class FakeExtension:
 
     async def told(self, method: str) -> dict[str, Any]:
         """The next notification of that method; others before it are passed over."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while True:
                 message = await self.notices.get()
                 if message["method"] == method:
@@ -125,7 +125,7 @@ class FakeExtension:
 
     async def ended(self) -> tuple[int, str]:
         """How the hub closed the connection: code and reason."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             return await asyncio.shield(self.closed)
 
     async def notify(self, method: str, params: dict[str, Any]) -> None:

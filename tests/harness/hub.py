@@ -91,6 +91,6 @@ async def _end(server: uvicorn.Server, hub: Hub) -> None:
     for connection in list(server.server_state.connections):
         connection.shutdown()
     if tasks := list(server.server_state.tasks):
-        _, late = await asyncio.wait(tasks, timeout=5)
+        _, late = await asyncio.wait(tasks, timeout=30)
         assert not late, f"still running after the hub's end: {late}"
     await server.lifespan.shutdown()

@@ -48,11 +48,11 @@ class Probe:
         return added.tool.name
 
     async def begun(self) -> dict[str, Any]:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             return await self.started.get()
 
     async def cancelled(self) -> dict[str, Any]:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             return await self.stopped.get()
 
     @staticmethod

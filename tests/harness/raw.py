@@ -43,7 +43,7 @@ class Wire:
 
     async def head(self) -> tuple[int, dict[str, str]]:
         """Status and headers of the next answer."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             head = (await self.reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
         fields = (line.split(":", 1) for line in head[1:] if line)
         return int(head[0].split(" ")[1]), {name.strip().lower(): value.strip() for name, value in fields}
@@ -51,7 +51,7 @@ class Wire:
     async def answer(self) -> Answer:
         """The next answer as a whole."""
         status, headers = await self.head()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             if headers.get("transfer-encoding") == "chunked":
                 return Answer(status, headers, await self._chunks())
             return Answer(status, headers, await self.reader.readexactly(int(headers.get("content-length", 0))))
@@ -65,7 +65,7 @@ class Wire:
 
     async def closed(self) -> bytes:
         """What still comes until the other side ends the connection."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             try:
                 return await self.reader.read()
             except ConnectionResetError:

@@ -24,7 +24,7 @@ async def socket(hub: RunningHub) -> ClientConnection:
 
 async def said(line: ClientConnection, text: str) -> dict[str, Any]:
     await line.send(text)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         answer: dict[str, Any] = json.loads(await line.recv())
     return answer
 

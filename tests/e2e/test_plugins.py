@@ -180,13 +180,13 @@ async def test_an_update_reaches_open_pages_and_an_uninstall_leaves_them_clean(
 async def test_a_call_goes_on_while_plugins_are_reloaded(own_hub: LiveHub, caller: Caller, work: Notebooks) -> None:
     env = {"localPlugins": [str(_EXAMPLES / "timer")]}
     (own_hub.home / "config.json").write_text(json.dumps(env))
-    assert httpx2.post(f"{own_hub.url}/reload", headers=own_hub.bearer).json()["plugins"] == 1
+    assert httpx2.post(f"{own_hub.url}/reload", headers=own_hub.bearer, verify=False).json()["plugins"] == 1
     tab = await caller.open(f"{work.url}/timer")
     await ready(own_hub, "timer", 1)
     assert (await caller.get("timer_set_timer", seconds=5)) == {"left": 5}
     waiting = asyncio.create_task(caller.get("timer_wait_for_timer", seconds=20))
     await until_outside(lambda: own_hub.health()["callsInFlight"] == 1)
-    assert httpx2.post(f"{own_hub.url}/reload", headers=own_hub.bearer).json()["ok"] is True
+    assert httpx2.post(f"{own_hub.url}/reload", headers=own_hub.bearer, verify=False).json()["ok"] is True
     assert not waiting.done()
     await caller.run("document.querySelector('[data-left]').dataset.left = '0'", tabId=tab)
     assert await waiting == {"left": 0}
@@ -199,7 +199,7 @@ async def test_a_save_is_seen_in_the_browser_without_a_reload(
     mine = tmp_path / "timer"
     shutil.copytree(_EXAMPLES / "timer", mine)
     (own_hub.home / "config.json").write_text(json.dumps({"localPlugins": [str(mine)]}))
-    httpx2.post(f"{own_hub.url}/reload", headers=own_hub.bearer)
+    httpx2.post(f"{own_hub.url}/reload", headers=own_hub.bearer, verify=False)
     await caller.open(f"{work.url}/timer")
     await ready(own_hub, "timer", 1)
     assert (await caller.get("timer_read_timer"))["left"] == 0

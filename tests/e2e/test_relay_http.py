@@ -176,7 +176,7 @@ async def test_a_token_revoked_on_the_command_line_is_refused_within_moments(tmp
     access = token("ann")
     async with nats_server() as nats, nodes(tmp_path, nats.url) as (first, second):
         headers = {"Authorization": f"Bearer {access}", "MCP-Protocol-Version": "2025-11-25"}
-        async with httpx2.AsyncClient(headers=headers, timeout=10) as client:
+        async with httpx2.AsyncClient(verify=False, headers=headers, timeout=10) as client:
             for node in (first, second):
                 assert (await client.post(f"{http(node)}/mcp", json={})).status_code != 401
             words = ("relay", "token", "revoke", access, "--key-file", str(tmp_path / "one" / "relay.key"))

@@ -90,7 +90,7 @@ async def test_a_second_hub_on_the_same_home_is_told_who_runs_there(tmp_path: Pa
         assert str(first.process.pid) in errors.decode()
         assert str(first.port) in errors.decode()
         assert "tabhub stop" in errors.decode()
-        async with httpx2.AsyncClient(base_url=first.url, headers=first.bearer) as http:
+        async with httpx2.AsyncClient(verify=False, base_url=first.url, headers=first.bearer) as http:
             assert (await http.get("/health")).json()["status"] == "ok"
 
 
@@ -119,7 +119,7 @@ async def test_a_hub_that_is_asked_to_end_tells_its_browser_and_leaves_in_order(
 
 async def test_no_log_of_a_hub_shows_the_secret(tmp_path: Path) -> None:
     async with hub_process(tmp_path / "home") as hub, FakeExtension(hub), Agent(hub) as agent:
-        async with httpx2.AsyncClient(base_url=hub.url) as http:
+        async with httpx2.AsyncClient(verify=False, base_url=hub.url) as http:
             for headers in ({"Authorization": f"Bearer {hub.secret}x"}, {"Authorization": hub.secret}, {}):
                 for path in ("/mcp", "/tools", f"/tools?token={hub.secret}", f"/{hub.secret}", f"/ws?t={hub.secret}"):
                     await http.get(path, headers=headers)

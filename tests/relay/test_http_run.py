@@ -31,7 +31,7 @@ async def test_a_process_tells_who_issues_tokens_and_serves_those_who_have_one(t
         str(audit),
         *_SERVERS,
     )
-    async with relay_process(tmp_path, *words) as (ws, process), httpx2.AsyncClient(timeout=30) as http:
+    async with relay_process(tmp_path, *words) as (ws, process), httpx2.AsyncClient(verify=False, timeout=30) as http:
         url = ws.replace("ws", "http", 1)
         found = (await http.get(f"{url}{META}/mcp")).json()
         assert found["resource"] == "https://relay.example.com/mcp"
@@ -60,7 +60,7 @@ async def test_a_process_tells_who_issues_tokens_and_serves_those_who_have_one(t
 async def test_behind_a_proxy_a_rebound_name_shows_a_page_no_figures(tmp_path: Path, key: Path) -> None:  # noqa: F811
     async with (
         relay_process(tmp_path, "--key-file", str(key), "--behind-proxy") as (ws, _),
-        httpx2.AsyncClient(timeout=30) as http,
+        httpx2.AsyncClient(verify=False, timeout=30) as http,
     ):
         url = ws.replace("ws", "http", 1)
         for path in ("/status", "/metrics"):

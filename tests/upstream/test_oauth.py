@@ -25,7 +25,7 @@ async def test_a_person_logs_in_once_and_the_login_is_kept(tmp_path: Path) -> No
     port = free_port()
     async with guarded(port, free_port()):
         url = f"http://localhost:{port}/mcp"
-        async with running_hub(tmp_path) as hub, httpx2.AsyncClient(follow_redirects=True) as person:
+        async with running_hub(tmp_path) as hub, httpx2.AsyncClient(verify=False, follow_redirects=True) as person:
             (facts,) = await hub.hub.upstream.add({"guarded": {"url": url}})
             assert facts["state"] == "login", facts
             strange = await person.get(f"{hub.url}/oauth/callback?state=made-up&code=x")
@@ -62,7 +62,7 @@ async def test_nobody_is_sent_to_log_in_who_did_not_ask(tmp_path: Path) -> None:
 
 async def logged_in(hub: RunningHub, url: str) -> None:
     (facts,) = await hub.hub.upstream.add({"guarded": {"url": url}})
-    async with httpx2.AsyncClient(follow_redirects=True) as person:
+    async with httpx2.AsyncClient(verify=False, follow_redirects=True) as person:
         assert "You are logged in" in (await person.get(facts["loginUrl"])).text
     await ready(hub, "guarded")
 

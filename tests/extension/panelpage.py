@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
-from playwright.async_api import Browser, Page, async_playwright, expect
+from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
 
 expect.set_options(timeout=30_000)
 
@@ -23,6 +23,8 @@ ROOT = HERE.parent.parent
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or "chromium"
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 VIEWS = ("home", "chat", "approvals", "agents", "activity", "tools", "plugins", "servers", "settings")
+_FORGET = "if (!sessionStorage.begun) { localStorage.clear(); sessionStorage.begun = 1; }"
+"""Each page begins with nothing stored, and keeps what it stores when it is loaded again."""
 Theme = Literal["light", "dark"]
 THEMES: tuple[Theme, ...] = ("light", "dark")
 
@@ -55,19 +57,33 @@ async def chromium() -> AsyncIterator[Browser]:
 async def panel(
     browser: Browser, address: str, view: str = "home", *, kind: str = "full", theme: Theme = "light", width: int = 400
 ) -> AsyncIterator[Page]:
-    """The panel with one view open; anything the page complains of fails the test."""
-    context = await browser.new_context(color_scheme=theme, viewport={"width": width, "height": 900})
-    for name in ("panel_state.js", "panel_talk.js", "panel_fake.js"):
-        await context.add_init_script("{\n" + (HERE / name).read_text() + "\n}")
+    """The panel with one view open, in a page of its own; any error in its console fails the test.
+
+    All panels of a browser share one context, which is much cheaper than one each, but not what they store.
+    """
+    context = browser.contexts[0] if browser.contexts else await _scripted_context(browser)
     page = await context.new_page()
+    await page.set_viewport_size({"width": width, "height": 900})
+    await page.emulate_media(color_scheme=theme)
     complaints: list[str] = []
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
-    await page.goto(f"{address}/panel/panel.html?fake={kind}{'&full' if width > 800 else ''}#{view}")
-    await page.locator(".link-state.good, .link-state.bad, .link-state.warn").wait_for()
-    yield page
-    assert complaints == []
-    await context.close()
+    try:
+        await page.goto(f"{address}/panel/panel.html?fake={kind}{'&full' if width > 800 else ''}#{view}")
+        await page.locator(".link-state.good, .link-state.bad, .link-state.warn").wait_for()
+        yield page
+        assert complaints == []
+    finally:
+        await page.close()
+
+
+async def _scripted_context(browser: Browser) -> BrowserContext:
+    """A context whose pages find a scripted worker in place of the extension's."""
+    context = await browser.new_context()
+    await context.add_init_script(_FORGET)
+    for name in ("panel_state.js", "panel_talk.js", "panel_fake.js"):
+        await context.add_init_script("{\n" + (HERE / name).read_text() + "\n}")
+    return context
 
 
 async def open_all(page: Page) -> None:

@@ -17,7 +17,7 @@ ADDRESSES = [OWN, OWN.replace("chrome-", "CHROME-"), f" {OWN}", OWN.replace("-ex
 
 @pytest.fixture
 async def tab(wire: Wire, site: Site) -> int:
-    made: int = (await wire.ask("createTab", url=f"{site.url}/"))["tabId"]
+    made: int = (await wire.ask("createTab", url=f"{site.url}/", waitUntil="load"))["tabId"]
     return made
 
 

@@ -70,7 +70,7 @@ async def at_relay(page: Page, relay: RunningRelay, **more: Any) -> None:
 async def test_a_question_is_counted_shown_and_answered_where_all_questions_are(
     relay: RunningRelay, panel: Page, wire: Wire, site: Site
 ) -> None:
-    made = (await wire.ask("createTab", url=f"{site.url}/"))["tabId"]
+    made = (await wire.ask("createTab", url=f"{site.url}/", waitUntil="load"))["tabId"]
     await at_relay(panel, relay)
     async with IndependentAgent(relay.url, token("ann")) as agent:
         await agent.ready()

@@ -130,7 +130,7 @@ async def test_what_tabs_do_is_told_to_agents_as_notifications_only(
     async with IndependentAgent(relay.url, token()) as agent:
         await agent.ready()
         assert {tab["tabId"] for tab in (await agent.notified("tab.syncAll"))["tabs"]}
-        made = (await wire.ask("createTab", url=f"{site.url}/"))["tabId"]
+        made = (await wire.ask("createTab", url=f"{site.url}/", waitUntil="load"))["tabId"]
         async with asyncio.timeout(30):
             while (await agent.notified("tab.stateChanged"))["tabId"] != made:
                 pass
@@ -140,7 +140,7 @@ async def test_what_tabs_do_is_told_to_agents_as_notifications_only(
 async def test_acting_asks_the_person_once_a_site_and_connection(
     relay: RunningRelay, panel: Ask, wire: Wire, site: Site
 ) -> None:
-    made = (await wire.ask("createTab", url=f"{site.url}/"))["tabId"]
+    made = (await wire.ask("createTab", url=f"{site.url}/", waitUntil="load"))["tabId"]
     await connected(panel, relay)
     async with IndependentAgent(relay.url, token()) as agent:
         await agent.ready()
@@ -181,7 +181,7 @@ async def test_acting_can_be_off_or_free(relay: RunningRelay, panel: Ask, wire: 
 
 
 async def test_events_go_to_whoever_asked_for_them(relay: RunningRelay, panel: Ask, wire: Wire, site: Site) -> None:
-    made = (await wire.ask("createTab", url=f"{site.url}/"))["tabId"]
+    made = (await wire.ask("createTab", url=f"{site.url}/", waitUntil="load"))["tabId"]
     await connected(panel, relay, acting="auto")
     async with IndependentAgent(relay.url, token()) as agent:
         await agent.ready()

@@ -25,7 +25,7 @@ async def test_an_agent_over_a_relay_names_no_file_of_the_machine(
 ) -> None:
     secret = tmp_path / "secret.txt"
     secret.write_text("private")
-    made = (await wire.ask("createTab", url=f"{site.url}/"))["tabId"]
+    made = (await wire.ask("createTab", url=f"{site.url}/", waitUntil="load"))["tabId"]
     await connected(panel, relay, acting="auto")
     async with IndependentAgent(relay.url, token()) as agent:
         await agent.ready()
@@ -56,7 +56,7 @@ async def test_an_agent_over_a_relay_opens_no_file_of_the_machine(
 ) -> None:
     secret = tmp_path / "secret.html"
     secret.write_text("<title>private</title>")
-    made = (await wire.ask("createTab", url=f"{site.url}/"))["tabId"]
+    made = (await wire.ask("createTab", url=f"{site.url}/", waitUntil="load"))["tabId"]
     await connected(panel, relay, acting="auto")
     async with IndependentAgent(relay.url, token()) as agent:
         await agent.ready()

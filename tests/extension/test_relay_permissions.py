@@ -55,7 +55,7 @@ async def test_every_level_means_what_it_means_in_a_hub(
     there = {tab["tabId"] for tab in (await wire.ask("getTabs"))["tabs"]}
     await connected(panel, relay, acting=level)
     for method, given in (*LOOKING, *ACTING):
-        made = (await wire.ask("createTab", url=f"{site.url}/"))["tabId"]
+        made = (await wire.ask("createTab", url=f"{site.url}/", waitUntil="load"))["tabId"]
         params = {"tabId": made, **given}
         if "url" in given:
             params["url"] = given["url"].format(site=site.url)
@@ -84,7 +84,7 @@ async def test_every_level_means_what_it_means_in_a_hub(
 async def test_every_level_means_the_same_to_agents_that_speak_mcp_to_the_relay(
     panel: Ask, wire: Wire, site: Site, level: str, allow: bool | None
 ) -> None:
-    made = (await wire.ask("createTab", url=f"{site.url}/"))["tabId"]
+    made = (await wire.ask("createTab", url=f"{site.url}/", waitUntil="load"))["tabId"]
     async with http_relay() as relay, relay.agent() as agent:
         await connected(panel, relay.relay, acting=level)
         (engine,) = relay.engines()
@@ -119,7 +119,7 @@ async def test_nobody_has_to_set_it_to_be_asked(relay: RunningRelay, panel: Ask,
 async def test_what_was_allowed_on_one_site_is_asked_again_where_the_tab_has_gone_meanwhile(
     relay: RunningRelay, panel: Ask, wire: Wire, site: Site
 ) -> None:
-    made = (await wire.ask("createTab", url=f"{site.url}/"))["tabId"]
+    made = (await wire.ask("createTab", url=f"{site.url}/", waitUntil="load"))["tabId"]
     await connected(panel, relay, acting="ask")
     script = {"method": "Runtime.evaluate", "params": {"expression": "document.title = 'acted'"}}
     async with IndependentAgent(relay.url, token()) as agent:

@@ -64,7 +64,7 @@ async def allowed(
     relay: RunningRelay, panel: Ask, wire: Wire, site: Site, script: str = "1", level: str = "ask"
 ) -> AsyncIterator[tuple[IndependentAgent, int]]:
     """An agent that may act in a tab's site, and has run a script in it."""
-    made = (await wire.ask("createTab", url=f"{site.url}/"))["tabId"]
+    made = (await wire.ask("createTab", url=f"{site.url}/", waitUntil="load"))["tabId"]
     await connected(panel, relay, acting=level)
     async with IndependentAgent(relay.url, token()) as agent:
         await agent.ready()

@@ -22,7 +22,7 @@ run: ready ## start the hub, with a browser of its own if none connects (ARGS="-
 	@TABHUB_LAUNCH=$${TABHUB_LAUNCH:-auto} exec .venv/bin/tabhub start $(ARGS)
 
 test: ready check ## all checks, then all tests (ARGS="-k name" chooses)
-	@.venv/bin/pytest -n 4 --dist loadfile --no-loadscope-reorder $(ARGS)
+	@.venv/bin/pytest -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 check: ready ## lint, formatting, types, import layers, the extension, the requirements, no clocks in tests
 	@echo "== ruff check";            .venv/bin/ruff check

@@ -25,25 +25,13 @@ import uvloop
 from bench import report
 from bench.processes import free_port
 from bench.relay_servers import Relay
-from tests.harness.raw import wire
+from tests.harness.raw import frame, wire
 from tests.relay.independent import IndependentAgent, IndependentExtension
 
 CALLS = 100
 TEXT, BEGUN, MORE, PING, PONG = 0x81, 0x01, 0x00, 0x89, 0x8A
 MB = 1024 * 1024
 READERS, SENDERS, POSTS = 60, 80, 20
-
-
-def frame(first: int, payload: bytes = b"") -> bytes:
-    """A WebSocket frame of a client, masked with zeros."""
-    size = len(payload)
-    if size < 126:
-        length = bytes((0x80 | size,))
-    elif size < 65536:
-        length = b"\xfe" + size.to_bytes(2)
-    else:
-        length = b"\xff" + size.to_bytes(8)
-    return bytes((first,)) + length + b"\0\0\0\0" + payload
 
 
 class Flooder:

@@ -13,6 +13,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from tests.e2e.live import Caller, LiveHub
 from tests.e2e.site import Site
+from tests.harness.waiting import eventually
 
 
 def stdio(hub: LiveHub, mode: str) -> Client:
@@ -59,7 +60,9 @@ async def test_two_clients_have_a_tab_each_that_goes_with_them(
         (first, *_) = sorted(opened)
         named = await data(one, "browser_get_tab_info", tabId=first)
         assert named["tabId"] == first
-    async with asyncio.timeout(30):
-        while {tab["tabId"] for tab in (await agent.get("browser_list_tabs"))["tabs"]} & opened:  # noqa: ASYNC110
-            await asyncio.sleep(0.02)
+
+    async def closed() -> bool:
+        return not {tab["tabId"] for tab in (await agent.get("browser_list_tabs"))["tabs"]} & opened
+
+    await eventually(closed)
     assert (await daemon_status(live_hub))["activeSessions"] == open_before

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 from typing import Any
 
@@ -10,7 +9,7 @@ from tests.e2e import png
 from tests.e2e.live import Caller, DevTools, LiveHub
 from tests.e2e.site import Site
 from tests.e2e.zoo import Zoo
-from tests.harness.waiting import until_outside
+from tests.harness.waiting import eventually, until_outside
 
 SIZE = "return [innerWidth, innerHeight, devicePixelRatio, matchMedia('(pointer: coarse)').matches]"
 BACKGROUND = "return getComputedStyle(document.body).backgroundColor"
@@ -158,6 +157,8 @@ async def test_emulation_ends_with_the_session(live_hub: LiveHub, agent: Caller,
         result = await client.call_tool("browser_emulate_device", asked)
         assert not result.is_error, result
     await until_outside(lambda: live_hub.health()["mcpClients"] <= others)
-    async with asyncio.timeout(30):
-        while (await agent.run(SIZE, tabId=tab))[:2] == [300, 300]:  # noqa: ASYNC110 - only the page knows its size
-            await asyncio.sleep(0.02)
+
+    async def resized() -> bool:
+        return bool((await agent.run(SIZE, tabId=tab))[:2] != [300, 300])
+
+    await eventually(resized)

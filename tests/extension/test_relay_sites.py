@@ -16,6 +16,7 @@ import pytest
 from tests.extension.conftest import Site
 from tests.extension.fakehub import Wire
 from tests.extension.test_relay import Ask, answered, connected, panel, relay, state
+from tests.harness.waiting import eventually
 from tests.relay.independent import IndependentAgent
 from tests.relay.world import RunningRelay, token
 
@@ -97,11 +98,12 @@ async def test_what_was_sent_to_one_site_does_not_run_in_the_next(
         await agent.begin(method, {"tabId": made, **params})
         method, params = ACTS[what]
         answer = await (await agent.begin(method, {"tabId": made, **params}))
-        async with asyncio.timeout(30):
+
+        async def arrived() -> bool:
             there = await tab(wire, made)
-            while there["url"] != f"{elsewhere}/" or there["status"] != "complete":
-                await asyncio.sleep(0.02)
-                there = await tab(wire, made)
+            return (there["url"], there["status"]) == (f"{elsewhere}/", "complete")
+
+        await eventually(arrived)
         look: dict[str, Any] = {"method": "Runtime.evaluate", "params": {"expression": "String(window.acted)"}}
         assert (await wire.ask("forwardCDPCommand", tabId=made, **look))["result"]["value"] == "undefined", answer
         assert (await tab(wire, made))["title"] == "Bank", answer

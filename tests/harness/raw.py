@@ -1,4 +1,4 @@
-"""HTTP by hand, for requests a well-behaved client would not send."""
+"""HTTP and WebSocket frames by hand, for what a well-behaved client would not send."""
 
 from __future__ import annotations
 
@@ -23,6 +23,18 @@ def request(method: str, path: str, headers: Iterable[Header] = (), body: bytes 
     """A request as bytes, exactly as told: no header is added."""
     lines = [f"{method} {path} HTTP/{version}", *(f"{name}: {value}" for name, value in headers), "", ""]
     return "\r\n".join(lines).encode("latin-1") + body
+
+
+def frame(first: int, payload: bytes = b"") -> bytes:
+    """A WebSocket frame of a client, masked with zeros. `first` holds the opcode and the FIN bit."""
+    size = len(payload)
+    if size < 126:
+        length = bytes((0x80 | size,))
+    elif size < 65536:
+        length = b"\xfe" + size.to_bytes(2)
+    else:
+        length = b"\xff" + size.to_bytes(8)
+    return bytes((first,)) + length + b"\0\0\0\0" + payload
 
 
 class Wire:

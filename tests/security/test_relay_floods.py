@@ -18,7 +18,7 @@ import pytest
 
 from tabhub.relay.shares import Reader, Share, Shares
 from tabhub.relay.sockets import RelaySocket
-from tests.harness.raw import wire
+from tests.harness.raw import frame, wire
 from tests.harness.waiting import until
 from tests.relay.httpworld import http_relay
 from tests.relay.independent import IndependentAgent, IndependentExtension
@@ -66,18 +66,6 @@ def watched(relay: RunningRelay) -> WatchedShares:
 async def relay() -> AsyncIterator[RunningRelay]:
     async with running_relay(relay_user_queue=4 * MB) as running:
         yield running
-
-
-def frame(first: int, payload: bytes = b"") -> bytes:
-    """A WebSocket frame of a client, masked with zeros."""
-    size = len(payload)
-    if size < 126:
-        length = bytes((0x80 | size,))
-    elif size < 65536:
-        length = b"\xfe" + size.to_bytes(2)
-    else:
-        length = b"\xff" + size.to_bytes(8)
-    return bytes((first,)) + length + b"\0\0\0\0" + payload
 
 
 class Flooder:

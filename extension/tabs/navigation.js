@@ -7,6 +7,7 @@
 
 import { FAILED, INVALID_PARAMS, RpcError } from "../link/rpc.js";
 import { failure, noTab } from "./failures.js";
+import { reported } from "./state.js";
 
 /** @typedef {import("../link/rpc.js").Call} Call */
 /** @typedef {"load" | "commit" | "none"} WaitUntil */
@@ -89,8 +90,8 @@ export async function travel(tabId, { move, url, until, timeoutMs = PATIENCE_MS 
   move().catch((error) => reject(failure(error, tabId)));
   try {
     const problem = await promise;
+    const status = until === "load" && problem === undefined ? await httpStatus(tabId) : 0;
     const arrived = await arrival(tabId, problem ?? undefined);
-    const status = until === "load" && arrived.ok ? await httpStatus(tabId) : 0;
     return status > 0 ? { ...arrived, httpStatus: status } : arrived;
   } finally {
     clearTimeout(impatience);
@@ -108,11 +109,12 @@ async function arrival(tabId, problem) {
   const tab = await chrome.tabs.get(tabId).catch((error) => {
     throw failure(error, tabId);
   });
+  const { url, title, status } = reported(tab);
   return {
     tabId,
-    url: tab.url || tab.pendingUrl || "",
-    title: tab.title ?? "",
-    status: tab.status ?? "complete",
+    url,
+    title,
+    status,
     ok: problem === undefined,
     ...(problem === undefined ? {} : { error: problem }),
   };

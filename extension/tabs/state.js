@@ -150,6 +150,18 @@ export function tellTab(tabId) {
   withTab(tabId, (tab) => tell({ tabId, change: "updated", tab: tabInfo(tab) }));
 }
 
+/**
+ * A tab as an answer gives it. It is reported first: reports are taken in their order, an answer some time later.
+ * @param {chrome.tabs.Tab} tab
+ * @returns {TabInfo}
+ */
+export function reported(tab) {
+  const info = tabInfo(tab);
+  if (recent.has(info.tabId)) recent.set(info.tabId, null); // what was to be told is older
+  tell({ tabId: info.tabId, change: "updated", tab: info });
+  return info;
+}
+
 /** Listen to the browser; call this while the worker starts, so that an event can wake it. */
 export function watchTabs() {
   const { tabs, windows } = chrome;

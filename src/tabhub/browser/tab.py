@@ -209,7 +209,7 @@ async def open_tab(
         wish["group"] = group
     if url is not None:
         wish.update(url=url, waitUntil="load")
-    return browsers.described(link, await link.request("createTab", wish), "created")
+    return browsers.described(link, await link.request("createTab", wish))
 
 
 def checked_url(url: str, *, files: bool) -> str:

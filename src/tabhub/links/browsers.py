@@ -220,19 +220,27 @@ class Browsers:
             hint=f"Open tabs: {there}." if named else "No tab is open; browser_open_tab opens one.",
         )
 
-    def described(self, link: ExtensionLink, raw: Any, change: str = "updated") -> Tab:
-        """Take a tab's description from a reply of the browser, and give the tab."""
+    def described(self, link: ExtensionLink, raw: Any, since: Tab | None = None) -> Tab:
+        """Take a tab's description from a reply of the browser, and give the tab as it is known now.
+
+        Reports are taken as they come, a reply only when its caller runs again: where the browser has reported the
+        tab meanwhile, that is newer. `since` is the tab as it was known when the browser was asked, None for a new one.
+        """
         chrome_id = raw.get("tabId") if isinstance(raw, dict) else None
-        changes = self.book.changed(link.browser_id, {"tabId": chrome_id, "change": change, "tab": raw})
+        known = self.book.find(link.browser_id, chrome_id) if type(chrome_id) is int else None
+        if known is not None and known is not since:
+            return known
+        changes = self.book.changed(link.browser_id, {"tabId": chrome_id, "change": "updated", "tab": raw})
         tab = self.book.find(link.browser_id, chrome_id) if type(chrome_id) is int else None
         if tab is None:
             raise CommandFailed(f"The browser described a tab that cannot be used: {'; '.join(changes.problems)}.")
         self._changed(link, changes)
         return tab
 
-    def moved(self, link: ExtensionLink, chrome_id: int, *, url: str, title: str, status: str) -> None:
-        """Take where a navigation led."""
-        self._changed(link, self.book.moved(link.browser_id, chrome_id, url, title, status))
+    def moved(self, link: ExtensionLink, since: Tab, *, url: str, title: str, status: str) -> None:
+        """Take where a navigation led, unless the browser has reported the tab since then (see `described`)."""
+        if self.book.get(since.tab_id) is since:
+            self._changed(link, self.book.moved(link.browser_id, since.chrome_id, url, title, status))
 
     def forget(self, link: ExtensionLink, chrome_id: int) -> None:
         """The browser says it has no such tab."""

@@ -29,7 +29,7 @@ class LinkSites:
         """Open a tab in the browser used last."""
         link = self._browsers.default_link()
         answer = await link.request("createTab", {"url": url, "active": False})
-        return self._browsers.described(link, answer, "created").tab_id
+        return self._browsers.described(link, answer).tab_id
 
     async def revisit(self, tab_id: int, url: str) -> None:
         """Send the tab there again."""

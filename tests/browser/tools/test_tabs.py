@@ -109,6 +109,25 @@ async def test_the_http_status_is_asked_only_of_a_tab_that_is_debugged_already(b
     assert (went["ok"], went["httpStatus"]) == (False, 503)
 
 
+async def test_what_a_browser_reports_after_its_answer_is_not_undone_by_the_answer(bench: Bench) -> None:
+    def then_report(answer: dict[str, Any]) -> dict[str, Any]:
+        """Both arrive before the caller runs again."""
+        done = tab(answer["tabId"], url="https://new.example/", title="Done", status="complete")
+        report = {"tabId": answer["tabId"], "change": "updated", "tab": done}
+        asyncio.get_running_loop().call_soon(lambda: bench.browser.tell("tab.stateChanged", **report))
+        return answer
+
+    early = {"url": "https://new.example/", "title": "", "status": "loading"}
+    bench.browser.answers["browser_navigate"] = lambda _: then_report(arrival(**early))
+    await bench.call("browser_navigate_tab", tabId=1, url="https://new.example/", waitUntil="commit")
+    assert (bench.browsers.tab(1).tab.status, bench.browsers.tab(1).tab.title) == ("complete", "Done")
+    bench.browser.answers["createTab"] = lambda _: then_report(tab(3, **early))
+    await bench.call("browser_open_tab", url="about:blank")
+    assert bench.browsers.tab(3).tab.status == "complete"
+    bench.browser.answers["activateTab"] = lambda _: then_report(tab(2, **early))
+    assert (await bench.call("browser_focus_tab", tabId=2))["status"] == "complete"
+
+
 async def test_a_page_that_loads_too_long_is_told_as_such(bench: Bench) -> None:
     bench.browser.answers["browser_navigate"] = lambda _: arrival(ok=False, status="loading", error="not loaded yet")
     went = await bench.call("browser_navigate_tab", tabId=1, url="https://new.example/")

@@ -172,7 +172,7 @@ async def restore_session(call: Call) -> ToolResult:
         raise NotThere(
             f"Nothing closed has the sessionId {wanted!r} ({error.message})", hint=listing(words, "closed tabs")
         ) from None
-    tabs = [call.box.browsers.described(link, raw, "created") for raw in items(answer, "tabs")]
+    tabs = [call.box.browsers.described(link, raw) for raw in items(answer, "tabs")]
     for tab in tabs:
         call.ctx.touch(tab.tab_id, tab.origin)
     return ToolResult.data({"kind": str(answer.get("kind", "tab"))[:20], "tabs": [tab.facts() for tab in tabs]})

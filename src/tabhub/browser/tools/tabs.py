@@ -222,7 +222,7 @@ async def focus_tab(call: Call) -> ToolResult:
     """The only tool that takes the focus."""
     page = await call.page()
     answer = await page.command("activateTab", {"focusWindow": True})
-    return ToolResult.data(call.box.browsers.described(page.link, answer).facts())
+    return ToolResult.data(call.box.browsers.described(page.link, answer, page.tab).facts())
 
 
 @tool(
@@ -302,9 +302,7 @@ def _where(call: Call, page: Page, answer: Any) -> dict[str, Any]:
     }
     if answer.get("error"):
         facts["note"] = str(answer["error"])[:500]
-    call.box.browsers.moved(
-        page.link, page.tab.chrome_id, url=facts["url"], title=facts["title"], status=facts["status"]
-    )
+    call.box.browsers.moved(page.link, page.tab, url=facts["url"], title=facts["title"], status=facts["status"])
     now = call.box.browsers.book.get(page.tab_id)
     call.ctx.touch(page.tab_id, now.origin if now else None)
     return facts

@@ -139,7 +139,7 @@ async def create_window(call: Call) -> ToolResult:
     window, box = answer.get("window"), call.box
     if not isinstance(window, dict):
         raise CommandFailed("invalid response: the browser did not describe the window it opened.")
-    tab = box.browsers.described(link, answer.get("tab"), "created")
+    tab = box.browsers.described(link, answer.get("tab"))
     box.choice.adopt(call.ctx.session, tab.tab_id)
     return ToolResult.data({**await arrive(call, tab, url), "window": _facts(call, link, window)})
 

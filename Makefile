@@ -1,7 +1,6 @@
 # Each target prepares what it needs; `make run` and `make test` work in a fresh checkout.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.NOTPARALLEL:
 .PHONY: help ready setup run test check bench conformance clean
 
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
@@ -25,13 +24,18 @@ test: ready check ## all checks, then all tests (ARGS="-k name" chooses)
 	@.venv/bin/pytest -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 check: ready ## lint, formatting, types, import layers, the extension, the requirements, no clocks in tests
-	@echo "== ruff check";            .venv/bin/ruff check
-	@echo "== ruff format --check";   .venv/bin/ruff format --check
-	@echo "== mypy --strict";         .venv/bin/mypy
-	@echo "== lint-imports";          .venv/bin/lint-imports
-	@echo "== tsc on the extension";  node_modules/.bin/tsc -p tsconfig.json
-	@echo "== requirements";          .venv/bin/python tests/check_requirements.py
-	@echo "== clocks in tests";       .venv/bin/python tests/check_clocks.py
+	@$(MAKE) --no-print-directory -j 2 $(CHECKS)
+
+# The longest first: two run at a time.
+CHECKS = check-types check-lint check-format check-extension check-layers check-requirements check-clocks
+.PHONY: $(CHECKS)
+check-types: ; @.venv/bin/mypy && echo "ok: types (mypy --strict)"
+check-lint: ; @.venv/bin/ruff check --quiet && echo "ok: lint (ruff)"
+check-format: ; @.venv/bin/ruff format --check --quiet && echo "ok: formatting (ruff)"
+check-extension: ; @node_modules/.bin/tsc -p tsconfig.json && echo "ok: types of the extension (tsc)"
+check-layers: ; @.venv/bin/lint-imports --no-logo && echo "ok: import layers"
+check-requirements: ; @.venv/bin/python tests/check_requirements.py && echo "ok: requirements"
+check-clocks: ; @.venv/bin/python tests/check_clocks.py && echo "ok: no clocks in tests"
 
 bench: ## measure the hub against a bare pass-through
 	@scripts/setup bench

@@ -203,11 +203,11 @@ async def test_a_tab_from_a_reply_joins_the_picture() -> None:
     browsers = Browsers()
     heard = listening(browsers)
     browser = FakeBrowser().join(browsers)
-    made = browsers.described(browser.link, tab(4), "created")
+    made = browsers.described(browser.link, tab(4))
     assert browsers.tab(4).tab == made
     assert heard[-1].tabs.opened == (made,)
     with pytest.raises(CommandFailed, match="cannot be used"):
-        browsers.described(browser.link, {"tabId": "x"}, "created")
+        browsers.described(browser.link, {"tabId": "x"})
     await settle()
 
 

@@ -337,7 +337,7 @@ class Promises(RuleBasedStateMachine):
 @pytest.mark.req("F5", "F6")
 def test_every_call_gets_one_answer_and_its_own_whatever_happens() -> None:
     story = settings(
-        max_examples=300,
+        max_examples=120,
         stateful_step_count=50,
         deadline=None,
         derandomize=True,

@@ -8,6 +8,8 @@ import pytest
 from playwright.async_api import Playwright, async_playwright
 
 from tests.e2e import live
+from tests.e2e.agenthome import prepared
+from tests.e2e.lasting import LastingHub
 from tests.e2e.live import Caller, DevTools, LiveHub
 from tests.e2e.pagesite import PageSite
 from tests.e2e.site import Site
@@ -37,11 +39,40 @@ def live_hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHub]:
     live.stop(hub)
 
 
+@pytest.fixture(scope="session")
+def agent_hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LastingHub]:
+    """One hub for all tests that use its own agent."""
+    hub = prepared(tmp_path_factory.mktemp("agent"))
+    yield hub
+    hub.stop()
+
+
 @pytest.fixture
 async def agent(live_hub: LiveHub) -> AsyncIterator[Caller]:
     """An agent with a session of its own."""
     async with live.caller(live_hub) as agent:
         yield agent
+
+
+@pytest.fixture(scope="module")
+async def lasting_agent(live_hub: LiveHub) -> AsyncIterator[Caller]:
+    async with live.caller(live_hub) as agent:
+        yield agent
+
+
+@pytest.fixture
+async def guest(lasting_agent: Caller, request: pytest.FixtureRequest) -> AsyncIterator[Caller]:
+    """The one agent of all tests of a file, for those that need no tab of their own: `visit` costs a third of `open`.
+
+    What else a test opens is closed behind it, and a test that fails leaves its tab to nobody.
+    """
+    failed = request.session.testsfailed
+    yield lasting_agent
+    if request.session.testsfailed != failed:
+        await lasting_agent.leave()
+    for tab_id in set(lasting_agent.opened) - {lasting_agent.kept}:
+        await lasting_agent.call("browser_close_tab", tabId=tab_id)
+    lasting_agent.opened[:] = [] if lasting_agent.kept is None else [lasting_agent.kept]
 
 
 @pytest.fixture

@@ -124,9 +124,15 @@ class Member:
         session = None if self.kind in ("http-2025", "stdio-2025", "stdio-2026") else await self.session()
         if self._open is not None:
             await self._open.__aexit__(None, None, None)
-        if session is not None:
+        if session is None:
+            return
+        if self.kind == "cli":
             done = await asyncio.to_thread(self.hub.tabhub, "sessions", "end", session["session"])
             assert done.returncode == 0, done.stderr
+            return
+        async with http_client(self.hub) as http:
+            ended = await http.post(f"/sessions/{session['session']}/end")
+            assert ended.is_success, ended.text
 
     async def reply(self, tool: str, /, **arguments: Any) -> Reply:
         """Call a tool; a stateless client hands back the session it was given."""

@@ -89,6 +89,10 @@ class Caller:
     hub: LiveHub
     http: httpx2.AsyncClient
     opened: list[int] = field(default_factory=list)
+    kept: int | None = None
+    """The tab of `visit`."""
+    unchanged: str = ""
+    """The address of the page in it that has only been read."""
 
     async def call(self, name: str, /, **arguments: Any) -> dict[str, Any]:
         """Call a tool, and give the whole answer."""
@@ -114,6 +118,32 @@ class Caller:
         tab_id: int = (await self.get("browser_open_tab", url=url, **more))["tabId"]
         self.opened.append(tab_id)
         return tab_id
+
+    async def visit(self, url: str) -> int:
+        """Load a page in the tab of the last visit, or in a new one if that cannot be used, and give its id."""
+        self.unchanged = ""
+        if self.kept is not None:
+            answer = await self.call("browser_navigate_tab", tabId=self.kept, url=url)
+            if not answer.get("isError"):
+                return self.kept
+            await self.leave()
+        self.kept = await self.open(url)
+        return self.kept
+
+    async def read(self, url: str) -> int:
+        """Visit a page without changing it: if that is all that was done with it before, it need not be loaded."""
+        tab_id = self.kept
+        if tab_id is None or self.unchanged != url:
+            tab_id = await self.visit(url)
+            self.unchanged = url
+        return tab_id
+
+    async def leave(self) -> None:
+        """Close the tab of `visit`, whatever state it is in."""
+        if self.kept is not None:
+            await self.call("browser_close_tab", tabId=self.kept)
+            self.opened.remove(self.kept)
+            self.kept, self.unchanged = None, ""
 
     async def run(self, code: str, **more: Any) -> Any:
         """Run a script that must succeed, and give what it returned."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 import zlib
 from dataclasses import dataclass
+from functools import lru_cache
 
 _CHANNELS = {2: 3, 6: 4}
 
@@ -48,22 +49,39 @@ def read(data: bytes) -> Picture:
     rows: list[bytes] = []
     for start in range(0, len(raw), line):
         above = rows[-1] if rows else bytes(line - 1)
-        rows.append(_unfilter(raw[start], bytearray(raw[start + 1 : start + line]), above, channels))
+        rows.append(_unfilter(raw[start], raw[start + 1 : start + line], above, channels))
     return Picture(width, height, rows, channels)
 
 
-def _unfilter(kind: int, row: bytearray, above: bytes, step: int) -> bytes:
-    if kind == 2:
-        return bytes((here + up) & 255 for here, up in zip(row, above, strict=True))
+def _unfilter(kind: int, row: bytes, above: bytes, step: int) -> bytes:
     if kind == 0:
-        return bytes(row)
-    for at in range(len(row)):
-        left = row[at - step] if at >= step else 0
-        corner = above[at - step] if at >= step else 0
-        row[at] = (row[at] + (left, 0, (left + above[at]) // 2, _paeth(left, above[at], corner))[kind - 1]) & 255
-    return bytes(row)
+        return row
+    if kind == 2:
+        return _sums(row, above)
+    return _along(kind, row, above, step)
 
 
-def _paeth(left: int, up: int, corner: int) -> int:
-    guess = left + up - corner
-    return min((left, up, corner), key=lambda value: abs(guess - value))
+def _sums(one: bytes, other: bytes) -> bytes:
+    """Byte by byte, each sum without what is carried: a whole row as two numbers, since most rows are of this kind."""
+    size = len(one)
+    low = int.from_bytes(b"\x7f" * size)
+    a, b = int.from_bytes(one), int.from_bytes(other)
+    return (((a & low) + (b & low)) ^ ((a ^ b) & ~low & ((1 << 8 * size) - 1))).to_bytes(size)
+
+
+@lru_cache(maxsize=512)  # pages of plain colours have many rows that are the same
+def _along(kind: int, row: bytes, above: bytes, step: int) -> bytes:
+    """The kinds in which a pixel builds on the one before it."""
+    done = bytearray(step) + row
+    upper = bytes(step) + above
+    for at in range(step, len(done)):
+        left, up, corner = done[at - step], upper[at], upper[at - step]
+        if kind == 1:
+            guess = left
+        elif kind == 3:
+            guess = (left + up) // 2
+        else:
+            by_left, by_up, by_corner = abs(up - corner), abs(left - corner), abs(left + up - 2 * corner)
+            guess = left if by_left <= by_up and by_left <= by_corner else up if by_up <= by_corner else corner
+        done[at] = (done[at] + guess) & 255
+    return bytes(done[step:])

@@ -41,6 +41,9 @@ _STATUSES = {"/missing": 404, "/broken": 500}
 class Site:
     """The site at 127.0.0.1 and, as another origin, at localhost."""
 
+    lasting: tuple[str, ...] = ()
+    """Beginnings of paths whose pages a browser may keep."""
+
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._hits: Counter[str] = Counter()
@@ -108,7 +111,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.here.release.wait(30)
         own = self.here.page(path)
         if own is not None:
-            self._answer(200, own[0], {"Content-Type": own[1]})
+            kept = {"Cache-Control": "max-age=3600"} if path.startswith(self.here.lasting) else {}
+            self._answer(200, own[0], {"Content-Type": own[1]} | kept)
         elif path == "/moved":
             self._answer(302, "", {"Location": "/other"})
         elif path == "/nothing":

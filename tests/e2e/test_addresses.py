@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import socket
 
 import pytest
 
 from tests.e2e.live import Caller, DevTools
 from tests.e2e.site import Site
+from tests.harness.waiting import eventually
 
 
 async def test_a_page_of_another_status_is_shown_and_its_status_told(agent: Caller, site: Site) -> None:
@@ -25,9 +25,9 @@ async def test_a_redirect_is_followed_and_where_it_led_is_told(agent: Caller, si
     assert (went["url"], went["ok"], went["httpStatus"]) == (f"{site.url}/other", True, 200)
 
 
-async def test_a_host_that_is_not_there_is_named(agent: Caller) -> None:
-    await agent.open("about:blank")
-    error = await agent.fail("browser_navigate_tab", url="http://no-such-host.invalid/")
+async def test_a_host_that_is_not_there_is_named(guest: Caller) -> None:
+    await guest.visit("about:blank")
+    error = await guest.fail("browser_navigate_tab", url="http://no-such-host.invalid/")
     assert "ERR_NAME_NOT_RESOLVED" in error["text"]
     assert "check the spelling" in error["text"]
 
@@ -41,12 +41,15 @@ async def test_a_refused_connection_is_told(agent: Caller) -> None:
     assert f"Tab {error['tabId']} stays open" in error["text"]
 
 
-@pytest.mark.parametrize("path", ["/file", "/nothing"])
-async def test_an_address_without_a_page_leaves_the_tab_where_it_is(agent: Caller, site: Site, path: str) -> None:
-    await agent.open(f"{site.url}/")
-    error = await agent.fail("browser_navigate_tab", url=site.url + path)
-    assert "gave no page (a download, or an empty answer)" in error["text"]
-    assert await agent.run("return location.pathname") == "/"
+async def test_an_address_without_a_page_leaves_the_tab_where_it_is(
+    guest: Caller, site: Site, subtests: pytest.Subtests
+) -> None:
+    await guest.visit(f"{site.url}/")
+    for path in ("/file", "/nothing"):
+        with subtests.test(path):
+            error = await guest.fail("browser_navigate_tab", url=site.url + path)
+            assert "gave no page (a download, or an empty answer)" in error["text"]
+            assert await guest.run("return location.pathname") == "/"
 
 
 async def test_a_data_address_opens_in_a_new_tab_only(agent: Caller) -> None:
@@ -65,25 +68,25 @@ async def test_an_empty_tab_can_be_used(agent: Caller) -> None:
     assert await agent.run("document.body.textContent = 'written'; return document.body.innerText") == "written"
 
 
-@pytest.mark.parametrize(
-    "url", ["chrome://version", "javascript:alert(1)", "view-source:http://x.example/", "x.example"]
-)
-async def test_other_addresses_are_refused_before_anything_happens(agent: Caller, url: str) -> None:
+async def test_other_addresses_are_refused_before_anything_happens(agent: Caller, subtests: pytest.Subtests) -> None:
     before = await agent.get("browser_list_tabs")
-    for tool in ("browser_open_tab", "browser_navigate_tab"):
-        error = await agent.fail(tool, url=url)
-        assert error["outcome"] == "not_sent"
-        assert "url" in error["text"]
-    assert await agent.get("browser_list_tabs") == before
+    for url in ("chrome://version", "javascript:alert(1)", "view-source:http://x.example/", "x.example"):
+        with subtests.test(url):
+            for tool in ("browser_open_tab", "browser_navigate_tab"):
+                error = await agent.fail(tool, url=url)
+                assert error["outcome"] == "not_sent"
+                assert "url" in error["text"]
+            assert await agent.get("browser_list_tabs") == before
 
 
 async def test_a_page_of_the_browser_itself_cannot_be_used_but_closed(agent: Caller, devtools: DevTools) -> None:
     await devtools.open("chrome://version/")
-    tab_id = 0
-    async with asyncio.timeout(30):
-        while not tab_id:
-            tabs = (await agent.get("browser_list_tabs"))["tabs"]
-            tab_id = next((tab["tabId"] for tab in tabs if tab["url"].startswith("chrome://version")), 0)
+
+    async def there() -> int | None:
+        tabs = (await agent.get("browser_list_tabs"))["tabs"]
+        return next((tab["tabId"] for tab in tabs if tab["url"].startswith("chrome://version")), None)
+
+    tab_id = await eventually(there)
     for tool in ("browser_get_tab_content", "browser_screenshot_tab"):
         error = await agent.fail(tool, tabId=tab_id)
         assert f"Tab {tab_id} shows chrome://version/" in error["text"]
@@ -124,14 +127,14 @@ async def test_a_page_that_asks_before_it_is_left_is_told_and_the_tab_can_be_clo
     assert tab_id not in [tab["tabId"] for tab in (await agent.get("browser_list_tabs"))["tabs"]]
 
 
-async def test_a_strict_policy_of_the_page_stops_neither_scripts_nor_reading(agent: Caller, site: Site) -> None:
-    await agent.open(f"{site.url}/strict")
-    assert await agent.run("document.title = 'changed'; return document.title") == "changed"
-    assert (await agent.get("browser_get_tab_content"))["content"] == "strict words"
+async def test_a_strict_policy_of_the_page_stops_neither_scripts_nor_reading(guest: Caller, site: Site) -> None:
+    await guest.visit(f"{site.url}/strict")
+    assert await guest.run("document.title = 'changed'; return document.title") == "changed"
+    assert (await guest.get("browser_get_tab_content"))["content"] == "strict words"
 
 
-async def test_a_frame_of_another_site_does_not_disturb_its_page(agent: Caller, site: Site) -> None:
-    await agent.open(f"{site.url}/framed")
-    assert await agent.run("return [origin, document.querySelector('iframe').contentDocument]") == [site.url, None]
-    assert (await agent.get("browser_get_tab_content"))["content"].startswith("outer")
-    assert (await agent.call("browser_screenshot_tab"))["content"][0]["type"] == "image"
+async def test_a_frame_of_another_site_does_not_disturb_its_page(guest: Caller, site: Site) -> None:
+    await guest.visit(f"{site.url}/framed")
+    assert await guest.run("return [origin, document.querySelector('iframe').contentDocument]") == [site.url, None]
+    assert (await guest.get("browser_get_tab_content"))["content"].startswith("outer")
+    assert (await guest.call("browser_screenshot_tab"))["content"][0]["type"] == "image"

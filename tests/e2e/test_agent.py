@@ -21,8 +21,8 @@ import pytest
 
 from tabhub.cli.shop import packaged_shop, serve_shop
 from tests.agent.scripted import KEY, Scripted, Turn, scripted
-from tests.e2e import live
-from tests.e2e.agenthome import ASKED, prepared
+from tests.e2e.agenthome import ASKED, give_model
+from tests.e2e.lasting import LastingHub
 from tests.e2e.live import LiveHub
 from tests.harness.waiting import wait_for
 
@@ -30,14 +30,11 @@ SEARCH, BUY, ADD = "_search_products", "_add_to_cart", "mcp__sums__add"
 
 
 @pytest.fixture(scope="module")
-def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHub]:
+def hub(agent_hub: LastingHub) -> LiveHub:
     """A hub that asks for scripts, allows the rest, and has one external server."""
-    folder = tmp_path_factory.mktemp("agent")
-    prepared(folder, model="m1")
-    hub = live.start(folder)
+    hub = agent_hub.running
     wait_for(lambda: lists(hub, ADD))
-    yield hub
-    live.stop(hub)
+    return hub
 
 
 def lists(hub: LiveHub, *endings: str) -> bool:
@@ -108,11 +105,6 @@ def environment(hub: LiveHub) -> dict[str, str]:
     return {**hub.env, "MODEL_KEY": KEY, "TERM": "dumb"}
 
 
-def settings(hub: LiveHub, server: Scripted, provider: str = "openai", form: str = "native") -> None:
-    for key, value in (("provider", provider), ("baseUrl", server.url), ("format", form)):
-        assert hub.tabhub("config", "set", f"agent.{key}", value).returncode == 0
-
-
 class Terminal:
     """The command with a person in front of it."""
 
@@ -176,7 +168,7 @@ def test_it_works_over_browser_page_and_external_tools_with_a_malformed_and_a_de
 ) -> None:
     buyer = Buyer(hub, shop, xml=form == "xml")
     with scripted(*[buyer] * 150) as server:
-        settings(hub, server, provider, form)
+        give_model(hub, server, provider=provider, form=form)
         terminal = open_terminal("Put two lanterns into the cart")
         terminal.until("[3] Deny: ")
         assert f"wants to run {ASKED}" in terminal.seen
@@ -207,7 +199,7 @@ def test_a_stop_ends_the_work_and_the_conversation_goes_on_later(
         Turn("I wait.", (wait, ("browser_list_tabs", {})), hold=hold),
     )
     with scripted(*turns, Turn("I stopped, and go on.")) as server:
-        settings(hub, server)
+        give_model(hub, server)
         terminal = open_terminal("Wait for it")
         terminal.until("→ browser_wait_for_element")
         terminal.process.send_signal(signal.SIGINT)
@@ -239,7 +231,7 @@ def test_typed_tasks_share_one_conversation_and_a_large_result_is_read_through_i
         url = stack.enter_context(serve_shop(tmp_path))
         opening = Turn("", (("browser_open_tab", {"url": f"{url}large.html", "active": True}),))
         server = stack.enter_context(scripted(opening, look, read_on, Turn("It is large."), Turn("Good bye.")))
-        settings(hub, server)
+        give_model(hub, server)
         terminal = open_terminal()
         terminal.until("> ")
         terminal.type("How large is it?\n")
@@ -256,7 +248,7 @@ def test_typed_tasks_share_one_conversation_and_a_large_result_is_read_through_i
 def test_for_scripts_each_thing_is_one_line_of_json_and_nobody_is_asked(hub: LiveHub) -> None:
     turns = (Turn("Let me see.", (("browser_list_tabs", {}),)), Turn("", (("browser_list_tabs", {}),)))
     with scripted(*turns) as server:
-        settings(hub, server)
+        give_model(hub, server)
         done = subprocess.run(
             [sys.executable, "-m", "tabhub", "agent", "--json", "--steps", "2"],
             env=environment(hub),

@@ -120,22 +120,20 @@ async def test_a_press_that_brings_its_window_to_the_front_gives_the_focus_back(
     assert wish == {"focused": False}
 
 
-@pytest.mark.parametrize(
-    ("tool", "how"),
-    [
-        (CLICK, {"selector": "#one"}),
-        (CLICK, {"selector": "#choose"}),
-        ("browser_press_key", {"selector": "#choose", "key": "Enter"}),
-    ],
-    ids=["field", "button", "key"],
-)
 async def test_a_file_chooser_stays_off_the_persons_screen_and_the_way_round_it_is_told(
-    agent: Caller, zoo: Zoo, tool: str, how: dict[str, Any]
+    agent: Caller, zoo: Zoo, subtests: pytest.Subtests
 ) -> None:
     # A browser opens none for a tab behind others; for one that is seen, it covers the window until it is answered.
     await agent.open(zoo.at("act_files.html"), active=True)
-    answer = await agent.get(tool, **how)
-    assert "browser_upload_file" in answer["note"]
+    ways: dict[str, tuple[str, dict[str, str]]] = {
+        "field": (CLICK, {"selector": "#one"}),
+        "button": (CLICK, {"selector": "#choose"}),
+        "key": ("browser_press_key", {"selector": "#choose", "key": "Enter"}),
+    }
+    for way, (tool, how) in ways.items():
+        with subtests.test(way):
+            answer = await agent.get(tool, **how)
+            assert "browser_upload_file" in answer["note"]
 
 
 async def test_a_click_that_the_browser_keeps_from_the_page_is_not_told_as_one_that_was_made(

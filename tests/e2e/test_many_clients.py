@@ -1,4 +1,4 @@
-"""Two and ten clients of every kind at once in one browser: each in its own tab, none in another's way."""
+"""Clients of every kind at once in one browser, ten or one of each: each in its own tab, none in another's way."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from tests.harness.waiting import eventually, until_outside
 
 TEN = (*KINDS, "http-2025", "http-2026", "stdio-2025", "rest")
 CALLS = 20
+PROCESSES = 5
+"""The calls of the command line, which are a process each."""
 MARK = "window.marks = [...(window.marks || []), args.mark]; document.title = args.mark; return window.marks"
 
 
@@ -58,13 +60,15 @@ async def test_each_client_works_in_its_own_tab_and_only_there(live_hub: LiveHub
         assert len(set(tab_of.values()) - before.keys()) == len(TEN)
         assert {member: facts["tabId"] for member, facts in known.items()} == tab_of
 
+        calls = {member: PROCESSES if member.kind == "cli" else CALLS for member in crowd.members}
+
         async def work(member: Member) -> None:
-            for number in range(1, CALLS + 1):
+            for number in range(1, calls[member] + 1):
                 marks = await member.run(MARK, args={"mark": f"{member.name}:{number}"})
                 assert marks == [f"{member.name}:{n}" for n in range(1, number + 1)]
 
         await asyncio.gather(*(work(member) for member in crowd.members))
-        titles = {f"{site.url}/{member.name}": f"{member.name}:{CALLS}" for member in crowd.members}
+        titles = {f"{site.url}/{member.name}": f"{member.name}:{calls[member]}" for member in crowd.members}
         await until_titled(agent, titles)
         listed = await tabs(agent)
         assert listed.keys() == {*before, *tab_of.values()}, "no call opened a tab beside the first"
@@ -80,7 +84,7 @@ async def test_each_client_works_in_its_own_tab_and_only_there(live_hub: LiveHub
             assert open_tabs(live_hub).keys() == {*before, *tab_of.values()}
             if tab_of:
                 (first, *_) = tab_of
-                assert len(await first.run("return window.marks")) == CALLS
+                assert len(await first.run("return window.marks")) == calls[first]
 
 
 @pytest.mark.req("S004-context-01", "S004-goals-03", "S004-binding-02", "S004-binding-03", "S004-flow-04")
@@ -88,7 +92,7 @@ async def test_each_client_works_in_its_own_tab_and_only_there(live_hub: LiveHub
 async def test_a_named_tab_gets_the_calls_of_the_client_that_named_it(
     live_hub: LiveHub, agent: Caller, site: Site
 ) -> None:
-    async with in_front(agent), Crowd(live_hub, TEN) as crowd:
+    async with in_front(agent), Crowd(live_hub, KINDS) as crowd:
         own = await settle_in(crowd, site)
         given = {member: await agent.open(f"{site.url}/given-to-{member.name}") for member in crowd.members}
         for tab_id in given.values():
@@ -111,7 +115,7 @@ async def test_a_named_tab_gets_the_calls_of_the_client_that_named_it(
 async def test_a_clients_tab_is_closed_to_all_others_who_are_told_whose_it_is(
     live_hub: LiveHub, agent: Caller, site: Site
 ) -> None:
-    async with in_front(agent), Crowd(live_hub, TEN) as crowd:
+    async with in_front(agent), Crowd(live_hub, KINDS) as crowd:
         tab_of = await settle_in(crowd, site)
         known = await sessions(crowd)
         neighbours = list(zip(crowd.members, [*crowd.members[1:], crowd.members[0]], strict=True))
@@ -154,7 +158,7 @@ async def test_every_client_is_told_the_truth_while_the_extension_is_away_and_go
         assert all([b["connected"] for b in reply["browsers"]] == [reply["connected"]] for reply in replies)
         return {reply["connected"] for reply in replies}
 
-    async with Crowd(live_hub, TEN) as crowd:
+    async with Crowd(live_hub, KINDS) as crowd:
         tab_of = await settle_in(crowd, site)
         await asyncio.gather(*(m.run(MARK, args={"mark": m.name}) for m in crowd.members))
         assert await told(crowd) == {True}

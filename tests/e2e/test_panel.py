@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -12,10 +13,11 @@ import pytest
 from playwright.async_api import BrowserContext, Page, Playwright, expect
 
 from tests.e2e import live
+from tests.e2e.changing import change
 from tests.e2e.live import EXTENSION, Caller, LiveHub
-from tests.e2e.panels import browser_of, opened, settled, visit
+from tests.e2e.panels import browser_of, panel_of, settled, visit
 from tests.e2e.site import Site
-from tests.extension.panelpage import THEMES, VIEWS, Theme, go, violations
+from tests.extension.panelpage import THEMES, VIEWS, go, violations
 from tests.harness.waiting import until_outside
 
 NOTES = Path(__file__).parents[2] / "examples" / "plugins" / "opentabs-plugin-notes"
@@ -36,7 +38,7 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHub]:
     live.stop(hub)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 async def browser(playwright: Playwright, hub: LiveHub) -> AsyncIterator[BrowserContext]:
     """The hub's own browser."""
     async with browser_of(playwright, hub) as browser:
@@ -44,8 +46,8 @@ async def browser(playwright: Playwright, hub: LiveHub) -> AsyncIterator[Browser
 
 
 @pytest.fixture
-async def panel(browser: BrowserContext) -> AsyncIterator[Page]:
-    async with opened(browser) as page:
+async def panel(browser: BrowserContext, request: pytest.FixtureRequest) -> AsyncIterator[Page]:
+    async with panel_of(browser, request) as page:
         yield page
 
 
@@ -58,9 +60,9 @@ async def agent(hub: LiveHub) -> AsyncIterator[Caller]:
 @pytest.fixture
 def asking(hub: LiveHub) -> Iterator[None]:
     """Running a script is asked about, until the test is over."""
-    assert hub.tabhub("config", "set", f"permissions.browser.tools.{CLICK}", "ask").returncode == 0
+    change(hub, {f"permissions.browser.tools.{CLICK}": "ask"})
     yield
-    assert hub.tabhub("config", "reset", f"permissions.browser.tools.{CLICK}").returncode == 0
+    change(hub, {f"permissions.browser.tools.{CLICK}": None})
 
 
 def settings(hub: LiveHub) -> dict[str, Any]:
@@ -89,11 +91,11 @@ async def test_every_view_is_a_click_away(panel: Page) -> None:
         assert view == "home" or await panel.title() == f"{view.capitalize()} · Tabhub"
 
 
-@pytest.mark.parametrize("theme", THEMES)
-async def test_axe_finds_nothing_wrong_with_any_view(panel: Page, agent: Caller, site: Site, theme: Theme) -> None:
-    await panel.emulate_media(color_scheme=theme)
+async def test_axe_finds_nothing_wrong_with_any_view(panel: Page, agent: Caller, site: Site) -> None:
+    """In one theme or the other; tests/extension/test_panel.py looks at each view in both."""
     await visit(panel.context, agent, f"{site.url}/")
-    for view in VIEWS:
+    for view, theme in zip(VIEWS, itertools.cycle(THEMES), strict=False):
+        await panel.emulate_media(color_scheme=theme)
         await go(panel, view)
         assert await violations(panel) == [], view
 
@@ -202,14 +204,16 @@ async def test_two_requests_are_answered_one_by_one(panel: Page, agent: Caller, 
 async def test_what_nobody_answers_goes_away_and_is_refused(
     panel: Page, hub: LiveHub, agent: Caller, site: Site, asking: None
 ) -> None:
-    assert hub.tabhub("config", "set", "approvalTimeout", "2").returncode == 0
-    await visit(panel.context, agent, f"{site.url}/")
-    call = asyncio.ensure_future(agent.fail(CLICK, code="return 1"))
-    await expect(panel.locator("[data-approval] .countdown")).to_contain_text("0:0")
-    error = await call
-    assert "no person answered within 2 s" in error["text"]
-    await expect(panel.locator("[data-approval]")).to_have_count(0)
-    assert hub.tabhub("config", "reset", "approvalTimeout").returncode == 0
+    change(hub, {"approvalTimeout": "2"})
+    try:
+        await visit(panel.context, agent, f"{site.url}/")
+        call = asyncio.ensure_future(agent.fail(CLICK, code="return 1"))
+        await expect(panel.locator("[data-approval] .countdown")).to_contain_text("0:0")
+        error = await call
+        assert "no person answered within 2 s" in error["text"]
+        await expect(panel.locator("[data-approval]")).to_have_count(0)
+    finally:
+        change(hub, {"approvalTimeout": None})
 
 
 async def test_pause_is_one_click_and_holds_calls_that_act(panel: Page, agent: Caller, site: Site) -> None:
@@ -236,7 +240,6 @@ async def test_an_agent_is_shown_with_its_tabs_and_ended(panel: Page, hub: LiveH
         await card.get_by_role("button", name="End").click()
         await card.get_by_role("button", name="End it now?").click()
         await expect(card).to_have_count(0)
-        agent.opened.clear()
 
 
 async def test_a_call_is_seen_while_it_runs(panel: Page, agent: Caller, site: Site) -> None:

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import Locator, Page, Playwright, expect
+from playwright.async_api import BrowserContext, Locator, Page, Playwright, expect
 
 from tests.e2e import live
 from tests.e2e.live import Caller, LiveHub
-from tests.e2e.panels import browser_of, opened
+from tests.e2e.panels import browser_of, panel_of
 from tests.extension.panelpage import go, violations
 from tests.harness.waiting import until_outside
 from tests.upstream.servers import free_port, python, python_http
@@ -32,9 +32,15 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHub]:
     live.stop(hub)
 
 
+@pytest.fixture(scope="module")
+async def browser(playwright: Playwright, hub: LiveHub) -> AsyncIterator[BrowserContext]:
+    async with browser_of(playwright, hub) as browser:
+        yield browser
+
+
 @pytest.fixture
-async def panel(playwright: Playwright, hub: LiveHub) -> AsyncIterator[Page]:
-    async with browser_of(playwright, hub) as browser, opened(browser) as page:
+async def panel(browser: BrowserContext, request: pytest.FixtureRequest) -> AsyncIterator[Page]:
+    async with panel_of(browser, request) as page:
         yield page
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.e2e import live
+from tests.e2e.lasting import LastingHub
 from tests.e2e.live import Caller, LiveHub
 from tests.harness.waiting import until_outside
 from tests.plugins import publishing
@@ -55,11 +56,16 @@ def shop() -> Iterator[Shop]:
 
 
 @pytest.fixture(scope="module")
-def own_hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHub]:
+def lasting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LastingHub]:
     """A hub of its own: what is installed here concerns no other test."""
-    hub = live.start(tmp_path_factory.mktemp("published"))
+    hub = LastingHub(tmp_path_factory.mktemp("published"))
     yield hub
-    live.stop(hub)
+    hub.stop()
+
+
+@pytest.fixture
+def own_hub(lasting: LastingHub) -> LiveHub:
+    return lasting.running
 
 
 @pytest.fixture
@@ -154,29 +160,22 @@ async def test_an_update_and_an_uninstall_reach_what_runs_before_the_page(
 
 
 async def test_a_browser_that_starts_anew_has_it_at_once_and_not_when_the_plugin_has_gone(
-    shop: Shop, tmp_path: Path
+    lasting: LastingHub, shop: Shop, tmp_path: Path
 ) -> None:
-    hub = live.start(tmp_path)
-    try:
-        live.plugin(hub, "install", publishing.packed(tmp_path / "counter.tgz"))
-        async with live.caller(hub) as caller:
-            await ready(hub, await caller.open(f"{shop.url}/one"))
-    finally:
-        live.stop(hub)
-    hub = live.start(tmp_path)
-    try:
-        async with live.caller(hub) as caller:
-            tab = await caller.open(f"{shop.url}/two")
-            await ready(hub, tab)
-            assert (await caller.get("counter_read_badge", tabId=tab))["badge"] == "b-two"
-    finally:
-        live.stop(hub)
+    hub = lasting.running
+    live.plugin(hub, "install", publishing.packed(tmp_path / "counter.tgz"))
+    async with live.caller(hub) as caller:
+        await ready(hub, await caller.open(f"{shop.url}/one"))
+    lasting.stop()
+    hub = lasting.running
+    async with live.caller(hub) as caller:
+        tab = await caller.open(f"{shop.url}/two")
+        await ready(hub, tab)
+        assert (await caller.get("counter_read_badge", tabId=tab))["badge"] == "b-two"
+    lasting.stop()
     live.plugin(hub, "remove", "counter")  # while neither hub nor browser runs
-    hub = live.start(tmp_path)
-    try:
-        async with live.caller(hub) as caller:
-            tab = await caller.open(f"{shop.url}/three")
-            assert await caller.run("return globalThis.__openTabs ?? null", tabId=tab) is None
-            assert await caller.run("return document.modelContext !== undefined", tabId=tab) is True
-    finally:
-        live.stop(hub)
+    hub = lasting.running
+    async with live.caller(hub) as caller:
+        tab = await caller.open(f"{shop.url}/three")
+        assert await caller.run("return globalThis.__openTabs ?? null", tabId=tab) is None
+        assert await caller.run("return document.modelContext !== undefined", tabId=tab) is True

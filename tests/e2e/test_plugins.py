@@ -25,6 +25,7 @@ _NOTES = _EXAMPLES / "opentabs-plugin-notes"
 _STRICT = "default-src 'none'; script-src 'none'; connect-src 'none'; require-trusted-types-for 'script'"
 _NOTEBOOK = "<!doctype html><title>{}</title><ul data-notes><li>first note</li></ul>"
 _LOCKED = "<!doctype html><html data-locked><title>Locked</title><ul data-notes></ul></html>"
+_BARE = json.dumps({"limits": {"admin_rate": 1000}})
 _TIMER = "<!doctype html><title>Timer</title><b data-left=0>0</b>"
 
 
@@ -83,18 +84,41 @@ def home() -> Iterator[Notebooks]:
     site.stop()
 
 
-@pytest.fixture
-def own_hub(tmp_path: Path) -> Iterator[LiveHub]:
-    """A hub of its own: what is installed here concerns no other test."""
-    hub = live.start(tmp_path)
+@pytest.fixture(scope="module")
+def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHub]:
+    folder = tmp_path_factory.mktemp("plugins")
+    (folder / "home").mkdir(mode=0o700)
+    (folder / "home" / "config.json").write_text(_BARE)
+    hub = live.start(folder)
     yield hub
     live.stop(hub)
+
+
+@pytest.fixture
+def own_hub(started: LiveHub) -> LiveHub:
+    """A hub of its own that has no plugin: what is installed here concerns no other test."""
+    shutil.rmtree(started.home / "plugins", ignore_errors=True)
+    (started.home / "config.json").write_text(_BARE)
+    assert reload(started)["plugins"] == 0
+    return started
 
 
 @pytest.fixture
 async def caller(own_hub: LiveHub) -> AsyncIterator[Caller]:
     async with live.caller(own_hub) as agent:
         yield agent
+
+
+def reload(hub: LiveHub) -> dict[str, Any]:
+    """Have the hub read its files anew, and give what it says."""
+    said: dict[str, Any] = httpx2.post(f"{hub.url}/reload", headers=hub.bearer, timeout=30, verify=False).json()
+    return said
+
+
+def use_local(hub: LiveHub, plugin: Path) -> None:
+    """Have the hub use one plugin that is being written."""
+    (hub.home / "config.json").write_text(json.dumps({**json.loads(_BARE), "localPlugins": [str(plugin)]}))
+    assert reload(hub)["plugins"] == 1
 
 
 def state(hub: LiveHub, plugin: str) -> dict[str, Any]:
@@ -178,15 +202,13 @@ async def test_an_update_reaches_open_pages_and_an_uninstall_leaves_them_clean(
 
 
 async def test_a_call_goes_on_while_plugins_are_reloaded(own_hub: LiveHub, caller: Caller, work: Notebooks) -> None:
-    env = {"localPlugins": [str(_EXAMPLES / "timer")]}
-    (own_hub.home / "config.json").write_text(json.dumps(env))
-    assert httpx2.post(f"{own_hub.url}/reload", headers=own_hub.bearer, verify=False).json()["plugins"] == 1
+    use_local(own_hub, _EXAMPLES / "timer")
     tab = await caller.open(f"{work.url}/timer")
     await ready(own_hub, "timer", 1)
     assert (await caller.get("timer_set_timer", seconds=5)) == {"left": 5}
     waiting = asyncio.create_task(caller.get("timer_wait_for_timer", seconds=20))
     await until_outside(lambda: own_hub.health()["callsInFlight"] == 1)
-    assert httpx2.post(f"{own_hub.url}/reload", headers=own_hub.bearer, verify=False).json()["ok"] is True
+    assert reload(own_hub)["ok"] is True
     assert not waiting.done()
     await caller.run("document.querySelector('[data-left]').dataset.left = '0'", tabId=tab)
     assert await waiting == {"left": 0}
@@ -198,8 +220,7 @@ async def test_a_save_is_seen_in_the_browser_without_a_reload(
 ) -> None:
     mine = tmp_path / "timer"
     shutil.copytree(_EXAMPLES / "timer", mine)
-    (own_hub.home / "config.json").write_text(json.dumps({"localPlugins": [str(mine)]}))
-    httpx2.post(f"{own_hub.url}/reload", headers=own_hub.bearer, verify=False)
+    use_local(own_hub, mine)
     await caller.open(f"{work.url}/timer")
     await ready(own_hub, "timer", 1)
     assert (await caller.get("timer_read_timer"))["left"] == 0

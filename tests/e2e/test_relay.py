@@ -33,7 +33,7 @@ from tests.harness.waiting import eventually, until
 from tests.links.test_relay import FarBrowser
 from tests.relay.independent import IndependentAgent
 from tests.relay.natsd import NatsServer, nats_server
-from tests.relay.world import SECRET, running_relay, token
+from tests.relay.world import SECRET, RunningRelay, running_relay, token
 
 _URL = re.compile(rb"is running on ws://127\.0\.0\.1:(\d+)")
 _SET = """(async () => {
@@ -174,6 +174,13 @@ async def world(folder: Path) -> AsyncIterator[World]:
         yield made
 
 
+@pytest.fixture(scope="module")
+async def relay(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RunningRelay]:
+    """One node in this process, with a Chromium of ann's; each test has a hub of its own."""
+    async with running_relay() as relay, chromium_at(tmp_path_factory.mktemp("chromium"), relay.url):
+        yield relay
+
+
 @pytest.mark.timeout(240)
 async def test_users_browsers_and_agents_on_two_nodes(tmp_path: Path, site: Site, zoo: Zoo) -> None:
     async with world(tmp_path) as there:
@@ -255,14 +262,13 @@ async def files_given(there: World, zoo: Zoo) -> None:
 
 @pytest.mark.req("S003-forwarded-04")
 @pytest.mark.timeout(180)
-async def test_click_type_hover_and_screenshot_work_on_every_link(tmp_path: Path, site: Site, agent: Caller) -> None:
+async def test_click_type_hover_and_screenshot_work_on_every_link(
+    tmp_path: Path, site: Site, agent: Caller, relay: RunningRelay
+) -> None:
     await used_by_hand(agent.call, site)  # the extension's own WebSocket to a hub on the same machine
-    (tmp_path / "chromium").mkdir()
     file = tmp_path / "ann.token"
     file.write_text(token("ann"))
     async with (
-        running_relay() as relay,
-        chromium_at(tmp_path / "chromium", relay.url),
         running_hub(tmp_path, relays=[{"url": relay.url, "tokenFile": str(file)}]) as hub,
         client(hub, **{"Tabhub-Session": "e2e"}) as http,
     ):
@@ -328,8 +334,9 @@ async def nats_killed(there: World) -> None:
 
 
 @pytest.mark.timeout(180)
-async def test_page_tools_and_plugins_of_a_remote_browser_work(tmp_path: Path, page_site: PageSite) -> None:
-    (tmp_path / "chromium").mkdir()
+async def test_page_tools_and_plugins_of_a_remote_browser_work(
+    tmp_path: Path, page_site: PageSite, relay: RunningRelay
+) -> None:
     file = tmp_path / "ann.token"
     file.write_text(token("ann"))
     notebook = Notebooks("Far notebook")
@@ -340,8 +347,6 @@ async def test_page_tools_and_plugins_of_a_remote_browser_work(tmp_path: Path, p
     }
     try:
         async with (
-            running_relay() as relay,
-            chromium_at(tmp_path / "chromium", relay.url),
             running_hub(tmp_path, relays=[{"url": relay.url, "tokenFile": str(file)}], **settings) as hub,
             client(hub, **{"Tabhub-Session": "e2e"}) as http,
         ):

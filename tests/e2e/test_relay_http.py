@@ -6,8 +6,8 @@ import asyncio
 import json
 import os
 import signal
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from mcp.client import Client
 from tests.e2e.pagesite import PageSite, prefix
 from tests.e2e.site import Site
 from tests.e2e.test_relay import Node, chromium_at, nodes
-from tests.extension.conftest import EXTENSION_ID, Chromium
+from tests.extension.conftest import EXTENSION_ID
 from tests.harness.process import tabhub
 from tests.harness.waiting import eventually
 from tests.relay.httpworld import META, sdk
@@ -39,14 +39,13 @@ _ASK = """(async () => {
 class Person:
     """Who sits at the browser, and uses its panel."""
 
-    def __init__(self, browser: Chromium) -> None:
-        self._browser = browser
+    def __init__(self, command: Callable[..., Awaitable[Any]]) -> None:
+        self._command = command
 
     async def ask(self, method: str, **params: Any) -> dict[str, Any]:
         """What the panel can ask of the extension."""
-        async with self._browser.page(f"chrome-extension://{EXTENSION_ID}/panel/test.html") as command:
-            expression = _ASK % (json.dumps(method), json.dumps(params))
-            answer = await command("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
+        expression = _ASK % (json.dumps(method), json.dumps(params))
+        answer = await self._command("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
         told = answer["result"]["value"]
         assert "error" not in told, told
         result: dict[str, Any] = told["result"]
@@ -63,16 +62,27 @@ class Person:
         return bool((await self.ask("relay.state"))["questions"])
 
 
-@asynccontextmanager
-async def world(folder: Path) -> AsyncIterator[tuple[Node, Node, Person]]:
+@dataclass(frozen=True, slots=True)
+class World:
     """Ann's browser at the first node; agents come to the second."""
+
+    first: Node
+    second: Node
+    person: Person
+    key: Path
+
+
+@pytest.fixture(scope="module")
+async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
+    folder = tmp_path_factory.mktemp("relay")
     (folder / "chromium").mkdir()
     async with (
         nats_server() as nats,
         nodes(folder, nats.url) as (first, second),
         chromium_at(folder / "chromium", first.url) as browser,
+        browser.page(f"chrome-extension://{EXTENSION_ID}/panel/test.html") as command,
     ):
-        yield first, second, Person(browser)
+        yield World(first, second, Person(command), folder / "one" / "relay.key")
 
 
 def http(node: Node) -> str:
@@ -103,9 +113,9 @@ async def connected(client: Client) -> bool:
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 async def test_an_mcp_client_with_a_token_uses_a_real_browser_on_another_node(
-    tmp_path: Path, site: Site, page_site: PageSite, mode: str
+    world: World, site: Site, page_site: PageSite, mode: str
 ) -> None:
-    async with world(tmp_path) as (first, second, person), sdk(http(second), token("ann"), mode) as ann:
+    async with sdk(http(world.second), token("ann"), mode) as ann:
         await eventually(lambda: connected(ann))
         names = {tool.name for tool in (await ann.list_tools()).tools}
         assert {"browser_open_tab", "browser_snapshot", "browser_execute_script"} <= names
@@ -116,13 +126,13 @@ async def test_an_mcp_client_with_a_token_uses_a_real_browser_on_another_node(
         script = {"tabId": tab_id, "code": "return field.value"}
         assert (await call(ann, "browser_execute_script", **script))["value"] == "typed over HTTP"
         await used_page_tools(ann, page_site)
-        await the_person_decides(ann, person, script, page_site)
-        await kept_from_bob(second, tab_id)
-        await the_browser_goes(ann, first)
+        await the_person_decides(ann, world.person, script, page_site)
+        await kept_from_bob(world.second, tab_id)
+        await call(ann, "browser_close_tab", tabId=tab_id)
 
 
 async def used_page_tools(ann: Client, page_site: PageSite) -> None:
-    await call(ann, "browser_open_tab", url=f"{page_site.url}/pages/webmcp.html")
+    tab_id = (await call(ann, "browser_open_tab", url=f"{page_site.url}/pages/webmcp.html"))["tabId"]
     wanted = f"{prefix(page_site.url)}_tab1_add"
 
     async def listed() -> bool:
@@ -130,6 +140,7 @@ async def used_page_tools(ann: Client, page_site: PageSite) -> None:
 
     await eventually(listed)
     assert "5" in str((await ann.call_tool(wanted, {"a": 2, "b": 3})).content)
+    await call(ann, "browser_close_tab", tabId=tab_id)
 
 
 async def the_person_decides(ann: Client, person: Person, script: dict[str, Any], page_site: PageSite) -> None:
@@ -157,37 +168,42 @@ async def kept_from_bob(node: Node, tab_id: int) -> None:
         assert "no browser is connected" in said
 
 
-async def the_browser_goes(ann: Client, first: Node) -> None:
-    """Its node is killed: the agent is told, and nothing hangs."""
-    first.process.send_signal(signal.SIGKILL)
-
-    async def gone() -> bool:
-        legs = (await call(ann, "browser_get_connection_status"))["browsers"]
-        return not any(browser["connected"] for browser in legs)
-
-    await eventually(gone)
-    said = await fail(ann, "browser_open_tab", url="about:blank")
-    assert "not_sent" in said
-    assert "this relay's address" in said
-
-
 @pytest.mark.timeout(120)
-async def test_a_token_revoked_on_the_command_line_is_refused_within_moments(tmp_path: Path) -> None:
-    access = token("ann")
-    async with nats_server() as nats, nodes(tmp_path, nats.url) as (first, second):
-        headers = {"Authorization": f"Bearer {access}", "MCP-Protocol-Version": "2025-11-25"}
-        async with httpx2.AsyncClient(verify=False, headers=headers, timeout=10) as client:
-            for node in (first, second):
-                assert (await client.post(f"{http(node)}/mcp", json={})).status_code != 401
-            words = ("relay", "token", "revoke", access, "--key-file", str(tmp_path / "one" / "relay.key"))
-            done = await tabhub(tmp_path, *words)
-            await done.communicate()
-            assert done.returncode == os.EX_OK
-            for node in (first, second):
-                await eventually(partial(refused, client, node), 10)
-                answer = await client.post(f"{http(node)}/mcp", json={})
-                assert f'resource_metadata="{http(node)}{META}/mcp"' in answer.headers["www-authenticate"]
+async def test_a_token_revoked_on_the_command_line_is_refused_within_moments(world: World, tmp_path: Path) -> None:
+    access = token("carol")  # not ann, whom the other tests need
+    headers = {"Authorization": f"Bearer {access}", "MCP-Protocol-Version": "2025-11-25"}
+    async with httpx2.AsyncClient(verify=False, headers=headers, timeout=10) as client:
+        for node in (world.first, world.second):
+            assert (await client.post(f"{http(node)}/mcp", json={})).status_code != 401
+        done = await tabhub(tmp_path, "relay", "token", "revoke", access, "--key-file", str(world.key))
+        await done.communicate()
+        assert done.returncode == os.EX_OK
+        for node in (world.first, world.second):
+            await eventually(partial(refused, client, node), 10)
+            answer = await client.post(f"{http(node)}/mcp", json={})
+            assert f'resource_metadata="{http(node)}{META}/mcp"' in answer.headers["www-authenticate"]
 
 
 async def refused(client: httpx2.AsyncClient, node: Node) -> bool:
     return (await client.post(f"{http(node)}/mcp", json={})).status_code == 401
+
+
+@pytest.mark.timeout(240)
+async def test_an_agent_is_told_when_the_browsers_node_is_killed_and_nothing_hangs(world: World) -> None:
+    """The last of these tests, for the node stays away."""
+    agents = [sdk(http(world.second), token("ann"), mode) for mode in ("legacy", "auto")]
+    async with agents[0] as legacy, agents[1] as stateless:
+        for ann in (legacy, stateless):
+            await eventually(partial(connected, ann))
+        world.first.process.send_signal(signal.SIGKILL)
+        for ann in (legacy, stateless):
+            await eventually(partial(gone, ann))
+            said = await fail(ann, "browser_open_tab", url="about:blank")
+            assert "not_sent" in said
+            assert "this relay's address" in said
+
+
+async def gone(client: Client) -> bool:
+    """Whether none of the browsers that the client's user had is connected."""
+    legs = (await call(client, "browser_get_connection_status"))["browsers"]
+    return not any(browser["connected"] for browser in legs)

@@ -42,8 +42,8 @@ async def paused(agent: Caller) -> list[dict[str, Any]]:
 async def test_a_frame_of_another_site_is_recorded_from_its_first_request_on_every_time(
     agent: Caller, net: NetSite
 ) -> None:
-    for number in range(8):
-        # Another site each time: a process of its own, which has not been told anything.
+    for number in range(5):
+        # Another site each time: a process of its own, which has not been told anything; at last one known already.
         there = f"http://s{number % 4}.localhost:{net.port}/net_first?{number}"
         await agent.get("browser_navigate_tab", url=f"{net.url}/net_index?{number}")
         await agent.get("browser_get_network_requests", clear=True)
@@ -76,7 +76,7 @@ async def test_a_document_and_a_worker_of_another_process_end_where_they_came_to
     await agent.open(f"{net.url}/net_index")
     await agent.run(FRAME, args={"to": f"{net.elsewhere}/net_first?e", "wait": True})
     await agent.run("new Worker('/worker.js'); new SharedWorker('/worker.js?shared')")
-    await agent.get("browser_wait_for", networkIdle=True, timeout=8000)
+    await agent.get("browser_wait_for", networkIdle=True, timeout=30_000)
     (document,) = await requests(agent, "net_first?e")
     (script,) = await requests(agent, "*/worker.js")
     for request, content in ((document, "Speaks at once"), (script, "from the worker")):
@@ -89,17 +89,17 @@ async def test_a_document_and_a_worker_of_another_process_end_where_they_came_to
 async def test_what_a_page_frame_or_worker_that_is_left_waited_for_is_not_waited_for(
     agent: Caller, net: NetSite
 ) -> None:
-    slow = "fetch('/slow?s=20&{}'); 0"
+    slow = "fetch('/slow?s=60&{}'); 0"
     await agent.open(f"{net.url}/net_index")
     await agent.run(slow.format("page"))
     await agent.get("browser_navigate_tab", url=f"{net.url}/net_frames")
     await agent.run(slow.format("frame"), frame="far")
     await agent.run(
-        "const code = `fetch('${location.origin}/slow?s=20&worker'); postMessage(0)`;"
+        "const code = `fetch('${location.origin}/slow?s=60&worker'); postMessage(0)`;"
         "const w = new Worker(URL.createObjectURL(new Blob([code]))); await new Promise((d) => { w.onmessage = d; });"
         "document.querySelector('[name=far]').remove(); w.terminate()"
     )
-    await agent.get("browser_wait_for", networkIdle=True, timeout=8000)
+    await agent.get("browser_wait_for", networkIdle=True, timeout=30_000)
     errors = {r["url"].rpartition("&")[2]: r.get("error", "") for r in await requests(agent, "/slow")}
     assert {"page", "frame"} <= set(errors)
     assert all("left" in error for error in errors.values())

@@ -27,15 +27,21 @@ async def messages(agent: Caller, **more: Any) -> list[dict[str, Any]]:
     return found
 
 
-async def settled(agent: Caller) -> None:
-    """Wait in the page until its timers and requests have run."""
-    await agent.run("await fetch('/api/items'); await new Promise((done) => setTimeout(done, 50))")
+async def settled(agent: Caller) -> list[dict[str, Any]]:
+    """What the page of net_console says, when all is heard of: also what it does not catch, and does not get."""
+
+    async def all_said() -> list[dict[str, Any]] | None:
+        said = await messages(agent)
+        ends = {m["text"].partition("\n")[0] for m in said if m.get("source") == "exception"}
+        missing = any(m.get("source") == "network" for m in said)
+        return said if missing and len(ends) >= 2 else None
+
+    return await eventually(all_said)
 
 
 async def test_a_page_is_heard_from_its_first_word_on(agent: Caller, net: NetSite) -> None:
     await agent.open(f"{net.url}/net_console")
-    await settled(agent)
-    every = await messages(agent)
+    every = await settled(agent)
     said = {m["text"].partition("\n")[0]: m for m in every}
     assert said["a debug word"]["level"] == "debug"
     assert said['plain 42 {a: 1, b: Object} [1, "two"] null undefined true']["level"] == "log"
@@ -122,8 +128,13 @@ async def test_frames_of_other_processes_and_workers_are_heard(agent: Caller, ne
     await agent.open(f"{net.url}/net_frames")
     await agent.run("await fetch('/api/items?again=1')", frame="near")
     await agent.run("await fetch('/api/items?again=2')", frame="far")
-    await agent.run("new Worker('/worker.js'); await new Promise((done) => setTimeout(done, 300))")
-    said = {m["text"]: m for m in await messages(agent)}
+    await agent.run("new Worker('/worker.js')")
+
+    async def all_said() -> dict[str, dict[str, Any]] | None:
+        said = {m["text"]: m for m in await messages(agent)}
+        return said if "from the worker" in said else None
+
+    said = await eventually(all_said)
     assert "frame" not in said["inner speaks from 127.0.0.1"]
     assert said["inner speaks from localhost"]["frame"] is True
     assert "from the worker" in said
@@ -131,98 +142,97 @@ async def test_frames_of_other_processes_and_workers_are_heard(agent: Caller, ne
     assert {f"{net.url}/api/items?again=1", f"{net.elsewhere}/api/items?again=2"} <= urls
 
 
-async def test_a_flood_stays_bounded_and_the_newest_is_kept(agent: Caller, net: NetSite) -> None:
-    await agent.open(f"{net.url}/net_index")
-    await agent.run("for (let i = 0; i < 3000; i += 1) console.log('n' + i, 'x'.repeat(20))")
-    answer = await agent.get("browser_get_console_logs", limit=50)
+async def test_a_flood_stays_bounded_and_the_newest_is_kept(guest: Caller, net: NetSite) -> None:
+    await guest.visit(f"{net.url}/net_index")
+    await guest.run("for (let i = 0; i < 3000; i += 1) console.log('n' + i, 'x'.repeat(20))")
+    answer = await guest.get("browser_get_console_logs", limit=50)
     assert len(answer["messages"]) == 50
     assert answer["messages"][-1]["text"].startswith("n2999 ")
     assert "no longer kept" in answer["note"]
-    await agent.run("console.log('y'.repeat(100000))")
-    (last,) = await messages(agent, limit=1)
+    await guest.run("console.log('y'.repeat(100000))")
+    (last,) = await messages(guest, limit=1)
     assert len(last["text"]) < 5000
     assert "more characters" in last["text"]
 
 
-@pytest.mark.parametrize(
-    ("frame", "where"),
-    [
-        (0, "outer"),
-        (1, "inner of 127.0.0.1"),
-        (2, "inner of localhost"),
-        ("near", "inner of 127.0.0.1"),
-        ("far", "inner of localhost"),
-        ("localhost", "inner of localhost"),
-    ],
-)
 async def test_a_script_runs_in_the_pages_own_world_of_a_frame(
-    agent: Caller, net: NetSite, frame: int | str, where: str
+    guest: Caller, net: NetSite, subtests: pytest.Subtests
 ) -> None:
-    await agent.open(f"{net.url}/net_frames")
-    assert await agent.run("return [where, args.x]", frame=frame, args={"x": 1}) == [where, 1]
+    await guest.read(f"{net.url}/net_frames")
+    wheres: dict[int | str, str] = {
+        0: "outer",
+        1: "inner of 127.0.0.1",
+        2: "inner of localhost",
+        "near": "inner of 127.0.0.1",
+        "far": "inner of localhost",
+        "localhost": "inner of localhost",
+    }
+    for frame, where in wheres.items():
+        with subtests.test(frame=frame):
+            assert await guest.run("return [where, args.x]", frame=frame, args={"x": 1}) == [where, 1]
 
 
-async def test_a_frame_is_found_by_the_ref_of_its_element(agent: Caller, net: NetSite) -> None:
-    await agent.open(f"{net.url}/net_frames")
+async def test_a_frame_is_found_by_the_ref_of_its_element(guest: Caller, net: NetSite) -> None:
+    await guest.read(f"{net.url}/net_frames")
     for name, where in (("near", "inner of 127.0.0.1"), ("far", "inner of localhost")):
-        found = await agent.get("browser_query_elements", selector=f"iframe[name={name}]", limit=1)
-        assert await agent.run("return where", frame=found["elements"][0]["ref"]) == where
+        found = await guest.get("browser_query_elements", selector=f"iframe[name={name}]", limit=1)
+        assert await guest.run("return where", frame=found["elements"][0]["ref"]) == where
 
 
 async def test_errors_in_frames_show_the_agents_lines_and_missing_frames_name_the_rest(
-    agent: Caller, net: NetSite
+    guest: Caller, net: NetSite
 ) -> None:
-    await agent.open(f"{net.url}/net_frames")
+    await guest.read(f"{net.url}/net_frames")
     for frame in ("near", "far"):
-        failed = await agent.fail("browser_execute_script", code="let a = 1;\nnope();", frame=frame)
+        failed = await guest.fail("browser_execute_script", code="let a = 1;\nnope();", frame=frame)
         assert "ReferenceError" in failed["text"]
         assert "line 2" in failed["text"]
-    missing = await agent.fail("browser_execute_script", code="return 1", frame="nowhere")
+    missing = await guest.fail("browser_execute_script", code="return 1", frame="nowhere")
     assert "near" in missing["text"]
     assert net.elsewhere in missing["text"]
-    assert "Frames there" in (await agent.fail("browser_execute_script", code="return 1", frame=9))["text"]
-    assert "2 frames fit" in (await agent.fail("browser_execute_script", code="return 1", frame="net_inner"))["text"]
+    assert "Frames there" in (await guest.fail("browser_execute_script", code="return 1", frame=9))["text"]
+    assert "2 frames fit" in (await guest.fail("browser_execute_script", code="return 1", frame="net_inner"))["text"]
 
 
-async def test_resources_are_listed_and_read(agent: Caller, net: NetSite) -> None:
-    await agent.open(f"{net.url}/net_index")
-    listed = (await agent.get("browser_list_resources"))["resources"]
+async def test_resources_are_listed_and_read(guest: Caller, net: NetSite) -> None:
+    await guest.read(f"{net.url}/net_index")
+    listed = (await guest.get("browser_list_resources"))["resources"]
     kinds = {r["url"].removeprefix(net.url): r["type"] for r in listed}
     assert kinds["/script.js"] == "script"
     assert kinds["/style.css"] == "stylesheet"
     assert kinds["/picture.png"] == "image"
     assert kinds["/net_index"] == "document"
-    only = (await agent.get("browser_list_resources", type="script"))["resources"]
+    only = (await guest.get("browser_list_resources", type="script"))["resources"]
     assert [r["type"] for r in only] == ["script"]
-    assert "stylesheet" in (await agent.get("browser_list_resources", type="font"))["note"]
-    script = await agent.get("browser_get_resource_content", url=f"{net.url}/script.js")
+    assert "stylesheet" in (await guest.get("browser_list_resources", type="font"))["note"]
+    script = await guest.get("browser_get_resource_content", url=f"{net.url}/script.js")
     assert script["content"].startswith("window.loaded = 'script'")
-    cut = await agent.get("browser_get_resource_content", url="script.js", maxLength=6)
+    cut = await guest.get("browser_get_resource_content", url="script.js", maxLength=6)
     assert (cut["content"], cut["length"]) == ("window", len(script["content"]))
     assert "left out" in cut["note"]
-    picture = await agent.call("browser_get_resource_content", url=f"{net.url}/picture.png")
+    picture = await guest.call("browser_get_resource_content", url=f"{net.url}/picture.png")
     assert picture["content"][0]["type"] == "image"
     assert base64.b64decode(picture["content"][0]["data"]) == PNG
 
 
 async def test_what_is_no_resource_comes_from_the_network_record_or_is_refused_with_what_is_near(
-    agent: Caller, net: NetSite
+    guest: Caller, net: NetSite
 ) -> None:
-    await agent.open(f"{net.url}/net_index")
-    await agent.run("await (await fetch('/data.bin')).arrayBuffer(); await window.ready")
-    items = await agent.get("browser_get_resource_content", url=f"{net.url}/api/items")
+    await guest.visit(f"{net.url}/net_index")
+    await guest.run("await (await fetch('/data.bin')).arrayBuffer(); await window.ready")
+    items = await guest.get("browser_get_resource_content", url=f"{net.url}/api/items")
     assert '"apple"' in items["content"]
-    data = await agent.get("browser_get_resource_content", url="data.bin")
+    data = await guest.get("browser_get_resource_content", url="data.bin")
     assert base64.b64decode(data["base64"]) == bytes(range(256))
-    failed = await agent.fail("browser_get_resource_content", url=f"{net.url}/scrip.js")
+    failed = await guest.fail("browser_get_resource_content", url=f"{net.url}/scrip.js")
     assert f"{net.url}/script.js" in failed["text"]
 
 
-async def test_resources_of_frames_in_other_processes_are_there_too(agent: Caller, net: NetSite) -> None:
-    await agent.open(f"{net.url}/net_frames")
-    urls = {r["url"] for r in (await agent.get("browser_list_resources"))["resources"]}
+async def test_resources_of_frames_in_other_processes_are_there_too(guest: Caller, net: NetSite) -> None:
+    await guest.read(f"{net.url}/net_frames")
+    urls = {r["url"] for r in (await guest.get("browser_list_resources"))["resources"]}
     assert {f"{net.url}/net_inner", f"{net.elsewhere}/net_inner"} <= urls
-    inner = await agent.get("browser_get_resource_content", url=f"{net.elsewhere}/net_inner")
+    inner = await guest.get("browser_get_resource_content", url=f"{net.elsewhere}/net_inner")
     assert "inner speaks" in inner["content"]
 
 

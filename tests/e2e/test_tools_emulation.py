@@ -45,26 +45,26 @@ async def test_a_device_is_what_the_page_and_the_site_see(agent: Caller, zoo: Zo
     assert (await agent.get("browser_clear_emulation"))["note"] == "Nothing was emulated."
 
 
-async def test_media_features_reach_the_page_and_its_frames(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("see_styles.html"))
-    told = await agent.get("browser_set_media_features", features={"prefers-color-scheme": "dark"})
+async def test_media_features_reach_the_page_and_its_frames(guest: Caller, zoo: Zoo) -> None:
+    await guest.visit(zoo.at("see_styles.html"))
+    told = await guest.get("browser_set_media_features", features={"prefers-color-scheme": "dark"})
     assert told["active"] == ["prefers-color-scheme: dark"]
-    assert await agent.run(BACKGROUND) == "rgb(10, 10, 10)"
-    assert await in_frame(agent, BACKGROUND) == "rgb(20, 20, 20)"
+    assert await guest.run(BACKGROUND) == "rgb(10, 10, 10)"
+    assert await in_frame(guest, BACKGROUND) == "rgb(20, 20, 20)"
     listed = [{"name": "media", "value": "print"}, {"name": "prefers-reduced-motion", "value": "reduce"}]
-    await agent.get("browser_set_media_features", features=listed)
-    assert await agent.run(BACKGROUND) != "rgb(10, 10, 10)"
-    assert await agent.run("return getComputedStyle(document.body).color") == "rgb(9, 9, 9)"
-    assert await agent.run("return matchMedia('(prefers-reduced-motion: reduce)').matches")
-    assert (await agent.get("browser_set_media_features", features={}))["active"] == []
-    assert not await agent.run("return matchMedia('print').matches")
+    await guest.get("browser_set_media_features", features=listed)
+    assert await guest.run(BACKGROUND) != "rgb(10, 10, 10)"
+    assert await guest.run("return getComputedStyle(document.body).color") == "rgb(9, 9, 9)"
+    assert await guest.run("return matchMedia('(prefers-reduced-motion: reduce)').matches")
+    assert (await guest.get("browser_set_media_features", features={}))["active"] == []
+    assert not await guest.run("return matchMedia('print').matches")
 
 
-async def test_a_feature_or_value_the_browser_does_not_know_is_refused(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("see_styles.html"))
-    wrong = await agent.fail("browser_set_media_features", features={"prefers-color-scheme": "pink"})
+async def test_a_feature_or_value_the_browser_does_not_know_is_refused(guest: Caller, zoo: Zoo) -> None:
+    await guest.visit(zoo.at("see_styles.html"))
+    wrong = await guest.fail("browser_set_media_features", features={"prefers-color-scheme": "pink"})
     assert "(prefers-color-scheme: pink)" in wrong["text"]
-    assert "features" in (await agent.fail("browser_set_media_features", features={"prefers-colour": "dark"}))["text"]
+    assert "features" in (await guest.fail("browser_set_media_features", features={"prefers-colour": "dark"}))["text"]
 
 
 async def test_a_position_is_told_to_a_page_that_may_know_it(agent: Caller, site: Site, devtools: DevTools) -> None:
@@ -89,42 +89,42 @@ async def test_a_page_that_cannot_ask_for_a_position_is_told_as_such(agent: Call
     assert told["permission"] == "unavailable"
 
 
-async def test_eyesight_changes_what_is_drawn(agent: Caller, site: Site) -> None:
-    await agent.open(f"{site.url}/colours")
-    assert await colour(agent, 150, 100) == (255, 0, 0)
-    await agent.get("browser_emulate_vision_deficiency", type="achromatopsia")
-    red, green, blue = await colour(agent, 150, 100)
+async def test_eyesight_changes_what_is_drawn(guest: Caller, site: Site) -> None:
+    await guest.visit(f"{site.url}/colours")
+    assert await colour(guest, 150, 100) == (255, 0, 0)
+    await guest.get("browser_emulate_vision_deficiency", type="achromatopsia")
+    red, green, blue = await colour(guest, 150, 100)
     assert red == green == blue
-    assert (await agent.get("browser_emulate_vision_deficiency", type="none"))["active"] == []
-    assert await colour(agent, 150, 100) == (255, 0, 0)
+    assert (await guest.get("browser_emulate_vision_deficiency", type="none"))["active"] == []
+    assert await colour(guest, 150, 100) == (255, 0, 0)
 
 
-async def test_a_forced_state_shows_and_goes(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("see_styles.html"))
+async def test_a_forced_state_shows_and_goes(guest: Caller, zoo: Zoo) -> None:
+    await guest.visit(zoo.at("see_styles.html"))
     look = "return getComputedStyle(document.querySelector('#box')).backgroundColor"
-    assert await agent.run(look) == "rgb(255, 0, 0)"
-    told = await agent.get("browser_force_pseudo_state", selector="#box", pseudoClasses=["hover"])
+    assert await guest.run(look) == "rgb(255, 0, 0)"
+    told = await guest.get("browser_force_pseudo_state", selector="#box", pseudoClasses=["hover"])
     assert told["pseudoClasses"] == ["hover"]
-    assert await agent.run(look) == "rgb(0, 128, 0)"
-    await agent.get("browser_force_pseudo_state", selector="#box", pseudoClasses=[])
-    assert await agent.run(look) == "rgb(255, 0, 0)"
-    await agent.get("browser_force_pseudo_state", selector="#inner", pseudoClasses=["hover"])
+    assert await guest.run(look) == "rgb(0, 128, 0)"
+    await guest.get("browser_force_pseudo_state", selector="#box", pseudoClasses=[])
+    assert await guest.run(look) == "rgb(255, 0, 0)"
+    await guest.get("browser_force_pseudo_state", selector="#inner", pseudoClasses=["hover"])
     inner = "return getComputedStyle(document.querySelector('#inner')).backgroundColor"
-    assert await in_frame(agent, inner) == "rgb(0, 255, 255)"
-    assert len((await agent.get("browser_clear_emulation"))["cleared"]) == 1
-    assert await in_frame(agent, inner) == "rgb(255, 255, 0)"
-    await agent.get("browser_force_pseudo_state", text="A card", pseudoClasses=["hover", "focus"])
-    await agent.get("browser_navigate_tab", url=zoo.at("see_styles.html"))
-    assert await agent.run(look) == "rgb(255, 0, 0)"
-    assert (await agent.get("browser_clear_emulation"))["cleared"] == []
-    await agent.get("browser_force_pseudo_state", selector="#box", pseudoClasses=["hover"])
-    await agent.run("document.querySelector('#box').remove()")
-    assert len((await agent.get("browser_clear_emulation"))["cleared"]) == 1
+    assert await in_frame(guest, inner) == "rgb(0, 255, 255)"
+    assert len((await guest.get("browser_clear_emulation"))["cleared"]) == 1
+    assert await in_frame(guest, inner) == "rgb(255, 255, 0)"
+    await guest.get("browser_force_pseudo_state", text="A card", pseudoClasses=["hover", "focus"])
+    await guest.get("browser_navigate_tab", url=zoo.at("see_styles.html"))
+    assert await guest.run(look) == "rgb(255, 0, 0)"
+    assert (await guest.get("browser_clear_emulation"))["cleared"] == []
+    await guest.get("browser_force_pseudo_state", selector="#box", pseudoClasses=["hover"])
+    await guest.run("document.querySelector('#box').remove()")
+    assert len((await guest.get("browser_clear_emulation"))["cleared"]) == 1
 
 
-async def test_styles_are_told_with_the_rules_they_come_from(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("see_styles.html"))
-    told = await agent.get("browser_get_element_styles", selector="#box")
+async def test_styles_are_told_with_the_rules_they_come_from(guest: Caller, zoo: Zoo) -> None:
+    await guest.visit(zoo.at("see_styles.html"))
+    told = await guest.get("browser_get_element_styles", selector="#box")
     assert told["computed"]["width"] == "200px"
     assert told["computed"]["color"] == "rgb(1, 2, 3)"
     rules = {rule["selector"]: rule for rule in told["rules"]}
@@ -132,9 +132,9 @@ async def test_styles_are_told_with_the_rules_they_come_from(agent: Caller, zoo:
     assert rules[".card"]["source"] == f"{zoo.at('see_styles.css')}:1"
     assert rules["#box"]["properties"] == {"color": "rgb(1, 2, 3)", "--accent": "teal"}
     assert rules["style attribute"]["properties"] == {"padding": "4px"}
-    some = await agent.get("browser_get_element_styles", selector="#box", properties=["paddingLeft", "--accent"])
+    some = await guest.get("browser_get_element_styles", selector="#box", properties=["paddingLeft", "--accent"])
     assert some["computed"] == {"padding-left": "4px", "--accent": "teal"}
-    framed = await agent.get("browser_get_element_styles", selector="#inner", properties=["background-color"])
+    framed = await guest.get("browser_get_element_styles", selector="#inner", properties=["background-color"])
     assert framed["computed"] == {"background-color": "rgb(255, 255, 0)"}
     assert framed["rules"][-1]["selector"] == "#inner"
 

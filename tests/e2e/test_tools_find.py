@@ -12,27 +12,27 @@ async def found(agent: Caller, **what: Any) -> list[tuple[str, str]]:
     return [(one["role"], one["name"]) for one in (await agent.get("browser_find", **what))["elements"]]
 
 
-async def test_exact_matches_come_before_others_whatever_the_case(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("forms.html"))
-    assert await found(agent, text="send") == [
+async def test_exact_matches_come_before_others_whatever_the_case(guest: Caller, zoo: Zoo) -> None:
+    await guest.read(zoo.at("forms.html"))
+    assert await found(guest, text="send") == [
         ("button", "Send"),
         ("button", "Send now"),
         ("label", "Send me news"),
         ("checkbox", "Send me news"),
     ]
-    assert (await found(agent, text="  i   AGREE "))[0] == ("checkbox", "I agree")
+    assert (await found(guest, text="  i   AGREE "))[0] == ("checkbox", "I agree")
 
 
-async def test_a_role_alone_or_with_a_text_narrows(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("forms.html"))
-    assert await found(agent, role="radio") == [("radio", "Free"), ("radio", "Paid")]
-    assert await found(agent, role="radio", text="paid") == [("radio", "Paid")]
-    assert await found(agent, role="radio", limit=1) == [("radio", "Free")]
+async def test_a_role_alone_or_with_a_text_narrows(guest: Caller, zoo: Zoo) -> None:
+    await guest.read(zoo.at("forms.html"))
+    assert await found(guest, role="radio") == [("radio", "Free"), ("radio", "Paid")]
+    assert await found(guest, role="radio", text="paid") == [("radio", "Paid")]
+    assert await found(guest, role="radio", limit=1) == [("radio", "Free")]
 
 
-async def test_all_frames_and_shadow_roots_are_searched(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("frames.html"))
-    buttons = await found(agent, role="button")
+async def test_all_frames_and_shadow_roots_are_searched(guest: Caller, zoo: Zoo) -> None:
+    await guest.read(zoo.at("frames.html"))
+    buttons = await found(guest, role="button")
     assert {name for _, name in buttons} == {
         "Outer button",
         "Last button",
@@ -41,54 +41,54 @@ async def test_all_frames_and_shadow_roots_are_searched(agent: Caller, zoo: Zoo)
         "Far button",
         "Inner button back",
     }
-    await agent.open(zoo.at("shadow.html"))
-    assert await found(agent, text="Deep button") == [("button", "Deep button")]
-    assert await found(agent, text="Closed link") == [("link", "Closed link")]
+    await guest.read(zoo.at("shadow.html"))
+    assert await found(guest, text="Deep button") == [("button", "Deep button")]
+    assert await found(guest, text="Closed link") == [("link", "Closed link")]
 
 
-async def test_what_is_found_can_be_seen_by_its_ref(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("frames.html"))
-    (one,) = (await agent.get("browser_find", text="Inner button back"))["elements"]
+async def test_what_is_found_can_be_seen_by_its_ref(guest: Caller, zoo: Zoo) -> None:
+    await guest.read(zoo.at("frames.html"))
+    (one,) = (await guest.get("browser_find", text="Inner button back"))["elements"]
     assert one["visible"] is True
-    seen = await agent.get("browser_snapshot", ref=one["ref"])
+    seen = await guest.get("browser_snapshot", ref=one["ref"])
     assert seen["snapshot"] == f'button "Inner button back" [ref={one["ref"]}]'
 
 
-async def test_the_place_and_whether_it_can_be_seen_are_told(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("covered.html"))
-    (hidden,) = (await agent.get("browser_find", text="Not displayed"))["elements"]
+async def test_the_place_and_whether_it_can_be_seen_are_told(guest: Caller, zoo: Zoo) -> None:
+    await guest.read(zoo.at("covered.html"))
+    (hidden,) = (await guest.get("browser_find", text="Not displayed"))["elements"]
     assert hidden["visible"] is False
-    await agent.open(zoo.at("forms.html"))
-    agreed, *_ = (await agent.get("browser_find", text="I agree"))["elements"]
+    await guest.read(zoo.at("forms.html"))
+    agreed, *_ = (await guest.get("browser_find", text="I agree"))["elements"]
     assert agreed["where"] == 'form "Sign up"'
     assert agreed["states"] == "checked"
 
 
-async def test_when_nothing_matches_the_nearest_are_told(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("forms.html"))
-    answer = await agent.call("browser_find", text="Sent now")
+async def test_when_nothing_matches_the_nearest_are_told(guest: Caller, zoo: Zoo) -> None:
+    await guest.read(zoo.at("forms.html"))
+    answer = await guest.call("browser_find", text="Sent now")
     assert answer["structuredContent"]["elements"] == []
     assert any('button "Send now"' in one for one in answer["structuredContent"]["nearest"])
     assert "Nearest there: " in answer["content"][0]["text"]
-    assert "Give a text, a role" in (await agent.fail("browser_find"))["text"]
+    assert "Give a text, a role" in (await guest.fail("browser_find"))["text"]
 
 
-async def test_a_target_is_named_by_ref_selector_text_or_role(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("frames.html"))
-    (one,) = (await agent.get("browser_find", text="Far button"))["elements"]
+async def test_a_target_is_named_by_ref_selector_text_or_role(guest: Caller, zoo: Zoo) -> None:
+    await guest.read(zoo.at("frames.html"))
+    (one,) = (await guest.get("browser_find", text="Far button"))["elements"]
     for target in ({"ref": one["ref"]}, {"text": "far button"}, {"text": "Far button", "role": "button"}):
-        assert (await agent.get("browser_get_tab_content", **target))["content"] == "Far button"
-    await agent.open(zoo.at("shadow.html"))
-    assert (await agent.get("browser_get_tab_content", selector=".deep"))["content"] == "Deep button"
-    assert (await agent.get("browser_get_tab_content", selector="#secret"))["content"] == "Closed button"
+        assert (await guest.get("browser_get_tab_content", **target))["content"] == "Far button"
+    await guest.read(zoo.at("shadow.html"))
+    assert (await guest.get("browser_get_tab_content", selector=".deep"))["content"] == "Deep button"
+    assert (await guest.get("browser_get_tab_content", selector="#secret"))["content"] == "Closed button"
 
 
-async def test_a_target_that_is_not_there_or_not_clear_is_told_with_what_is(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("frames.html"))
-    several = await agent.fail("browser_get_tab_content", role="button")
+async def test_a_target_that_is_not_there_or_not_clear_is_told_with_what_is(guest: Caller, zoo: Zoo) -> None:
+    await guest.read(zoo.at("frames.html"))
+    several = await guest.fail("browser_get_tab_content", role="button")
     assert several["text"].startswith("2 elements match the role 'button'")
-    assert 'button "Outer button" [e' in several["text"]
-    absent = await agent.fail("browser_get_tab_content", text="Outer botton")
-    assert 'Nearest there: button "Outer button" [e' in absent["text"]
-    assert "is not valid CSS" in (await agent.fail("browser_get_tab_content", selector="a["))["text"]
-    assert "The ref f99e1 names nothing" in (await agent.fail("browser_get_tab_content", ref="f99e1"))["text"]
+    assert 'button "Outer button" [' in several["text"]
+    absent = await guest.fail("browser_get_tab_content", text="Outer botton")
+    assert 'Nearest there: button "Outer button" [' in absent["text"]
+    assert "is not valid CSS" in (await guest.fail("browser_get_tab_content", selector="a["))["text"]
+    assert "The ref f99e1 names nothing" in (await guest.fail("browser_get_tab_content", ref="f99e1"))["text"]

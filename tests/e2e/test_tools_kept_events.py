@@ -13,34 +13,34 @@ KEEP = (
 )
 
 
-async def test_a_page_that_keeps_events_to_itself_still_tells_what_came_of_them(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("act_buttons.html"))
-    await agent.run(KEEP)
-    assert (await agent.get("browser_click_element", selector="#kept"))["checked"] is True
-    assert (await agent.get("browser_click_element", selector="#kept", count=2))["checked"] is True
-    typed = await agent.get("browser_type_text", selector="#typed", text="hello", clear=True)
+async def test_a_page_that_keeps_events_to_itself_still_tells_what_came_of_them(guest: Caller, zoo: Zoo) -> None:
+    await guest.visit(zoo.at("act_buttons.html"))
+    await guest.run(KEEP)
+    assert (await guest.get("browser_click_element", selector="#kept"))["checked"] is True
+    assert (await guest.get("browser_click_element", selector="#kept", count=2))["checked"] is True
+    typed = await guest.get("browser_type_text", selector="#typed", text="hello", clear=True)
     assert typed["value"] == "hello"
 
 
-async def test_what_a_page_does_with_the_last_key_is_in_the_answer(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("act_buttons.html"))
-    await agent.run(KEEP.replace("'keyup', 'click'", ""))
-    await agent.run("document.querySelector('#typed').onkeyup = (event) => { event.target.value += '.'; }")
-    typed = await agent.get("browser_type_text", selector="#typed", text="abc")
+async def test_what_a_page_does_with_the_last_key_is_in_the_answer(guest: Caller, zoo: Zoo) -> None:
+    await guest.visit(zoo.at("act_buttons.html"))
+    await guest.run(KEEP.replace("'keyup', 'click'", ""))
+    await guest.run("document.querySelector('#typed').onkeyup = (event) => { event.target.value += '.'; }")
+    typed = await guest.get("browser_type_text", selector="#typed", text="abc")
     assert typed["value"] == "a.b.c."
-    await agent.run("document.querySelector('#typed').onkeyup = (event) => event.target.remove()")
-    gone = await agent.get("browser_type_text", selector="#typed", text="x")
+    await guest.run("document.querySelector('#typed').onkeyup = (event) => event.target.remove()")
+    gone = await guest.get("browser_type_text", selector="#typed", text="x")
     assert "value" not in gone
 
 
-async def test_a_modal_inside_a_component_hides_the_page_behind_it(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("act_buttons.html"))
-    await agent.run(
+async def test_a_modal_inside_a_component_hides_the_page_behind_it(guest: Caller, zoo: Zoo) -> None:
+    await guest.visit(zoo.at("act_buttons.html"))
+    await guest.run(
         "const host = document.createElement('x-modal'); document.body.append(host);"
         "host.attachShadow({ mode: 'open' }).innerHTML = '<dialog><button>Only this</button></dialog>';"
         "host.shadowRoot.firstChild.showModal()"
     )
-    seen = await agent.get("browser_snapshot")
+    seen = await guest.get("browser_snapshot")
     assert seen["elements"] == 1
     assert '"Only this"' in seen["snapshot"]
     assert "modal" in seen["note"]

@@ -9,6 +9,7 @@ import orjson
 
 from tests.e2e.live import Caller
 from tests.e2e.zoo import Zoo
+from tests.harness.waiting import eventually
 
 
 def written(told: dict[str, Any]) -> bytes:
@@ -31,20 +32,23 @@ async def test_metrics_tell_how_the_page_loaded_and_what_it_costs(agent: Caller,
 async def test_paints_of_a_tab_in_view_and_long_tasks_are_measured(agent: Caller, zoo: Zoo) -> None:
     await agent.open(zoo.at("see_styles.html"), active=True)
     await agent.run("document.querySelector('#slow').click()")
-    told = await agent.get("browser_performance_metrics")
-    while "fcp" not in told["vitals"] or not told["longTasks"]["count"]:
-        told = await agent.get("browser_performance_metrics")
+
+    async def measured() -> dict[str, Any] | None:
+        told: dict[str, Any] = await agent.get("browser_performance_metrics")
+        return told if "fcp" in told["vitals"] and told["longTasks"]["count"] else None
+
+    told = await eventually(measured)
     assert told["vitals"]["fcp"] > 0
     assert told["longTasks"]["longest"] >= 100
 
 
-async def test_a_trace_says_where_the_time_went_and_is_a_file(agent: Caller, zoo: Zoo) -> None:
-    tab = await agent.open(zoo.at("see_styles.html"))
-    assert (await agent.get("browser_performance_trace", action="start"))["tracing"] is True
-    again = await agent.fail("browser_performance_trace", action="start")
+async def test_a_trace_says_where_the_time_went_and_is_a_file(guest: Caller, zoo: Zoo) -> None:
+    tab = await guest.visit(zoo.at("see_styles.html"))
+    assert (await guest.get("browser_performance_trace", action="start"))["tracing"] is True
+    again = await guest.fail("browser_performance_trace", action="start")
     assert "traced already" in again["text"]
-    await agent.run("document.querySelector('#slow').click(); document.body.append('x'); document.body.offsetHeight")
-    told = await agent.get("browser_performance_trace", action="stop", filePath=f"{zoo.port}/a.json")
+    await guest.run("document.querySelector('#slow').click(); document.body.append('x'); document.body.offsetHeight")
+    told = await guest.get("browser_performance_trace", action="stop", filePath=f"{zoo.port}/a.json")
     trace = orjson.loads(written(told))
     assert len(trace["traceEvents"]) > 20
     assert told["milliseconds"]["scripting"] > 100  # clock: reported of a page that is busy for 120 ms
@@ -53,7 +57,7 @@ async def test_a_trace_says_where_the_time_went_and_is_a_file(agent: Caller, zoo
     busiest = told["functions"][0]
     assert (busiest["url"], busiest["line"]) == (zoo.at("see_styles.html"), 15)
     assert busiest["milliseconds"] > 10  # clock: reported of a page that is busy for 120 ms
-    none = await agent.fail("browser_performance_trace", action="stop", tabId=tab)
+    none = await guest.fail("browser_performance_trace", action="stop", tabId=tab)
     assert "No trace runs" in none["text"]
 
 
@@ -70,19 +74,19 @@ async def test_a_browser_runs_one_trace_at_a_time_and_says_so(agent: Caller, zoo
     assert Path(told["filePath"]).name.startswith("127.0.0.1-trace")
 
 
-async def test_coverage_grows_with_what_the_page_uses(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("see_styles.html"))
-    first = await agent.get("browser_get_css_coverage")
+async def test_coverage_grows_with_what_the_page_uses(guest: Caller, zoo: Zoo) -> None:
+    await guest.visit(zoo.at("see_styles.html"))
+    first = await guest.get("browser_get_css_coverage")
     assert first["started"] is True
     sheets = {sheet["url"].rpartition("/")[2]: sheet for sheet in first["sheets"]}
     assert set(sheets) == {"see_styles.html", "see_styles.css"}
     linked = sheets["see_styles.css"]
     assert 0 < linked["used"] < linked["length"]
     assert linked["percent"] == round(100 * linked["used"] / linked["length"], 1)
-    await agent.run("document.querySelector('#box').classList.add('never')")
-    second = await agent.get("browser_get_css_coverage")
+    await guest.run("document.querySelector('#box').classList.add('never')")
+    second = await guest.get("browser_get_css_coverage")
     assert second["started"] is False
     assert second["used"] > first["used"]
     assert "other sites" in second["note"]
-    await agent.get("browser_navigate_tab", url=zoo.at("see_inner.html"))
-    assert (await agent.get("browser_get_css_coverage"))["sheets"] == []
+    await guest.get("browser_navigate_tab", url=zoo.at("see_inner.html"))
+    assert (await guest.get("browser_get_css_coverage"))["sheets"] == []

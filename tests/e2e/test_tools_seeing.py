@@ -29,9 +29,9 @@ async def picture(agent: Caller, **how: Any) -> Picture:
     return png.read(base64.b64decode(answer["content"][0]["data"]))
 
 
-async def test_content_has_the_words_of_all_frames_where_they_stand(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("see_article.html"))
-    content = (await agent.get("browser_get_tab_content"))["content"]
+async def test_content_has_the_words_of_all_frames_where_they_stand(guest: Caller, zoo: Zoo) -> None:
+    await guest.read(zoo.at("see_article.html"))
+    content = (await guest.get("browser_get_tab_content"))["content"]
     parts = [
         "The article",
         "Before the frames, boldly.",
@@ -50,50 +50,50 @@ async def test_content_has_the_words_of_all_frames_where_they_stand(agent: Calle
     assert "zerowidth and turned words" in content
 
 
-async def test_content_of_one_element_by_selector_text_and_ref(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("see_article.html"))
-    marked = await agent.get("browser_get_tab_content", selector="#first", format="markdown")
+async def test_content_of_one_element_by_selector_text_and_ref(guest: Caller, zoo: Zoo) -> None:
+    await guest.read(zoo.at("see_article.html"))
+    marked = await guest.get("browser_get_tab_content", selector="#first", format="markdown")
     assert marked["content"] == "Before the frames, **boldly**."
-    assert (await agent.get("browser_get_tab_content", selector="#inside"))["content"] == "In the shadow"
-    far = await agent.get("browser_get_tab_content", text="Far button")
+    assert (await guest.get("browser_get_tab_content", selector="#inside"))["content"] == "In the shadow"
+    far = await guest.get("browser_get_tab_content", text="Far button")
     assert (far["content"], far["url"]) == ("Far button", f"{zoo.elsewhere}/pages/see_frame.html")
-    (found,) = (await agent.get("browser_query_elements", selector="#first"))["elements"]
-    assert (await agent.get("browser_get_tab_content", ref=found["ref"]))["content"].startswith("Before")
-    missing = await agent.fail("browser_get_tab_content", selector="#firstt")
+    (found,) = (await guest.get("browser_query_elements", selector="#first"))["elements"]
+    assert (await guest.get("browser_get_tab_content", ref=found["ref"]))["content"].startswith("Before")
+    missing = await guest.fail("browser_get_tab_content", selector="#firstt")
     assert "#first" in missing["text"]
 
 
-async def test_content_is_cut_where_asked_and_says_how_much_is_left(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("see_article.html"))
-    whole = await agent.get("browser_get_tab_content")
+async def test_content_is_cut_where_asked_and_says_how_much_is_left(guest: Caller, zoo: Zoo) -> None:
+    await guest.read(zoo.at("see_article.html"))
+    whole = await guest.get("browser_get_tab_content")
     assert (whole["remaining"], whole["length"]) == (0, len(whole["content"]))
-    part = await agent.get("browser_get_tab_content", maxLength=60)
+    part = await guest.get("browser_get_tab_content", maxLength=60)
     assert len(part["content"]) == 60
     assert part["content"] == whole["content"][:60]
     assert part["length"] == whole["length"]
     assert part["remaining"] == whole["length"] - 60
 
 
-async def test_html_has_shadow_roots_and_is_that_of_an_element_in_any_frame(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("see_article.html"))
-    page = await agent.get("browser_get_page_html")
+async def test_html_has_shadow_roots_and_is_that_of_an_element_in_any_frame(guest: Caller, zoo: Zoo) -> None:
+    await guest.read(zoo.at("see_article.html"))
+    page = await guest.get("browser_get_page_html")
     assert page["html"].startswith('<!DOCTYPE html>\n<html lang="en">')
     assert (
         '<my-card><template shadowrootmode="open"><p id="inside">In the shadow</p></template></my-card>' in page["html"]
     )
     assert (page["shadowRoots"], page["frames"], page["remaining"]) == (1, 3, 0)
-    card = await agent.get("browser_get_page_html", selector="my-card")
+    card = await guest.get("browser_get_page_html", selector="my-card")
     assert card["html"].startswith('<my-card><template shadowrootmode="open">')
-    far = await agent.get("browser_get_page_html", selector="#go")
+    far = await guest.get("browser_get_page_html", selector="#go")
     assert far["html"].startswith('<button id="go"')
     assert far["html"].endswith(">Far button</button>")
-    part = await agent.get("browser_get_page_html", maxLength=20)
+    part = await guest.get("browser_get_page_html", maxLength=20)
     assert (len(part["html"]), part["remaining"]) == (20, page["length"] - 20)
 
 
-async def test_elements_are_listed_across_frames_with_boxes_in_the_tabs_view(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("see_boxes.html"))
-    found = await agent.get("browser_query_elements", selector="button, a", attributes=["id", "href", "title"])
+async def test_elements_are_listed_across_frames_with_boxes_in_the_tabs_view(guest: Caller, zoo: Zoo) -> None:
+    await guest.read(zoo.at("see_boxes.html"))
+    found = await guest.get("browser_query_elements", selector="button, a", attributes=["id", "href", "title"])
     assert found["total"] == 5
     one, two, covered, _, far = found["elements"]
     assert (one["tag"], one["text"], one["visible"], one["role"]) == ("button", "First", True, "button")
@@ -103,13 +103,13 @@ async def test_elements_are_listed_across_frames_with_boxes_in_the_tabs_view(age
     assert covered["text"] == "Covered"
     assert far["frame"] == f"{zoo.elsewhere}/pages/see_frame.html"
     assert far["box"] == {"x": 400 + 5 + 150, "y": 150 + 5 + 100, "width": 80, "height": 30}
-    few = await agent.get("browser_query_elements", selector="button, a", limit=2)
+    few = await guest.get("browser_query_elements", selector="button, a", limit=2)
     assert (len(few["elements"]), few["note"][:6]) == (2, "3 more")
-    named = await agent.get("browser_query_elements", role="button", text="far")
+    named = await guest.get("browser_query_elements", role="button", text="far")
     assert [element["text"] for element in named["elements"]] == ["Far button"]
-    none = await agent.get("browser_query_elements", selector="#onne")
+    none = await guest.get("browser_query_elements", selector="#onne")
     assert (none["total"], "#one" in none["note"]) == (0, True)
-    assert "not valid CSS" in (await agent.fail("browser_query_elements", selector="##"))["text"]
+    assert "not valid CSS" in (await guest.fail("browser_query_elements", selector="##"))["text"]
 
 
 async def test_an_element_is_cut_out_of_the_page_of_a_background_tab(agent: Caller, zoo: Zoo) -> None:
@@ -123,34 +123,34 @@ async def test_an_element_is_cut_out_of_the_page_of_a_background_tab(agent: Call
 
 
 async def test_an_element_in_a_scrolled_container_and_in_a_frame_of_another_site_is_cut_right(
-    agent: Caller, zoo: Zoo
+    guest: Caller, zoo: Zoo
 ) -> None:
-    await agent.open(zoo.at("see_boxes.html"))
-    low = await picture(agent, selector="#low")
+    await guest.visit(zoo.at("see_boxes.html"))
+    low = await picture(guest, selector="#low")
     assert (low.width, low.height) == (60, 30)
     assert {low.at(x, y) for x in (0, 59) for y in (0, 29)} == {CYAN}
-    green = await picture(agent, selector="#green")
+    green = await picture(guest, selector="#green")
     assert (green.width, green.height) == (100, 50)
     assert {green.at(x, y) for x in (0, 99) for y in (0, 49)} == {GREEN}
-    deep = await picture(agent, selector="#deep")
+    deep = await picture(guest, selector="#deep")
     assert (deep.width, deep.height) == (60, 20)
     assert {deep.at(x, y) for x in (0, 59) for y in (0, 19)} == {MAGENTA}
-    double = await picture(agent, selector="#green", scale=2)
+    double = await picture(guest, selector="#green", scale=2)
     assert (double.width, double.height, double.at(195, 95)) == (200, 100, GREEN)
 
 
-async def test_the_whole_page_is_drawn_beyond_what_is_in_view(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("see_boxes.html"))
-    whole = await picture(agent, fullPage=True)
+async def test_the_whole_page_is_drawn_beyond_what_is_in_view(guest: Caller, zoo: Zoo) -> None:
+    await guest.visit(zoo.at("see_boxes.html"))
+    whole = await picture(guest, fullPage=True)
     assert whole.height == 2400
     assert (whole.at(110, 2010), whole.at(10, 2390), whole.at(405 + 35, 155 + 45)) == (WHITE, BLUE, GREEN)
-    half = await picture(agent, fullPage=True, scale=0.5)
+    half = await picture(guest, fullPage=True, scale=0.5)
     assert (half.height, half.at(55, 1005)) == (1200, WHITE)
 
 
-async def test_marks_are_drawn_around_what_can_be_acted_on_and_go_again(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("see_boxes.html"))
-    answer = await agent.call("browser_screenshot_tab", annotate=True)
+async def test_marks_are_drawn_around_what_can_be_acted_on_and_go_again(guest: Caller, zoo: Zoo) -> None:
+    await guest.visit(zoo.at("see_boxes.html"))
+    answer = await guest.call("browser_screenshot_tab", annotate=True)
     shot = png.read(base64.b64decode(answer["content"][0]["data"]))
     lines = answer["content"][-1]["text"].split("\n")
     assert [line.rsplit(" [", 1)[0] for line in lines] == ['button "First"', 'link "Second"', 'button "Far button"']
@@ -162,47 +162,47 @@ async def test_marks_are_drawn_around_what_can_be_acted_on_and_go_again(agent: C
     assert shot.at(500, 70) not in MARKS
     # The name of the first one, above it.
     assert any(shot.at(x, 44) == shot.at(100, 70) for x in range(100, 115))
-    after = await picture(agent)
+    after = await picture(guest)
     assert (after.at(100, 70), after.at(105, 44)) == (WHITE, BLUE)
-    assert await agent.run("return [...document.documentElement.children].slice(2).map((e) => e.outerHTML)") == []
+    assert await guest.run("return [...document.documentElement.children].slice(2).map((e) => e.outerHTML)") == []
     ref = lines[0].rsplit("[", 1)[1].rstrip("]")
-    assert (await agent.get("browser_get_tab_content", ref=ref))["content"] == "First"
+    assert (await guest.get("browser_get_tab_content", ref=ref))["content"] == "First"
 
 
-async def test_marks_reach_the_whole_page_and_files(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("see_boxes.html"))
+async def test_marks_reach_the_whole_page_and_files(guest: Caller, zoo: Zoo) -> None:
+    await guest.visit(zoo.at("see_boxes.html"))
     name = f"{zoo.port}/marked.png"
-    answer = await agent.call("browser_screenshot_tab", annotate=True, fullPage=True, filePath=name)
+    answer = await guest.call("browser_screenshot_tab", annotate=True, fullPage=True, filePath=name)
     shot = png.read(written(answer["structuredContent"]))
     assert shot.at(100, 2020) in MARKS
     assert 'button "Bottom"' in answer["content"][-1]["text"]
 
 
-async def test_pictures_come_in_three_formats(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("see_boxes.html"))
+async def test_pictures_come_in_three_formats(guest: Caller, zoo: Zoo) -> None:
+    await guest.visit(zoo.at("see_boxes.html"))
     for kind, head in (("jpeg", b"\xff\xd8\xff"), ("webp", b"RIFF"), ("png", b"\x89PNG")):
-        answer = await agent.call("browser_screenshot_tab", format=kind, selector="#red")
+        answer = await guest.call("browser_screenshot_tab", format=kind, selector="#red")
         image = answer["content"][0]
         data = base64.b64decode(image["data"])
         assert (image["mimeType"], data[: len(head)]) == (f"image/{kind}", head)
         assert answer["structuredContent"]["bytes"] == len(data)
     small, large = [
-        (await agent.get("browser_screenshot_tab", format="jpeg", quality=quality))["bytes"] for quality in (5, 95)
+        (await guest.get("browser_screenshot_tab", format="jpeg", quality=quality))["bytes"] for quality in (5, 95)
     ]
     assert small < large
 
 
-async def test_a_page_is_printed_into_a_file_of_its_own(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("see_boxes.html"))
-    told = await agent.get("browser_save_pdf", options={"margins": 1, "paper": "a5"})
+async def test_a_page_is_printed_into_a_file_of_its_own(guest: Caller, zoo: Zoo) -> None:
+    await guest.visit(zoo.at("see_boxes.html"))
+    told = await guest.get("browser_save_pdf", options={"margins": 1, "paper": "a5"})
     data = written(told)
     assert data.startswith(b"%PDF-")
     assert (len(data), told["filePath"].endswith(".pdf")) == (told["bytes"], True)
     assert told["pages"] > 1
-    again = await agent.get("browser_save_pdf", options={"pageRanges": "1"})
+    again = await guest.get("browser_save_pdf", options={"pageRanges": "1"})
     assert again["filePath"] != told["filePath"]
     assert again["pages"] == 1
-    wide = await agent.get(
+    wide = await guest.get(
         "browser_save_pdf",
         filePath=f"{zoo.port}/wide.pdf",
         options={"landscape": True, "paper": "a4", "margins": {"top": 2}},
@@ -211,85 +211,87 @@ async def test_a_page_is_printed_into_a_file_of_its_own(agent: Caller, zoo: Zoo)
     assert box is not None
     assert abs(float(box[1]) - 842) < 2
     assert abs(float(box[2]) - 595) < 2
-    taken = await agent.fail("browser_save_pdf", filePath=f"{zoo.port}/wide.pdf")
+    taken = await guest.fail("browser_save_pdf", filePath=f"{zoo.port}/wide.pdf")
     assert "exists already" in taken["text"]
-    assert "pageRanges" in (await agent.fail("browser_save_pdf", options={"pageRanges": "99"}))["text"]
-    assert "margins" in (await agent.fail("browser_save_pdf", options={"margins": 40}))["text"]
+    assert "pageRanges" in (await guest.fail("browser_save_pdf", options={"pageRanges": "99"}))["text"]
+    assert "margins" in (await guest.fail("browser_save_pdf", options={"margins": 40}))["text"]
 
 
-async def test_frames_within_frames_are_read_marked_and_cut_right(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("see_nested.html"))
-    content = (await agent.get("browser_get_tab_content"))["content"]
+async def test_frames_within_frames_are_read_marked_and_cut_right(guest: Caller, zoo: Zoo) -> None:
+    await guest.visit(zoo.at("see_nested.html"))
+    content = (await guest.get("browser_get_tab_content"))["content"]
     parts = ["Outermost words", "Middle words", "Far words", "Middle end", "Last words"]
     places = [content.index(part) for part in parts]
     assert places == sorted(places)
-    green = await picture(agent, selector="#green")
+    green = await picture(guest, selector="#green")
     assert (green.width, green.height) == (100, 50)
     assert {green.at(x, y) for x in (0, 99) for y in (0, 49)} == {GREEN}
-    deep = await picture(agent, selector="#deep")
+    deep = await picture(guest, selector="#deep")
     assert {deep.at(x, y) for x in (0, 59) for y in (0, 19)} == {MAGENTA}
-    answer = await agent.call("browser_screenshot_tab", annotate=True, text="Far button")
+    answer = await guest.call("browser_screenshot_tab", annotate=True, text="Far button")
     assert answer["content"][-1]["text"].startswith('button "Far button"')
     assert png.read(base64.b64decode(answer["content"][0]["data"])).at(0, 15) in MARKS
-    await agent.run(
+    await guest.run(
         "const d = document.createElement('dialog'); d.innerHTML = '<button>Yes</button>';"
         "document.body.append(d); d.showModal()"
     )
-    over = await agent.call("browser_screenshot_tab", annotate=True)
+    over = await guest.call("browser_screenshot_tab", annotate=True)
     assert [line.split(" [")[0] for line in over["content"][-1]["text"].split("\n")] == ['button "Yes"']
 
 
-async def test_frames_beyond_the_view_are_in_a_picture_of_the_whole_page(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("see_nested.html"))
-    await agent.run("scrollTo(0, 300); addEventListener('scroll', () => { window.moved = true; })")
-    answer = await agent.call("browser_screenshot_tab", fullPage=True, annotate=True)
+async def test_frames_beyond_the_view_are_in_a_picture_of_the_whole_page(guest: Caller, zoo: Zoo) -> None:
+    await guest.visit(zoo.at("see_nested.html"))
+    await guest.run("scrollTo(0, 300); addEventListener('scroll', () => { window.moved = true; })")
+    answer = await guest.call("browser_screenshot_tab", fullPage=True, annotate=True)
     shot = png.read(base64.b64decode(answer["content"][0]["data"]))
-    (button,) = (await agent.get("browser_query_elements", text="Far button", role="button"))["elements"]
+    (button,) = (await guest.get("browser_query_elements", text="Far button", role="button"))["elements"]
     left, top = round(button["box"]["x"]), round(button["box"]["y"]) + 300
     assert shot.at(left, top + 15) in MARKS
     assert shot.at(left - 150 + 35, top - 100 + 45) == GREEN
-    assert await agent.run("return [scrollY, innerHeight < 1000]") == [300, True]
-    await agent.get("browser_emulate_device", width=600, height=500)
-    phone = await agent.get("browser_screenshot_tab", fullPage=True)
+    assert await guest.run("return [scrollY, innerHeight < 1000]") == [300, True]
+    await guest.get("browser_emulate_device", width=600, height=500)
+    phone = await guest.get("browser_screenshot_tab", fullPage=True)
     assert (phone["width"], phone["height"] > 1900) == (585, True)
-    assert await agent.run("return [innerWidth, innerHeight]") == [600, 500]
+    assert await guest.run("return [innerWidth, innerHeight]") == [600, 500]
 
 
-async def test_a_page_that_forbids_everything_is_seen_all_the_same(agent: Caller, site: Site) -> None:
-    await agent.open(f"{site.url}/strict")
-    assert (await agent.get("browser_get_tab_content"))["content"] == "strict words"
-    assert "<h1>strict words</h1>" in (await agent.get("browser_get_page_html"))["html"]
-    assert (await agent.get("browser_query_elements", selector="h1"))["total"] == 1
-    await agent.run("document.querySelector('h1').setAttribute('tabindex', '0')")
-    answer = await agent.call("browser_screenshot_tab", annotate=True, selector="h1")
+async def test_a_page_that_forbids_everything_is_seen_all_the_same(guest: Caller, site: Site) -> None:
+    await guest.visit(f"{site.url}/strict")
+    assert (await guest.get("browser_get_tab_content"))["content"] == "strict words"
+    assert "<h1>strict words</h1>" in (await guest.get("browser_get_page_html"))["html"]
+    assert (await guest.get("browser_query_elements", selector="h1"))["total"] == 1
+    await guest.run("document.querySelector('h1').setAttribute('tabindex', '0')")
+    answer = await guest.call("browser_screenshot_tab", annotate=True, selector="h1")
     shot = png.read(base64.b64decode(answer["content"][0]["data"]))
     assert shot.at(1, shot.height // 2) in MARKS
-    assert (await agent.get("browser_save_pdf"))["pages"] == 1
-    assert (await agent.get("browser_set_storage", storageType="session", key="a", value="b"))["replaced"] is False
+    assert (await guest.get("browser_save_pdf"))["pages"] == 1
+    assert (await guest.get("browser_set_storage", storageType="session", key="a", value="b"))["replaced"] is False
 
 
-async def test_one_element_of_a_still_page_is_pictured_as_often_as_one_likes(agent: Caller, site: Site) -> None:
+async def test_one_element_of_a_still_page_is_pictured_as_often_as_one_likes(guest: Caller, site: Site) -> None:
     for _ in range(2):
-        await agent.open(f"{site.url}/strict")
-        await agent.run("document.querySelector('h1').setAttribute('tabindex', '0')")
-        html = (await agent.get("browser_get_page_html"))["html"]
-        plain = [await picture(agent, selector="h1") for _ in range(3)]
-        marked = [await picture(agent, selector="h1", annotate=True) for _ in range(4)]
+        await guest.visit(f"{site.url}/strict")
+        await guest.run("document.querySelector('h1').setAttribute('tabindex', '0')")
+        html = (await guest.get("browser_get_page_html"))["html"]
+        plain = [await picture(guest, selector="h1") for _ in range(3)]
+        marked = [await picture(guest, selector="h1", annotate=True) for _ in range(4)]
         assert plain == plain[:1] * 3
         assert marked == marked[:1] * 4
         assert marked[0].at(1, marked[0].height // 2) in MARKS
-        assert (await agent.get("browser_get_page_html"))["html"] == html
+        assert (await guest.get("browser_get_page_html"))["html"] == html
 
 
-async def test_a_picture_too_large_to_be_sent_says_what_to_do(agent: Caller, site: Site) -> None:
-    await agent.open(f"{site.url}/other")
-    await agent.run(
+async def test_a_picture_too_large_to_be_sent_says_what_to_do(guest: Caller, site: Site) -> None:
+    await guest.visit(f"{site.url}/other")
+    await guest.run(
         "const c = document.createElement('canvas'); c.width = c.height = 2000; document.body.append(c);"
         "const x = c.getContext('2d'), d = x.createImageData(2000, 2000);"
-        "for (let i = 0; i < d.data.length; i++) d.data[i] = i % 4 === 3 ? 255 : Math.random() * 256;"
+        "const words = new Uint32Array(d.data.buffer), most = 16384;"
+        "for (let at = 0; at < words.length; at += most) crypto.getRandomValues(words.subarray(at, at + most));"
+        "for (let at = 0; at < words.length; at += 1) words[at] |= 0xff000000;"
         "x.putImageData(d, 0, 0);"
     )
-    refused = await agent.fail("browser_screenshot_tab", fullPage=True)
+    refused = await guest.fail("browser_screenshot_tab", fullPage=True)
     assert "jpeg" in refused["text"]
-    small = await agent.get("browser_screenshot_tab", fullPage=True, format="jpeg", scale=0.5)
+    small = await guest.get("browser_screenshot_tab", fullPage=True, format="jpeg", scale=0.5)
     assert small["bytes"] > 1000

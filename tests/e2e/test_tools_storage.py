@@ -7,66 +7,66 @@ from tests.e2e.site import Site
 
 
 async def test_local_and_session_storage_are_read_and_written_in_the_pages_own_origin(
-    agent: Caller, site: Site
+    guest: Caller, site: Site
 ) -> None:
-    await agent.open(f"{site.url}/other")
-    await agent.run("localStorage.clear(); localStorage.b = 'two'; localStorage.a = 'one'; sessionStorage.s = 'three'")
-    local = await agent.get("browser_get_storage")
+    await guest.visit(f"{site.url}/other")
+    await guest.run("localStorage.clear(); localStorage.b = 'two'; localStorage.a = 'one'; sessionStorage.s = 'three'")
+    local = await guest.get("browser_get_storage")
     assert (local["origin"], local["storageType"], local["total"]) == (site.url, "local", 2)
     assert local["items"] == [{"key": "a", "value": "one"}, {"key": "b", "value": "two"}]
-    session = await agent.get("browser_get_storage", storageType="session", key="s")
+    session = await guest.get("browser_get_storage", storageType="session", key="s")
     assert session["items"] == [{"key": "s", "value": "three"}]
-    wrote = await agent.get("browser_set_storage", storageType="local", key="__proto__", value="ünï")
+    wrote = await guest.get("browser_set_storage", storageType="local", key="__proto__", value="ünï")
     assert (wrote["origin"], wrote["replaced"]) == (site.url, False)
-    assert await agent.run("return localStorage.getItem('__proto__')") == "ünï"
-    assert (await agent.get("browser_set_storage", storageType="local", key="a", value=None))["replaced"] is True
-    assert await agent.run("return localStorage.getItem('a')") is None
-    missing = await agent.fail("browser_get_storage", key="a")
+    assert await guest.run("return localStorage.getItem('__proto__')") == "ünï"
+    assert (await guest.get("browser_set_storage", storageType="local", key="a", value=None))["replaced"] is True
+    assert await guest.run("return localStorage.getItem('a')") is None
+    missing = await guest.fail("browser_get_storage", key="a")
     assert "Keys there: __proto__, b." in missing["text"]
 
 
-async def test_the_other_origin_of_the_same_site_has_its_own_storage(agent: Caller, site: Site) -> None:
-    await agent.open(f"{site.url}/other")
-    await agent.get("browser_set_storage", storageType="local", key="mine", value="1")
-    await agent.open(f"{site.elsewhere}/other")
-    told = await agent.get("browser_get_storage")
+async def test_the_other_origin_of_the_same_site_has_its_own_storage(guest: Caller, site: Site) -> None:
+    await guest.visit(f"{site.url}/other")
+    await guest.get("browser_set_storage", storageType="local", key="mine", value="1")
+    await guest.visit(f"{site.elsewhere}/other")
+    told = await guest.get("browser_get_storage")
     assert told["origin"] == site.elsewhere
     assert not any(item["key"] == "mine" for item in told["items"])
 
 
-async def test_long_values_are_cut_in_a_list_and_whole_alone(agent: Caller, site: Site) -> None:
-    await agent.open(f"{site.url}/other")
-    await agent.run("localStorage.clear(); localStorage.long = 'x'.repeat(30000); localStorage.short = 'y'")
-    told = await agent.get("browser_get_storage")
+async def test_long_values_are_cut_in_a_list_and_whole_alone(guest: Caller, site: Site) -> None:
+    await guest.visit(f"{site.url}/other")
+    await guest.run("localStorage.clear(); localStorage.long = 'x'.repeat(30000); localStorage.short = 'y'")
+    told = await guest.get("browser_get_storage")
     long, short = told["items"]
     assert (len(long["value"]), long["length"]) == (10_000, 30_000)
     assert "length" not in short
     assert "by its key" in told["note"]
-    (whole,) = (await agent.get("browser_get_storage", key="long"))["items"]
+    (whole,) = (await guest.get("browser_get_storage", key="long"))["items"]
     assert len(whole["value"]) == 30_000
 
 
-async def test_databases_and_caches_are_named(agent: Caller, site: Site) -> None:
-    await agent.open(f"{site.url}/other")
-    await agent.run(
+async def test_databases_and_caches_are_named(guest: Caller, site: Site) -> None:
+    await guest.visit(f"{site.url}/other")
+    await guest.run(
         "await new Promise((done) => { indexedDB.open('shop', 3).onsuccess = done; });"
         "if (globalThis.caches) await caches.open('pictures');"
     )
-    databases = await agent.get("browser_get_storage", storageType="indexedDB")
+    databases = await guest.get("browser_get_storage", storageType="indexedDB")
     assert databases["items"] == [{"key": "shop", "value": "version 3"}]
-    assert (await agent.get("browser_get_storage", storageType="cache"))["items"][0]["key"] == "pictures"
+    assert (await guest.get("browser_get_storage", storageType="cache"))["items"][0]["key"] == "pictures"
 
 
-async def test_a_page_without_an_origin_and_a_full_storage_are_told_as_such(agent: Caller, site: Site) -> None:
-    await agent.open("data:text/html,<title>opaque</title>")
-    opaque = await agent.fail("browser_get_storage")
+async def test_a_page_without_an_origin_and_a_full_storage_are_told_as_such(guest: Caller, site: Site) -> None:
+    await guest.open("data:text/html,<title>opaque</title>")
+    opaque = await guest.fail("browser_get_storage")
     assert "no origin of its own" in opaque["text"]
     assert "browser_navigate_tab" in opaque["text"]
-    await agent.open(f"{site.url}/other")
-    await agent.run("localStorage.clear()")
+    await guest.visit(f"{site.url}/other")
+    await guest.run("localStorage.clear()")
     full = "x" * 1_900_000
     for key in ("1", "2"):
-        await agent.get("browser_set_storage", storageType="local", key=key, value=full)
-    told = await agent.fail("browser_set_storage", storageType="local", key="3", value=full)
+        await guest.get("browser_set_storage", storageType="local", key=key, value=full)
+    told = await guest.fail("browser_set_storage", storageType="local", key="3", value=full)
     assert "is full" in told["text"]
-    await agent.run("localStorage.clear()")
+    await guest.run("localStorage.clear()")

@@ -19,108 +19,110 @@ async def log(agent: Caller) -> list[str]:
     return said
 
 
-async def test_typing_is_by_keys_with_focus_and_events(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("act_form.html"))
-    answer = await agent.get(TYPE, selector="#name", text="Jö")
+async def test_typing_is_by_keys_with_focus_and_events(guest: Caller, zoo: Zoo) -> None:
+    await guest.visit(zoo.at("act_form.html"))
+    answer = await guest.get(TYPE, selector="#name", text="Jö")
     assert answer["value"] == "Jö"
-    assert await log(agent) == ["focusin name", "keydown name J", "input name", "input name"]
-    assert (await agent.get(TYPE, selector="#name", text="e"))["value"] == "Jöe"
-    assert (await agent.get(TYPE, selector="#name", text="Max", clear=True))["value"] == "Max"
-    await agent.get(TYPE, label="Secret", text="hidden")
-    said = await log(agent)
+    assert await log(guest) == ["focusin name", "keydown name J", "input name", "input name"]
+    assert (await guest.get(TYPE, selector="#name", text="e"))["value"] == "Jöe"
+    assert (await guest.get(TYPE, selector="#name", text="Max", clear=True))["value"] == "Max"
+    await guest.get(TYPE, label="Secret", text="hidden")
+    said = await log(guest)
     assert "change name" in said
     assert said.index("focusout name") < said.index("focusin secret")
-    assert await agent.run("return document.hasFocus()") is True
+    assert await guest.run("return document.hasFocus()") is True
 
 
-@pytest.mark.parametrize(
-    ("selector", "text", "value"),
-    [
-        ("#notes", "one\ntwo", "one\ntwo"),
-        ("#rich", "new\nlines", "new\nlines"),
-        ("#notes", "x" * 3000, "x" * 500),
-        ("#day", "2024-02-03", "2024-02-03"),
-        ("#name", "", ""),
-        ("#name", "你好 👍", "你好 👍"),
-    ],
-    ids=["area", "rich", "long", "date", "empty", "unicode"],
-)
-async def test_fields_of_all_kinds_take_text(agent: Caller, zoo: Zoo, selector: str, text: str, value: str) -> None:
-    await agent.open(zoo.at("act_form.html"))
-    assert (await agent.get(TYPE, selector=selector, text=text, clear=True))["value"] == value
+async def test_fields_of_all_kinds_take_text(guest: Caller, zoo: Zoo, subtests: pytest.Subtests) -> None:
+    await guest.visit(zoo.at("act_form.html"))
+    cases = {
+        "area": ("#notes", "one\ntwo", "one\ntwo"),
+        "rich": ("#rich", "new\nlines", "new\nlines"),
+        "long": ("#notes", "x" * 3000, "x" * 500),
+        "date": ("#day", "2024-02-03", "2024-02-03"),
+        "empty": ("#name", "", ""),
+        "unicode": ("#name", "你好 👍", "你好 👍"),
+    }
+    for case, (selector, text, value) in cases.items():
+        with subtests.test(case):
+            assert (await guest.get(TYPE, selector=selector, text=text, clear=True))["value"] == value
 
 
-async def test_a_password_is_not_repeated(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("act_form.html"))
-    assert "value" not in await agent.get(TYPE, selector="#secret", text="abc")
-    assert await agent.run("return document.getElementById('secret').value") == "abc"
+async def test_a_password_is_not_repeated(guest: Caller, zoo: Zoo) -> None:
+    await guest.visit(zoo.at("act_form.html"))
+    assert "value" not in await guest.get(TYPE, selector="#secret", text="abc")
+    assert await guest.run("return document.getElementById('secret').value") == "abc"
 
 
-@pytest.mark.parametrize(("selector", "words"), [("#news", "no text field"), ("#colour", "browser_select_option")])
-async def test_what_takes_no_text_says_so(agent: Caller, zoo: Zoo, selector: str, words: str) -> None:
-    await agent.open(zoo.at("act_form.html"))
-    assert words in (await agent.fail(TYPE, selector=selector, text="x"))["text"]
+async def test_what_takes_no_text_says_so(guest: Caller, zoo: Zoo, subtests: pytest.Subtests) -> None:
+    await guest.visit(zoo.at("act_form.html"))
+    for selector, words in (("#news", "no text field"), ("#colour", "browser_select_option")):
+        with subtests.test(selector=selector):
+            assert words in (await guest.fail(TYPE, selector=selector, text="x"))["text"]
 
 
-async def test_submitting_sends_the_form_and_tells_where_it_led(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("act_form.html"))
-    answer = await agent.get(TYPE, selector="#name", text="Eve", submit=True)
+async def test_submitting_sends_the_form_and_tells_where_it_led(guest: Caller, zoo: Zoo) -> None:
+    await guest.visit(zoo.at("act_form.html"))
+    answer = await guest.get(TYPE, selector="#name", text="Eve", submit=True)
     assert answer["navigated"].startswith(f"{zoo.url}/form-sent?name=Eve")
 
 
-async def test_a_dialog_while_typing_holds_the_rest_back(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("act_dialogs.html"))
-    answer = await agent.get(TYPE, selector="#asks", text="ab")
+async def test_a_dialog_while_typing_holds_the_rest_back(guest: Caller, zoo: Zoo) -> None:
+    await guest.visit(zoo.at("act_dialogs.html"))
+    answer = await guest.get(TYPE, selector="#asks", text="ab")
     assert answer["dialog"]["message"] == "typed a"
-    await agent.get(DIALOG, action="accept")
+    await guest.get(DIALOG, action="accept")
 
     async def asked() -> Any:
-        return (await agent.get("browser_get_tab_info")).get("dialog")
+        return (await guest.get("browser_get_tab_info")).get("dialog")
 
     assert (await eventually(asked))["message"] == "typed ab"
-    await agent.get(DIALOG, action="accept")
+    await guest.get(DIALOG, action="accept")
 
 
-async def test_a_field_that_asks_something_when_it_gets_the_focus_takes_nothing_late(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("act_dialogs.html"))
-    await agent.run("asks.oninput = null; asks.onfocus = () => { asks.onfocus = null; alert('Really?'); }")
-    answer = await agent.get(TYPE, selector="#asks", text="ab")
+async def test_a_field_that_asks_something_when_it_gets_the_focus_takes_nothing_late(guest: Caller, zoo: Zoo) -> None:
+    await guest.visit(zoo.at("act_dialogs.html"))
+    await guest.run("asks.oninput = null; asks.onfocus = () => { asks.onfocus = null; alert('Really?'); }")
+    answer = await guest.get(TYPE, selector="#asks", text="ab")
     assert answer["dialog"]["message"] == "Really?"
     assert answer["did"].startswith("Began to type into #asks")
     assert "not known" in answer["note"]
-    await agent.get(DIALOG, action="accept")
-    assert await agent.run("return asks.value") == ""
-    assert (await agent.get(TYPE, selector="#asks", text="ab"))["value"] == "ab"
+    await guest.get(DIALOG, action="accept")
+    assert await guest.run("return asks.value") == ""
+    assert (await guest.get(TYPE, selector="#asks", text="ab"))["value"] == "ab"
 
 
-@pytest.mark.parametrize("phase", ["true", "false"], ids=["before_all_others", "at_the_field"])
-async def test_a_page_that_keeps_the_keys_to_itself_is_read_after_the_last(agent: Caller, zoo: Zoo, phase: str) -> None:
-    await agent.open(zoo.at("act_form.html"))
-    where = "window" if phase == "true" else "document.getElementById('name')"
-    await agent.run(
-        f"for (const type of ['keydown', 'keyup']) {where}.addEventListener(type, (event) => {{"
-        f" event.stopImmediatePropagation(); const until = Date.now() + 30; while (Date.now() < until); }}, {phase})"
-    )
-    assert (await agent.get(TYPE, selector="#name", text="slow"))["value"] == "slow"
+async def test_a_page_that_keeps_the_keys_to_itself_is_read_after_the_last(
+    guest: Caller, zoo: Zoo, subtests: pytest.Subtests
+) -> None:
+    for where, before_all_others in (("window", "true"), ("document.getElementById('name')", "false")):
+        with subtests.test(where=where):
+            await guest.visit(zoo.at("act_form.html"))
+            await guest.run(
+                f"for (const type of ['keydown', 'keyup']) {where}.addEventListener(type, (event) => {{"
+                " event.stopImmediatePropagation(); const until = Date.now() + 30; while (Date.now() < until);"
+                f" }}, {before_all_others})"
+            )
+            assert (await guest.get(TYPE, selector="#name", text="slow"))["value"] == "slow"
 
 
-async def test_a_field_that_goes_under_the_keys_is_no_failure(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("act_form.html"))
-    await agent.run("document.getElementById('mail').oninput = (event) => event.target.remove()")
-    answer = await agent.get(TYPE, selector="#mail", text="ab")
+async def test_a_field_that_goes_under_the_keys_is_no_failure(guest: Caller, zoo: Zoo) -> None:
+    await guest.visit(zoo.at("act_form.html"))
+    await guest.run("document.getElementById('mail').oninput = (event) => event.target.remove()")
+    answer = await guest.get(TYPE, selector="#mail", text="ab")
     assert "value" not in answer
     assert answer["did"].startswith('Typed into textbox "E-mail"')
 
 
-async def test_a_key_that_leads_elsewhere_is_told(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("act_form.html"))
-    await agent.run("document.getElementById('mail').onkeydown = () => { location = '/other'; }")
-    answer = await agent.get(TYPE, selector="#mail", text="a")
+async def test_a_key_that_leads_elsewhere_is_told(guest: Caller, zoo: Zoo) -> None:
+    await guest.visit(zoo.at("act_form.html"))
+    await guest.run("document.getElementById('mail').onkeydown = () => { location = '/other'; }")
+    answer = await guest.get(TYPE, selector="#mail", text="a")
     assert answer["navigated"] == f"{zoo.url}/other"
 
 
-async def test_a_field_that_gives_the_focus_away_is_said_not_to_take_keys(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("act_form.html"))
-    await agent.run("document.getElementById('mail').onfocus = (event) => event.target.blur()")
-    assert "cannot be focused" in (await agent.fail(TYPE, selector="#mail", text="ab"))["text"]
-    assert await agent.run("return document.getElementById('name').value + document.getElementById('mail').value") == ""
+async def test_a_field_that_gives_the_focus_away_is_said_not_to_take_keys(guest: Caller, zoo: Zoo) -> None:
+    await guest.visit(zoo.at("act_form.html"))
+    await guest.run("document.getElementById('mail').onfocus = (event) => event.target.blur()")
+    assert "cannot be focused" in (await guest.fail(TYPE, selector="#mail", text="ab"))["text"]
+    assert await guest.run("return document.getElementById('name').value + document.getElementById('mail').value") == ""

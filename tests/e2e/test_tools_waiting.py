@@ -15,81 +15,77 @@ from tests.harness.waiting import until_outside
 WAIT, ELEMENT, RESPONSE = "browser_wait_for", "browser_wait_for_element", "browser_wait_for_response"
 
 
-@pytest.mark.parametrize(
-    ("condition", "holds"),
-    [
-        ({"selector": "#words"}, "document.getElementById('words').checkVisibility()"),
-        ({"text": "The words"}, "document.getElementById('words').checkVisibility()"),
-        ({"text": "Loading", "gone": True}, "!document.getElementById('spinner')"),
-        ({"selector": "#spinner", "gone": True}, "!document.getElementById('spinner')"),
-        ({"loadState": "load"}, "document.readyState === 'complete'"),
-        ({"networkIdle": True}, "document.body.dataset.late"),
-        ({"url": "*/pages/act_slow*", "selector": "#words"}, "document.getElementById('words').checkVisibility()"),
-    ],
-    ids=lambda value: "" if isinstance(value, str) else "-".join(value),
+SHOWN = "document.getElementById('words').checkVisibility()"
+SPUN = "!document.getElementById('spinner')"
+ENDS: tuple[tuple[dict[str, Any], str], ...] = (
+    ({"selector": "#words"}, SHOWN),
+    ({"text": "The words"}, SHOWN),
+    ({"text": "Loading", "gone": True}, SPUN),
+    ({"selector": "#spinner", "gone": True}, SPUN),
+    ({"loadState": "load"}, "document.readyState === 'complete'"),
+    ({"networkIdle": True}, "document.body.dataset.late"),
+    ({"url": "*/pages/act_slow*", "selector": "#words"}, SHOWN),
 )
-async def test_a_wait_ends_when_what_is_waited_for_is_so(
-    agent: Caller, zoo: Zoo, condition: dict[str, Any], holds: str
-) -> None:
-    await agent.open(zoo.at("act_buttons.html"))
-    await agent.run("return 1")
-    await agent.get("browser_navigate_tab", url=zoo.at("act_slow.html"), waitUntil="commit")
-    answer = await agent.get(WAIT, **condition)
-    assert answer["did"].startswith("Waited")
-    assert await agent.run(f"return Boolean({holds})") is True
 
 
-async def test_an_element_may_be_waited_for_before_it_is_visible(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("act_slow.html"))
-    await agent.get(ELEMENT, selector="#words", visible=False)
-    answer = await agent.get(ELEMENT, selector="#words")
+async def test_a_wait_ends_when_what_is_waited_for_is_so(guest: Caller, zoo: Zoo, subtests: pytest.Subtests) -> None:
+    await guest.visit(zoo.at("act_buttons.html"))
+    for condition, holds in ENDS:
+        with subtests.test(condition=condition):
+            await guest.get("browser_navigate_tab", url=zoo.at("act_slow.html"), waitUntil="commit")
+            answer = await guest.get(WAIT, **condition)
+            assert answer["did"].startswith("Waited")
+            assert await guest.run(f"return Boolean({holds})") is True
+
+
+async def test_an_element_may_be_waited_for_before_it_is_visible(guest: Caller, zoo: Zoo) -> None:
+    await guest.visit(zoo.at("act_slow.html"))
+    await guest.get(ELEMENT, selector="#words", visible=False)
+    answer = await guest.get(ELEMENT, selector="#words")
     assert "The words" in answer["element"]
 
 
-async def test_words_that_stand_in_no_element_of_their_own_are_seen(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("act_buttons.html"))
-    await agent.run("document.body.insertAdjacentHTML('beforeend', 'All is <b>done</b>')")
-    assert (await agent.get(WAIT, text="All is done"))["did"].startswith("Waited")
-    assert (await agent.get(WAIT, text="Nothing is done", gone=True))["did"].startswith("Waited")
+async def test_words_that_stand_in_no_element_of_their_own_are_seen(guest: Caller, zoo: Zoo) -> None:
+    await guest.visit(zoo.at("act_buttons.html"))
+    await guest.run("document.body.insertAdjacentHTML('beforeend', 'All is <b>done</b>')")
+    assert (await guest.get(WAIT, text="All is done"))["did"].startswith("Waited")
+    assert (await guest.get(WAIT, text="Nothing is done", gone=True))["did"].startswith("Waited")
 
 
-async def test_elements_in_frames_are_seen(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("act_frames.html"))
-    assert "Press" in (await agent.get(WAIT, selector="#press-other"))["element"]
-    assert "Press" in (await agent.get(WAIT, selector="#press-near"))["element"]
+async def test_elements_in_frames_are_seen(guest: Caller, zoo: Zoo) -> None:
+    await guest.visit(zoo.at("act_frames.html"))
+    assert "Press" in (await guest.get(WAIT, selector="#press-other"))["element"]
+    assert "Press" in (await guest.get(WAIT, selector="#press-near"))["element"]
 
 
-@pytest.mark.parametrize(
-    ("condition", "words"),
-    [
+async def test_a_wait_in_vain_tells_what_was_there(guest: Caller, zoo: Zoo, subtests: pytest.Subtests) -> None:
+    await guest.visit(zoo.at("act_buttons.html"))
+    await guest.run("document.getElementById('never').remove()")
+    cases: tuple[tuple[dict[str, Any], str], ...] = (
         ({"selector": "#never"}, "no such element"),
         ({"selector": "#gone"}, "there, but not visible"),
         ({"text": "Plain", "gone": True}, "still there"),
         ({"url": "*/elsewhere"}, "the tab is at"),
-    ],
-    ids=["absent", "hidden", "stays", "address"],
-)
-async def test_a_wait_in_vain_tells_what_was_there(
-    agent: Caller, zoo: Zoo, condition: dict[str, Any], words: str
-) -> None:
-    await agent.open(zoo.at("act_buttons.html"))
-    await agent.run("document.getElementById('never').remove()")
-    error = await agent.fail(WAIT, timeout=400, **condition)
-    assert "Waited 0.4 s for" in error["text"]
-    assert words in error["text"]
+    )
+    for condition, words in cases:
+        with subtests.test(condition=condition):
+            error = await guest.fail(WAIT, timeout=400, **condition)
+            assert "Waited 0.4 s for" in error["text"]
+            assert words in error["text"]
 
 
-@pytest.mark.parametrize("arguments", [{}, {"gone": True}, {"selector": "##"}], ids=["nothing", "gone", "invalid"])
-async def test_what_cannot_be_waited_for_fails_at_once(agent: Caller, zoo: Zoo, arguments: dict[str, Any]) -> None:
-    await agent.open(zoo.at("act_buttons.html"))
-    assert (await agent.fail(WAIT, **arguments))["outcome"] == "not_sent"
+async def test_what_cannot_be_waited_for_fails_at_once(guest: Caller, zoo: Zoo, subtests: pytest.Subtests) -> None:
+    await guest.read(zoo.at("act_buttons.html"))
+    for arguments in ({}, {"gone": True}, {"selector": "##"}):
+        with subtests.test(arguments=arguments):
+            assert (await guest.fail(WAIT, **arguments))["outcome"] == "not_sent"
 
 
-async def test_a_wait_outlives_the_page_it_began_on(agent: Caller, zoo: Zoo) -> None:
-    await agent.open(zoo.at("act_buttons.html"))
-    await agent.run(f"setTimeout(() => location = '{zoo.at('act_slow.html')}', 200)")
-    assert "The words" in (await agent.get(WAIT, text="The words"))["element"]
-    assert await agent.run("return location.pathname") == "/pages/act_slow.html"
+async def test_a_wait_outlives_the_page_it_began_on(guest: Caller, zoo: Zoo) -> None:
+    await guest.visit(zoo.at("act_buttons.html"))
+    await guest.run(f"setTimeout(() => location = '{zoo.at('act_slow.html')}', 200)")
+    assert "The words" in (await guest.get(WAIT, text="The words"))["element"]
+    assert await guest.run("return location.pathname") == "/pages/act_slow.html"
 
 
 async def test_a_response_is_waited_for_and_one_just_come_counts(agent: Caller, zoo: Zoo) -> None:

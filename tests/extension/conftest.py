@@ -8,6 +8,7 @@ import itertools
 import os
 import shutil
 import signal
+import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from tests.extension import panelpage
 from tests.extension.fakehub import SECRET as SECRET
 from tests.extension.fakehub import FakeHub, Wire
 from tests.extension.pagetab import PageTab
+from tests.harness.waiting import LONG, eventually
 
 EXTENSION = Path(__file__).parents[2] / "extension"
 EXTENSION_ID = "fbfngjfcbbkgoepkeecjnefoncaahigp"
@@ -37,6 +39,27 @@ SWITCHES = [
     "--password-store=basic",
     "--remote-debugging-port=0",
 ]
+FORGET = """(async () => {
+  self.fetch = () => new Promise(() => {});  // so that no hub is found before all is loaded anew
+  const tabs = await chrome.tabs.query({});
+  const blank = tabs.find(({ url, groupId }) => url === "about:blank" && groupId === -1);
+  if (blank) await chrome.tabs.update(blank.id, { active: true });
+  else await chrome.windows.create({ url: "about:blank" });
+  await chrome.tabs.remove(tabs.filter((tab) => tab !== blank).map(({ id }) => id));
+  const [{ children: folders }] = await chrome.bookmarks.getTree();
+  const kept = folders.flatMap(({ children }) => children);
+  const kinds = ["cache", "cookies", "downloads", "history", "indexedDB", "localStorage", "serviceWorkers"];
+  await Promise.all([
+    ...kept.map(({ id }) => chrome.bookmarks.removeTree(id)),
+    chrome.browsingData.remove({}, Object.fromEntries(kinds.map((kind) => [kind, true]))),
+    ...Object.keys(await chrome.notifications.getAll()).map((id) => chrome.notifications.clear(id)),
+    chrome.scripting.unregisterContentScripts(),
+    chrome.alarms.clearAll(),
+    chrome.storage.session.clear(),
+    chrome.storage.local.clear(),
+  ]);
+})()"""
+"""What a test file may have left in the browser, removed; run in the extension's worker."""
 
 
 @pytest.fixture(scope="module")
@@ -68,31 +91,74 @@ class Chromium:
         (profile / "Default").mkdir(parents=True)
         # Without developer mode an unpacked extension that reloads itself stays off.
         (profile / "Default" / "Preferences").write_text('{"extensions": {"ui": {"developer_mode": true}}}')
-        self.process = await asyncio.create_subprocess_exec(
-            CHROMIUM,
-            *SWITCHES,
-            *self.more_switches,
-            *(["--no-sandbox"] if os.geteuid() == 0 else []),
-            f"--load-extension={self.extension}",
-            f"--user-data-dir={profile}",
-            "about:blank",
-            stdout=asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.PIPE,
+        self._launch(profile)
+        told = profile / "DevToolsActivePort"
+
+        async def listening() -> list[str]:
+            lines = told.read_text().split() if told.exists() else []
+            return lines if len(lines) == 2 else []
+
+        port, path = await eventually(listening)
+        self._address = f"ws://127.0.0.1:{port}{path}"
+        await self.connect()
+
+    def _launch(self, profile: Path) -> None:
+        self.process = subprocess.Popen(
+            [
+                CHROMIUM,
+                *SWITCHES,
+                *self.more_switches,
+                *(["--no-sandbox"] if os.geteuid() == 0 else []),
+                f"--load-extension={self.extension}",
+                f"--user-data-dir={profile}",
+                "about:blank",
+            ],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-        assert self.process.stderr is not None
-        async for line in self.process.stderr:
-            if line.startswith(b"DevTools listening on "):
-                self._address = line.split()[-1].decode()
-                break
-        self._drain = asyncio.create_task(self.process.stderr.read())
+
+    async def connect(self) -> None:
+        """Open its debugging connection."""
         self._devtools: ClientConnection = await connect(self._address, max_size=None)
 
-    async def devtools(self, method: str, /, *, session: str | None = None, **params: Any) -> Any:
-        """One command to the browser itself, beside the extension."""
+    async def disconnect(self) -> None:
+        """End the debugging connection; the browser stays."""
+        await self._devtools.close()
+
+    async def renew(self, hub: FakeHub, **auth: Any) -> None:
+        """Leave it as a new one is: nothing open or stored, and the extension loaded anew, for another hub."""
+        await self.connect()
+        if await self._worker() is None:
+            await self.devtools("Target.createTarget", url="about:blank", background=True)  # any event wakes it
+        worker = await eventually(self._worker)
+        session = (await self.devtools("Target.attachToTarget", targetId=worker, flatten=True))["sessionId"]
+        answer = await self.devtools("Runtime.evaluate", session=session, expression=FORGET, awaitPromise=True)
+        assert "exceptionDetails" not in answer, answer
+        shutil.rmtree(self.extension)
+        shutil.copytree(EXTENSION, self.extension)
+        self.write_auth(hub.port, **auth)
+        # Not answered: whoever would answer is gone.
+        await self._send("Runtime.evaluate", session, expression="chrome.runtime.reload()")
+        await hub.connection(1)
+
+    async def _worker(self) -> str | None:
+        """The target of the extension's service worker, if it runs."""
+        targets = (await self.devtools("Target.getTargets"))["targetInfos"]
+        there = (
+            t["targetId"] for t in targets if t["type"] == "service_worker" and t["url"].endswith("/background.js")
+        )
+        return next(there, None)
+
+    async def _send(self, method: str, session: str | None, **params: Any) -> int:
         number = next(self._ids)
         request = {"id": number, "method": method, "params": params, **({"sessionId": session} if session else {})}
         await self._devtools.send(orjson.dumps(request).decode())
+        return number
+
+    async def devtools(self, method: str, /, *, session: str | None = None, **params: Any) -> Any:
+        """One command to the browser itself, beside the extension."""
+        number = await self._send(method, session, **params)
         while True:
             message = orjson.loads(await self._devtools.recv())
             self._events.append(message.get("method"))
@@ -119,17 +185,55 @@ class Chromium:
 
     async def stop_worker(self) -> None:
         """Stop the extension's service worker, as the browser does when it is idle."""
-        targets = (await self.devtools("Target.getTargets"))["targetInfos"]
-        worker = next(t for t in targets if t["type"] == "service_worker" and t["url"].endswith("/background.js"))
-        await self.devtools("Target.closeTarget", targetId=worker["targetId"])
+        await self.devtools("Target.closeTarget", targetId=await self._worker())
 
     async def stop(self) -> None:
         """End it."""
-        await self._devtools.close()
+        await self.disconnect()
+        self.kill()
+
+    def kill(self) -> None:
+        """End its processes."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        await self.process.wait()
-        await self._drain
+        self.process.wait()
+
+
+class Shared:
+    """One Chromium for the files that take it as they find a new one; where it cannot be renewed, there is another."""
+
+    def __init__(self, tmp_path_factory: pytest.TempPathFactory) -> None:
+        self._folders = tmp_path_factory
+        self._browser: Chromium | None = None
+
+    @contextlib.asynccontextmanager
+    async def at(self, hub: FakeHub, **auth: Any) -> AsyncIterator[Chromium]:
+        """The browser, with nothing of what was before, connected to a hub."""
+        browser = await self._renewed(hub, **auth)
+        if browser is None:
+            self._browser = browser = Chromium(self._folders.mktemp("chromium"), hub, **auth)
+            await browser.start()
+        yield browser
+        # It looks for a hub again and again, and must find none that took this one's port.
+        (browser.extension / "auth.json").unlink(missing_ok=True)
+        await browser.disconnect()
+
+    async def _renewed(self, hub: FakeHub, **auth: Any) -> Chromium | None:
+        if self._browser is None:
+            return None
+        try:
+            async with asyncio.timeout(LONG):
+                await self._browser.renew(hub, **auth)
+        except Exception:  # whatever the file before has done to it
+            self.kill()
+            hub.wires.clear()
+        return self._browser
+
+    def kill(self) -> None:
+        """End the browser, if there is one."""
+        if self._browser is not None:
+            self._browser.kill()
+        self._browser = None
 
 
 PAGES: dict[str, tuple[str, str]] = {
@@ -203,12 +307,17 @@ async def hub() -> AsyncIterator[FakeHub]:
     await hub.stop()
 
 
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
+    shared = Shared(tmp_path_factory)
+    yield shared
+    shared.kill()
+
+
 @pytest.fixture(scope="module")
-async def chromium(hub: FakeHub, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Chromium]:
-    browser = Chromium(tmp_path_factory.mktemp("chromium"), hub, debuggerIdleMs=1500)
-    await browser.start()
-    yield browser
-    await browser.stop()
+async def chromium(hub: FakeHub, shared: Shared) -> AsyncIterator[Chromium]:
+    async with shared.at(hub, debuggerIdleMs=1500) as browser:
+        yield browser
 
 
 @pytest.fixture

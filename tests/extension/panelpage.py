@@ -10,11 +10,12 @@ import functools
 import http.server
 import shutil
 import threading
+import weakref
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
-from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
+from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Error, Page, async_playwright, expect
 
 expect.set_options(timeout=30_000)
 
@@ -55,26 +56,68 @@ async def chromium() -> AsyncIterator[Browser]:
 
 @contextlib.asynccontextmanager
 async def panel(
-    browser: Browser, address: str, view: str = "home", *, kind: str = "full", theme: Theme = "light", width: int = 400
+    browser: Browser,
+    address: str,
+    view: str = "home",
+    *,
+    kind: str = "full",
+    theme: Theme = "light",
+    width: int = 400,
+    apart: bool = False,
 ) -> AsyncIterator[Page]:
-    """The panel with one view open, in a page of its own; any error in its console fails the test.
+    """The panel with one view open; any error in its console fails the test.
 
-    All panels of a browser share one context, which is much cheaper than one each, but not what they store.
+    All panels of a browser share one context, and one after the other its pages, which is much cheaper than a page
+    each, but not what they store. A test that changes what all pages of a context have, like the clock, is `apart`.
     """
-    context = browser.contexts[0] if browser.contexts else await _scripted_context(browser)
-    page = await context.new_page()
-    await page.set_viewport_size({"width": width, "height": 900})
-    await page.emulate_media(color_scheme=theme)
+    shared = browser.contexts[0] if browser.contexts else await _scripted_context(browser)
+    context = await _scripted_context(browser) if apart else shared
+    spare = _spare.setdefault(context, [])
+    page = spare.pop() if spare else await context.new_page()
     complaints: list[str] = []
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+
+    def failed(error: Error) -> None:
+        complaints.append(str(error))
+
+    def said(message: ConsoleMessage) -> None:
+        if message.type == "error":
+            complaints.append(message.text)
+
+    page.on("pageerror", failed)
+    page.on("console", said)
+    usable = False
     try:
+        await page.set_viewport_size({"width": width, "height": 900})
+        await page.emulate_media(color_scheme=theme)
         await page.goto(f"{address}/panel/panel.html?fake={kind}{'&full' if width > 800 else ''}#{view}")
         await page.locator(".link-state.good, .link-state.bad, .link-state.warn").wait_for()
         yield page
         assert complaints == []
+        usable = not apart and not page.is_closed()
     finally:
-        await page.close()
+        page.remove_listener("pageerror", failed)
+        page.remove_listener("console", said)
+        if usable and await _emptied(page):
+            spare.append(page)
+        else:
+            await page.close()
+        if apart:
+            await context.close()
+
+
+_spare: weakref.WeakKeyDictionary[BrowserContext, list[Page]] = weakref.WeakKeyDictionary()
+"""Pages that nobody uses, by their context; none in which a test has failed."""
+
+
+async def _emptied(page: Page) -> bool:
+    """Leave a page as a new one is: with nothing shown or stored, and no mouse over it; False for one that crashed."""
+    try:
+        await page.evaluate("localStorage.clear(), sessionStorage.clear()")
+        await page.goto("about:blank")
+        await page.mouse.move(-1, -1)
+    except Error:
+        return False
+    return True
 
 
 async def _scripted_context(browser: Browser) -> BrowserContext:

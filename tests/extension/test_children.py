@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.extension.conftest import Chromium, Site
+from tests.extension.conftest import Chromium, Shared, Site
 from tests.extension.fakehub import FakeHub, Refused, Wire
 
 ANNOUNCED = "Target.attachedToTarget"
@@ -37,12 +37,10 @@ KINDS = """(async () => {
 
 
 @pytest.fixture(scope="module")
-async def chromium(hub: FakeHub, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Chromium]:
+async def chromium(hub: FakeHub, shared: Shared) -> AsyncIterator[Chromium]:
     """One whose debugger stays long: what waits is to go on before it is let go of."""
-    browser = Chromium(tmp_path_factory.mktemp("chromium"), hub, debuggerIdleMs=60_000)
-    await browser.start()
-    yield browser
-    await browser.stop()
+    async with shared.at(hub, debuggerIdleMs=60_000) as browser:
+        yield browser
 
 
 async def value(wire: Wire, tab: int, expression: str, session: str | None = None) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from playwright.async_api import Page, async_playwright, expect
+from playwright.async_api import BrowserContext, Page, async_playwright, expect
 
 from tests.extension.conftest import EXTENSION_ID, Chromium, Site
 from tests.extension.fakehub import FakeHub, Wire
@@ -46,18 +46,23 @@ async def relay() -> AsyncIterator[RunningRelay]:
         yield relay
 
 
-@pytest.fixture
-async def panel(wire: Wire, chromium: Chromium) -> AsyncIterator[Page]:
-    wire.answers["config.getState"] = STATE
+@pytest.fixture(scope="module")
+async def context(chromium: Chromium) -> AsyncIterator[BrowserContext]:
     async with async_playwright() as playwright:
         browser = await playwright.chromium.connect_over_cdp(chromium._address)
-        page = await browser.contexts[0].new_page()
-        await page.goto(f"chrome-extension://{EXTENSION_ID}/panel/panel.html?full#home")
-        await expect(page.locator("#bar")).to_contain_text("Connected")
-        yield page
-        off = {"url": "", "token": "", "acting": "ask", "instead": False}
-        await page.evaluate(ANSWER, ["relay.set", off])
-        await page.close()
+        yield browser.contexts[0]
+
+
+@pytest.fixture
+async def panel(wire: Wire, context: BrowserContext) -> AsyncIterator[Page]:
+    wire.answers["config.getState"] = STATE
+    page = await context.new_page()
+    await page.goto(f"chrome-extension://{EXTENSION_ID}/panel/panel.html?full#home")
+    await expect(page.locator("#bar")).to_contain_text("Connected")
+    yield page
+    off = {"url": "", "token": "", "acting": "ask", "instead": False}
+    await page.evaluate(ANSWER, ["relay.set", off])
+    await page.close()
 
 
 async def at_relay(page: Page, relay: RunningRelay, **more: Any) -> None:

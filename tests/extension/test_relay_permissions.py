@@ -53,9 +53,10 @@ async def test_every_level_means_what_it_means_in_a_hub(
     relay: RunningRelay, panel: Ask, wire: Wire, site: Site, level: str, allow: bool | None
 ) -> None:
     there = {tab["tabId"] for tab in (await wire.ask("getTabs"))["tabs"]}
+    made = (await wire.ask("createTab", url=f"{site.url}/", waitUntil="load"))["tabId"]
     await connected(panel, relay, acting=level)
     for method, given in (*LOOKING, *ACTING):
-        made = (await wire.ask("createTab", url=f"{site.url}/", waitUntil="load"))["tabId"]
+        await wire.ask("browser_navigate", tabId=made, url=f"{site.url}/", waitUntil="load")
         params = {"tabId": made, **given}
         if "url" in given:
             params["url"] = given["url"].format(site=site.url)
@@ -73,11 +74,12 @@ async def test_every_level_means_what_it_means_in_a_hub(
         else:
             assert refused in answer["error"]["message"], (method, answer)
         left = {tab["tabId"] for tab in (await wire.ask("getTabs"))["tabs"]} - there
-        for tab_id in left:
+        for tab_id in left - {made}:
             await wire.ask("closeTab", tabId=tab_id)
         if refused is not None:
             assert left == {made}, method
     assert not (await state(panel, lambda facts: True))["questions"]
+    await wire.ask("closeTab", tabId=made)
 
 
 @pytest.mark.parametrize(("level", "allow"), CASES)

@@ -28,6 +28,10 @@ BANK = f"<title>Bank</title>{FIELD}<script>{HEARD}</script>"
 GONE, DENIED = "The tab went to another site before the command ran.", "The person at the browser did not allow it."
 SLOWLY = 0.6
 """Seconds until the next page comes: time for a command to be sent to the one before."""
+LONGER = 3.0
+"""Seconds that a page is busy: until after the next one has come."""
+BUSY = "setTimeout(() => { const r = new XMLHttpRequest(); r.open('GET', '{bank}/busy', false); r.send(); }, 20)"
+"""Keeps the page's thread as a loop would, but not the processor."""
 
 
 def cdp(method: str, **params: Any) -> tuple[str, dict[str, Any]]:
@@ -36,12 +40,12 @@ def cdp(method: str, **params: Any) -> tuple[str, dict[str, Any]]:
 
 @asynccontextmanager
 async def bank() -> AsyncIterator[str]:
-    """Another site than the agent is allowed, which answers slowly."""
+    """Another site than the agent is allowed, which answers slowly, and at one address even more so."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            await reader.readuntil(b"\r\n\r\n")
-            await asyncio.sleep(SLOWLY)  # clock: a site that answers slowly
+            busy = (await reader.readuntil(b"\r\n\r\n")).startswith(b"GET /busy ")
+            await asyncio.sleep(LONGER if busy else SLOWLY)  # clock: a site that answers slowly
             head = f"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {len(BANK)}\r\n"
             writer.write(f"{head}Set-Cookie: session=secret\r\nConnection: close\r\n\r\n{BANK}".encode())
             await writer.drain()
@@ -67,6 +71,16 @@ async def allowed(
     """An agent that may act in a tab's site, and has run a script in it."""
     made = (await wire.ask("createTab", url=f"{site.url}/", waitUntil="load"))["tabId"]
     await connected(panel, relay, acting=level)
+    async with acting(relay, panel, site, made, script, level) as agent:
+        yield agent, made
+    await wire.ask("closeTab", tabId=made)
+
+
+@asynccontextmanager
+async def acting(
+    relay: RunningRelay, panel: Ask, site: Site, made: int, script: str = "1", level: str = "ask"
+) -> AsyncIterator[IndependentAgent]:
+    """Another agent that may act in the tab's site, at a relay that the browser is connected to."""
     async with IndependentAgent(relay.url, token()) as agent:
         await agent.ready()
         method, params = cdp("Runtime.evaluate", expression=script)
@@ -74,8 +88,7 @@ async def allowed(
         if level == "ask":
             assert (await answered(panel, allow=True))["site"] == site.url
         assert "result" in await calling
-        yield agent, made
-    await wire.ask("closeTab", tabId=made)
+        yield agent
 
 
 ACTS = {
@@ -92,8 +105,10 @@ ACTS = {
 async def test_what_was_sent_to_one_site_does_not_run_in_the_next(
     relay: RunningRelay, panel: Ask, wire: Wire, site: Site, what: str
 ) -> None:
-    busy = "setTimeout(() => { const end = Date.now() + 3000; while (Date.now() < end); }, 20)"
-    async with bank() as elsewhere, allowed(relay, panel, wire, site, busy) as (agent, made):
+    async with (
+        bank() as elsewhere,
+        allowed(relay, panel, wire, site, BUSY.replace("{bank}", elsewhere)) as (agent, made),
+    ):
         method, params = cdp("Page.navigate", url=f"{elsewhere}/")
         await agent.begin(method, {"tabId": made, **params})
         method, params = ACTS[what]
@@ -109,40 +124,43 @@ async def test_what_was_sent_to_one_site_does_not_run_in_the_next(
         assert (await tab(wire, made))["title"] == "Bank", answer
 
 
-@pytest.mark.parametrize(
-    ("method", "params", "asked"),
-    [
-        ("getCookies", {"url": "{bank}/"}, "{bank}"),
-        ("setCookie", {"url": "{bank}/", "name": "a", "value": "b"}, "{bank}"),
-        ("deleteCookies", {"url": "{bank}/", "name": "session"}, "{bank}"),
-        ("clearSiteData", {"origin": "{bank}", "cookies": True}, "{bank}"),
-        ("searchHistory", {"text": ""}, ""),
-        ("searchBookmarks", {"query": "a"}, ""),
-        ("getDownloads", {}, ""),
-        (*cdp("Network.getCookies", urls=["{bank}/"]), ""),
-        (*cdp("Network.getAllCookies"), ""),
-        (*cdp("Network.setCookie", url="{bank}/", name="a", value="b"), ""),
-        (*cdp("Storage.clearDataForOrigin", origin="{bank}", storageTypes="all"), ""),
-        (*cdp("Network.loadNetworkResource", url="{bank}/", options={"disableCache": True}), ""),
-        (*cdp("Fetch.enable"), ""),
-        (*cdp("Page.setDocumentContent", frameId="x", html="<p>"), ""),
-        ("forwardCDPCommand", {"method": "Page.enable", "ahead": [{"method": "Fetch.enable", "params": {}}]}, ""),
-        ("subscribeCDPEvents", {"events": ["Fetch.requestPaused"]}, ""),
-        (
-            "subscribeCDPEvents",
-            {"events": [], "children": [{"method": "Runtime.evaluate", "params": {"expression": "1"}}]},
-            "",
-        ),
-    ],
-)
-async def test_a_tab_it_may_act_in_opens_nothing_else(
-    relay: RunningRelay, panel: Ask, wire: Wire, site: Site, method: str, params: dict[str, Any], asked: str
-) -> None:
+FURTHER: list[tuple[str, dict[str, Any], str]] = [
+    ("getCookies", {"url": "{bank}/"}, "{bank}"),
+    ("setCookie", {"url": "{bank}/", "name": "a", "value": "b"}, "{bank}"),
+    ("deleteCookies", {"url": "{bank}/", "name": "session"}, "{bank}"),
+    ("clearSiteData", {"origin": "{bank}", "cookies": True}, "{bank}"),
+    ("searchHistory", {"text": ""}, ""),
+    ("searchBookmarks", {"query": "a"}, ""),
+    ("getDownloads", {}, ""),
+    (*cdp("Network.getCookies", urls=["{bank}/"]), ""),
+    (*cdp("Network.getAllCookies"), ""),
+    (*cdp("Network.setCookie", url="{bank}/", name="a", value="b"), ""),
+    (*cdp("Storage.clearDataForOrigin", origin="{bank}", storageTypes="all"), ""),
+    (*cdp("Network.loadNetworkResource", url="{bank}/", options={"disableCache": True}), ""),
+    (*cdp("Fetch.enable"), ""),
+    (*cdp("Page.setDocumentContent", frameId="x", html="<p>"), ""),
+    ("forwardCDPCommand", {"method": "Page.enable", "ahead": [{"method": "Fetch.enable", "params": {}}]}, ""),
+    ("subscribeCDPEvents", {"events": ["Fetch.requestPaused"]}, ""),
+    (
+        "subscribeCDPEvents",
+        {"events": [], "children": [{"method": "Runtime.evaluate", "params": {"expression": "1"}}]},
+        "",
+    ),
+]
+"""Commands that name the tab and reach further, and the site that is asked for."""
+
+
+async def test_a_tab_it_may_act_in_opens_nothing_else(relay: RunningRelay, panel: Ask, wire: Wire, site: Site) -> None:
     other = "http://localhost:1"
-    async with allowed(relay, panel, wire, site) as (agent, made):
-        calling = await agent.begin(method, {"tabId": made, **filled(params, other)})
-        assert (await answered(panel, allow=False))["site"] == asked.format(bank=other)
-        assert DENIED in (await calling)["error"]["message"]
+    made = (await wire.ask("createTab", url=f"{site.url}/", waitUntil="load"))["tabId"]
+    await connected(panel, relay, acting="ask")
+    for method, params, asked in FURTHER:
+        await panel("relay.set", acting="ask")  # a person who has refused often is asked again
+        async with acting(relay, panel, site, made) as agent:
+            calling = await agent.begin(method, {"tabId": made, **filled(params, other)})
+            assert (await answered(panel, allow=False))["site"] == asked.format(bank=other), (method, params)
+            assert DENIED in (await calling)["error"]["message"], (method, params)
+    await wire.ask("closeTab", tabId=made)
 
 
 def filled(value: Any, other: str) -> Any:

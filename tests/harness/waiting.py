@@ -44,13 +44,13 @@ async def until_outside(condition: Callable[[], bool], within: float = LONG) -> 
         await asyncio.sleep(_OUTSIDE)
 
 
-async def eventually(look: Callable[[], Awaitable[T | None]], within: float = LONG) -> T:
-    """Wait until an asynchronous look finds something, and return it."""
+async def eventually(look: Callable[[], Awaitable[T | None]], within: float = LONG, every: float = _OUTSIDE) -> T:
+    """Wait until an asynchronous look finds something, and return it; one that costs much is taken less often."""
     end = _Deadline(within, look)
     try:
         async with asyncio.timeout(within):
             while not (found := await look()):  # noqa: ASYNC110 - polling is its purpose
-                await asyncio.sleep(_OUTSIDE)
+                await asyncio.sleep(every)
     except TimeoutError as error:
         raise end.failure() from error
     return found

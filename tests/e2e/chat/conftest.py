@@ -1,23 +1,30 @@
-"""A hub with a model for the tests of one file, and its chat with nothing said yet for each of them."""
+"""A hub with a model, its browser for the tests of one file, and its chat with nothing said yet for each of them."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import pytest
-from playwright.async_api import Page, Playwright
+from playwright.async_api import BrowserContext, Page, Playwright, expect
 
-from tests.e2e.chat.talking import chatting, new_chat
+from tests.e2e.lasting import LastingHub
 from tests.e2e.live import LiveHub
+from tests.e2e.panels import browser_of, panel_of
 
 
 @pytest.fixture(scope="module")
-def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHub]:
-    with chatting(tmp_path_factory.mktemp("chat")) as hub:
-        yield hub
+def hub(agent_hub: LastingHub) -> LiveHub:
+    return agent_hub.running
+
+
+@pytest.fixture(scope="module")
+async def browser(playwright: Playwright, hub: LiveHub) -> AsyncIterator[BrowserContext]:
+    async with browser_of(playwright, hub) as browser:
+        yield browser
 
 
 @pytest.fixture
-async def panel(playwright: Playwright, hub: LiveHub) -> AsyncIterator[Page]:
-    async with new_chat(playwright, hub) as page:
+async def panel(browser: BrowserContext, request: pytest.FixtureRequest) -> AsyncIterator[Page]:
+    async with panel_of(browser, request, "chat") as page:
+        await expect(page.get_by_role("heading", level=2).first).to_have_text("New conversation")
         yield page

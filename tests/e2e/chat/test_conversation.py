@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import threading
-from pathlib import Path
 
-import pytest
 from playwright.async_api import Page, Playwright, expect
 
 from tests.agent.scripted import KEY, Refusal, Turn, scripted
-from tests.e2e import live
-from tests.e2e.agenthome import ASKED, prepared
+from tests.e2e.agenthome import ASKED
+from tests.e2e.changing import change
 from tests.e2e.chat.talking import message, say, step, thinks_with
+from tests.e2e.lasting import LastingHub
 from tests.e2e.live import EXTENSION, DevTools, LiveHub
 from tests.e2e.panels import browser_of, opened, settled
 from tests.extension.panelpage import violations
@@ -19,12 +18,15 @@ from tests.harness.agent import client as http_client
 
 
 async def test_without_a_model_it_says_how_to_set_one_and_begins_when_it_is_set(hub: LiveHub, panel: Page) -> None:
+    change(hub, {"agent.baseUrl": None, "agent.model": None})  # unless no test has set them yet
     await expect(panel.get_by_text("tabhub config set agent.baseUrl http://127.0.0.1:11434/v1")).to_be_visible()
     await expect(panel.get_by_text("tabhub config set agent.model NAME")).to_be_visible()
     await expect(message(panel)).to_have_count(0)
     assert await violations(panel) == []
     with scripted(Turn("Hello.")) as server:
-        await thinks_with(hub, server, panel)
+        for key, value in (("baseUrl", server.url), ("model", "m0")):
+            assert hub.tabhub("config", "set", f"agent.{key}", value).returncode == 0
+        await expect(panel.locator(".composer-about")).to_contain_text("m0 · ")
         await say(panel, "Hi")
         await expect(panel.locator(".said.model")).to_have_text("AssistantHello.")
     assert server.headers[0]["authorization"] == f"Bearer {KEY}"
@@ -107,8 +109,7 @@ async def test_a_stop_takes_back_what_waits_for_the_person(hub: LiveHub, panel: 
         await expect(step(panel, ASKED)).to_contain_text("stopped")
 
 
-@pytest.mark.parametrize("by", ["button", "Escape"])
-async def test_it_is_stopped_at_any_time_and_goes_on(hub: LiveHub, panel: Page, by: str) -> None:
+async def test_it_is_stopped_at_any_time_and_goes_on(hub: LiveHub, panel: Page) -> None:
     hold = threading.Event()
     wait = ("browser_wait_for_element", {"selector": "#never", "timeout": 60_000})
     with scripted(Turn("I wait.", (wait,)), Turn("I say", hold=hold), Turn("I go on.")) as server:
@@ -118,10 +119,7 @@ async def test_it_is_stopped_at_any_time_and_goes_on(hub: LiveHub, panel: Page, 
         await message(panel).fill("A thought meanwhile")
         await message(panel).press("Enter")
         await expect(message(panel)).to_have_value("A thought meanwhile")
-        if by == "button":
-            await panel.get_by_role("button", name="Stop the assistant").click()
-        else:
-            await message(panel).press("Escape")
+        await message(panel).press("Escape")
         await expect(panel.locator(".ended.stopped")).to_contain_text("Stopped.")
         await expect(step(panel, wait[0])).to_contain_text("stopped")
         await message(panel).press("Enter")
@@ -197,35 +195,6 @@ async def test_conversations_are_listed_opened_again_and_deleted(hub: LiveHub, p
     assert "The first talk" not in hub.tabhub("agent", "--list").stdout
 
 
-async def test_a_conversation_goes_on_after_the_hub_was_started_anew(playwright: Playwright, tmp_path: Path) -> None:
-    prepared(tmp_path)
-    hub = live.start(tmp_path, MODEL_KEY=KEY)
-    with scripted(Turn("Keep this.", (("browser_list_tabs", {}),)), Turn("Kept."), Turn("I remember.")) as server:
-        try:
-            async with browser_of(playwright, hub) as browser, opened(browser, "chat") as page:
-                await thinks_with(hub, server, page)
-                await say(page, "Remember")
-                await expect(page.locator(".said.model").last).to_contain_text("Kept.")
-        finally:
-            live.stop(hub)
-        hub = live.start(tmp_path, MODEL_KEY=KEY)
-        try:
-            async with browser_of(playwright, hub) as browser, opened(browser, "chat") as page:
-                await expect(page.locator(".said.model").last).to_contain_text("Kept.")
-                await expect(step(page, "browser_list_tabs")).to_have_class("step done")
-                await say(page, "Do you?")
-                await expect(page.locator(".said.model").last).to_contain_text("I remember.")
-        finally:
-            live.stop(hub)
-    assert [each["role"] for each in server.asked[2]["messages"] if each["role"] != "system"] == [
-        "user",
-        "assistant",
-        "tool",
-        "assistant",
-        "user",
-    ]
-
-
 async def test_what_the_provider_refuses_is_told_in_words_and_can_be_tried_again(hub: LiveHub, panel: Page) -> None:
     refusal = Refusal(401, {"error": {"message": f"wrong key {KEY}"}})
     with scripted(refusal, Turn("Now it works.")) as server:
@@ -244,19 +213,21 @@ async def test_its_limits_are_told_and_one_click_lets_it_go_on(hub: LiveHub, pan
     look = Turn("", (("browser_list_tabs", {}),))
     with scripted(look, look, Turn("Enough.")) as server:
         await thinks_with(hub, server, panel)
-        assert hub.tabhub("config", "set", "agent.steps", "2").returncode == 0
-        await expect(panel.locator(".composer-about")).to_contain_text("at most 2 steps")
-        await say(panel, "Look around")
-        await expect(panel.locator(".ended.steps")).to_contain_text("It has taken 2 steps")
-        await panel.get_by_role("button", name="Go on").click()
-        await expect(panel.locator(".said.model")).to_contain_text("Enough.")
-    assert hub.tabhub("config", "reset", "agent.steps").returncode == 0
+        change(hub, {"agent.steps": "2"})
+        try:
+            await expect(panel.locator(".composer-about")).to_contain_text("at most 2 steps")
+            await say(panel, "Look around")
+            await expect(panel.locator(".ended.steps")).to_contain_text("It has taken 2 steps")
+            await panel.get_by_role("button", name="Go on").click()
+            await expect(panel.locator(".said.model")).to_contain_text("Enough.")
+        finally:
+            change(hub, {"agent.steps": None})
 
 
 async def test_where_agents_need_tokens_it_works_and_another_with_the_secret_does_not(
     hub: LiveHub, panel: Page
 ) -> None:
-    assert hub.tabhub("config", "set", "requireTokens", "true").returncode == 0
+    change(hub, {"requireTokens": "true"})
     try:
         with scripted(Turn("", (("browser_list_tabs", {}),)), Turn("I may.")) as server:
             await thinks_with(hub, server, panel)
@@ -266,7 +237,7 @@ async def test_where_agents_need_tokens_it_works_and_another_with_the_secret_doe
             async with http_client(hub) as http:
                 assert (await http.post("/tools/browser_list_tabs/call", json={})).status_code == 401
     finally:
-        assert hub.tabhub("config", "set", "requireTokens", "false").returncode == 0
+        change(hub, {"requireTokens": None})
 
 
 async def test_another_panel_shows_the_same_conversation_as_it_goes(hub: LiveHub, panel: Page) -> None:
@@ -285,3 +256,30 @@ async def test_another_panel_shows_the_same_conversation_as_it_goes(hub: LiveHub
         await expect(panel.locator(".ended.stopped")).to_contain_text("Stopped.")
         hold.set()
         await other.close()
+
+
+async def test_a_conversation_goes_on_after_the_hub_was_started_anew(
+    playwright: Playwright, agent_hub: LastingHub
+) -> None:
+    """The last of these tests: it ends the hub and the browser they use."""
+    turns = (Turn("Keep this.", (("browser_list_tabs", {}),)), Turn("Kept."), Turn("I remember."))
+    with scripted(*turns) as server:
+        hub = agent_hub.running
+        async with browser_of(playwright, hub) as browser, opened(browser, "chat") as page:
+            await thinks_with(hub, server, page)
+            await say(page, "Remember")
+            await expect(page.locator(".said.model").last).to_contain_text("Kept.")
+        agent_hub.stop()
+        hub = agent_hub.running
+        async with browser_of(playwright, hub) as browser, opened(browser, "chat", remembering=True) as page:
+            await expect(page.locator(".said.model").last).to_contain_text("Kept.")
+            await expect(step(page, "browser_list_tabs")).to_have_class("step done")
+            await say(page, "Do you?")
+            await expect(page.locator(".said.model").last).to_contain_text("I remember.")
+    assert [each["role"] for each in server.asked[2]["messages"] if each["role"] != "system"] == [
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+        "user",
+    ]

@@ -1,0 +1,28 @@
+"""A hub that outlives its own end: several tests use it, and one of them may start it anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.e2e import live
+from tests.e2e.live import LiveHub
+
+
+class LastingHub:
+    """A hub with one home; it is started when it is wanted and does not run."""
+
+    def __init__(self, folder: Path, **settings: str) -> None:
+        self._folder = folder
+        self._settings = settings
+        self._hub: LiveHub | None = None
+
+    @property
+    def running(self) -> LiveHub:
+        if self._hub is None or self._hub.process.poll() is not None:
+            self._hub = live.start(self._folder, **self._settings)
+        return self._hub
+
+    def stop(self) -> None:
+        """End it as Ctrl+C does."""
+        if self._hub is not None:
+            live.stop(self._hub)

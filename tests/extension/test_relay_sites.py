@@ -45,7 +45,7 @@ async def bank() -> AsyncIterator[str]:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             busy = (await reader.readuntil(b"\r\n\r\n")).startswith(b"GET /busy ")
-            await asyncio.sleep(LONGER if busy else SLOWLY)  # clock: a site that answers slowly
+            await asyncio.sleep(LONGER if busy else SLOWLY)
             head = f"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {len(BANK)}\r\n"
             writer.write(f"{head}Set-Cookie: session=secret\r\nConnection: close\r\n\r\n{BANK}".encode())
             await writer.drain()

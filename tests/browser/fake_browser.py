@@ -17,6 +17,10 @@ WATCHING = ("subscribeCDPEvents", "Page.enable", "Runtime.enable", "Log.enable",
 """What every tab in use is asked ahead."""
 
 
+NO_ANSWER = object()
+"""What an answer gives to leave a command pending."""
+
+
 class Failure(Exception):
     """An error the browser answers with."""
 
@@ -52,7 +56,9 @@ class FakeBrowser:
     def _answer(self, message: dict[str, Any], answer: Answer) -> None:
         params = message["params"].get("params", {}) if message["method"] == "forwardCDPCommand" else message["params"]
         try:
-            self.reply(message["id"], answer(params))
+            result = answer(params)
+            if result is not NO_ANSWER:
+                self.reply(message["id"], result)
         except Failure as failure:
             self.refuse(message["id"], failure.code, str(failure))
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.browser.conftest import Bench
+from tests.browser.fake_browser import NO_ANSWER
 
 VIEW = {
     "cssContentSize": {"x": 0, "y": 0, "width": 800, "height": 99999},
@@ -21,7 +22,8 @@ def document(bench: Bench, answer: Any | Callable[[str], Any]) -> None:
         code = params["expression"]
         if "makeKit" in code:
             return {"result": {"value": ["token", "e"]}}
-        return {"result": {"value": answer(code) if callable(answer) else answer}}
+        value = answer(code) if callable(answer) else answer
+        return value if value is NO_ANSWER else {"result": {"value": value}}
 
     frame = {"id": "F", "url": "https://x.example/"}
     bench.browser.answers |= {

@@ -151,11 +151,10 @@ async def _nudge(page: Page) -> None:
     """Change what nobody sees until that is enough; a page that does not take it, or goes, changes by itself."""
     with suppress(TabhubError):  # what became of the tab or the link, the capture itself tells
         frame = await main_frame(page)
-        await frame.evaluate("nudge", {"more": True})
         try:
             while True:
-                await asyncio.sleep(_PAUSE)
                 await frame.evaluate("nudge", {"more": True})
+                await asyncio.sleep(_PAUSE)
         finally:
             await frame.evaluate("nudge", {"more": False})
 

@@ -12,7 +12,7 @@ import pytest
 
 from tabhub.errors import CommandFailed, InvalidArguments
 from tests.browser.conftest import Bench
-from tests.browser.fake_browser import Failure, settle
+from tests.browser.fake_browser import NO_ANSWER, Failure, settle
 from tests.browser.fake_page import document, element
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR" + (640).to_bytes(4, "big") + (480).to_bytes(4, "big") + b"\x08\x02" * 30
@@ -53,6 +53,27 @@ async def test_two_pictures_of_a_tab_are_taken_one_after_the_other(bench: Bench)
         bench.browser.reply(shot["id"], {"data": base64.b64encode(PNG).decode()})
         await settle()
     assert len(await asyncio.gather(*tasks)) == 2
+
+
+async def test_what_keeps_a_still_page_drawing_is_removed_even_if_the_picture_overtakes_it(bench: Bench) -> None:
+    pictures(bench)
+    shot = bench.browser.answers["Page.captureScreenshot"]
+    bench.browser.answers["Page.captureScreenshot"] = lambda _: NO_ANSWER
+    nudges: list[str] = []
+
+    def answer(code: str) -> Any:
+        if "nudged" not in code:
+            return {}
+        nudges.append(code[code.rindex("JSON.parse") :])
+        if len(nudges) > 1:
+            return {}
+        capture = bench.browser.commands("Page.captureScreenshot")[-1]
+        bench.browser.reply(capture["id"], shot({}))
+        return NO_ANSWER
+
+    document(bench, answer)
+    await bench.call("browser_screenshot_tab", tabId=2)
+    assert ["true" in nudge for nudge in nudges] == [True, False], nudges
 
 
 async def test_the_whole_page_or_one_element_is_clipped_and_bounded(bench: Bench) -> None:

@@ -17,7 +17,7 @@ from weakref import WeakValueDictionary
 
 import msgspec
 
-from tabhub.browser.frames import main_frame
+from tabhub.browser.frames import Frame, main_frame
 from tabhub.browser.held import Command, Held
 from tabhub.browser.marks import Mark
 from tabhub.browser.tab import Page
@@ -65,12 +65,16 @@ async def capture(page: Page, held: Held, params: dict[str, Any], marks: list[Ma
     async with lock:
         page.ahead("Page.startScreencast", {"format": "jpeg", "quality": 1, "maxWidth": 16, "maxHeight": 16})
         stretch = whole is not None and _has_frames(page)
-        frame = await main_frame(page) if marks or stretch else None
-        scrolled = await frame.evaluate("scrolled", {}) if frame is not None else {}
+        frame: Frame | None = None
+        scrolled: Any = {}
         undo: list[Command] = []
         try:
+            if marks or stretch:
+                frame = await main_frame(page)
+                scrolled = await frame.evaluate("scrolled", {})
             if whole is not None and stretch:
-                undo = await _stretched(page, held, whole)
+                stretched, undo = _stretching(page, held, whole)
+                await page.cdp(*stretched)
             bare = None
             if frame is not None and marks:
                 bare = await _shot(page, params)
@@ -91,13 +95,13 @@ def _has_frames(page: Page) -> bool:
     return any(child.kind == "iframe" for child in page.watch.children(page.link, page.tab.chrome_id).values())
 
 
-async def _stretched(page: Page, held: Held, whole: Area) -> list[Command]:
-    """Make the view as large as the page: frames of other sites draw only what is in view. Gives how to undo it."""
+def _stretching(page: Page, held: Held, whole: Area) -> tuple[Command, list[Command]]:
+    """What makes the view as large as the page, and what undoes it: frames of other sites draw only what is in view."""
     emulated = [command for command in held.made(page, "device") if command[0] == _METRICS]
     bare = {"deviceScaleFactor": 0, "mobile": False, "dontSetVisibleSize": True}
     size = {"width": round(whole.width), "height": round(whole.height)}
-    await page.cdp(_METRICS, {**(emulated[0][1] if emulated else bare), **size})
-    return emulated or [("Emulation.clearDeviceMetricsOverride", {})]
+    stretched = (_METRICS, {**(emulated[0][1] if emulated else bare), **size})
+    return stretched, emulated or [("Emulation.clearDeviceMetricsOverride", {})]
 
 
 async def _settled(page: Page, params: dict[str, Any], bare: bytes | None) -> bytes:

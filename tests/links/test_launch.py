@@ -246,6 +246,21 @@ async def test_a_browser_left_by_a_dead_hub_gives_its_profile_back(
     assert not (tmp_path / "managed" / "profile" / "SingletonLock").is_symlink()
 
 
+@pytest.mark.parametrize("steps", range(12))
+async def test_a_stop_ends_a_browser_that_dies_at_the_same_moment(make: Make, tmp_path: Path, steps: int) -> None:
+    answer = r"""{"id":1,"result":{"product":"Fake/1"}}\0"""
+    browser = make(tmp_path, script(tmp_path / "browser", f"printf '{answer}' >&4; exec sleep 1000"), limits=DEFAULTS)
+    await browser.start()
+    assert browser.pid is not None
+    os.killpg(browser.pid, signal.SIGKILL)
+    await browser.wait()
+    for _ in range(steps):  # wherever the supervisor has got to by then
+        await asyncio.sleep(0)
+    async with asyncio.timeout(30):
+        await browser.stop()
+    assert not browser.alive
+
+
 async def test_a_lock_from_another_host_name_does_not_stop_a_start(
     hub: Hub, extension: Path, make: Make, tmp_path: Path
 ) -> None:

@@ -216,8 +216,10 @@ class ManagedBrowser:
             return
         try:
             await running.pipe.close()
+            # Not wait_for: in Python 3.11 it swallows a cancellation that comes when the process has just ended.
             with suppress(TimeoutError):
-                await asyncio.wait_for(running.process.wait(), self._limits.browser_stop)
+                async with asyncio.timeout(self._limits.browser_stop):
+                    await running.process.wait()
         finally:
             await end_group(running.process.pid, grace=self._limits.browser_stop)
             await running.process.wait()

@@ -18,7 +18,7 @@ VIEW = {
 def document(bench: Bench, answer: Any | Callable[[str], Any]) -> None:
     """One frame, whose page code gives `answer`, or what that makes of the code."""
 
-    def evaluate(params: dict[str, Any]) -> dict[str, Any]:
+    def evaluate(params: dict[str, Any]) -> Any:
         code = params["expression"]
         if "makeKit" in code:
             return {"result": {"value": ["token", "e"]}}

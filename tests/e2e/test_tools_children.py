@@ -112,7 +112,11 @@ async def test_the_end_of_a_session_lets_the_persons_page_go_on(
     page = f"{net.url}/net_index?person"
     await devtools.open(page)
     async with live.caller(live_hub) as agent:
-        (tab,) = [t["tabId"] for t in (await agent.get("browser_list_tabs"))["tabs"] if t["url"] == page]
+
+        async def opened() -> list[int]:
+            return [t["tabId"] for t in (await agent.get("browser_list_tabs"))["tabs"] if t["url"] == page]
+
+        (tab,) = await eventually(opened)
         await agent.get("browser_intercept_requests", tabId=tab, urlPatterns=["*stopped*"])
         await agent.run("window.stopped = fetch('/api/items?stopped').then((answer) => answer.status); 0", tabId=tab)
         await eventually(lambda: paused(agent))

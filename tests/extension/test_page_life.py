@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 
 import orjson
@@ -250,6 +250,17 @@ async def test_a_worker_that_was_stopped_hears_of_every_page_again_and_once(
         await back.ask("closeTab", tabId=page.tab)
 
 
+async def after_reload(page: PageTab, offered: Sequence[str], name: str, **args: Any) -> str:
+    """A tool's text. A slow page may connect once more as it was before the reload, until it learns of the reload."""
+    try:
+        return await page.text(name, **args)
+    except Refused as refused:
+        if refused.message != "The page went away during the call.":
+            raise
+    await page.told(*offered)
+    return await page.text(name, **args)
+
+
 async def test_pages_that_are_open_when_the_extension_is_loaded_offer_their_tools(hub: FakeHub, shop: Site) -> None:
     wire = hub.wires[-1]
     page = await PageTab.open(wire, f"{shop.url}/pages/webmcp.html")
@@ -261,9 +272,9 @@ async def test_pages_that_are_open_when_the_extension_is_loaded_offer_their_tool
     back = await hub.connection(seen + 1)
     page, old = PageTab(back, page.tab, 0), PageTab(back, old.tab, 0)
     await page.told(*OWN)
-    assert (await page.text("where")).endswith("webmcp.html")
+    assert (await after_reload(page, OWN, "where")).endswith("webmcp.html")
     await old.told("price")
-    assert await old.text("price", item="tea") == "tea cost 5"
+    assert await after_reload(old, ("price",), "price", item="tea") == "tea cost 5"
     for each in (page, old):
         await back.ask("closeTab", tabId=each.tab)
 

@@ -261,6 +261,19 @@ async def test_a_stop_ends_a_browser_that_dies_at_the_same_moment(make: Make, tm
     assert not browser.alive
 
 
+@pytest.mark.parametrize("steps", range(1, 16, 2))
+async def test_a_start_that_is_cancelled_leaves_no_process(make: Make, tmp_path: Path, steps: int) -> None:
+    text = f"printf 'no answer' >&4; exec sleep 1000 {tmp_path}"
+    browser = make(tmp_path, script(tmp_path / "browser", text), limits=DEFAULTS)
+    starting = asyncio.create_task(browser.start())
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    starting.cancel()
+    with pytest.raises((asyncio.CancelledError, SetupError)):
+        await starting
+    assert not processes_with(str(tmp_path))
+
+
 async def test_a_lock_from_another_host_name_does_not_stop_a_start(
     hub: Hub, extension: Path, make: Make, tmp_path: Path
 ) -> None:

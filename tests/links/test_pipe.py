@@ -21,4 +21,6 @@ async def test_a_request_to_a_browser_that_ended_at_once_fails_as_a_closed_pipe(
     pipe = DebuggingPipe(stdout, stdin)
     with pytest.raises(PipeClosedError):
         await pipe.request("Browser.getVersion")
-    await pipe.close()
+    pipe.close()
+    pipe.reading.cancel()
+    await asyncio.wait([pipe.reading])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -151,8 +152,8 @@ class ManagedBrowser:
             machine=Machine(root=os.geteuid() == 0, small_shm=_small_shm()),
             extra=parse_extra(self._env.get("TABHUB_BROWSER_ARGS", "")),
         )
-        try:
-            process = await asyncio.create_subprocess_exec(
+        spawning = asyncio.ensure_future(
+            asyncio.create_subprocess_exec(
                 "/bin/sh",
                 "-c",
                 _SHELL,
@@ -165,8 +166,16 @@ class ManagedBrowser:
                 cwd=self._profile,
                 env={name: value for name, value in self._env.items() if not name.startswith("TABHUB_")},
             )
+        )
+        try:
+            process = await asyncio.shield(spawning)
         except OSError as error:
             raise SetupError(f"{self.browser.name} could not be started: {error}.") from error
+        except asyncio.CancelledError:
+            # uvloop leaves the pipes of a process open whose creation is cancelled: it is created, then ended.
+            with suppress(OSError):
+                await _discard(await spawning)
+            raise
         if process.stdin is None or process.stdout is None or process.stderr is None:
             raise RuntimeError("a process started with pipes has none")
         pipe = DebuggingPipe(process.stdout, process.stdin)
@@ -215,7 +224,7 @@ class ManagedBrowser:
         if running is None:
             return
         try:
-            await running.pipe.close()
+            running.pipe.close()
             # Not wait_for: in Python 3.11 it swallows a cancellation that comes when the process has just ended.
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._limits.browser_stop):
@@ -223,8 +232,8 @@ class ManagedBrowser:
         finally:
             await end_group(running.process.pid, grace=self._limits.browser_stop)
             await running.process.wait()
-            # All writers are gone, so the copying ends by itself.
-            await asyncio.wait([running.logging], timeout=self._limits.browser_stop)
+            # All writers are gone, so both readers end by themselves.
+            await asyncio.wait([running.logging, running.pipe.reading], timeout=self._limits.browser_stop)
 
     async def _supervise(self) -> None:
         """Start the browser anew when it dies. The pause doubles, and is short again after a good run."""
@@ -250,6 +259,12 @@ class ManagedBrowser:
     def _tell(self, reason: str, code: int | None, restart_in: float | None) -> None:
         if self._on_exit is not None:
             self._on_exit(BrowserExit(reason, code, restart_in))
+
+
+async def _discard(process: asyncio.subprocess.Process) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    await process.communicate()
 
 
 def _ended(code: int) -> str:

@@ -29,7 +29,8 @@ class DebuggingPipe:
         self._next_id = 0
         self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._closed = False
-        self._task = asyncio.create_task(self._read(), name="debugging-pipe")
+        self.reading = asyncio.create_task(self._read(), name="debugging-pipe")
+        """Ends when the browser has closed its end."""
 
     async def request(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
         """Send one command and return its result; PipeRefusedError or PipeClosedError otherwise."""
@@ -50,11 +51,9 @@ class DebuggingPipe:
         result: dict[str, Any] = answer.get("result", {})
         return result
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """Close our end, which tells the browser to end."""
         self._writer.close()
-        self._task.cancel()
-        await asyncio.wait([self._task])
 
     async def _read(self) -> None:
         rest = b""

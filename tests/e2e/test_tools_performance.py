@@ -54,9 +54,9 @@ async def test_a_trace_says_where_the_time_went_and_is_a_file(guest: Caller, zoo
     assert told["milliseconds"]["scripting"] > 100  # clock: reported of a page that is busy for 120 ms
     assert told["longTasks"]["count"] >= 1
     assert told["longTasks"]["longest"] > 100
-    busiest = told["functions"][0]
-    assert (busiest["url"], busiest["line"]) == (zoo.at("see_styles.html"), 15)
-    assert busiest["milliseconds"] > 10  # clock: reported of a page that is busy for 120 ms
+    # The browser's own functions are listed as well; on a busy machine one of them may come first.
+    (busy,) = [each for each in told["functions"] if (each["url"], each["line"]) == (zoo.at("see_styles.html"), 15)]
+    assert busy["milliseconds"] > 10  # clock: reported of a page that is busy for 120 ms
     none = await guest.fail("browser_performance_trace", action="stop", tabId=tab)
     assert "No trace runs" in none["text"]
 

@@ -4,7 +4,7 @@
 
 import * as read from "../link/params.js";
 import { FAILED, RpcError, textOf } from "../link/rpc.js";
-import { reported } from "../tabs/state.js";
+import { reportTab } from "../tabs/state.js";
 import { cut, moment, short } from "./lists.js";
 
 /** @typedef {import("../link/rpc.js").Params} Params */
@@ -75,7 +75,7 @@ async function restoreSession(params) {
   await putBack(fronts, windows, restored);
   const tabs = restored.tab ? [restored.tab] : (restored.window?.tabs ?? []);
   const now = await Promise.all(tabs.map((tab) => chrome.tabs.get(tab.id ?? chrome.tabs.TAB_ID_NONE)));
-  return { kind: restored.tab ? "tab" : "window", tabs: now.slice(0, MOST).map(reported) };
+  return { kind: restored.tab ? "tab" : "window", tabs: now.slice(0, MOST).map(reportTab) };
 }
 
 /**

@@ -5,7 +5,7 @@
 import * as read from "../link/params.js";
 import { FAILED, INVALID_PARAMS, RpcError, textOf } from "../link/rpc.js";
 import { allowedUrl } from "../tabs/navigation.js";
-import { reported } from "../tabs/state.js";
+import { reportTab } from "../tabs/state.js";
 
 /** @typedef {import("../link/rpc.js").Params} Params */
 /** @typedef {import("../link/rpc.js").Handler} Handler */
@@ -94,7 +94,7 @@ async function createWindow(params) {
   const window = await settled(made.id, place.state);
   const tab = window.tabs?.[0];
   if (!tab) throw new RpcError(FAILED, "The browser opened a window without a tab.");
-  return { window: windowInfo(window), tab: reported(tab) };
+  return { window: windowInfo(window), tab: reportTab(tab) };
 }
 
 /** @param {Params} params */

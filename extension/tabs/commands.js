@@ -9,7 +9,7 @@ import { FAILED, RpcError } from "../link/rpc.js";
 import { failure } from "./failures.js";
 import { allowedUrl, travel } from "./navigation.js";
 import { groupWish, ownGroup, putIntoGroup } from "./owngroups.js";
-import { allTabs, reported, tabInfo } from "./state.js";
+import { allTabs, reportTab, tabInfo } from "./state.js";
 
 /** @typedef {import("../link/rpc.js").Params} Params */
 /** @typedef {import("../link/rpc.js").Call} Call */
@@ -53,8 +53,8 @@ async function createTab(params, note) {
   }
   if (tab.id === undefined) return tabInfo(tab);
   if (wish) await putIntoGroup(wish, tab, note);
-  if (until === "load") return reported(await loaded(tab.id));
-  return reported(await existing(tab.id));
+  if (until === "load") return reportTab(await loaded(tab.id));
+  return reportTab(await existing(tab.id));
 }
 
 /**
@@ -98,7 +98,7 @@ async function createWindow(url, focused) {
 
 /** @param {Params} params */
 async function selectTab(params) {
-  return reported(await existing(read.tabIdOf(params)));
+  return reportTab(await existing(read.tabIdOf(params)));
 }
 
 /** @param {Params} params */
@@ -108,7 +108,7 @@ async function activateTab(params) {
   await existing(tabId);
   const tab = await chrome.tabs.update(tabId, { active: true });
   if (focusWindow && tab) await chrome.windows.update(tab.windowId, { focused: true });
-  return reported(await existing(tabId));
+  return reportTab(await existing(tabId));
 }
 
 /** @param {Params} params */

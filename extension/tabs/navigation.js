@@ -7,7 +7,7 @@
 
 import { FAILED, INVALID_PARAMS, RpcError } from "../link/rpc.js";
 import { failure, noTab } from "./failures.js";
-import { reported } from "./state.js";
+import { reportTab } from "./state.js";
 
 /** @typedef {import("../link/rpc.js").Call} Call */
 /** @typedef {"load" | "commit" | "none"} WaitUntil */
@@ -109,7 +109,7 @@ async function arrival(tabId, problem) {
   const tab = await chrome.tabs.get(tabId).catch((error) => {
     throw failure(error, tabId);
   });
-  const { url, title, status } = reported(tab);
+  const { url, title, status } = reportTab(tab);
   return {
     tabId,
     url,

@@ -151,13 +151,14 @@ export function tellTab(tabId) {
 }
 
 /**
- * A tab as an answer gives it. It is reported first: reports are taken in their order, an answer some time later.
+ * Report a tab that an answer describes, and return its description. The report goes first because the hub applies
+ * reports in order, but an answer only when its caller resumes.
  * @param {chrome.tabs.Tab} tab
  * @returns {TabInfo}
  */
-export function reported(tab) {
+export function reportTab(tab) {
   const info = tabInfo(tab);
-  if (recent.has(info.tabId)) recent.set(info.tabId, null); // what was to be told is older
+  if (recent.has(info.tabId)) recent.set(info.tabId, null); // drop an older state that has not been sent yet
   tell({ tabId: info.tabId, change: "updated", tab: info });
   return info;
 }

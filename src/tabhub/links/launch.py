@@ -172,7 +172,7 @@ class ManagedBrowser:
         except OSError as error:
             raise SetupError(f"{self.browser.name} could not be started: {error}.") from error
         except asyncio.CancelledError:
-            # uvloop leaves the pipes of a process open whose creation is cancelled: it is created, then ended.
+            # uvloop does not close the pipes of a process whose creation is cancelled: create it, then kill it.
             with suppress(OSError):
                 await _discard(await spawning)
             raise
@@ -233,7 +233,9 @@ class ManagedBrowser:
             await end_group(running.process.pid, grace=self._limits.browser_stop)
             await running.process.wait()
             # All writers are gone, so both readers end by themselves.
-            await asyncio.wait([running.logging, running.pipe.reading], timeout=self._limits.browser_stop)
+            readers = [running.logging, running.pipe.reading]
+            for stuck in (await asyncio.wait(readers, timeout=self._limits.browser_stop))[1]:
+                stuck.cancel()
 
     async def _supervise(self) -> None:
         """Start the browser anew when it dies. The pause doubles, and is short again after a good run."""

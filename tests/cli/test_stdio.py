@@ -21,6 +21,7 @@ from tests.cli.agent import ENVELOPE, WORDS, Agent, stdio_agent, stopped
 from tests.harness.agent import client as http_client
 from tests.harness.fake_extension import FakeExtension, Silent, tab
 from tests.harness.hub import Address, RunningHub, running_hub
+from tests.harness.ports import free_port
 from tests.harness.probe import Probe
 from tests.harness.process import HubProcess, ask_nobody, environment, hub_process
 from tests.harness.waiting import until
@@ -287,11 +288,12 @@ async def test_five_at_once_start_one_hub_and_all_are_served(fresh: Path) -> Non
 
 
 @pytest.mark.req("S002-stdio-02")
-async def test_the_hub_it_serves_is_the_one_on_the_configured_port(fresh: Path, free_tcp_port: int) -> None:
-    async with stdio_agent(fresh, "--no-launch", "--port", str(free_tcp_port)) as agent:
+async def test_the_hub_it_serves_is_the_one_on_the_configured_port(fresh: Path) -> None:
+    port = free_port()
+    async with stdio_agent(fresh, "--no-launch", "--port", str(port)) as agent:
         await agent.greet()
         secret = json.loads((fresh / "extension" / "auth.json").read_text())["secret"]
-        async with http_client(Address(port=free_tcp_port, secret=secret)) as http:
+        async with http_client(Address(port=port, secret=secret)) as http:
             health = (await http.get("/health")).json()
         assert health["mcpClients"] == 1
         assert await agent.leave() == 0

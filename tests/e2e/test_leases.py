@@ -19,6 +19,7 @@ from tests.e2e.site import Site
 from tests.extension.conftest import SWITCHES
 from tests.harness.agent import Agent, client
 from tests.harness.hub import Address
+from tests.harness.ports import free_port
 from tests.harness.process import HubProcess, hub_process
 from tests.harness.waiting import eventually, until, until_outside
 
@@ -284,7 +285,7 @@ async def written(hub: HubProcess, *needles: str) -> None:
 
 async def test_session_and_binding_survive_a_killed_hub_while_the_browser_runs_on(tmp_path: Path, site: Site) -> None:
     home = tmp_path / "home"
-    async with hub_process(home) as hub:
+    async with hub_process(home, free_port()) as hub:
         with chromium(home, "about:blank"):
             await ready(hub)
             one = Client(hub)

@@ -14,8 +14,9 @@ from tests.e2e import live
 from tests.e2e.live import Caller, LiveHub
 from tests.e2e.panels import browser_of, panel_of
 from tests.extension.panelpage import go, violations
+from tests.harness.ports import free_port
 from tests.harness.waiting import until_outside
-from tests.upstream.servers import free_port, python, python_http
+from tests.upstream.servers import python, python_http
 
 NOTES = Path(__file__).parents[2] / "examples" / "plugins" / "opentabs-plugin-notes"
 SECRET = "correct-horse-battery"

@@ -28,6 +28,7 @@ from tests.extension.conftest import EXTENSION_ID, Chromium
 from tests.extension.fakehub import FakeHub
 from tests.harness.agent import client
 from tests.harness.hub import RunningHub, running_hub
+from tests.harness.ports import free_port
 from tests.harness.process import tabhub
 from tests.harness.waiting import eventually, until
 from tests.links.test_relay import FarBrowser
@@ -65,7 +66,7 @@ class Node:
     def __init__(self, home: Path, bus: str) -> None:
         self._home = home
         self._bus = bus
-        self.port = 0
+        self.port = free_port()
         self.process: asyncio.subprocess.Process
 
     @property
@@ -81,7 +82,6 @@ class Node:
         async with asyncio.timeout(30):
             found = _URL.search(await self.process.stdout.readline())
         assert found is not None
-        self.port = int(found[1])
         assert self.process.stderr is not None
         self._drain = asyncio.create_task(self.process.stderr.read())
 

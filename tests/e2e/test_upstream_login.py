@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.e2e.live import Caller, LiveHub
+from tests.harness.ports import free_port
 from tests.harness.waiting import eventually
-from tests.upstream.servers import free_port, python_http
+from tests.upstream.servers import python_http
 
 
 async def connected(agent: Caller) -> dict[str, Any] | None:

@@ -236,11 +236,17 @@ class Shared:
         self._browser = None
 
 
+STIRRING = """<canvas width=1 height=1></canvas><script>
+  const pen = document.querySelector("canvas").getContext("2d");
+  setInterval(() => { pen.fillRect(0, 0, 1, 1); pen.clearRect(0, 0, 1, 1); }, 100);
+</script>"""
+"""For pages of which a picture is taken: in a tab nobody looks at, it waits for a change (see browser/capture.py)."""
+
 PAGES: dict[str, tuple[str, str]] = {
     "/": ("", "<title>Home</title><h1>home</h1>"),
     "/other": ("", "<title>Other</title>other"),
     "/strict": ("Content-Security-Policy: default-src 'none'; script-src 'none'\r\n", "<title>Strict</title>"),
-    "/red": ("", "<title>Red</title><body style='margin:0;background:#f00'>"),
+    "/red": ("", f"<title>Red</title><body style='margin:0;background:#f00'>{STIRRING}"),
     "/slow-image": ("", "<title>Slow</title><img src=/never>"),
 }
 

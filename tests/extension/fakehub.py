@@ -14,6 +14,7 @@ from websockets.http11 import Request, Response
 from websockets.typing import Subprotocol
 
 from tabhub.trust.tokens import proof
+from tests.harness.ports import free_port
 from tests.harness.waiting import LONG
 
 SECRET = "5e" * 32
@@ -125,7 +126,7 @@ class FakeHub:
     """Listens, and holds the connections in the order they came."""
 
     def __init__(self) -> None:
-        self.port = 0
+        self.port = free_port()
         self.refuses = False
         self.secret: str | None = SECRET
         """What it proves itself with; None for one that does not know it."""
@@ -137,7 +138,7 @@ class FakeHub:
         self._arrivals = asyncio.Condition()
 
     async def listen(self) -> None:
-        """Begin, on the same port as before if there was one."""
+        """Begin, on the same port as before."""
         self._server = await serve(
             self._serve,
             "127.0.0.1",
@@ -146,7 +147,6 @@ class FakeHub:
             max_size=10 * 1024 * 1024,
             process_request=self._decide,
         )
-        self.port = next(iter(self._server.sockets)).getsockname()[1]
 
     def _decide(self, socket: ServerConnection, request: Request) -> Response | None:
         self.asked.append(request)

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from bench.processes import free_port
 from bench.relay_clients import Wire, agent, browser
 from bench.relay_servers import Relay
+from tests.harness.ports import free_port
 from tests.relay.independent import IndependentAgent, IndependentExtension
 
 IDLE_USERS = 60

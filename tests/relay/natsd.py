@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import socket
 import sysconfig
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+
+from tests.harness.ports import free_port
 
 _BINARY = Path(sysconfig.get_path("scripts")) / "nats-server"
 
@@ -17,7 +18,7 @@ class NatsServer:
     """One server."""
 
     def __init__(self, *words: str) -> None:
-        self.port = _free_port()
+        self.port = free_port()
         self._words = words
         self._process: asyncio.subprocess.Process | None = None
         self._rest: asyncio.Task[bytes]
@@ -62,11 +63,3 @@ async def nats_server(*words: str) -> AsyncIterator[NatsServer]:
         yield server
     finally:
         await server.kill()
-
-
-def _free_port() -> int:
-    """A port that stays this server's when it is started again."""
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        port: int = sock.getsockname()[1]
-        return port

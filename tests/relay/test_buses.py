@@ -15,9 +15,16 @@ from tabhub.relay.nats import NatsBus
 from tabhub.relay.natslink import connect
 from tabhub.relay.rosters import subject_of
 from tabhub.wire.bus import Beat, encode
-from tests.harness.waiting import until
+from tests.harness.waiting import LONG, until
 from tests.relay.natsd import NatsServer, nats_server
 from tests.relay.test_run import certificate
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a user has is complete when all nodes have answered, never because one was too slow."""
+    monkeypatch.setattr(nats, "_ANSWER", LONG)
+    monkeypatch.setattr(nats, "_RETURN", LONG)
 
 
 class Listening:
@@ -186,7 +193,7 @@ async def test_without_its_server_nothing_is_sent_and_all_is_joined_again_when_i
         a.join("ann")
         a.announce(browser("ann", "e1", "a"))
         b.join("ann")
-        await known(b, a)
+        assert await b.browsers("ann") == (browser("ann", "e1", "a"),)
         await road.server.kill()
         await until(lambda: ("bus", False) in ears_a.told and ("bus", False) in ears_b.told)
         assert not a.healthy

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from tests.harness.ports import free_port
 from tests.harness.waiting import wait_for
-from tests.upstream.servers import FIXTURES, free_port, listens
+from tests.upstream.servers import FIXTURES, listens
 
 
 @pytest.fixture(scope="session")

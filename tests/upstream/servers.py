@@ -21,13 +21,6 @@ FIXTURES = Path(__file__).parent / "fixtures"
 NODE = str(Path(sys.executable).parent / "node")
 
 
-def free_port() -> int:
-    """A port nobody listens on."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port: int = probe.getsockname()[1]
-        return port
-
-
 @asynccontextmanager
 async def process(*argv: str, port: int, host: str = "127.0.0.1", **env: str) -> AsyncIterator[str]:
     """Run a server until the end of the block; gives the address of its `/mcp` once it listens."""

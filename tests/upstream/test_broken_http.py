@@ -10,8 +10,9 @@ import pytest
 
 from tests.harness.agent import Agent
 from tests.harness.hub import RunningHub, running_hub
+from tests.harness.ports import free_port
 from tests.harness.waiting import until
-from tests.upstream.servers import free_port, python_http, ready, state, text
+from tests.upstream.servers import python_http, ready, state, text
 
 QUICK = {
     "upstream_backoff": 0.05,

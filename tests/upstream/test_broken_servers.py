@@ -13,8 +13,9 @@ import pytest
 from tabhub.store.upstream import Server
 from tests.harness.agent import Agent
 from tests.harness.hub import running_hub
+from tests.harness.ports import free_port
 from tests.harness.waiting import until
-from tests.upstream.servers import FIXTURES, free_port, names, process, python, state, text
+from tests.upstream.servers import FIXTURES, names, process, python, state, text
 
 QUICK = {"upstream_backoff": 0.05, "upstream_backoff_max": 0.2}
 

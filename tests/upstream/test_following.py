@@ -20,8 +20,9 @@ from tabhub.hub.tools import Source
 from tests.harness.agent import Agent, client, stateless, streamed
 from tests.harness.daemon import ENVELOPE, greeted, registered
 from tests.harness.hub import RunningHub, running_hub
+from tests.harness.ports import free_port
 from tests.harness.waiting import becomes, until
-from tests.upstream.servers import FIXTURES, free_port, python, python_http, state, text
+from tests.upstream.servers import FIXTURES, python, python_http, state, text
 
 TODAY = "tabhub+mcp://srv/notes://today"
 WATCHED = {"command": sys.executable, "args": [str(FIXTURES / "watched.py")]}

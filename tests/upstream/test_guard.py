@@ -19,8 +19,9 @@ from tabhub.upstream.failures import Blocked
 from tabhub.upstream.guard import AddressGuard
 from tests.harness.agent import Agent
 from tests.harness.hub import RunningHub, running_hub
+from tests.harness.ports import free_port
 from tests.harness.waiting import until
-from tests.upstream.servers import FIXTURES, free_port, process, state, text
+from tests.upstream.servers import FIXTURES, process, state, text
 
 PUBLIC = "93.184.216.34"
 

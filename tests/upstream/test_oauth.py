@@ -12,8 +12,9 @@ import httpx2
 
 from tests.harness.agent import Agent
 from tests.harness.hub import RunningHub, running_hub
+from tests.harness.ports import free_port
 from tests.harness.waiting import until
-from tests.upstream.servers import EXAMPLES, NODE, free_port, process, python_http, ready, state, text
+from tests.upstream.servers import EXAMPLES, NODE, process, python_http, ready, state, text
 
 
 def guarded(port: int, auth_port: int) -> Any:

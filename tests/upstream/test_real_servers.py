@@ -13,8 +13,9 @@ import pytest
 
 from tests.harness.agent import Agent, client, stateless
 from tests.harness.hub import RunningHub, running_hub
+from tests.harness.ports import free_port
 from tests.harness.waiting import eventually, until
-from tests.upstream.servers import free_port, names, python, python_http, ready, state, text, typescript
+from tests.upstream.servers import names, python, python_http, ready, state, text, typescript
 
 
 async def added(hub: RunningHub, **servers: Any) -> list[dict[str, Any]]:

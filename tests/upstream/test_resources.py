@@ -26,8 +26,9 @@ from tests.harness.agent import Agent, client, message, stateless, streamed
 from tests.harness.approver import Panel
 from tests.harness.daemon import ENVELOPE, registered
 from tests.harness.hub import RunningHub, running_hub
+from tests.harness.ports import free_port
 from tests.harness.waiting import until
-from tests.upstream.servers import FIXTURES, free_port, python, python_http, state, text, typescript
+from tests.upstream.servers import FIXTURES, python, python_http, state, text, typescript
 
 MODES = ["legacy", "auto"]
 Library = Callable[..., str]

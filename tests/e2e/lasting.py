@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tests.e2e import live
 from tests.e2e.live import LiveHub
+from tests.harness.waiting import wait_for
 
 
 class LastingHub:
@@ -19,7 +20,8 @@ class LastingHub:
     @property
     def running(self) -> LiveHub:
         if self._hub is None or self._hub.process.poll() is not None:
-            self._hub = live.start(self._folder, **self._settings)
+            self._hub = hub = live.start(self._folder, **self._settings)
+            wait_for(lambda: all(server["state"] == "ready" for server in hub.health()["upstream"]))
         return self._hub
 
     def stop(self) -> None:

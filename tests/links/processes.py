@@ -11,18 +11,25 @@ from pathlib import Path
 BOUND = 20.0
 
 
-async def ended(pid: int) -> None:
+def handles_of(pids: Iterable[int]) -> list[int]:
+    """Handles of processes that run: a number alone may be another process's later."""
+    handles = []
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            handles.append(os.pidfd_open(pid))
+    return handles
+
+
+async def ended(handle: int) -> None:
     """Wait for the end of a process that is not our child."""
-    with contextlib.suppress(ProcessLookupError):
-        handle = os.pidfd_open(pid)
-        loop, over = asyncio.get_running_loop(), asyncio.Event()
-        loop.add_reader(handle, over.set)
-        try:
-            async with asyncio.timeout(BOUND):
-                await over.wait()
-        finally:
-            loop.remove_reader(handle)
-            os.close(handle)
+    loop, over = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(handle, over.set)
+    try:
+        async with asyncio.timeout(BOUND):
+            await over.wait()
+    finally:
+        loop.remove_reader(handle)
+        os.close(handle)
 
 
 def processes_with(text: str) -> dict[int, str]:

@@ -28,7 +28,7 @@ from tabhub.links.launch import BrowserExit, ManagedBrowser, has_display
 from tabhub.links.profile import free_profile, group_runs
 from tabhub.links.switches import Loading
 from tabhub.trust.tokens import proof
-from tests.links.processes import BOUND, ended, listening_sockets, open_files, processes_with
+from tests.links.processes import BOUND, ended, handles_of, listening_sockets, open_files, processes_with
 
 QUICK = dataclasses.replace(DEFAULTS, browser_restart_min=0.05)
 SECRET = "ab" * 32
@@ -226,10 +226,11 @@ uvloop.run(main())
     await hub.hears()
     running = processes_with(str(tmp_path))
     assert pid in running
+    handles = handles_of(running)
     process.kill()
     await process.wait()
-    for each in running:
-        await ended(each)
+    for handle in handles:
+        await ended(handle)
     assert not group_runs(pid)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
 import os
 import re
@@ -76,14 +75,12 @@ def call(repository: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
-def assert_ends(pid: int) -> None:
-    """Wait for the end of a process that need not be our child."""
-    with contextlib.suppress(ProcessLookupError):
-        handle = os.pidfd_open(pid)
-        try:
-            assert select.select([handle], [], [], 30)[0], f"process {pid} still runs"
-        finally:
-            os.close(handle)
+def assert_ends(handle: int) -> None:
+    """Wait for the end of a process, by a pidfd opened while it ran: its number may be another process's by now."""
+    try:
+        assert select.select([handle], [], [], 30)[0], "the process still runs"
+    finally:
+        os.close(handle)
 
 
 def test_results_count_each_test_once_and_name_it_as_pytest_does(repeat: Any, tmp_path: Path) -> None:
@@ -167,12 +164,13 @@ def test_a_signal_ends_the_run_and_the_load_and_prints_the_summary(
         wait_for(lambda: started.exists() and started.read_text().strip() != "")
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
         assert len(children) == (os.cpu_count() or 1) + 1
+        handles = [os.pidfd_open(int(pid)) for pid in children]
         process.send_signal(sign)
         output, _ = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "interrupted" in output
-    for pid in map(int, children):
-        assert_ends(pid)
+    for handle in handles:
+        assert_ends(handle)
 
 
 def test_the_load_ends_with_the_process_that_made_it() -> None:
@@ -186,10 +184,14 @@ sys.modules["repeat_script"] = module
 loader.exec_module(module)
 with module.load(2) as pids:
     print(*pids, flush=True)
+    sys.stdin.readline()
     os._exit(0)
 """
-    done = subprocess.run([sys.executable, "-B", "-c", program], stdout=subprocess.PIPE, text=True, check=True)
-    pids = [int(pid) for pid in done.stdout.split()]
-    assert len(pids) == 2
-    for pid in pids:
-        assert_ends(pid)
+    command = [sys.executable, "-B", "-c", program]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        handles = [os.pidfd_open(int(pid)) for pid in process.stdout.readline().split()]
+        assert len(handles) == 2
+        process.communicate("\n", timeout=30)
+    for handle in handles:
+        assert_ends(handle)

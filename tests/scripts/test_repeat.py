@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import types
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from typing import Any
@@ -195,3 +196,26 @@ with module.load(2) as pids:
         process.communicate("\n", timeout=30)
     for handle in handles:
         assert_ends(handle)
+
+
+def test_a_signal_during_the_start_of_a_process_ends_that_process(repeat: Any, tmp_path: Path) -> None:
+    """On a busy machine a process may run for a while before its parent gets to know of it."""
+    started: list[int] = []
+
+    class SlowStart(subprocess.Popen[bytes]):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            started.append(os.pidfd_open(self.pid))
+            signal.raise_signal(signal.SIGTERM)
+
+    before = {name: signal.signal(name, repeat.Interrupted.signalled) for name in (signal.SIGINT, signal.SIGTERM)}
+    repeat.subprocess = types.SimpleNamespace(**{**vars(subprocess), "Popen": SlowStart})
+    try:
+        with pytest.raises(repeat.Interrupted):
+            repeat.run_logged(["tail", "-f", "/dev/null"], tmp_path, tmp_path / "log")
+    finally:
+        repeat.subprocess = subprocess
+        for name, handler in before.items():
+            signal.signal(name, handler)
+    (handle,) = started
+    assert_ends(handle)

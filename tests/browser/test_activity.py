@@ -82,3 +82,31 @@ async def test_nothing_is_waited_for_longer_than_told() -> None:
 )
 def test_an_address_fits_by_a_part_or_by_a_pattern(pattern: str, url: str, fits: bool) -> None:
     assert matcher(pattern)(url) is fits
+
+
+async def test_a_page_on_its_way_to_another_is_not_asked_any_longer() -> None:
+    doing = Doing()
+    held_back: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    async def ask() -> str:
+        return await held_back
+
+    asking = asyncio.ensure_future(doing.unless_leaving(ask()))
+    await asyncio.sleep(0)
+    doing.take("Page.windowOpen", {}, None)  # something else
+    await asyncio.sleep(0)
+    assert not asking.done()
+    doing.take("Page.frameRequestedNavigation", {"frameId": "main", "disposition": "currentTab"}, None)
+    assert await asking is None
+    assert held_back.cancelled()
+
+
+async def test_what_a_page_answers_before_it_is_gone_counts() -> None:
+    doing = Doing()
+
+    async def ask() -> str:
+        doing.take("Page.frameRequestedNavigation", {"frameId": "main", "disposition": "currentTab"}, None)
+        await asyncio.sleep(0)
+        return "here"
+
+    assert await doing.unless_leaving(ask()) == "here"

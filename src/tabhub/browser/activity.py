@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from tabhub.browser.tab import Page
 from tabhub.browser.traffic import ENABLE
@@ -52,6 +52,9 @@ _UNREAD = 0.5
 _KEPT = 200
 _Key = tuple[ExtensionLink, int]
 Params = dict[str, Any]
+T = TypeVar("T")
+_LAST_ANSWER = 0.1
+"""Seconds for what a page was asked before it was on its way to another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +157,24 @@ class Doing:
     def unsettled(self) -> bool:
         """Whether something that began is not yet there."""
         return bool(self.navigating) or self.loading or self.downloading or self.opening > len(self.opened)
+
+    async def unless_leaving(self, work: Coroutine[Any, Any, T]) -> T | None:
+        """What a page answers; None once it is on its way to another page.
+
+        From then on the browser holds commands back until the other page is there, which may take as long as its site.
+        """
+        asking = asyncio.ensure_future(work)
+        try:
+            while not asking.done() and not self.navigating:
+                self._news.clear()
+                news = asyncio.ensure_future(self._news.wait())
+                await asyncio.wait((asking, news), return_when=asyncio.FIRST_COMPLETED)
+                news.cancel()
+            if not asking.done():
+                await asyncio.wait((asking,), timeout=_LAST_ANSWER)  # it may have been sent in time
+            return asking.result() if asking.done() else None
+        finally:
+            asking.cancel()
 
     async def settle(self, patience: float) -> None:
         """Wait until what began is there, but not for long."""

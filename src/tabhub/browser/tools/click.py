@@ -121,7 +121,7 @@ class _Landed:
 
     async def now(self) -> Any:
         """Ask after the click."""
-        return None if self.elsewhere else await self.ask(0)
+        return None if self.elsewhere else await self.doing.unless_leaving(self.ask(0))
 
     async def turn(self) -> str | None:
         """Let the page come to what the click put behind it: where that leads is told before this is answered.
@@ -131,7 +131,7 @@ class _Landed:
         if self.elsewhere:
             return None
         asked = self.aimed.element.frame.evaluate("sent", {})
-        kept = await carried(self.box, self.page, _within(self.aimed, asked))
+        kept = await self.doing.unless_leaving(carried(self.box, self.page, _within(self.aimed, asked)))
         return unsent(kept)
 
     async def ask(self, clicks: int) -> Any:

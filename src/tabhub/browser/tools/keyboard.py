@@ -74,7 +74,9 @@ async def write(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str, 
         facts = told(aimed, held)
         if submit and not _elsewhere(box, page, doing):
             # Where it leads is told before this is answered.
-            facts["note"] = unsent(await carried(box, page, aimed.element.frame.evaluate("sent", {})))
+            facts["note"] = unsent(
+                await doing.unless_leaving(carried(box, page, aimed.element.frame.evaluate("sent", {})))
+            )
         did = f"Typed into {aimed.element.label}"
         return await outcome(box, page, doing, did, before=aimed.facts.get("url"), **facts)
 
@@ -154,7 +156,7 @@ def _elsewhere(box: Toolbox, page: Page, doing: Doing) -> bool:
 
 async def holds(box: Toolbox, page: Page, doing: Doing, aimed: Aim) -> dict[str, Any] | None:
     """What the field holds now; None if the page has gone, or waits behind a dialog."""
-    return None if _elsewhere(box, page, doing) else await _held(box, page, aimed, 0)
+    return None if _elsewhere(box, page, doing) else await doing.unless_leaving(_held(box, page, aimed, 0))
 
 
 async def _held(box: Toolbox, page: Page, aimed: Aim, keyups: int) -> dict[str, Any] | None:
@@ -229,7 +231,7 @@ async def press(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str, 
         await carried(box, page, pointer.send(page, pointer.stroke(key, held)))
         # One more round trip: what the key set off is told before its answer.
         if box.watch.dialog(page.link, page.tab.chrome_id) is None and not doing.unsettled:
-            await carried(box, page, page.cdp("Runtime.evaluate", {"expression": "0"}))
+            await doing.unless_leaving(carried(box, page, page.cdp("Runtime.evaluate", {"expression": "0"})))
         return await outcome(box, page, doing, f"Pressed {args['key']}{where}")
 
 

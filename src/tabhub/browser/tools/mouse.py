@@ -72,7 +72,8 @@ async def mouse(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str, 
         note = None
         if box.watch.dialog(page.link, page.tab.chrome_id) is None and not doing.unsettled:
             wish = {"expression": _VIEW, "returnByValue": True}
-            note = _outside(await carried(box, page, page.cdp("Runtime.evaluate", wish)), x, y)
+            shown = await doing.unless_leaving(carried(box, page, page.cdp("Runtime.evaluate", wish)))
+            note = _outside(shown, x, y)
         return await outcome(box, page, doing, f"{_DID[action]} {x:g}, {y:g}", note=note)
 
 

@@ -55,7 +55,7 @@ async def answer(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str,
         box.watch.answered(page.link, chrome_id, dialog)
         if box.watch.dialog(page.link, chrome_id) is None and not doing.unsettled:
             # One more round trip: the script behind the dialog goes on, and may open the next one.
-            await carried(box, page, page.cdp("Runtime.evaluate", {"expression": "0"}))
+            await doing.unless_leaving(carried(box, page, page.cdp("Runtime.evaluate", {"expression": "0"})))
         asked = f'{dialog.kind} "{dialog.message[:100]}"' if dialog else "dialog"
         note = None
         if dialog is not None and "promptText" in args and dialog.kind != "prompt":

@@ -98,7 +98,7 @@ async def drag(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str, A
         finally:
             page.ahead(*pointer.released(*at), first.session_id)
             page.ahead("Input.setInterceptDrags", {"enabled": False})
-        await carried(box, page, page.cdp("Runtime.evaluate", {"expression": "0"}))
+        await doing.unless_leaving(carried(box, page, page.cdp("Runtime.evaluate", {"expression": "0"})))
         return await outcome(box, page, doing, f"Dragged {first.what} to {last.what}")
 
 

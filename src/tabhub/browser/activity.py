@@ -164,24 +164,22 @@ class Doing:
         From then on the browser holds commands back until the other page is there, which may take as long as its site.
         """
         asking = asyncio.ensure_future(work)
+        leaving = asyncio.ensure_future(self.until(lambda: bool(self.navigating), None))
         try:
-            while not asking.done() and not self.navigating:
-                self._news.clear()
-                news = asyncio.ensure_future(self._news.wait())
-                await asyncio.wait((asking, news), return_when=asyncio.FIRST_COMPLETED)
-                news.cancel()
+            await asyncio.wait((asking, leaving), return_when=asyncio.FIRST_COMPLETED)
             if not asking.done():
                 await asyncio.wait((asking,), timeout=_LAST_ANSWER)  # it may have been sent in time
             return asking.result() if asking.done() else None
         finally:
             asking.cancel()
+            leaving.cancel()
 
     async def settle(self, patience: float) -> None:
         """Wait until what began is there, but not for long."""
         if self.unsettled:
             await self.until(lambda: not self.unsettled, patience)
 
-    async def until(self, reached: Any, patience: float) -> bool:
+    async def until(self, reached: Any, patience: float | None) -> bool:
         """Wait for events until something is reached; False if it is not in time."""
         try:
             async with asyncio.timeout(patience):

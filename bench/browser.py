@@ -25,7 +25,7 @@ from bench.load import NUMBER, Load, Request
 from bench.pages import browser, echoes
 from bench.pages import site as serve
 from bench.sites import PAGES
-from tabhub.browser import pointer
+from tabhub.browser.elements import pointer
 from tabhub.errors import TabhubError
 from tabhub.links.extension import ExtensionLink
 from tests.e2e import axtree

@@ -19,15 +19,15 @@ import msgspec
 import orjson
 
 from bench import report
+from tabhub.core.listing.catalogue import Catalogue
+from tabhub.core.registry import Entry, Registry
+from tabhub.core.results.json_path import pick_json
+from tabhub.core.schema_bounds import trouble
+from tabhub.core.tools import CallContext, Source, Tool, ToolResult, compile_schema
 from tabhub.errors import BadInput, InvalidParams, ParseError
-from tabhub.hub.catalogue import Catalogue
-from tabhub.hub.pick import pick_json
-from tabhub.hub.registry import Entry, Registry
-from tabhub.hub.schemas import trouble
-from tabhub.hub.tools import CallContext, Source, Tool, ToolResult, compile_schema
 from tabhub.limits import Limits
 from tabhub.trust.redact import redact
-from tabhub.wire import strict
+from tabhub.wire import strict_json as strict
 
 SIZE = 1_000_000
 TOOLS, SITES, MORE = 5_000, 500, 10

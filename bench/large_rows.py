@@ -17,12 +17,12 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from bench.rows import Fact, Hub, Outcome, running
-from tabhub.server.plugincalls import _result
+from tabhub.calls.sources.plugin_calls import _result
 from tests.harness.agent import Agent
 from tests.harness.fake_extension import FakeExtension, tab
 from tests.harness.hub import Address
+from tests.harness.pages import page, tool
 from tests.harness.waiting import until_outside
-from tests.server.pages import page, tool
 
 SIZE = 9_900_000
 _ROW = '{"id":1,"name":"a name","url":"https://example.com/a","tags":["a","b"],"price":1.5}'

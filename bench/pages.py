@@ -28,9 +28,9 @@ from bench import load, report
 from bench.load import NUMBER, Load, Request
 from tabhub.errors import SetupError, TabhubError, TabNotFound
 from tabhub.links.extension import ExtensionLink
-from tabhub.links.find import find_browsers
+from tabhub.links.launch.installed_browsers import find_browsers
 from tabhub.server.hub import Hub
-from tabhub.server.managed import Managed
+from tabhub.server.managed_browser import Managed
 from tests.harness.agent import Agent
 from tests.harness.hub import RunningHub, running_hub
 from tests.harness.waiting import until

@@ -29,7 +29,7 @@ uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[1]), loop="uvloop", ws="web
 OWN_ECHO = """
 import sys, uvicorn
 from tabhub.relay.sockets import RelaySocket, Turn
-from tabhub.server.socket import EXTENSION
+from tabhub.http.websocket import EXTENSION
 turn = Turn()
 async def app(scope, receive, send):
     if scope["type"] != "websocket":

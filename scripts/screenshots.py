@@ -22,7 +22,7 @@ from playwright.async_api import Page, async_playwright, expect
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tabhub.cli.shop import serve_shop  # noqa: E402 - after the path is set
+from tabhub.cli.demo.shop import serve_shop  # noqa: E402 - after the path is set
 from tests.agent.scripted import Turn, scripted  # noqa: E402
 from tests.e2e import live  # noqa: E402
 from tests.e2e.live import EXTENSION, Caller, LiveHub  # noqa: E402

@@ -8,8 +8,8 @@ import pytest
 
 from tabhub.agent.prompt import FIND, definition, found_text, offer, shelve, system_prompt
 from tabhub.agent.turns import Offer
-from tabhub.hub.budget import estimate_tokens
-from tabhub.hub.tools import BROWSER, Source, Tool
+from tabhub.core.results.budget import estimate_tokens
+from tabhub.core.tools import BROWSER, Source, Tool
 
 
 def tool(name: str, words: str = "Does it.", required: tuple[str, ...] = (), **properties: Any) -> Tool:

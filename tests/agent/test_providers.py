@@ -12,9 +12,9 @@ import pytest
 from tabhub.agent.http import EventDecoder, Patience
 from tabhub.agent.providers import model_of
 from tabhub.agent.turns import Asking, Called, Cut, ModelError, Piece, Said, Spent
-from tabhub.agentsettings import AgentSettings, Provider
+from tabhub.config.agent import AgentSettings, Provider
+from tabhub.core.tools import BROWSER, Tool
 from tabhub.errors import SetupError
-from tabhub.hub.tools import BROWSER, Tool
 from tabhub.limits import Limits
 from tabhub.store.conversations import Call, Message, Picture, Result
 from tests.agent.scripted import KEY, Refusal, Scripted, Turn, scripted

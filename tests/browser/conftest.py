@@ -11,9 +11,9 @@ import orjson
 import pytest
 
 from tabhub.browser import browser_tools, open_tab
+from tabhub.core.leases import Lease
+from tabhub.core.tools import Runner, Tool, ToolResult, compile_schema
 from tabhub.errors import TabLeased
-from tabhub.hub.leases import Lease
-from tabhub.hub.tools import Runner, Tool, ToolResult, compile_schema
 from tabhub.links.browsers import Browsers, TabRef
 from tests.browser.fake_browser import FakeBrowser, tab
 

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from tabhub.browser.activity import Doing
-from tabhub.browser.tools.wait import matcher
+from tabhub.browser.tools.acting.wait import matcher
 
 NAVIGATED = {"frame": {"id": "main", "loaderId": "L", "url": "https://shop.example/cart", "urlFragment": "#top"}}
 

@@ -14,7 +14,7 @@ from typing import Literal
 
 import pytest
 
-from tabhub.cli.client import alive
+from tabhub.cli.hub.client import alive
 from tests.cli.conftest import Run
 from tests.harness.waiting import until
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import httpx2
 
+from tabhub.core.sessions import Session
 from tabhub.errors import TabhubError
-from tabhub.hub.sessions import Session
 from tabhub.upstream.failures import NeedsLogin
 from tests.harness.hub import RunningHub
 from tests.harness.waiting import until

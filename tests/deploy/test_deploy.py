@@ -19,10 +19,10 @@ import yaml
 
 from tabhub.cli import main
 from tabhub.relay import run
-from tabhub.relay.bus import MemoryBus
+from tabhub.relay.bus.interface import MemoryBus
+from tabhub.relay.bus.nats import VARIABLE
 from tabhub.relay.health import metrics
 from tabhub.relay.keyring import KEY_VARIABLE, Keyring
-from tabhub.relay.nats import VARIABLE
 from tabhub.relay.node import Node
 from tabhub.relay.run import RelayOptions, check_transport
 from tests.relay.world import SECRET

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tabhub.wire import daemon
+from tabhub.wire import bridge as daemon
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "protocol.md"
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tabhub.config import Config
+from tabhub.config.settings import Config
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "guide.md"
 BEGIN, END = "<!-- settings: begin -->", "<!-- settings: end -->"

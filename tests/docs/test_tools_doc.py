@@ -9,8 +9,8 @@ from typing import Any
 
 from tabhub.browser import SPECS
 from tabhub.browser.families import CORE, FAMILIES
-from tabhub.hub.tools import Tool
-from tabhub.server.results import TOOL as READ_RESULT
+from tabhub.calls.results import TOOL as READ_RESULT
+from tabhub.core.tools import Tool
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "tools.md"
 BEGIN, END = "<!-- tools: begin -->", "<!-- tools: end -->"

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx2
 
-from tabhub.store import config
+from tabhub.store import config_file as config
 from tabhub.store.home import Home
 from tests.e2e.live import LiveHub
 

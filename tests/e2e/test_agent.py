@@ -19,7 +19,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tabhub.cli.shop import packaged_shop, serve_shop
+from tabhub.cli.demo.shop import packaged_shop, serve_shop
 from tests.agent.scripted import KEY, Scripted, Turn, scripted
 from tests.e2e.agenthome import ASKED, give_model
 from tests.e2e.lasting import LastingHub

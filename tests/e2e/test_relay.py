@@ -31,7 +31,7 @@ from tests.harness.hub import RunningHub, running_hub
 from tests.harness.ports import free_port
 from tests.harness.process import tabhub
 from tests.harness.waiting import eventually, until
-from tests.links.test_relay import FarBrowser
+from tests.links.test_relay_link import FarBrowser
 from tests.relay.independent import IndependentAgent
 from tests.relay.natsd import NatsServer, nats_server
 from tests.relay.world import SECRET, RunningRelay, running_relay, token

@@ -22,7 +22,7 @@ from tests.e2e.test_relay import Node, chromium_at, nodes
 from tests.extension.conftest import EXTENSION_ID
 from tests.harness.process import tabhub
 from tests.harness.waiting import eventually
-from tests.relay.httpworld import META, sdk
+from tests.relay.engines.httpworld import META, sdk
 from tests.relay.natsd import nats_server
 from tests.relay.world import token
 

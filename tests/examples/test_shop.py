@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from tabhub.cli.demo import TOOLS
-from tabhub.cli.shop import packaged_shop, serve_shop
+from tabhub.cli.demo.command import TOOLS
+from tabhub.cli.demo.shop import packaged_shop, serve_shop
 
 # What a browser offers to pages, as small as can be; `agent` stands for the one who calls.
 STAND_IN = """

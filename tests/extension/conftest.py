@@ -240,7 +240,7 @@ STIRRING = """<canvas width=1 height=1></canvas><script>
   const pen = document.querySelector("canvas").getContext("2d");
   setInterval(() => { pen.fillRect(0, 0, 1, 1); pen.clearRect(0, 0, 1, 1); }, 100);
 </script>"""
-"""For pages of which a picture is taken: in a tab nobody looks at, it waits for a change (see browser/capture.py)."""
+"""For pages of which a picture is taken: a background tab waits for a change (see browser/screenshots.py)."""
 
 PAGES: dict[str, tuple[str, str]] = {
     "/": ("", "<title>Home</title><h1>home</h1>"),

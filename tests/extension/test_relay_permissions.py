@@ -15,7 +15,7 @@ from tests.extension.conftest import EXTENSION_ID, Site
 from tests.extension.fakehub import Wire
 from tests.extension.test_relay import Ask, answered, connected, panel, relay, state
 from tests.harness.waiting import until
-from tests.relay.httpworld import http_relay
+from tests.relay.engines.httpworld import http_relay
 from tests.relay.independent import IndependentAgent
 from tests.relay.world import RunningRelay, token
 

@@ -15,7 +15,7 @@ import uvicorn
 from tabhub.server.hub import Hub
 from tabhub.server.run import listen, uvicorn_config
 from tabhub.store import secret as secrets_store
-from tabhub.store.config import ConfigFile
+from tabhub.store.config_file import ConfigFile
 from tabhub.store.home import Home
 
 

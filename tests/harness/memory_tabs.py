@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tabhub.core.tabs import TabBook, TabChanges
 from tabhub.errors import CallTimeout, TabNotFound
-from tabhub.hub.tabs import TabBook, TabChanges
 from tabhub.links.browsers import TabFailed
 from tabhub.links.transport import DisconnectCallback, Listener, MessageCallback
 from tests.harness.fake_extension import tab

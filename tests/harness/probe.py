@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from tabhub.hub.registry import Entry
-from tabhub.hub.tools import EMPTY_SCHEMA, CallContext, Runner, Source, Tool, ToolResult
-from tabhub.server.engine import Context
+from tabhub.calls.engine import Context
+from tabhub.core.registry import Entry
+from tabhub.core.tools import EMPTY_SCHEMA, CallContext, Runner, Source, Tool, ToolResult
 from tests.harness.hub import RunningHub
 
 SOURCE = Source("plugin", "probe")

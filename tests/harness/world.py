@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tabhub.config import Config
+from tabhub.calls.engine import Answers, Engine, Questions
+from tabhub.config.settings import Config
+from tabhub.core.registry import Entry, Registry
+from tabhub.core.sessions import Session, Sessions
+from tabhub.core.tools import CallContext, Source, Tool, ToolResult
 from tabhub.errors import CommandFailed, TabhubError
-from tabhub.hub.registry import Entry, Registry
-from tabhub.hub.sessions import Session, Sessions
-from tabhub.hub.tools import CallContext, Source, Tool, ToolResult
 from tabhub.limits import Limits
 from tabhub.links.browsers import Browsers
 from tabhub.links.extension import ExtensionLink
-from tabhub.server.engine import Answers, Engine, Questions
 from tabhub.store.audit import AuditLog
 from tabhub.store.results import ResultStore
 from tabhub.trust.permissions import Permissions

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from tabhub.links.install import extension_stamp, install_extension
+from tabhub.links.launch.extension_files import extension_stamp, install_extension
 from tabhub.plugins import adapters
 from tabhub.plugins.manifest import read_package
 from tabhub.plugins.model import Plugin

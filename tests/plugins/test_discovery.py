@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tabhub.config import Config
+from tabhub.config.settings import Config
 from tabhub.plugins import discovery
 from tabhub.plugins.discovery import Discovery
 from tests.plugins.packages import folder, tool

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from tabhub.core.tools import Source, Tool
 from tabhub.errors import InvalidArguments
-from tabhub.hub.tools import Source, Tool
 from tabhub.plugins.inject import injected, stripped
 
 _OWN: dict[str, Any] = {

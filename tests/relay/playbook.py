@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from tabhub.limits import DEFAULTS
-from tabhub.relay.bus import Presence
+from tabhub.relay.bus.interface import Presence
 from tabhub.relay.records import Close, Effect, Find, Send, ToNode, Verify
 from tabhub.relay.state import Relay
 from tabhub.trust.jwt import Claims, InvalidToken
@@ -31,7 +31,7 @@ class Play:
         self.now = 0.0
         self.ttl = 3600.0
         self.compact = True
-        """Whether messages are written as they can take the short road (relay/passing.py), or not."""
+        """Whether messages are written as they can take the short road (relay/fast_forward.py), or not."""
         self.sent: dict[int, list[dict[str, Any]]] = {}
         self.closed: dict[int, tuple[int, str]] = {}
         self.to_nodes: list[tuple[str, nodes.NodeMessage]] = []

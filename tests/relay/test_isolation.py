@@ -12,7 +12,7 @@ import pytest
 
 from tests.harness.agent import Agent, message
 from tests.harness.fake_extension import tab
-from tests.relay.httpworld import HttpRelay, browser, http_relay
+from tests.relay.engines.httpworld import HttpRelay, browser, http_relay
 from tests.relay.independent import IndependentAgent
 from tests.relay.world import token
 

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ed25519
 
 from tabhub.errors import SetupError
 from tabhub.limits import DEFAULTS
-from tabhub.relay.bus import MemoryBus
+from tabhub.relay.bus.interface import MemoryBus
 from tabhub.relay.keyring import Keyring
 from tabhub.relay.node import Node
 from tabhub.relay.revocations import Revocations, append

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tabhub.relay.bus import Exchange, MemoryBus, Presence
+from tabhub.relay.bus.interface import Exchange, MemoryBus, Presence
 from tabhub.relay.revocations import Revocations
 from tabhub.wire import nodes
 from tests.harness.waiting import until

@@ -14,7 +14,7 @@ from websockets.asyncio.client import connect
 from tests.harness.agent import Agent
 from tests.harness.hub import running_hub
 from tests.harness.waiting import until
-from tests.relay.httpworld import http_relay
+from tests.relay.engines.httpworld import http_relay
 from tests.relay.independent import IndependentAgent, IndependentExtension
 from tests.relay.world import RunningRelay, running_relay, token
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from tabhub.http.websocket import text_frame
 from tabhub.relay.sockets import RelaySocket, Turn
-from tabhub.server.socket import text_frame
 
 
 class Transport:

@@ -13,12 +13,12 @@ from typing import Any
 import uvicorn
 
 from tabhub.limits import DEFAULTS
-from tabhub.relay.bus import Bus, MemoryBus
+from tabhub.relay.bus.interface import Bus, MemoryBus
 from tabhub.relay.keyring import Keyring
 from tabhub.relay.node import Node
 from tabhub.relay.revocations import Revocations
+from tabhub.relay.routes import App, Route
 from tabhub.relay.run import RelayOptions, listen, uvicorn_config
-from tabhub.relay.server import App, Route
 from tabhub.trust.jwt import Rules, issue, read_keys
 
 SECRET = "0123456789abcdef" * 4

@@ -21,11 +21,11 @@ from tests.harness.waiting import wait_for
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "repeat"
 CASES = """<testsuites><testsuite time="12.5">
-<testcase classname="tests.hub.test_tabs" name="test_good[a.b]"/>
-<testcase classname="tests.hub.test_tabs" name="test_left_out"><skipped/></testcase>
-<testcase classname="tests.hub.test_tabs" name="test_bad"><failure message="assert 1 == 2&#10;more"/></testcase>
-<testcase classname="tests.hub.test_tabs" name="test_bad"><error message="teardown"/></testcase>
-<testcase classname="tests.test_config.TestOf" name="test_it"><error>no message attribute</error></testcase>
+<testcase classname="tests.core.test_tabs" name="test_good[a.b]"/>
+<testcase classname="tests.core.test_tabs" name="test_left_out"><skipped/></testcase>
+<testcase classname="tests.core.test_tabs" name="test_bad"><failure message="assert 1 == 2&#10;more"/></testcase>
+<testcase classname="tests.core.test_tabs" name="test_bad"><error message="teardown"/></testcase>
+<testcase classname="tests.config.test_settings.TestOf" name="test_it"><error>no message attribute</error></testcase>
 </testsuite></testsuites>"""
 MAKEFILE = """test:
 	@echo run >> $(COUNT)
@@ -89,8 +89,8 @@ def test_results_count_each_test_once_and_name_it_as_pytest_does(repeat: Any, tm
     results = repeat.read_results(tmp_path / "run.xml")
     assert (results.passed, results.skipped, results.seconds) == (1, 1, 12.5)
     assert results.failed == {
-        "tests/hub/test_tabs.py::test_bad": "assert 1 == 2",
-        "tests/test_config.py::TestOf::test_it": "no message attribute",
+        "tests/core/test_tabs.py::test_bad": "assert 1 == 2",
+        "tests/config/test_settings.py::TestOf::test_it": "no message attribute",
     }
 
 

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
+from tests.core.test_schema_bounds import doubling
+from tests.harness import pages
 from tests.harness.agent import Agent
 from tests.harness.approver import Panel
 from tests.harness.fake_extension import tab
 from tests.harness.hub import RunningHub, running_hub
-from tests.hub.test_schemas import doubling
 from tests.plugins import packages
-from tests.server import pages
 from tests.upstream.servers import python
-from tests.upstream.test_guard import Trap
+from tests.upstream.transport.test_address_guard import Trap
 
 DEMO = "https://demo.example"
 

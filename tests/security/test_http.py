@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from uvicorn.server import ServerState
 
+from tabhub.http.known_heads import HEAD, Head
+from tabhub.http.protocol import ArrivingHttp
+from tabhub.http.responses import read_body, respond
 from tabhub.limits import DEFAULTS
-from tabhub.server.arrival import ArrivingHttp
-from tabhub.server.heads import HEAD, Head
-from tabhub.server.http import read_body, respond
 from tests.harness.hub import RunningHub
 from tests.harness.raw import Header, exchange, request, wire
 

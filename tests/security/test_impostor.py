@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tabhub.cli.client import Hub, find_hub, request
+from tabhub.cli.hub.client import Hub, find_hub, request
 from tabhub.cli.terminal import CliError
 from tabhub.trust.tokens import proof
 from tests.cli.fakehub import FakeHub, running

@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
-from tabhub.relay.shares import Reader, Share, Shares
+from tabhub.relay.fair_share import Reader, Share, Shares
 from tabhub.relay.sockets import RelaySocket
 from tests.harness.raw import frame, wire
 from tests.harness.waiting import until
-from tests.relay.httpworld import http_relay
+from tests.relay.engines.httpworld import http_relay
 from tests.relay.independent import IndependentAgent, IndependentExtension
 from tests.relay.world import RunningRelay, running_relay, token
 

@@ -15,7 +15,7 @@ from websockets.frames import Frame, Opcode
 from websockets.http11 import Request
 from websockets.server import ServerProtocol
 
-from tabhub.server.socket import EXTENSION, LinkProtocol
+from tabhub.http.websocket import EXTENSION, LinkProtocol
 from tests.security.test_http import Ends
 
 LARGEST = 500

@@ -15,7 +15,7 @@ from tabhub.limits import Limits
 from tests.harness.agent import Agent, client, stateless
 from tests.harness.fake_extension import Silent, tab
 from tests.harness.hub import RunningHub, running_hub
-from tests.server.pages import ADD, SHOP, Browser, page, said, text, tool
+from tests.harness.pages import ADD, SHOP, Browser, page, said, text, tool
 
 
 @pytest.fixture

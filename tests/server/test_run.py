@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tabhub.config import Config
-from tabhub.hub.registry import Entry
-from tabhub.hub.tools import CallContext, Source, Tool, ToolResult
+from tabhub.config.settings import Config
+from tabhub.core.registry import Entry
+from tabhub.core.tools import CallContext, Source, Tool, ToolResult
 from tabhub.server.run import listen
 from tests.harness.agent import Agent, client
 from tests.harness.fake_extension import FakeExtension

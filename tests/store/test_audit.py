@@ -7,8 +7,8 @@ from typing import Any
 import orjson
 import pytest
 
+from tabhub.core.tools import BROWSER, Source
 from tabhub.errors import CallTimeout, CommandFailed
-from tabhub.hub.tools import BROWSER, Source
 from tabhub.limits import Limits
 from tabhub.store.audit import AuditLog, digest, entry, read_log, stamp
 

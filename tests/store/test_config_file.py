@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tabhub.errors import SetupError
-from tabhub.store.config import ConfigFile, load, reset, set_value, show
+from tabhub.store.config_file import ConfigFile, load, reset, set_value, show
 from tabhub.store.home import Home
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tabhub.config import Config
+from tabhub.config.settings import Config
 from tabhub.trust.permissions import Permission, Permissions, Stated, unstated
 
 SETTINGS: dict[str, Any] = {

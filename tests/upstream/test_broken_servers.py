@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tabhub.store.upstream import Server
+from tabhub.store.upstream_servers import Server
 from tests.harness.agent import Agent
 from tests.harness.hub import running_hub
 from tests.harness.ports import free_port

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tabhub.hub.upnames import parse_upstream_name
+from tabhub.core.upstream_names import parse_upstream_name
 from tabhub.upstream.failures import BadServer
 from tests.harness.agent import Agent, client
 from tests.harness.approver import Panel

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tabhub.errors import ParseError
-from tabhub.relay.peers import Peers
+from tabhub.relay.bus.nodes import Peers
 from tabhub.wire import bus, nodes
 
 FORMS: list[Any] = [bus.PIECE, bus.TO_ALL, bus.TO_USER, bus.HERE]

@@ -17,8 +17,8 @@ from tabhub import __version__
 from tabhub.agent.http import Answer, HttpFailed, Patience, exchange
 from tabhub.agent.prompt import EXTERNAL, offer
 from tabhub.agent.turns import Offer
+from tabhub.core.tools import BROWSER, Source, Tool
 from tabhub.errors import SetupError, TabhubError
-from tabhub.hub.tools import BROWSER, Source, Tool
 
 _VERSION = "2025-11-25"
 _NO_SUCH_METHOD = -32601

@@ -22,9 +22,9 @@ from tabhub.agent.prompt import FIND, FIND_TOOL, Shelf, found_text, shelve, syst
 from tabhub.agent.results import result_of
 from tabhub.agent.turns import Asking, Called, Cut, Format, Model, Said, Spent, Toolbox
 from tabhub.agent.xml import Written, XmlReader
+from tabhub.core.results.budget import estimate_tokens
+from tabhub.core.tools import Tool
 from tabhub.errors import TabhubError
-from tabhub.hub.budget import estimate_tokens
-from tabhub.hub.tools import Tool
 from tabhub.store.conversations import Call, Conversation, Message, Result
 
 Why = Literal["done", "stopped", "steps", "tokens", "failed"]

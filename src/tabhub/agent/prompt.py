@@ -14,10 +14,10 @@ from typing import Any, Final
 
 from tabhub.agent.turns import Offer
 from tabhub.agent.xml import written
-from tabhub.hub.budget import estimate_tokens
-from tabhub.hub.search import ToolIndex
-from tabhub.hub.tools import HUB, Tool
-from tabhub.upstream.schema import simple_parameters
+from tabhub.core.listing.search import ToolIndex
+from tabhub.core.results.budget import estimate_tokens
+from tabhub.core.tools import HUB, Tool
+from tabhub.upstream.parameter_list import simple_parameters
 
 FIND: Final = "find_tools"
 EXTERNAL: Final = "mcp__"

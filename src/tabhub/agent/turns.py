@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from tabhub.core.tools import Tool
 from tabhub.errors import TabhubError
-from tabhub.hub.tools import Tool
 from tabhub.store.conversations import Call, Message
 
 Format = Literal["native", "xml"]

@@ -10,58 +10,34 @@ from pathlib import Path
 from typing import Any
 
 from tabhub.browser.activity import Activity
+from tabhub.browser.driver.page import Page, open_tab
+from tabhub.browser.driver.tab_watch import Watch
 from tabhub.browser.files import Folder, NoFolder
-from tabhub.browser.held import Held
-from tabhub.browser.paused import Interceptions
-from tabhub.browser.record import Recorder
-from tabhub.browser.sheets import Sheets
-from tabhub.browser.spec import PluginSite, Spec, TabChoice, Toolbox, no_plugins
-from tabhub.browser.tab import Page, open_tab
-from tabhub.browser.tools import (
-    act,
-    analyze,
+from tabhub.browser.intercepted_requests import Interceptions
+from tabhub.browser.record.recorder import Recorder
+from tabhub.browser.record.tracing import Traces
+from tabhub.browser.style_sheets import Sheets
+from tabhub.browser.tab_overrides import Held
+from tabhub.browser.tool_spec import PluginSite, Spec, TabChoice, Toolbox, no_plugins
+from tabhub.browser.tools.acting import batch, click, dialogs, drag, forms, keyboard, mouse, scroll, upload, wait
+from tabhub.browser.tools.inspecting import analyze, console, emulation, har, intercept, network, performance, throttle
+from tabhub.browser.tools.managing import (
     bookmarks,
-    click,
-    console,
-    content,
     cookies,
-    css,
-    dialogs,
     downloads,
-    drag,
-    elements,
-    emulation,
     extension,
-    find,
-    forms,
     groups,
-    har,
     history,
-    intercept,
-    keyboard,
-    mouse,
-    network,
     notify,
-    pdf,
-    performance,
-    picture,
     plugins,
-    resources,
-    script,
-    scroll,
     sessions,
-    snapshot,
     status,
     storage,
     tabs,
-    throttle,
-    upload,
-    wait,
     windows,
 )
-from tabhub.browser.tracing import Traces
-from tabhub.browser.watch import Watch
-from tabhub.hub.tools import Runner, Tool
+from tabhub.browser.tools.reading import content, css, elements, find, pdf, resources, screenshot, script, snapshot
+from tabhub.core.tools import Runner, Tool
 from tabhub.links.browsers import Browsers
 
 __all__ = ["Page", "browser_tools", "open_tab"]
@@ -74,7 +50,7 @@ SPECS: tuple[Spec, ...] = (
     *find.TOOLS,
     *content.TOOLS,
     *elements.TOOLS,
-    *picture.TOOLS,
+    *screenshot.TOOLS,
     *pdf.TOOLS,
     *click.TOOLS,
     *keyboard.TOOLS,
@@ -84,7 +60,7 @@ SPECS: tuple[Spec, ...] = (
     *upload.TOOLS,
     *dialogs.TOOLS,
     *mouse.TOOLS,
-    *act.TOOLS,
+    *batch.TOOLS,
     *wait.TOOLS,
     *script.TOOLS,
     *console.TOOLS,

@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from tabhub.browser.tab import Page
-from tabhub.browser.traffic import ENABLE
-from tabhub.browser.watch import Interest, Watch
+from tabhub.browser.driver.page import Page
+from tabhub.browser.driver.tab_watch import Interest, Watch
+from tabhub.browser.record.traffic import ENABLE
 from tabhub.links.browsers import Browsers, Change
 from tabhub.links.extension import ExtensionLink
 

@@ -26,10 +26,14 @@ TABHUB = Group(
         "status": LazyCommand("Show whether the hub runs and what is connected to it", "tabhub.cli.status"),
         "logs": LazyCommand("Show the hub's log", "tabhub.cli.logs"),
         "doctor": LazyCommand(
-            "Check every part of the road from agent to tab, and say what to mend", "tabhub.cli.doctor"
+            "Check every part of the road from agent to tab, and say what to mend", "tabhub.cli.doctor.command"
         ),
-        "demo": LazyCommand("Take the tour: an agent's work in an example shop, step by step", "tabhub.cli.demo"),
-        "setup": LazyCommand("Connect an MCP client: Claude Code, Cursor, VS Code and others", "tabhub.cli.setup"),
+        "demo": LazyCommand(
+            "Take the tour: an agent's work in an example shop, step by step", "tabhub.cli.demo.command"
+        ),
+        "setup": LazyCommand(
+            "Connect an MCP client: Claude Code, Cursor, VS Code and others", "tabhub.cli.setup.command"
+        ),
         "tool": LazyCommand("List tools, show their schemas, call them", "tabhub.cli.tool"),
         "agent": LazyCommand("Give a model a task that it does with the hub's tools", "tabhub.cli.agent"),
         "sessions": LazyCommand("Show the agents' sessions and the tabs they hold; end one", "tabhub.cli.sessions"),
@@ -39,8 +43,10 @@ TABHUB = Group(
         "token": LazyCommand("Make, list and revoke tokens: one for each agent", "tabhub.cli.token"),
         "audit": LazyCommand("Show which tools were called, by whom, and how it went", "tabhub.cli.audit"),
         "config": LazyCommand("Show and change settings; rotate the secret", "tabhub.cli.config"),
-        "plugin": LazyCommand("Find, install and set up plugins for web apps; write your own", "tabhub.cli.plugin"),
-        "mcp": LazyCommand("Add external MCP servers; see, switch and refresh them", "tabhub.cli.mcp"),
+        "plugin": LazyCommand(
+            "Find, install and set up plugins for web apps; write your own", "tabhub.cli.plugin.command"
+        ),
+        "mcp": LazyCommand("Add external MCP servers; see, switch and refresh them", "tabhub.cli.mcp.command"),
         "relay": LazyCommand("Run a relay for browsers and agents on different machines", "tabhub.cli.relay"),
         "extension": LazyCommand("Find the browser extension and load it", "tabhub.cli.extension"),
     },

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tabhub.cli.client import HubDownError, bearer, find_hub
 from tabhub.cli.command import Command
+from tabhub.cli.hub.client import HubDownError, bearer, find_hub
 from tabhub.cli.terminal import CliError, cut, paint, safe, width
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from tabhub.agent.loop import Ended, Event, Loop
     from tabhub.agent.turns import Model
-    from tabhub.config import Config
+    from tabhub.config.settings import Config
     from tabhub.store.conversations import Conversation, ConversationStore
 
 _CODES = {"done": 0, "stopped": 130, "steps": 1, "tokens": 1, "failed": 1}
@@ -38,7 +38,7 @@ _HELP = "Type what to do. /new starts another conversation, /quit ends. Ctrl+C s
 def agent(args: Namespace) -> int:
     """Work on one task, or on one after the other."""
     from tabhub.agent.providers import model_of
-    from tabhub.store.config import load
+    from tabhub.store.config_file import load
     from tabhub.store.conversations import ConversationStore
     from tabhub.store.home import Home
 

@@ -11,9 +11,9 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from tabhub.cli.client import Hub, find_hub, request
 from tabhub.cli.command import Command
-from tabhub.cli.refusal import checked
+from tabhub.cli.hub.client import Hub, find_hub, request
+from tabhub.cli.hub.http_errors import checked
 from tabhub.cli.terminal import CliError, count, paint, safe
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from tabhub.cli.client import HubDownError, find_hub, request
 from tabhub.cli.command import Command
-from tabhub.cli.refusal import checked
+from tabhub.cli.hub.client import HubDownError, find_hub, request
+from tabhub.cli.hub.http_errors import checked
 from tabhub.cli.terminal import CliError, count, cut, json_text, line, paint, safe, show_warning, width
 
 if TYPE_CHECKING:

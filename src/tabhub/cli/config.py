@@ -1,6 +1,6 @@
 """`tabhub config`: show and change settings, rotate the secret.
 
-Owns the command's words. Keys and their meaning are `tabhub.config`'s, the file is `tabhub.store.config`'s.
+Owns the command. Keys and their meaning: `tabhub.config.settings`; the file: `tabhub.store.config_file`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import os
 import re
 from typing import TYPE_CHECKING, Any
 
-from tabhub.cli.client import Hub, find_hub, request
 from tabhub.cli.command import Command, Group
+from tabhub.cli.hub.client import Hub, find_hub, request
 from tabhub.cli.terminal import CliError, nearest, paint, show_warning
 
 if TYPE_CHECKING:
@@ -28,8 +28,9 @@ def _home() -> Home:
 
 def show(args: Namespace) -> int:
     """Print the settings in force."""
-    from tabhub.config import Config
-    from tabhub.store import config, secret
+    from tabhub.config.settings import Config
+    from tabhub.store import config_file as config
+    from tabhub.store import secret
 
     home = _home()
     values: dict[str, Any] = config.show(home, os.environ)
@@ -68,9 +69,9 @@ def _flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 def set_value(args: Namespace) -> int:
     """Set one setting."""
-    from tabhub.config import convert
+    from tabhub.config.settings import convert
     from tabhub.errors import SetupError
-    from tabhub.store import config
+    from tabhub.store import config_file as config
 
     key, value = args.key, args.value
     if value is None:
@@ -94,7 +95,7 @@ def set_value(args: Namespace) -> int:
 def _check_selection(value: str) -> None:
     from argparse import ArgumentTypeError
 
-    from tabhub.cli.setup import selection
+    from tabhub.cli.setup.command import selection
 
     try:
         selection(value)
@@ -118,7 +119,7 @@ def _look_at_tool(key: str) -> None:
 
 def reset(args: Namespace) -> int:
     """Go back to the default of one setting, or of all."""
-    from tabhub.store import config
+    from tabhub.store import config_file as config
 
     home = _home()
     hub = find_hub()
@@ -184,7 +185,7 @@ def _show_arguments(parser: ArgumentParser) -> None:
 
 
 def _set_arguments(parser: ArgumentParser) -> None:
-    from tabhub.config import Config
+    from tabhub.config.settings import Config
 
     parser.add_argument("key", metavar="KEY", help="the setting, with dots: limits.call_timeout")
     parser.add_argument("value", metavar="VALUE", nargs="?", help="its value (KEY=VALUE works too)")

@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tabhub.cli.client import home
 from tabhub.cli.command import Command, Group
+from tabhub.cli.hub.client import home
 from tabhub.cli.terminal import CliError
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from tabhub.cli.background import log_path
-from tabhub.cli.client import home
 from tabhub.cli.command import Command
+from tabhub.cli.hub.background import log_path
+from tabhub.cli.hub.client import home
 from tabhub.cli.terminal import CliError, safe
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ import json
 import time
 from typing import TYPE_CHECKING, Any
 
-from tabhub.cli.client import find_hub, request
 from tabhub.cli.command import Command
-from tabhub.cli.refusal import checked
+from tabhub.cli.hub.client import find_hub, request
+from tabhub.cli.hub.http_errors import checked
 from tabhub.cli.terminal import CliError, count, cut, duration, json_text, line, paint, safe, width
 
 if TYPE_CHECKING:

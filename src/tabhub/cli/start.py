@@ -1,6 +1,6 @@
 """`tabhub start`: the hub in the foreground or in the background, or the stdio server of one MCP client.
 
-Owns the command's options and what it prints. Serving is `tabhub.server.run`'s, spawning `tabhub.cli.background`'s.
+Owns the command's options and what it prints. Serving is `tabhub.server.run`'s, spawning `tabhub.cli.hub.background`'s.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 import sys
 
-from tabhub.cli.client import find_hub
 from tabhub.cli.command import Command
+from tabhub.cli.hub.client import find_hub
 from tabhub.cli.terminal import CliError, paint
 
 TYPE_CHECKING = False
@@ -43,7 +43,7 @@ def start(args: Namespace) -> int:
             raise CliError(
                 "--stdio and --background exclude each other.", "--stdio starts a hub if none runs.", exit_code=2
             )
-        from tabhub.cli.stdio import run_stdio
+        from tabhub.cli.stdio.server import run_stdio
 
         return run_stdio(_words(args), gateway=args.gateway, tools=args.tools)
     if args.gateway:
@@ -55,7 +55,7 @@ def start(args: Namespace) -> int:
             "--tools belongs to --stdio.", "Over HTTP it is part of the address: /mcp?tools=core", exit_code=2
         )
     if args.background:
-        from tabhub.cli.background import start_in_background
+        from tabhub.cli.hub.background import start_in_background
 
         _refuse_taken_port(args)
         hub, facts = start_in_background(_words(args))
@@ -75,7 +75,7 @@ def start(args: Namespace) -> int:
 
 
 def _serve(args: Namespace) -> int:
-    from tabhub.cli.background import refuse_second
+    from tabhub.cli.hub.background import refuse_second
 
     if not args.background_child:  # there, the parent has looked
         refuse_second()
@@ -113,8 +113,8 @@ def _words(args: Namespace) -> list[str]:
 
 def _refuse_taken_port(args: Namespace) -> None:
     """Name who holds the port, before a hub is started only to fail."""
-    from tabhub.cli.port import holder, taken
-    from tabhub.store.config import load
+    from tabhub.cli.hub.port import holder, taken
+    from tabhub.store.config_file import load
     from tabhub.store.home import Home
 
     port = args.port if args.port is not None else load(Home.find(), os.environ).port
@@ -132,7 +132,7 @@ def _greet(facts: dict[str, Any], args: Namespace, *, background: bool) -> None:
     home = str(facts.get("home") or find_hub().home)
     print(f"{paint(f'Tabhub {__version__}', 'bold')} is running on {paint(str(facts.get('url')), 'cyan')}\n")
     if args.show_config:
-        from tabhub.cli.setup import show_all
+        from tabhub.cli.setup.command import show_all
 
         show_all(show_secret=args.show_secret)
     else:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from tabhub.cli.background import describe
-from tabhub.cli.client import HubDownError, find_hub, request
 from tabhub.cli.command import Command
-from tabhub.cli.refusal import checked
+from tabhub.cli.hub.background import describe
+from tabhub.cli.hub.client import HubDownError, find_hub, request
+from tabhub.cli.hub.http_errors import checked
 from tabhub.cli.terminal import CliError, count, json_text, paint, safe
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tabhub.cli.background import health
-from tabhub.cli.client import Hub, HubDownError, alive, find_hub, read_record
 from tabhub.cli.command import Command, seconds
+from tabhub.cli.hub.background import health
+from tabhub.cli.hub.client import Hub, HubDownError, alive, find_hub, read_record
 from tabhub.cli.terminal import CliError
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ import json
 import os
 import sys
 
-from tabhub.cli.client import find_hub, request
 from tabhub.cli.command import Command, Group, seconds, whole
-from tabhub.cli.refusal import checked, refusal
+from tabhub.cli.hub.client import find_hub, request
+from tabhub.cli.hub.http_errors import checked, refusal
 from tabhub.cli.terminal import CliError, count, cut, json_text, line, nearest, paint, safe, width
 
 TYPE_CHECKING = False

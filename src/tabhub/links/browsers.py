@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
+from tabhub.core.tabs import Tab, TabBook, TabChanges
 from tabhub.errors import CommandFailed, MethodNotFound, NotConnected, Outcome, TabNotFound
-from tabhub.hub.tabs import Tab, TabBook, TabChanges
 from tabhub.limits import DEFAULTS, Limits
+from tabhub.links.connected_browser import Seat
 from tabhub.links.extension import REPLACED, ExtensionLink, Handler
 from tabhub.links.heartbeat import heartbeat
-from tabhub.links.seat import Seat
 
 log = logging.getLogger("tabhub.browser")
 

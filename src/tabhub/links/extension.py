@@ -23,7 +23,7 @@ from tabhub.errors import LinkLost, MethodNotFound, ParseError, TabhubError, Too
 from tabhub.limits import DEFAULTS, Limits
 from tabhub.links.failures import failure, unusable
 from tabhub.links.link import COMMANDS
-from tabhub.wire import strict
+from tabhub.wire import strict_json as strict
 
 log = logging.getLogger("tabhub.link")
 LARGE = 256 * 1024

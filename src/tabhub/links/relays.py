@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tabhub.config.setting_types import RelaySettings
 from tabhub.errors import SetupError, TabhubError
-from tabhub.kinds import RelaySettings
 from tabhub.limits import Limits
 from tabhub.links.browsers import Browsers, Change
-from tabhub.links.relay import RelayLink, RelayRefused, relay_link, relay_url
-from tabhub.links.road import GOOD, Road, Waits
+from tabhub.links.relay_browsers import GOOD, Road, Waits
+from tabhub.links.relay_link import RelayLink, RelayRefused, relay_link, relay_url
 from tabhub.trust.jwt import unverified
 
 log = logging.getLogger("tabhub.relay")

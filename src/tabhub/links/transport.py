@@ -11,8 +11,8 @@ import contextlib
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from tabhub.core.tabs import Tab
 from tabhub.errors import CallTimeout, InvalidParams, TabNotFound
-from tabhub.hub.tabs import Tab
 from tabhub.links.browsers import Browsers, Change, TabFailed
 from tabhub.links.extension import ExtensionLink, Pending
 

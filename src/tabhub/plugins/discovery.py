@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
-from tabhub.config import Config
+from tabhub.config.settings import Config
 from tabhub.errors import TabhubError
 from tabhub.plugins.author import Definition
 from tabhub.plugins.manifest import ADAPTER, MANIFEST, PRE_SCRIPT, TOOLS, read_package

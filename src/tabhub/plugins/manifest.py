@@ -12,10 +12,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
+from tabhub.core import match_patterns as patterns
+from tabhub.core import schema_bounds as schemas
+from tabhub.core.descriptions import flagged, one_line, without_hidden
+from tabhub.core.tools import compile_schema
 from tabhub.errors import BadInput, ParseError
-from tabhub.hub import patterns, schemas
-from tabhub.hub.describe import flagged, one_line, without_hidden
-from tabhub.hub.tools import compile_schema
 from tabhub.plugins import icons
 from tabhub.plugins.model import (
     FIELD_KINDS,
@@ -28,7 +29,7 @@ from tabhub.plugins.model import (
     is_tool_name,
     name_of_package,
 )
-from tabhub.wire import strict
+from tabhub.wire import strict_json as strict
 
 MB = 1024 * 1024
 MANIFEST = "package.json"

@@ -23,10 +23,11 @@ from typing import Any
 from urllib.parse import quote, urljoin, urlsplit
 
 from tabhub import __version__
+from tabhub.core.descriptions import one_line
 from tabhub.errors import ParseError
-from tabhub.hub.describe import one_line
 from tabhub.plugins.model import PluginError, name_of_package
-from tabhub.wire import addresses, strict
+from tabhub.wire import strict_json as strict
+from tabhub.wire import urls as addresses
 
 MB = 1024 * 1024
 _LARGEST_ANSWER = 16 * MB

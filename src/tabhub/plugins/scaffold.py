@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tabhub.hub import patterns
+from tabhub.core import match_patterns as patterns
 from tabhub.plugins.discovery import load
 from tabhub.plugins.model import Plugin, PluginError, check_name
 

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tabhub.core import match_patterns as patterns
 from tabhub.errors import InvalidParams
-from tabhub.hub import patterns
 from tabhub.plugins.model import Field, Plugin
 
 MASK = "••••••••"

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tabhub.errors import BadInput, InvalidParams, InvalidRequest, MethodNotFound, RateLimited, TabhubError
-from tabhub.relay.bus import BusUnavailable, Presence
+from tabhub.relay.bus.interface import BusUnavailable, Presence
 from tabhub.relay.connections import Connections
-from tabhub.relay.people import People
 from tabhub.relay.records import Agent, Close, Find, Note, Opening, Send, Tables, ToNode, User
+from tabhub.relay.users import People
 from tabhub.trust.jwt import Claims, InvalidToken
-from tabhub.trust.pace import Pace
+from tabhub.trust.leaky_bucket import Pace
 from tabhub.wire import nodes
 from tabhub.wire import relay as wire
 from tabhub.wire.jsonrpc import Id

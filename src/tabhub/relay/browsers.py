@@ -12,12 +12,12 @@ from typing import Any
 import orjson
 
 from tabhub.errors import InvalidParams, InvalidRequest, MethodNotFound, TabhubError
-from tabhub.relay.bus import Presence
+from tabhub.relay.bus.interface import Presence
 from tabhub.relay.connections import Connections
-from tabhub.relay.people import People
 from tabhub.relay.records import Announce, Browser, Close, Note, Send, Tables, ToNode, User
+from tabhub.relay.users import People
 from tabhub.trust.jwt import Claims, InvalidToken
-from tabhub.trust.pace import Pace
+from tabhub.trust.leaky_bucket import Pace
 from tabhub.trust.redact import clean
 from tabhub.wire import nodes
 from tabhub.wire import relay as wire

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tabhub.errors import Busy, CallTimeout, InvalidRequest, LinkLost, NotConnected, Outcome, TabhubError
-from tabhub.relay.passing import Passing, effect_of
+from tabhub.relay.fast_forward import Passing, effect_of
 from tabhub.relay.records import Agent, Browser, Connection, Pending, Send, Tables, ToNode, User
 from tabhub.wire import nodes
 from tabhub.wire import relay as wire

@@ -16,7 +16,7 @@ from typing import Any
 
 from tabhub.errors import SetupError
 from tabhub.trust.jwt import Key, read_keys, read_published
-from tabhub.wire import addresses
+from tabhub.wire import urls as addresses
 
 log = logging.getLogger("tabhub.relay")
 

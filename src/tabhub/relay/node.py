@@ -15,9 +15,10 @@ from typing import Any, Literal, Protocol
 
 from tabhub.errors import TabhubError
 from tabhub.limits import Limits
-from tabhub.relay.bus import Bus, BusUnavailable, Presence
+from tabhub.relay.bus.interface import Bus, BusUnavailable, Presence
+from tabhub.relay.fair_share import Shares
+from tabhub.relay.fast_forward import effect_of
 from tabhub.relay.keyring import Keyring
-from tabhub.relay.passing import effect_of
 from tabhub.relay.records import (
     Announce,
     Close,
@@ -31,7 +32,6 @@ from tabhub.relay.records import (
     Verify,
 )
 from tabhub.relay.revocations import Revocations
-from tabhub.relay.shares import Shares
 from tabhub.relay.state import Relay
 from tabhub.trust.jwt import Claims, InvalidToken, Rules, UnknownKey, verify
 from tabhub.wire import jsonrpc, nodes

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tabhub.limits import Limits
-from tabhub.relay.bus import Presence
-from tabhub.trust.pace import Pace
+from tabhub.relay.bus.interface import Presence
+from tabhub.trust.leaky_bucket import Pace
 from tabhub.wire.jsonrpc import Id
 from tabhub.wire.nodes import NodeMessage
 

@@ -23,19 +23,19 @@ from typing import Any
 import uvicorn
 
 from tabhub.errors import SetupError
+from tabhub.http.protocol import ArrivingHttp
 from tabhub.limits import DEFAULTS, Limits
-from tabhub.relay.bus import Bus, MemoryBus
-from tabhub.relay.http import RelayHttp
-from tabhub.relay.http_metadata import Place, read_url
+from tabhub.relay.bus.interface import Bus, MemoryBus
+from tabhub.relay.engines.endpoint import RelayHttp
+from tabhub.relay.engines.metadata import Place, read_url
 from tabhub.relay.keyring import Keyring
 from tabhub.relay.node import Node
 from tabhub.relay.revocations import Revocations
-from tabhub.relay.server import App, shown
+from tabhub.relay.routes import App, shown
 from tabhub.relay.sockets import RelaySocket
-from tabhub.server.arrival import ArrivingHttp
 from tabhub.trust.jwt import AUDIENCE, Rules
 from tabhub.trust.redact import redact
-from tabhub.wire import addresses
+from tabhub.wire import urls as addresses
 
 _GRACE = 5
 _BACKLOG = 4096
@@ -127,7 +127,7 @@ def make_bus(url: str | None, node: str) -> Bus:
         return MemoryBus(node)
     if not url.startswith(("nats://", "tls://")):
         raise SetupError(f"--bus must begin with nats:// or tls://, not {url[:40]!r}.")
-    from tabhub.relay.nats import NatsBus
+    from tabhub.relay.bus.nats import NatsBus
 
     return NatsBus(url, node)
 

@@ -11,8 +11,8 @@ import asyncio
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tabhub.relay.shares import Share, Shares
-from tabhub.server.socket import LinkProtocol, text_frame
+from tabhub.http.websocket import LinkProtocol, text_frame
+from tabhub.relay.fair_share import Share, Shares
 
 _PIECE = 1024
 """Bytes read before the clock is looked at: some hundred of the smallest frames. A frame that is cut by that costs more

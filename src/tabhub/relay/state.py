@@ -12,11 +12,11 @@ from tabhub.errors import ParseError
 from tabhub.limits import Limits
 from tabhub.relay.agents import Agents
 from tabhub.relay.browsers import Browsers
-from tabhub.relay.bus import Presence
+from tabhub.relay.bus.interface import Presence
 from tabhub.relay.connections import Connections
-from tabhub.relay.passing import Passed, Passing, effect_of
-from tabhub.relay.people import People
+from tabhub.relay.fast_forward import Passed, Passing, effect_of
 from tabhub.relay.records import Agent, Browser, Close, Counts, Effect, Note, Send, Tables, ToNode
+from tabhub.relay.users import People
 from tabhub.trust.jwt import Claims, InvalidToken
 from tabhub.wire import nodes
 from tabhub.wire import relay as wire

@@ -11,14 +11,14 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from tabhub.errors import Forbidden, TabhubError
-from tabhub.server.admin import Admin
-from tabhub.server.approving import ApprovalRoutes
-from tabhub.server.heads import HEAD, TOKEN, Head, Post, with_query
-from tabhub.server.http import Disconnected, Receive, Scope, Send, respond_error
-from tabhub.server.rest import Rest
-from tabhub.server.sessions import SessionRoutes
-from tabhub.server.upstreamroutes import CALLBACK, UpstreamWays, logged_in
-from tabhub.server.ws import refuse
+from tabhub.http.known_heads import HEAD, TOKEN, Head, Post, with_query
+from tabhub.http.responses import Disconnected, Receive, Scope, Send, respond_error
+from tabhub.http.websocket import refuse
+from tabhub.mcp.rest import Rest
+from tabhub.server.admin_routes import Admin
+from tabhub.server.approval_routes import ApprovalRoutes
+from tabhub.server.session_routes import SessionRoutes
+from tabhub.server.upstream_routes import CALLBACK, UpstreamWays, logged_in
 
 if TYPE_CHECKING:
     from tabhub.server.hub import Hub

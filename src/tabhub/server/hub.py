@@ -17,50 +17,50 @@ from typing import TYPE_CHECKING, Any
 from tabhub import __version__
 from tabhub.browser import browser_tools
 from tabhub.browser.families import CORE, FAMILIES
-from tabhub.config import Config
+from tabhub.calls.engine import Engine
+from tabhub.calls.results import read_result_tool
+from tabhub.calls.sources.page_tools import PageTools
+from tabhub.calls.tab_binding import Binding
+from tabhub.config.settings import Config
+from tabhub.core.leases import Leases
+from tabhub.core.listing.catalogue import Catalogues
+from tabhub.core.listing.profiles import ALL, Profiles
+from tabhub.core.registry import Entry, Registry
+from tabhub.core.sessions import Sessions
+from tabhub.core.tools import BROWSER, HUB, Source, Tool
 from tabhub.errors import InvalidParams
-from tabhub.hub.catalogue import Catalogues
-from tabhub.hub.leases import Leases
-from tabhub.hub.profiles import ALL, Profiles
-from tabhub.hub.registry import Entry, Registry
-from tabhub.hub.sessions import Sessions
-from tabhub.hub.tools import BROWSER, HUB, Source, Tool
+from tabhub.http.guard import Guard
 from tabhub.links.browsers import Browsers, Change
 from tabhub.links.sites import LinkSites
 from tabhub.links.transport import LinkTransport
-from tabhub.server.agent import agent_parts
-from tabhub.server.binding import Binding
-from tabhub.server.daemon import Daemon
-from tabhub.server.endpoint import make_endpoint
-from tabhub.server.engine import Engine
-from tabhub.server.gateway import GatewaySurface
-from tabhub.server.guard import Guard
-from tabhub.server.keeping import Keeping
-from tabhub.server.managed import Managed
-from tabhub.server.mcp import McpEndpoint
-from tabhub.server.notices import Notices
-from tabhub.server.offering import Offering
-from tabhub.server.pagetools import PageTools
-from tabhub.server.pluginparts import plugin_parts
-from tabhub.server.reloading import Reloading, Reloads
-from tabhub.server.results import read_result_tool
-from tabhub.server.surface import FullSurface, Surface
-from tabhub.server.trusting import Trust
-from tabhub.server.upstreamroutes import upstream_parts
-from tabhub.server.ws import ExtensionSocket
+from tabhub.mcp.build import make_endpoint
+from tabhub.mcp.endpoint import McpEndpoint
+from tabhub.mcp.gateway import GatewaySurface
+from tabhub.mcp.notifications import Notices
+from tabhub.mcp.resources import Offering
+from tabhub.mcp.surface import FullSurface, Surface
+from tabhub.platform.socket_path import daemon_path
+from tabhub.server.bridge.listener import Daemon
+from tabhub.server.config_reload import Reloading, Reloads
+from tabhub.server.extension_socket import ExtensionSocket
+from tabhub.server.managed_browser import Managed
+from tabhub.server.panel.agent import agent_parts
+from tabhub.server.plugin_parts import plugin_parts
+from tabhub.server.security import Trust
+from tabhub.server.session_persistence import Keeping
+from tabhub.server.upstream_routes import upstream_parts
 from tabhub.store.audit import AuditLog
-from tabhub.store.config import ConfigFile
+from tabhub.store.config_file import ConfigFile
 from tabhub.store.home import Home
-from tabhub.store.pagetools import PageToolStore
-from tabhub.store.place import daemon_path
+from tabhub.store.page_tools import PageToolStore
 from tabhub.store.results import ResultStore
 from tabhub.store.sessions import SessionStore
 from tabhub.trust.permissions import Permissions
-from tabhub.trust.rates import Rate
+from tabhub.trust.sliding_window import Rate
 from tabhub.wire.mcp import LISTS
 
 if TYPE_CHECKING:
-    from tabhub.kinds import RelaySettings
+    from tabhub.config.setting_types import RelaySettings
     from tabhub.links.relays import Relays
 
 log = logging.getLogger("tabhub.hub")

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.process_collector import ProcessCollector
 
-from tabhub.server.meter import BUCKETS
+from tabhub.calls.meter import BUCKETS
 
 if TYPE_CHECKING:
     from tabhub.server.hub import Hub

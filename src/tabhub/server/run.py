@@ -24,17 +24,17 @@ from typing import Any
 import uvicorn
 
 from tabhub import __version__
+from tabhub.config.setting_types import RelaySettings
 from tabhub.errors import SetupError
-from tabhub.kinds import RelaySettings
-from tabhub.links.find import FoundBrowser, find_browsers
-from tabhub.links.install import install_extension
+from tabhub.http.protocol import ArrivingHttp
+from tabhub.http.websocket import LinkProtocol
+from tabhub.links.launch.extension_files import install_extension
+from tabhub.links.launch.installed_browsers import FoundBrowser, find_browsers
 from tabhub.server.app import App
-from tabhub.server.arrival import ArrivingHttp
 from tabhub.server.hub import Hub
-from tabhub.server.managed import Managed
-from tabhub.server.socket import LinkProtocol
+from tabhub.server.managed_browser import Managed
 from tabhub.store import secret as secrets_store
-from tabhub.store.config import ConfigFile
+from tabhub.store.config_file import ConfigFile
 from tabhub.store.home import Home, write_atomic
 from tabhub.trust.redact import redact
 

@@ -22,7 +22,7 @@ from tabhub.store.journal import Journal, Nowhere, lines_backward
 from tabhub.trust.redact import clean, redact
 
 if TYPE_CHECKING:
-    from tabhub.hub.tools import Source
+    from tabhub.core.tools import Source
 
 _DAY_MINUTES = 24 * 60
 _MESSAGE = 2000

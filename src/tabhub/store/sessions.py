@@ -14,8 +14,8 @@ from typing import Literal
 
 import msgspec
 
+from tabhub.core.sessions import SessionKind
 from tabhub.errors import SetupError
-from tabhub.hub.sessions import SessionKind
 from tabhub.store.home import write_atomic
 
 log = logging.getLogger("tabhub.sessions")

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from tabhub.config import Config
-from tabhub.permissionsettings import Permission, PermissionSettings
+from tabhub.config.permissions import Permission, PermissionSettings
+from tabhub.config.settings import Config
 
 __all__ = ["Permission", "Permissions", "Stated", "unstated"]
 

@@ -16,18 +16,18 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from tabhub.core.registry import Entry
+from tabhub.core.tools import CallContext, ToolResult
 from tabhub.errors import BadInput
-from tabhub.hub.registry import Entry
-from tabhub.hub.tools import CallContext, ToolResult
 from tabhub.limits import Limits
+from tabhub.upstream.active_calls import CURRENT, Running, Waiting
+from tabhub.upstream.elicitation import signed
 from tabhub.upstream.failures import UpstreamError, UpstreamOffline
-from tabhub.upstream.life import Life
-from tabhub.upstream.questions import signed
-from tabhub.upstream.running import CURRENT, Running, Waiting
+from tabhub.upstream.server_connection import Life
 from tabhub.upstream.tools import make_tool
 
 if TYPE_CHECKING:
-    from tabhub.upstream.link import Link
+    from tabhub.upstream.sdk_session import Link
 
 log = logging.getLogger("tabhub.upstream")
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tabhub.upstream.failures import BadServer
-from tabhub.wire import addresses
+from tabhub.wire import urls as addresses
 
 WRAPPERS = ("mcpServers", "servers")
 RESERVED = frozenset({"browser", "hub", "default", "clients", "unknown"})

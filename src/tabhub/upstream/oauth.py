@@ -23,8 +23,8 @@ from tabhub.store.home import write_atomic
 from tabhub.upstream.failures import NeedsLogin
 
 if TYPE_CHECKING:
-    from tabhub.upstream.life import Life
-    from tabhub.upstream.login import LoginDesk
+    from tabhub.upstream.login_callbacks import LoginDesk
+    from tabhub.upstream.server_connection import Life
 
 
 class _Kept:

@@ -13,14 +13,14 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from tabhub.limits import Limits
-from tabhub.store.upstream import Server
-from tabhub.upstream.guard import AddressGuard
-from tabhub.upstream.life import Life
-from tabhub.upstream.plan import Plan, make_plan
+from tabhub.store.upstream_servers import Server
+from tabhub.upstream.launch_plan import Plan, make_plan
+from tabhub.upstream.server_connection import Life
 from tabhub.upstream.tools import Listed
+from tabhub.upstream.transport.address_guard import AddressGuard
 
 if TYPE_CHECKING:
-    from tabhub.upstream.link import Hooks, Link
+    from tabhub.upstream.sdk_session import Hooks, Link
 
 Authorize = Callable[[Life, Plan], Any]
 """Gives the authorization of a server's requests (httpx2.Auth), or None."""
@@ -100,5 +100,5 @@ class Pool:
 
     async def _load(self) -> Any:
         if self._sdk is None or (self._sdk.done() and self._sdk.exception() is not None):
-            self._sdk = asyncio.ensure_future(asyncio.to_thread(importlib.import_module, "tabhub.upstream.link"))
+            self._sdk = asyncio.ensure_future(asyncio.to_thread(importlib.import_module, "tabhub.upstream.sdk_session"))
         return await asyncio.shield(self._sdk)

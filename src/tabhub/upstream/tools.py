@@ -12,11 +12,11 @@ from typing import Any
 
 import orjson
 
+from tabhub.core import schema_bounds as schemas
+from tabhub.core.descriptions import flagged, visible, without_hidden
+from tabhub.core.tools import Source, Tool
+from tabhub.core.upstream_names import upstream_name
 from tabhub.errors import BadInput
-from tabhub.hub import schemas
-from tabhub.hub.describe import flagged, visible, without_hidden
-from tabhub.hub.tools import Source, Tool
-from tabhub.hub.upnames import upstream_name
 
 _KEPT = ("name", "title", "description", "inputSchema", "outputSchema", "annotations", "_meta")
 _WORDS = 20_000

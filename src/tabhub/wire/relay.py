@@ -15,7 +15,8 @@ import orjson
 
 from tabhub.errors import BadInput, InvalidParams, InvalidRequest, ParseError, TabhubError
 from tabhub.limits import DEFAULTS, Limits
-from tabhub.wire import jsonrpc, strict
+from tabhub.wire import jsonrpc
+from tabhub.wire import strict_json as strict
 from tabhub.wire.jsonrpc import Id
 
 UNSET = msgspec.UNSET

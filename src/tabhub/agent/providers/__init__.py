@@ -12,7 +12,7 @@ from tabhub.agent.providers.anthropic import Anthropic
 from tabhub.agent.providers.openai import OpenAI
 from tabhub.agent.providers.stream import Endpoint
 from tabhub.agent.turns import Model
-from tabhub.agentsettings import AgentSettings
+from tabhub.config.agent import AgentSettings
 from tabhub.errors import SetupError
 from tabhub.limits import Limits
 from tabhub.upstream.secrets import expand

@@ -1,0 +1,209 @@
+"""Where a call goes that is not about one tab: which browser, and how its answer is read.
+
+Owns the choice of a browser, asking one or all of them, finding the one that has what a number names, and reading lists
+out of answers. It knows no tool.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tabhub.browser.tool_spec import Call
+from tabhub.core.tabs import Tab
+from tabhub.errors import CommandFailed, InvalidArguments, Outcome, TabhubError, TabNotFound
+from tabhub.links.extension import ExtensionLink
+
+BROWSER_ID = {
+    "type": "string",
+    "minLength": 1,
+    "maxLength": 200,
+    "description": "Which browser; without it, that of the session's tab, else the one used last.",
+}
+WHICH_BROWSER = {
+    **BROWSER_ID,
+    "description": "Which browser; needed only when several have that number.",
+}
+TAB_IDS = {
+    "type": "array",
+    "items": {"type": "integer", "minimum": 0},
+    "minItems": 1,
+    "maxItems": 500,
+    "uniqueItems": True,
+}
+MORE = {"type": "integer", "description": "How many more there are than listed."}
+NOTE = {"type": "string"}
+_LONGEST = 4096
+_NAMED = 10
+_KINDS: dict[str, tuple[type, ...]] = {"string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,)}
+
+Fields = Mapping[str, str]
+"""The fields of an answer by name, each with its JSON type."""
+
+
+class NotThere(CommandFailed):
+    """What the call names is not in the browser; nothing was done."""
+
+    status = 404
+    category = "not_found"
+    outcome: Outcome | None = "not_sent"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Something a browser has, as it describes it, and the browser."""
+
+    link: ExtensionLink
+    what: dict[str, Any]
+
+
+def link_for(call: Call) -> ExtensionLink:
+    """The browser a call without a tab goes to."""
+    browsers = call.box.browsers
+    if (named := call.args.get("browserId")) is not None:
+        return browsers.link(named)
+    own: int | None = getattr(call.ctx.session, "tab", None)
+    tab = browsers.book.get(own) if own is not None else None
+    return browsers.link(tab.browser_id) if tab is not None else browsers.default_link()
+
+
+async def look(link: ExtensionLink, command: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Ask a browser something that changes nothing."""
+    answer = await link.request(command, params or {})
+    if not isinstance(answer, dict):
+        raise CommandFailed(f"invalid response: the browser's answer to {command} is not an object.")
+    return answer
+
+
+def do(call: Call, link: ExtensionLink, command: str, params: dict[str, Any]) -> Awaitable[dict[str, Any]]:
+    """Have a browser do something: noted as sent, so that it is never repeated."""
+    if not call.read_only:
+        call.ctx.sent()
+    return look(link, command, params)
+
+
+async def look_everywhere(
+    call: Call, command: str, params: dict[str, Any] | None = None
+) -> tuple[list[Found], list[str]]:
+    """Ask every browser, or the one that is named; gives the answers, and who did not answer in words."""
+    browsers = call.box.browsers
+    named = call.args.get("browserId")
+    links = [browsers.link(named)] if named is not None else browsers.links() or [browsers.default_link()]
+    answers = await asyncio.gather(*(_in_time(link, command, params) for link in links), return_exceptions=True)
+    found: list[Found] = []
+    problems: list[str] = []
+    for link, answer in zip(links, answers, strict=True):
+        if isinstance(answer, TabhubError) and len(links) > 1:
+            problems.append(f"Browser {link.browser_id} is left out: {answer.message}")
+        elif isinstance(answer, BaseException):
+            raise answer
+        else:
+            found.append(Found(link, answer))
+    return found, problems
+
+
+async def _in_time(link: ExtensionLink, command: str, params: dict[str, Any] | None) -> dict[str, Any]:
+    patience = link.limits.browser_answer  # one that hangs must not hold up the others
+    try:
+        async with asyncio.timeout(patience):
+            return await look(link, command, params)
+    except TimeoutError:
+        raise CommandFailed(f"Browser {link.browser_id} did not answer within {patience:g} s.") from None
+
+
+async def find(
+    call: Call, command: str, listed: str, key: str, number: int, named: Callable[[dict[str, Any]], str]
+) -> Found:
+    """What has this number, in whichever browser; `named` puts each of those there are into words."""
+    answers, problems = await look_everywhere(call, command)
+    there = [Found(answer.link, item) for answer in answers for item in items(answer.what, listed)]
+    matching = [found for found in there if found.what.get(key) == number]
+    if len(matching) == 1:
+        return matching[0]
+    if matching:
+        owners = ", ".join(found.link.browser_id for found in matching)
+        raise InvalidArguments(
+            f"{key} {number} is in several browsers: {owners}.", hint="Say which one with browserId."
+        )
+    words = [f"{found.what.get(key)} ({named(found.what)})" for found in there]
+    raise NotThere(f"There is no {key} {number}.", hint=" ".join([listing(words, listed), *problems]))
+
+
+def listing(words: Sequence[str], what: str) -> str:
+    """What there is instead, for a hint."""
+    if not words:
+        return f"There are no {what}."
+    more = len(words) - _NAMED
+    return f"There are: {'; '.join(words[:_NAMED])}{f'; and {more} more' if more > 0 else ''}."
+
+
+def chosen_tabs(call: Call) -> tuple[ExtensionLink, list[Tab]]:
+    """The tabs a call names with `tabIds`, which must be of one browser, and the way to it."""
+    refs = [call.box.browsers.tab(tab_id) for tab_id in call.args["tabIds"]]
+    owners = {ref.tab.browser_id for ref in refs}
+    if len(owners) > 1:
+        listed = "; ".join(f"{ref.tab.tab_id} is in {ref.tab.browser_id}" for ref in refs[:_NAMED])
+        raise InvalidArguments(
+            "The tabs belong to different browsers, and a group is in one.", hint=f"Tab {listed}. Call once for each."
+        )
+    for ref in refs:
+        call.box.choice.may_act(call.ctx.session, ref.tab.tab_id)
+        call.ctx.touch(ref.tab.tab_id, ref.tab.origin)
+    return refs[0].link, [ref.tab for ref in refs]
+
+
+async def with_tabs(
+    call: Call, link: ExtensionLink, tabs: list[Tab], command: str, params: dict[str, Any]
+) -> dict[str, Any]:
+    """Have a browser do something with several tabs."""
+    try:
+        return await do(call, link, command, {**params, "tabIds": [tab.chrome_id for tab in tabs]})
+    except TabNotFound:
+        listed = ", ".join(str(tab.tab_id) for tab in tabs[:_NAMED])
+        raise TabNotFound(
+            f"One of the tabs {listed} is gone.", hint="browser_list_tabs shows what is open; nothing was changed."
+        ) from None
+
+
+def hub_ids(call: Call, link: ExtensionLink, chrome_ids: Any) -> list[int]:
+    """The hub's ids of tabs a browser names; one the hub does not know yet is left out."""
+    book, owner = call.box.browsers.book, link.browser_id
+    tabs = (
+        (book.find(owner, number) for number in chrome_ids if type(number) is int) if type(chrome_ids) is list else ()
+    )
+    return [tab.tab_id for tab in tabs if tab is not None]
+
+
+def items(answer: dict[str, Any], name: str, most: int = 5000) -> list[dict[str, Any]]:
+    """A list of objects out of an answer."""
+    found = answer.get(name)
+    if not isinstance(found, list):
+        raise CommandFailed(f"invalid response: the browser's answer has no list `{name}`.")
+    return [item for item in found[:most] if isinstance(item, dict)]
+
+
+def row(item: dict[str, Any], fields: Fields) -> dict[str, Any]:
+    """The known fields of an object, where they are what they should be; long texts are cut."""
+    kept = {name: item[name] for name, kind in fields.items() if type(item.get(name)) in _KINDS[kind]}
+    return {name: value[:_LONGEST] if isinstance(value, str) else value for name, value in kept.items()}
+
+
+def rows(answer: dict[str, Any], name: str, fields: Fields) -> list[dict[str, Any]]:
+    """A list of objects out of an answer, each with its known fields."""
+    return [row(item, fields) for item in items(answer, name)]
+
+
+def schema(fields: Fields, always: Iterable[str] = ()) -> dict[str, Any]:
+    """The schema of an object with these fields."""
+    return {
+        "type": "object",
+        "properties": {name: {"type": kind} for name, kind in fields.items()},
+        "required": list(always),
+    }
+
+
+def wishes(call: Call, *names: str) -> dict[str, Any]:
+    """Those of the named arguments that were given."""
+    return {name: call.args[name] for name in names if name in call.args}

@@ -1,0 +1,189 @@
+"""The frames of a tab, in whatever process they live, as one tree.
+
+Owns which frames there are, how our page code is run in one of them, and where a frame lies in the tab's viewport.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any
+
+from tabhub.browser.driver import isolated_worlds as worlds
+from tabhub.browser.driver import page_code as pagecode
+from tabhub.browser.driver.page import Follow, Page
+from tabhub.errors import CommandFailed
+
+_MOST_FRAMES = 300
+_KINDS = ("iframe", "fencedframe")
+_GROUP = "tabhub"
+_AGAIN = 0.1
+"""The part of its time that a frame has which did not answer before."""
+_VIEWER = "chrome-extension://mhjfbmdgcfjbbpaeojofohoefgiehjai/"
+"""The browser's own viewer for PDFs: what it is made of is no part of a page."""
+PDF = (
+    "This is a PDF in the browser's own viewer, whose text cannot be read here: browser_screenshot_tab shows it, "
+    "browser_mouse (wheel) scrolls it, browser_download_file saves it."
+)
+"""What is to be said of a tab that shows one."""
+_NO_SESSION = ("Session with given id", "No session", "Cannot find session", "not attached")
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One frame: the document it shows now, not the one it showed when the frame was listed."""
+
+    page: Page
+    frame_id: str
+    session_id: str | None
+    """The child session it lives in; None is the tab's own."""
+    url: str
+    name: str = ""
+    parent: Frame | None = None
+
+    @property
+    def main(self) -> bool:
+        """Whether it is the tab's own document."""
+        return self.parent is None
+
+    async def evaluate(self, name: str, argument: dict[str, Any], library: str = "") -> Any:
+        """Call the function of `js/<name>.js` in our world of this frame; it has `kit` and the library in its scope."""
+        shared = pagecode.source(library) + "\n" if library else ""
+        return await self.ask(f"{shared}return (\n{pagecode.source(name)}\n)({pagecode.literal(argument)});")
+
+    async def ask(self, body: str, follow: Follow | None = None) -> Any:
+        """Run a function body in our world of this frame, with `kit` in its scope, and give what it returns."""
+        try:
+            return await worlds.ask(self.page, self.session_id, self.frame_id, body, main=self.main, follow=follow)
+        except CommandFailed as error:
+            if not self.main and any(text in error.message for text in (*_NO_SESSION, "No frame", "Frame with")):
+                raise CommandFailed(
+                    f"The frame {self.url[:200]} of tab {self.page.tab_id} is gone.",
+                    hint="The page replaced it; a new browser_snapshot shows what is there now.",
+                ) from None
+            raise
+
+    async def world(self) -> worlds.World:
+        """Our world of this frame."""
+        return await worlds.world_of(self.page, self.session_id, self.frame_id, main=self.main)
+
+    async def owner(self) -> str:
+        """The ref of the element that holds this frame, in the parent's document."""
+        parent = self.parent
+        if parent is None:
+            raise ValueError("the main frame is held by no element")
+        known = worlds.tab_worlds(self.page)
+        if self.frame_id in known.owners:
+            return known.owners[self.frame_id]
+        held, world = await asyncio.gather(
+            self.page.cdp("DOM.getFrameOwner", {"frameId": self.frame_id}, parent.session_id), parent.world()
+        )
+        where = {"backendNodeId": held.get("backendNodeId"), "executionContextId": world.context_id}
+        node = await self.page.cdp("DOM.resolveNode", {**where, "objectGroup": _GROUP}, parent.session_id)
+        call = {
+            "objectId": node["object"]["objectId"],
+            "functionDeclaration": "function () { return tabhubKit.ref(this); }",
+            "returnByValue": True,
+        }
+        ref = str(worlds.value_of(self.page, await self.page.cdp("Runtime.callFunctionOn", call, parent.session_id)))
+        known.owners[self.frame_id] = ref
+        return ref
+
+    async def offset(self) -> tuple[float, float]:
+        """Where the frame's viewport lies in the tab's viewport, in CSS pixels."""
+        if self.parent is None:
+            return 0.0, 0.0
+        outer, ref = await asyncio.gather(self.parent.offset(), self.owner())
+        place = await self.parent.evaluate("frame_place", {"ref": ref})
+        if not isinstance(place, dict):
+            raise CommandFailed(
+                f"The frame {self.url[:200]} of tab {self.page.tab_id} is gone.",
+                hint="The page replaced it; a new browser_snapshot shows what is there now.",
+            )
+        return outer[0] + float(place["x"]), outer[1] + float(place["y"])
+
+
+async def main_frame(page: Page) -> Frame:
+    """The tab's own document; costs a round trip only when it is new."""
+    known = worlds.tab_worlds(page)
+    if known.main is None or (None, known.main) not in known.worlds:
+        tree = await page.cdp("Page.getFrameTree")
+        known.main = str(tree["frameTree"]["frame"]["id"])
+    return Frame(page, known.main, None, page.tab.url)
+
+
+async def frames(page: Page) -> list[Frame]:
+    """All frames: the main one first, each followed by those inside it."""
+    trees: dict[str | None, dict[str, Any]] = {}
+    while True:
+        children = page.watch.children(page.link, page.tab.chrome_id)
+        wanted = [None, *(child.session_id for child in children.values() if child.kind in _KINDS)]
+        missing = [session for session in wanted if session not in trees][:_MOST_FRAMES]
+        if not missing:
+            break
+        trees.update(zip(missing, await asyncio.gather(*(_tree(page, s) for s in missing)), strict=True))
+    found: dict[str, tuple[str | None, dict[str, Any]]] = {}
+    inside: dict[str, list[str]] = {}
+    for session, tree in trees.items():
+        _collect(tree, session, found, inside)
+    top = str(trees[None]["frame"]["id"])
+    worlds.tab_worlds(page).main = top
+    listed: list[Frame] = []
+    _list(page, top, None, found, inside, listed)
+    worlds.keep(page, {(frame.session_id, frame.frame_id) for frame in listed})
+    return listed
+
+
+async def _tree(page: Page, session: str | None) -> dict[str, Any]:
+    """The frames of one process; nothing of one that is gone, or whose scripts keep it from answering."""
+    known, patience = worlds.tab_worlds(page), page.link.limits.frame_answer
+    try:
+        # A page that does not answer is its own trouble, and that of the call; an advert in it is not.
+        async with asyncio.timeout(None if session is None else patience * (_AGAIN if session in known.silent else 1)):
+            answer = await page.cdp("Page.getFrameTree", None, session)
+    except TimeoutError:
+        known.silent.add(str(session))
+        return {}
+    except CommandFailed as error:
+        if session is not None and any(text in error.message for text in _NO_SESSION):
+            return {}
+        raise
+    known.silent.discard(str(session))
+    tree = answer.get("frameTree") if isinstance(answer, dict) else None
+    return tree if isinstance(tree, dict) else {}
+
+
+def _collect(
+    tree: dict[str, Any],
+    session: str | None,
+    found: dict[str, tuple[str | None, dict[str, Any]]],
+    inside: dict[str, list[str]],
+) -> None:
+    frame = tree.get("frame")
+    if not isinstance(frame, dict) or len(found) >= _MOST_FRAMES:
+        return
+    frame_id = str(frame.get("id"))
+    if frame_id not in found and isinstance(frame.get("parentId"), str):
+        inside.setdefault(frame["parentId"], []).append(frame_id)
+    found[frame_id] = (session, frame)
+    for child in tree.get("childFrames") or []:
+        _collect(child, session, found, inside)
+
+
+def _list(
+    page: Page,
+    frame_id: str,
+    parent: Frame | None,
+    found: dict[str, tuple[str | None, dict[str, Any]]],
+    inside: dict[str, list[str]],
+    listed: list[Frame],
+) -> None:
+    session, facts = found[frame_id]
+    url, name = str(facts.get("url", ""))[:8192], str(facts.get("name", ""))[:200]
+    if url.startswith(_VIEWER):
+        return
+    frame = Frame(page, frame_id, session, url, name, parent)
+    listed.append(frame)
+    for child in inside.get(frame_id, []):
+        if all(known.frame_id != child for known in listed):
+            _list(page, child, frame, found, inside, listed)

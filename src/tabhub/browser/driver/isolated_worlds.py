@@ -1,0 +1,220 @@
+"""Our own world in every document of a tab: where our page code runs, out of the page's reach.
+
+Owns the making of these worlds, the kit kept in them (elements by ref), and what the refs of a document begin with.
+It knows nothing of what the code does. A world belongs to one document: the browser ends it when the document goes, and
+gives the same one again to a debugger that comes back, so refs outlive the times when nobody looks at the tab.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import orjson
+
+from tabhub.browser.driver import page_code as pagecode
+from tabhub.browser.driver.page import ContextGone, Follow, Page
+from tabhub.browser.driver.tab_watch import Watch
+from tabhub.errors import CommandFailed
+
+_MOST_TABS = 2_000
+_LETTERS = "eabcdghkmnpqrstuvwxyz"
+"""Refs of a tab's first document begin with the first of these, those of its next one with the second, and so on, so
+that a ref of a document that is gone is not taken for one of the document that is there."""
+_LOST = "tabhub:lost"
+GONE = "tabhub:gone"
+"""What a call on an element that is gone gives."""
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """Our world in one document."""
+
+    context_id: int
+    token: str
+    """Tells this world from any other that may have its number after the document has gone."""
+    prefix: str
+    """What refs of the document begin with: `e`, or `f2e` in a frame."""
+
+
+@dataclass(slots=True)
+class TabWorlds:
+    """What is known of one tab."""
+
+    worlds: dict[tuple[str | None, str], World] = field(default_factory=dict)
+    """By session and frame."""
+    main: str | None = None
+    """The id of the main frame."""
+    documents: int = 0
+    numbered: int = 0
+    owners: dict[str, str] = field(default_factory=dict)
+    """The ref of the element that holds a frame, by the frame's id."""
+    silent: set[str] = field(default_factory=set)
+    """The sessions of frames that did not answer when they were asked last."""
+    seen: OrderedDict[Any, Any] = field(default_factory=OrderedDict)
+    """What each session saw last, for whoever tells changes."""
+
+    def prefix(self, *, main: bool) -> str:
+        """A beginning for the refs of a document not seen before."""
+        if main:
+            self.documents += 1
+            return _LETTERS[(self.documents - 1) % len(_LETTERS)]
+        self.numbered += 1
+        return f"f{self.numbered}e"
+
+    def adopt(self, key: tuple[str | None, str], world: World) -> None:
+        """Take a world into use, also one that was made by a hub before this one."""
+        self.worlds[key] = world
+        frame = world.prefix[1:-1]
+        if frame.isdigit():
+            self.numbered = max(self.numbered, int(frame))
+        elif world.prefix in _LETTERS and not self.documents:
+            self.documents = _LETTERS.index(world.prefix) + 1
+
+
+_TABS: WeakKeyDictionary[Watch, OrderedDict[int, TabWorlds]] = WeakKeyDictionary()
+
+
+def tab_worlds(page: Page) -> TabWorlds:
+    """What is known of a page's tab."""
+    tabs = _TABS.setdefault(page.watch, OrderedDict())
+    known = tabs.get(page.tab_id)
+    if known is None:
+        known = tabs[page.tab_id] = TabWorlds()
+        if len(tabs) > _MOST_TABS:
+            tabs.popitem(last=False)
+    else:
+        tabs.move_to_end(page.tab_id)
+    return known
+
+
+@cache
+def _kit() -> str:
+    return "\n".join(
+        pagecode.source(name) for name in ("roles", "names", "states", "walk", "print", "match", "search", "kit")
+    )
+
+
+@cache
+def _name() -> str:
+    """The name of our worlds; another kit makes other worlds."""
+    return f"tabhub {hashlib.sha256(_kit().encode()).hexdigest()[:12]}"
+
+
+async def world_of(page: Page, session_id: str | None, frame_id: str, *, main: bool) -> World:
+    """The world of the document that a frame shows now, made if it is new."""
+    known = tab_worlds(page)
+    key = (session_id, frame_id)
+    if key in known.worlds:
+        return known.worlds[key]
+    # Chosen before anything is waited for, so that frames looked at together are numbered in their order.
+    token, prefix = secrets.token_hex(8), known.prefix(main=main)
+    made = await page.cdp("Page.createIsolatedWorld", {"frameId": frame_id, "worldName": _name()}, session_id)
+    context_id = made.get("executionContextId")
+    if type(context_id) is not int:
+        raise CommandFailed("The browser gave no place to run page code in.", hint="Repeat the call.")
+    install = (
+        f"(globalThis.tabhubKit ??= (() => {{\n{_kit()}\nreturn makeKit({orjson.dumps(token).decode()},"
+        f" {orjson.dumps(prefix).decode()});\n}})(), [tabhubKit.token, tabhubKit.prefix])"
+    )
+    value = await _evaluate(page, session_id, context_id, install)
+    if not isinstance(value, list) or len(value) != 2:
+        raise CommandFailed(f"The page in tab {page.tab_id} could not be read.", hint="Repeat the call.")
+    world = World(context_id, str(value[0]), str(value[1]))
+    known.adopt(key, world)
+    return world
+
+
+async def ask(
+    page: Page, session_id: str | None, frame_id: str, body: str, *, main: bool, follow: Follow | None = None
+) -> Any:
+    """Run a function body in a frame's world, with `kit` at hand, and give what it returns.
+
+    A document that went before the code ran is no failure: the code then runs in the one that is there now. What is to
+    `follow` was sent at once if the value has `go: true`.
+    """
+    for last in (False, True):
+        world = await world_of(page, session_id, frame_id, main=main)
+        try:
+            if follow is None:
+                value = await _evaluate(page, session_id, world.context_id, _expression(world, body))
+            else:
+                value = await _led(page, session_id, world, body, follow)
+        except ContextGone:
+            if last:
+                raise
+            value = _LOST
+        if value != _LOST:
+            return value
+        forget(page, session_id, frame_id)
+    raise CommandFailed(
+        f"Tab {page.tab_id} goes from page to page; no document stayed long enough.",
+        hint="Wait until it has loaded (browser_wait_for), then repeat the call.",
+    )
+
+
+def forget(page: Page, session_id: str | None, frame_id: str) -> None:
+    """The document of a frame is another one now."""
+    known = tab_worlds(page)
+    known.worlds.pop((session_id, frame_id), None)
+    if known.main == frame_id:
+        # With the document went all frames that were in it.
+        known.worlds.clear()
+        known.owners.clear()
+
+
+def keep(page: Page, there: set[tuple[str | None, str]]) -> None:
+    """Of all frames, only these are there: by session and frame."""
+    known = tab_worlds(page)
+    ids = {frame_id for _, frame_id in there}
+    for gone in [key for key in known.worlds if key not in there]:
+        del known.worlds[gone]
+    for frame_id in [frame_id for frame_id in known.owners if frame_id not in ids]:
+        del known.owners[frame_id]
+
+
+def _expression(world: World, body: str) -> str:
+    token = orjson.dumps(world.token).decode()
+    return f'((kit) => kit?.token !== {token} ? "{_LOST}" : (() => {{\n{body}\n}})())(globalThis.tabhubKit)'
+
+
+async def _evaluate(page: Page, session_id: str | None, context_id: int, expression: str) -> Any:
+    return value_of(page, await page.cdp("Runtime.evaluate", _script(context_id, expression), session_id))
+
+
+def _script(context_id: int, expression: str) -> dict[str, Any]:
+    return {"expression": expression, "contextId": context_id, "returnByValue": True, "awaitPromise": True}
+
+
+async def _led(page: Page, session_id: str | None, world: World, body: str, follow: Follow) -> Any:
+    """Run a function body, and what follows if it says so."""
+    last = ("Runtime.evaluate", _script(world.context_id, _expression(world, follow.asks)))
+    commands = [{"method": method, "params": params} for method, params in (*follow.events, last)]
+    script = _script(world.context_id, _expression(world, body))
+    answer = await page.cdp("Runtime.evaluate", script, session_id, follow=commands)
+    followed = answer.get("followed") if isinstance(answer, dict) else None
+    if isinstance(followed, dict):
+        follow.done = True
+        if "error" in followed:
+            follow.failed = str(followed["error"])
+        else:
+            follow.value = value_of(page, followed.get("result"))
+    return value_of(page, answer)
+
+
+def value_of(page: Page, answer: Any) -> Any:
+    """The value in an answer of the browser to a script of ours, or the error that the page broke it with."""
+    details = answer.get("exceptionDetails") if isinstance(answer, dict) else {}
+    if details is None:
+        return answer.get("result", {}).get("value")
+    details = details if isinstance(details, dict) else {}
+    said = (details.get("exception") or {}).get("description") or details.get("text") or "no value came back"
+    raise CommandFailed(
+        f"The page in tab {page.tab_id} could not be read: {str(said)[:300]}",
+        hint="The page may have changed what scripts rely on; browser_screenshot_tab still works.",
+    )

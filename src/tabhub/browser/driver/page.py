@@ -1,0 +1,233 @@
+"""The small interface every built-in tool is written against: one tab, its commands, and CDP.
+
+Owns how a tool's wish becomes a command on a link, and how a failure there is put into words. A tool never sees the
+browser's own tab ids.
+"""
+
+from __future__ import annotations
+
+from asyncio import Future
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tabhub.browser.driver import page_code as pagecode
+from tabhub.browser.driver.tab_watch import Watch
+from tabhub.core.tabs import Tab
+from tabhub.errors import CommandFailed, InvalidArguments, TabNotFound
+from tabhub.links.browsers import Browsers, TabFailed, TabRef
+from tabhub.wire import urls as addresses
+
+_SCHEMES = ("http", "https", "data", "file")
+_LEFT = ("Inspected target navigated or closed", "Execution context was destroyed")
+_NO_CONTEXT = "Cannot find context"
+_KEPT = (
+    "Cannot access a chrome:// URL",
+    "Cannot access a chrome-extension:// URL",
+    "extensions gallery cannot be scripted",
+    "Cannot attach to this target",
+)
+"""What browsers say of pages they keep from every extension."""
+_CRASHED_UNDER, _CRASHED = "The tab crashed under the command", "The tab crashed"
+_UNLOADED = "unloaded to save memory"
+_TAKEN = "Another debugger is already attached"
+
+
+class PageLeft(TabFailed):
+    """The tab went to another page under the command."""
+
+
+class ContextGone(PageLeft):
+    """The document a script was meant for is gone; nothing of the script ran."""
+
+
+@dataclass(slots=True)
+class Follow:
+    """What is to be done as soon as a script of ours says `go`, without another way to the hub and back."""
+
+    events: Sequence[tuple[str, dict[str, Any]]]
+    """CDP commands, sent in order."""
+    asks: str
+    """The function body of a last script, in the world of the first: it tells what came of them."""
+    done: bool = False
+    """Whether they were sent; a browser whose extension is older does not send them."""
+    value: Any = None
+    """What the last script gave."""
+    failed: str | None = None
+    """What the browser said of one that failed."""
+
+
+class Page:
+    """One tab, for the time of one call."""
+
+    def __init__(self, browsers: Browsers, watch: Watch, ref: TabRef, leaving: Callable[[], None] | None) -> None:
+        self.link = ref.link
+        self.tab = ref.tab
+        self._browsers = browsers
+        self.watch = watch
+        self._leaving = leaving
+
+    @property
+    def tab_id(self) -> int:
+        """The hub's id of the tab."""
+        return self.tab.tab_id
+
+    async def command(
+        self, name: str, params: dict[str, Any] | None = None, *, raw: bool = False, encoded: bytes | None = None
+    ) -> Any:
+        """Send one command of the link to this tab, and give its result."""
+        if self._leaving is not None:
+            self._leaving()
+            self._leaving = None
+        try:
+            wanted = {"tabId": self.tab.chrome_id, **params} if params else {"tabId": self.tab.chrome_id}
+            return await self.link.request(name, wanted, raw=raw, encoded=encoded)
+        except TabNotFound as error:
+            # It was there when the command left, so how far the command came is open.
+            self._browsers.forget(self.link, self.tab.chrome_id)
+            there = self._browsers.missing(self.tab_id)
+            raise TabFailed(f"Tab {self.tab_id} is gone: {error.message}", hint=there.hint) from None
+        except CommandFailed as error:
+            told = self.failure(error.message)
+            if told is None:
+                raise
+            raise told from None
+
+    async def refused(self, said: str) -> None:
+        """Raise the error for what the browser said of a command that was sent along with another one."""
+        raise self.failure(said) or CommandFailed(said)
+
+    def failure(self, said: str) -> CommandFailed | None:
+        """The error for what the browser said of a command, where we know it better than in its words."""
+        if _NO_CONTEXT in said or any(text in said for text in _LEFT):
+            return (ContextGone if _NO_CONTEXT in said else PageLeft)(
+                f"Tab {self.tab_id} went to another page while the command ran.",
+                hint="Look at the tab (browser_get_tab_info) before repeating it.",
+            )
+        anew = "browser_navigate_tab loads a page in it anew."
+        if _CRASHED_UNDER in said:
+            return TabFailed(f"The page of tab {self.tab_id} crashed while the command ran.", hint=anew)
+        if _CRASHED in said:
+            return CommandFailed(f"The page of tab {self.tab_id} has crashed.", hint=anew)
+        if any(text in said for text in _KEPT):
+            return CommandFailed(
+                f"Tab {self.tab_id} shows {self.tab.url[:200]}, a page that the browser keeps from extensions"
+                f" ({said}).",
+                hint="It can be closed or sent elsewhere (browser_navigate_tab); pages of web sites can be used.",
+            )
+        if _UNLOADED in said:
+            return CommandFailed(
+                f"The browser has unloaded the page of tab {self.tab_id} to save memory.",
+                hint="browser_reload_tab loads it again.",
+            )
+        if _TAKEN in said:
+            return CommandFailed(
+                f"Tab {self.tab_id} is debugged by something else: {said}",
+                hint="Close the developer tools of that tab, or use another tab.",
+            )
+        return None
+
+    def cdp_encoded(self, params: bytes) -> Awaitable[bytes]:
+        """Send one CDP command whose name and parameters are encoded already (`"method":…,"params":…`); its result too
+        is given as bytes."""
+        chrome_id = self.tab.chrome_id
+        self.watch.ready(self.link, chrome_id, self.tab_id)
+        return self.command("forwardCDPCommand", encoded=b'{"tabId":%d,%b}' % (chrome_id, params), raw=True)
+
+    async def cdp(
+        self,
+        method: str,
+        params: dict[str, Any] | None = None,
+        session_id: str | None = None,
+        *,
+        raw: bool = False,
+        ahead: Sequence[dict[str, Any]] = (),
+        follow: Sequence[dict[str, Any]] = (),
+    ) -> Any:
+        """Send one CDP command to this tab, and give its result.
+
+        Those `ahead` of it travel in the same message, as do those that `follow` a script which says so.
+        """
+        self.watch.ready(self.link, self.tab.chrome_id, self.tab_id)
+        command: dict[str, Any] = {"method": method}
+        if params:
+            command["params"] = params
+        if session_id is not None:
+            command["sessionId"] = session_id
+        if ahead:
+            command["ahead"] = ahead
+        if follow:
+            command["follow"] = follow
+        return await self.command("forwardCDPCommand", command, raw=raw)
+
+    def ahead(self, method: str, params: dict[str, Any] | None = None, session_id: str | None = None) -> None:
+        """Send a CDP command without waiting for it, for what only helps the next one along."""
+        if self.link.closed is None:
+            command: dict[str, Any] = {"tabId": self.tab.chrome_id, "method": method, "params": params or {}}
+            if session_id is not None:
+                command["sessionId"] = session_id
+            self.link.request("forwardCDPCommand", command).add_done_callback(_overlook)
+
+    async def run(self, name: str, argument: dict[str, Any], library: str = "") -> Any:
+        """Run one of our own page functions, and give the object it returns."""
+        answer = await self.cdp(
+            "Runtime.evaluate",
+            {"expression": pagecode.call(name, argument, library), "returnByValue": True, "awaitPromise": True},
+        )
+        value = answer.get("result", {}).get("value") if isinstance(answer, dict) else None
+        if not isinstance(value, dict) or "exceptionDetails" in answer:
+            details = answer.get("exceptionDetails", {}) if isinstance(answer, dict) else {}
+            said = details.get("exception", {}).get("description") or details.get("text") or "no value came back"
+            raise CommandFailed(
+                f"The page in tab {self.tab_id} could not be read: {str(said)[:300]}",
+                hint="The page may have changed what scripts rely on; browser_screenshot_tab still works.",
+            )
+        return value
+
+
+def _overlook(future: Future[Any]) -> None:
+    """If it failed, so does the command it was to help, which says why."""
+    if not future.cancelled():
+        future.exception()
+
+
+async def open_tab(
+    browsers: Browsers,
+    *,
+    browser_id: str | None = None,
+    active: bool = False,
+    url: str | None = None,
+    group: dict[str, str] | None = None,
+) -> Tab:
+    """Open a tab in the background unless asked otherwise: empty, or with an address that is loaded then.
+
+    `group` is the tab group it goes into: {key, title}.
+    """
+    link = browsers.link(browser_id) if browser_id is not None else browsers.default_link()
+    wish: dict[str, Any] = {"active": active}
+    if group is not None:
+        wish["group"] = group
+    if url is not None:
+        wish.update(url=url, waitUntil="load")
+    return browsers.described(link, await link.request("createTab", wish))
+
+
+def checked_url(url: str, *, files: bool) -> str:
+    """An address a tab may be sent to, or an error that says why not; `files` allows those of this machine."""
+    parts = addresses.split(url)
+    if parts is None:
+        raise InvalidArguments(f"url {url[:200]!r} is not an address: its host or its port cannot be read.")
+    scheme = parts.scheme.lower()
+    if scheme == "file" and not files:
+        raise InvalidArguments(
+            "url must not be a file: address: files of this machine are not for agents unless the person allows it.",
+            hint="They can with: tabhub config set fileUrls true",
+        )
+    if scheme in _SCHEMES or url == "about:blank":
+        return url
+    if not scheme or "." in scheme or (scheme == "localhost"):
+        raise InvalidArguments(f"url {url[:200]!r} is not a full address.", hint=f"Did you mean https://{url[:200]} ?")
+    raise InvalidArguments(
+        f"url must not have the scheme {scheme[:40]}:.",
+        hint="http, https, data and about:blank can be opened.",
+    )

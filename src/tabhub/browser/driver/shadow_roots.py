@@ -1,0 +1,67 @@
+"""Closed shadow roots: what a page's components hide from scripts, opened for our world by the browser.
+
+Owns asking the browser for them, once an element; the kit then walks through them as through open ones.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from tabhub.browser.driver import isolated_worlds as worlds
+from tabhub.browser.driver.frames import Frame
+
+_MOST_HOSTS = 300
+_MOST_LEVELS = 6
+_GROUP = "tabhub roots"
+
+
+async def open_roots(frame: Frame) -> int:
+    """Open the closed roots of a frame's custom elements that were not looked at yet; gives how many there were."""
+    opened = 0
+    for _ in range(_MOST_LEVELS):
+        found = await _level(frame)
+        opened += found
+        # What is inside may have closed roots of its own.
+        if not found:
+            break
+    if opened:
+        frame.page.ahead("Runtime.releaseObjectGroup", {"objectGroup": _GROUP}, frame.session_id)
+    return opened
+
+
+async def _level(frame: Frame) -> int:
+    page, session = frame.page, frame.session_id
+    world = await frame.world()
+    listed = await page.cdp(
+        "Runtime.evaluate",
+        {"expression": f"tabhubKit.hosts({_MOST_HOSTS})", "contextId": world.context_id, "objectGroup": _GROUP},
+        session,
+    )
+    worlds.value_of(page, listed)
+    array = listed.get("result", {}).get("objectId")
+    held = await page.cdp("Runtime.getProperties", {"objectId": array, "ownProperties": True}, session)
+    hosts = [one["value"]["objectId"] for one in held.get("result", []) if _is_item(one)]
+    found = await asyncio.gather(*(_open(frame, world.context_id, host) for host in hosts))
+    return sum(found)
+
+
+def _is_item(one: dict[str, Any]) -> bool:
+    return str(one.get("name", "")).isdigit() and isinstance(one.get("value", {}).get("objectId"), str)
+
+
+async def _open(frame: Frame, context_id: int, host: str) -> int:
+    page, session = frame.page, frame.session_id
+    told = await page.cdp("DOM.describeNode", {"objectId": host, "pierce": True}, session)
+    roots = told.get("node", {}).get("shadowRoots") or []
+    closed = [root["backendNodeId"] for root in roots if root.get("shadowRootType") == "closed"]
+    for node in closed:
+        where = {"backendNodeId": node, "executionContextId": context_id, "objectGroup": _GROUP}
+        resolved = await page.cdp("DOM.resolveNode", where, session)
+        call = {
+            "objectId": host,
+            "functionDeclaration": "function (root) { tabhubKit.closed(this, root); }",
+            "arguments": [{"objectId": resolved["object"]["objectId"]}],
+        }
+        await page.cdp("Runtime.callFunctionOn", call, session)
+    return len(closed)

@@ -1,0 +1,83 @@
+"""Which frame of a tab a script is meant for, and the page's own world in it.
+
+Owns how an agent names a frame. What the script does, and what becomes of its value, is browser_execute_script's.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from tabhub.browser.driver.frames import Frame, frames
+from tabhub.browser.driver.page import Page
+from tabhub.browser.elements.element import find
+from tabhub.errors import CommandFailed
+
+FRAME = {
+    "type": ["integer", "string"],
+    "description": "Number, URL part, name or ref.",
+}
+_REF = re.compile(r"(f[0-9]{1,6})?[a-z][0-9]{1,7}")
+_NAMED = 12
+_GROUP = "tabhub-script"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where to run a script: the session, and an object of the frame's own world where the session has several."""
+
+    session_id: str | None
+    object_id: str | None = None
+
+
+async def place(page: Page, wanted: int | str) -> Place:
+    """The page's own world in the frame that is meant."""
+    frame = await _chosen(page, wanted)
+    session = frame.session_id
+    if frame.parent is None or frame.parent.session_id != session:
+        return Place(session)
+    # The browser gives a node in the world of its own document, which is the one the page's scripts run in.
+    owner = await page.cdp("DOM.getFrameOwner", {"frameId": frame.frame_id}, session)
+    node = await page.cdp("DOM.describeNode", {"backendNodeId": owner["backendNodeId"], "pierce": True}, session)
+    inner = node["node"].get("contentDocument")
+    if not isinstance(inner, dict):
+        raise CommandFailed(f"The frame {frame.url[:200]} has no document.", hint="It may be loading; call again.")
+    wish = {"backendNodeId": inner["backendNodeId"], "objectGroup": _GROUP}
+    resolved = await page.cdp("DOM.resolveNode", wish, session)
+    return Place(session, str(resolved["object"]["objectId"]))
+
+
+async def _chosen(page: Page, wanted: int | str) -> Frame:
+    every = await frames(page)
+    if isinstance(wanted, int):
+        if 0 <= wanted < len(every):
+            return every[wanted]
+        raise _none(page, f"number {wanted}", every)
+    named = [frame for frame in every if wanted in (frame.name, frame.frame_id, frame.url)]
+    if not named and _REF.fullmatch(wanted):
+        return await _by_ref(page, wanted, every)
+    named = named or [frame for frame in every if wanted in frame.url]
+    if len(named) == 1:
+        return named[0]
+    if not named:
+        raise _none(page, repr(wanted[:200]), every)
+    which = ", ".join(f"{every.index(frame)} ({frame.url[:100]})" for frame in named[:_NAMED])
+    raise CommandFailed(f"{len(named)} frames fit {wanted[:200]!r}.", hint=f"Say which by its number: {which}.")
+
+
+async def _by_ref(page: Page, ref: str, every: list[Frame]) -> Frame:
+    """The frame an element holds; of any other element, the frame it is in."""
+    element = await find(page, {"ref": ref})
+    described = await page.cdp("DOM.describeNode", {"objectId": await element.object_id()}, element.frame.session_id)
+    element.release()
+    inner = described["node"].get("frameId") if isinstance(described, dict) else None
+    return next((frame for frame in every if frame.frame_id == inner and inner is not None), element.frame)
+
+
+def _none(page: Page, wanted: str, every: list[Frame]) -> CommandFailed:
+    there = ", ".join(
+        f"{number} {frame.name + ' ' if frame.name else ''}({frame.url[:100]})"
+        for number, frame in enumerate(every[:_NAMED])
+    )
+    more = f" and {len(every) - _NAMED} more" if len(every) > _NAMED else ""
+    return CommandFailed(f"No frame {wanted} in tab {page.tab_id}.", hint=f"Frames there: {there}{more}.")

@@ -1,0 +1,63 @@
+"""What can be acted on in a picture: boxes with refs, gathered from all frames of a tab."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any
+
+from tabhub.browser.driver.frames import Frame, frames
+from tabhub.browser.driver.page import Page
+from tabhub.errors import CommandFailed
+
+_MOST = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """An element somebody could act on, and where it lies in the tab's viewport."""
+
+    ref: str
+    label: str
+    x: float
+    y: float
+    width: float
+    height: float
+
+    def drawn(self) -> dict[str, Any]:
+        """What the page needs to know of it."""
+        return {"ref": self.ref, "x": self.x, "y": self.y, "width": self.width, "height": self.height}
+
+
+async def marks_of(page: Page, *, whole: bool) -> list[Mark]:
+    """The marks of what is in view, or of the whole page; at most some hundred."""
+    main, *others = await frames(page)
+    own, *inner = await asyncio.gather(*(_of_frame(frame, whole) for frame in (main, *others)))
+    framed = [mark for marks in inner for mark in marks]
+    if framed:
+        # A frame does not know what the page has laid over it.
+        free = await main.evaluate("marks_free", {"marks": [mark.drawn() for mark in framed]})
+        framed = [mark for mark, is_free in zip(framed, free, strict=True) if is_free]
+    return [*own, *framed][:_MOST]
+
+
+async def _of_frame(frame: Frame, whole: bool) -> list[Mark]:
+    try:
+        # Of a frame only what it shows can be in the picture.
+        told = await frame.evaluate("marks", {"whole": whole and frame.main, "most": _MOST})
+        left, top = await frame.offset() if told else (0.0, 0.0)
+    except CommandFailed:
+        if frame.main:
+            raise
+        return []
+    return [
+        Mark(
+            str(mark["ref"]),
+            str(mark["label"]),
+            mark["x"] + left,
+            mark["y"] + top,
+            mark["width"],
+            mark["height"],
+        )
+        for mark in told
+    ]

@@ -1,0 +1,194 @@
+"""A snapshot's lines, after the page has given them: put together from frames, kept within a budget, and compared.
+
+Owns the shape of these lines (one space a level, `[ref=…]` behind what can be acted on). Pure: it knows no page.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from tabhub.core.results.budget import estimate_tokens
+
+_REF = re.compile(r"\[ref=([a-z0-9]+)")
+_WIDTHS = (4000, 2000, 1000, 500, 250, 120, 60, 30, 15, 8, 4)
+_NOTE_TOKENS = 60
+_MOST_REMOVED = 200
+
+
+def indent_of(line: str) -> int:
+    """How deep a line is."""
+    return len(line) - len(line.lstrip(" "))
+
+
+def ref_of(line: str) -> str | None:
+    """The ref in a line, which quoted text of the page cannot forge: it comes behind the name."""
+    at = 0
+    text = line.lstrip(" ")
+    if '"' in text:
+        at = _past_name(text)
+    found = _REF.match(text, text.find("[", at)) if text.find("[", at) >= 0 else None
+    return found[1] if found else None
+
+
+def _past_name(text: str) -> int:
+    """Where the quoted name of a line ends."""
+    start = text.index('"')
+    bracket = text.find("[")
+    if 0 <= bracket < start:
+        return 0
+    at = start + 1
+    while at < len(text) and text[at] != '"':
+        at += 2 if text[at] == "\\" else 1
+    return at + 1
+
+
+def composed(lines: Sequence[str], inserts: Mapping[int, Sequence[str]]) -> list[str]:
+    """Lines with those of frames put below the line of the element that holds them."""
+    out: list[str] = []
+    for number, line in enumerate(lines):
+        out.append(line)
+        if number in inserts:
+            deeper = " " * (indent_of(line) + 1)
+            out.extend(deeper + inner for inner in inserts[number])
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """Lines within a budget."""
+
+    lines: list[str]
+    left_out: int
+    """How many lines are not among them."""
+
+
+def fit(lines: list[str], max_tokens: int) -> Fit:
+    """Keep to a budget: long lists and tables are cut first, each with a word on the rest, then the end."""
+    text = "\n".join(lines)
+    if text.isascii() and len(text) <= max_tokens:  # a token is a byte at least
+        return Fit(lines, 0)
+    total = estimate_tokens(text)
+    if total <= max_tokens:
+        return Fit(lines, 0)
+    per_char = total / max(1, len(text))
+    room = int((max_tokens - _NOTE_TOKENS) / per_char)
+    kept = list(range(len(lines)))
+    notes: dict[int, str] = {}
+    parents = _parents(lines)
+
+    def tokens_of(number: int) -> int:
+        """What a line and all it holds would take, where that is more than the budget; otherwise 0."""
+        needed = round(_length_of(lines, number) * per_char * 1.1) + _NOTE_TOKENS
+        return needed if needed > max_tokens else 0
+
+    for width in _WIDTHS:
+        kept, notes = _narrowed(lines, parents, width, tokens_of)
+        if sum(len(lines[n]) + 1 for n in kept) + sum(map(len, notes.values())) <= room:
+            break
+    out: list[str] = []
+    used = shown = 0
+    for number in kept:
+        added = [lines[number], *([notes[number]] if number in notes else [])]
+        used += sum(len(line) + 1 for line in added)
+        if used > room and out:
+            break
+        out.extend(added)
+        shown += 1
+    return Fit(out, len(lines) - shown)
+
+
+def _parents(lines: list[str]) -> list[int]:
+    """The line each line is inside of; -1 at the top."""
+    parents: list[int] = []
+    open_lines: list[tuple[int, int]] = []
+    for number, line in enumerate(lines):
+        depth = indent_of(line)
+        while open_lines and open_lines[-1][0] >= depth:
+            open_lines.pop()
+        parents.append(open_lines[-1][1] if open_lines else -1)
+        open_lines.append((depth, number))
+    return parents
+
+
+def _length_of(lines: list[str], number: int) -> int:
+    """The characters of a line and of all lines inside it."""
+    depth, length = indent_of(lines[number]), len(lines[number]) + 1
+    for line in lines[number + 1 :]:
+        if indent_of(line) <= depth:
+            break
+        length += len(line) + 1
+    return length
+
+
+def _narrowed(
+    lines: list[str], parents: list[int], width: int, tokens_of: Callable[[int], int]
+) -> tuple[list[int], dict[int, str]]:
+    """The lines left when nothing holds more than `width` others, and a note behind the last one kept of each."""
+    children: Counter[int] = Counter()
+    dropped: set[int] = set()
+    lost: Counter[int] = Counter()
+    last: dict[int, int] = {}
+    kept: list[int] = []
+    for number, parent in enumerate(parents):
+        children[parent] += 1
+        if parent in dropped:
+            dropped.add(number)
+        elif parent >= 0 and children[parent] > width and ref_of(lines[parent]):
+            dropped.add(number)
+            lost[parent] += 1
+        else:
+            kept.append(number)
+            above = parent
+            while above >= 0:
+                last[above] = number
+                above = parents[above]
+    notes: dict[int, str] = {}
+    for parent, count in lost.items():
+        end = last[parent]
+        deeper = " " * (indent_of(lines[parent]) + 1)
+        needed = tokens_of(parent)
+        larger = f" and maxTokens={needed}" if needed else ""
+        note = f"{deeper}… {count} more here: browser_snapshot with ref={ref_of(lines[parent])}{larger}"
+        notes[end] = f"{notes[end]}\n{note}" if end in notes else note
+    return kept, notes
+
+
+def changes(before: Sequence[str], after: Sequence[str]) -> list[str]:
+    """What is new (+), another (~) and gone (-), each new or other line below the lines it is inside of."""
+    old_refs = {ref: line.lstrip(" ") for line in before if (ref := ref_of(line))}
+    old_plain = Counter(line.lstrip(" ") for line in before if not ref_of(line))
+    parents = _parents(list(after))
+    marks: dict[int, str] = {}
+    new_refs: set[str] = set()
+    for number, line in enumerate(after):
+        text, ref = line.lstrip(" "), ref_of(line)
+        if ref:
+            new_refs.add(ref)
+            if ref not in old_refs:
+                marks[number] = "+"
+            elif old_refs[ref] != text:
+                marks[number] = "~"
+        elif old_plain[text]:
+            old_plain[text] -= 1
+        else:
+            marks[number] = "+"
+    out = [f"{marks.get(number, ' ')} {after[number]}" for number in sorted(_with_parents(marks, parents))]
+    gone = [line for ref, line in old_refs.items() if ref not in new_refs]
+    gone += [line for line, count in old_plain.items() for _ in range(count)]
+    out += [f"- {line}" for line in gone[:_MOST_REMOVED]]
+    if len(gone) > _MOST_REMOVED:
+        out.append(f"- … {len(gone) - _MOST_REMOVED} more")
+    return out
+
+
+def _with_parents(numbers: Iterable[int], parents: list[int]) -> set[int]:
+    wanted: set[int] = set()
+    for number in numbers:
+        at = number
+        while at >= 0 and at not in wanted:
+            wanted.add(at)
+            at = parents[at]
+    return wanted

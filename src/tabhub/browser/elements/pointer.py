@@ -1,0 +1,90 @@
+"""Mouse and keyboard as the browser takes them: real events, sent one after the other without waiting in between.
+
+Owns how a click, a move or a stretch of text becomes events of the Input domain. Where and why is known elsewhere. The
+browser handles events in the order they come, so they travel together, and only the last one is waited for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from tabhub.browser.driver.page import Page
+from tabhub.browser.elements import keys
+
+MOUSE = "Input.dispatchMouseEvent"
+KEY = "Input.dispatchKeyEvent"
+BUTTONS = {"left": 1, "right": 2, "middle": 4}
+_BY_KEYS = 300
+"""Longer texts are put in as a whole: a key press each would take seconds."""
+Event = tuple[str, dict[str, Any]]
+
+
+async def send(page: Page, events: Sequence[Event], session_id: str | None = None) -> None:
+    """Send events in order, to the tab or to a frame in another process, and wait for the last one."""
+    for method, params in events[-1:]:
+        ahead = [{"method": name, "params": given} for name, given in events[:-1]]
+        await page.cdp(method, params, session_id, ahead=ahead)
+
+
+def moved(x: float, y: float, *, held: str = "", modifiers: int = 0) -> Event:
+    """The mouse moves, maybe with a button held."""
+    button = {"button": held, "buttons": BUTTONS[held]} if held else {}
+    return MOUSE, {"type": "mouseMoved", "x": x, "y": y, "modifiers": modifiers, **button}
+
+
+def pressed(x: float, y: float, *, button: str = "left", count: int = 1, modifiers: int = 0) -> Event:
+    """A button goes down."""
+    facts = {"button": button, "buttons": BUTTONS[button], "clickCount": count, "modifiers": modifiers}
+    return MOUSE, {"type": "mousePressed", "x": x, "y": y, **facts}
+
+
+def released(x: float, y: float, *, button: str = "left", count: int = 1, modifiers: int = 0) -> Event:
+    """A button goes up."""
+    facts = {"button": button, "clickCount": count, "modifiers": modifiers}
+    return MOUSE, {"type": "mouseReleased", "x": x, "y": y, **facts}
+
+
+def clicked(x: float, y: float, *, button: str = "left", count: int = 1, modifiers: int = 0) -> list[Event]:
+    """The mouse goes there and clicks, once or several times."""
+    events = [moved(x, y, modifiers=modifiers)]
+    for number in range(1, count + 1):
+        events.append(pressed(x, y, button=button, count=number, modifiers=modifiers))
+        events.append(released(x, y, button=button, count=number, modifiers=modifiers))
+    return events
+
+
+def stroke(key: keys.Key, held: int = 0) -> list[Event]:
+    """One key press with its modifiers."""
+    return [(KEY, event) for event in keys.press(key, held)]
+
+
+def bits(names: Iterable[str]) -> int:
+    """Modifiers by name, as the browser counts them."""
+    return sum(keys.MODIFIERS[name] for name in set(names))
+
+
+def written(text: str, *, lines: bool) -> list[Event]:
+    """The events of typing a text; where a field has lines, a new one is begun by Shift+Enter, which sends no form."""
+    if len(text) > _BY_KEYS:
+        return [("Input.insertText", {"text": text})]
+    events: list[Event] = []
+    enter, tab = keys.NAMED["enter"], keys.NAMED["tab"]
+    rest = ""
+    for character in text.replace("\r\n", "\n"):
+        if character == "\n":
+            made: list[dict[str, Any]] | None = keys.press(enter, keys.MODIFIERS["Shift"] if lines else 0)
+        elif character == "\t":
+            made = None if lines else keys.press(tab)
+        else:
+            made = keys.typed(character)
+        if made is None:
+            rest += character
+            continue
+        if rest:
+            events.append(("Input.insertText", {"text": rest}))
+            rest = ""
+        events += [(KEY, event) for event in made]
+    if rest:
+        events.append(("Input.insertText", {"text": rest}))
+    return events

@@ -1,0 +1,245 @@
+"""Requests that are stopped on their way out until an agent decides, or until they have waited long enough.
+
+Owns which requests wait in which tab and that none waits for ever: one nobody decides on goes on by itself. What is
+stopped at all is said by browser_intercept_requests.
+"""
+
+from __future__ import annotations
+
+from asyncio import Future, TimerHandle
+from dataclasses import dataclass
+from typing import Any
+
+from tabhub.browser.driver.cdp_values import address, headers, words
+from tabhub.browser.driver.page import Page
+from tabhub.browser.driver.tab_watch import Interest, Watch
+from tabhub.browser.record.headers import shown
+from tabhub.browser.record.recorder import Recorder
+from tabhub.browser.tab_overrides import Changed, Held
+from tabhub.errors import CommandFailed
+from tabhub.links.browsers import Browsers, Change
+from tabhub.links.extension import ExtensionLink
+from tabhub.trust.redact import redact
+
+_Key = tuple[ExtensionLink, int]
+NAME = "interception"
+_MOST, _BODY = 200, 2_000
+_NO_LONGER = "Invalid InterceptionId"
+
+
+@dataclass(slots=True, eq=False)
+class PausedRequest:
+    """One request that waits."""
+
+    id: str
+    child: str | None
+    fetch_id: str
+    network_id: str
+    method: str
+    url: str
+    kind: str
+    headers: dict[str, str]
+    body: str
+    since: float
+    timer: TimerHandle | None = None
+
+    def facts(self) -> dict[str, Any]:
+        """For agents."""
+        facts: dict[str, Any] = {"id": self.id, "method": self.method, "url": redact(self.url), "type": self.kind}
+        facts["paused"] = self.id
+        return facts
+
+    def details(self, now: float) -> dict[str, Any]:
+        """The same with what was to be sent."""
+        facts = self.facts() | {"headers": shown(self.headers), "waitingSeconds": round(now - self.since, 1)}
+        if self.body:
+            facts["requestBody"] = redact(self.body)
+        return facts
+
+
+class Interceptions:
+    """The waiting requests of all tabs."""
+
+    def __init__(self, browsers: Browsers, watch: Watch, held: Held, record: Recorder) -> None:
+        self._wait = browsers.limits.intercept_wait
+        self._idle = browsers.limits.intercept_idle
+        self._held = held
+        self._record = record
+        self._waiting: dict[_Key, dict[str, PausedRequest]] = {}
+        self._patterns: dict[_Key, tuple[str, ...]] = {}
+        self._sessions: dict[_Key, Any] = {}
+        self._last = 0
+        self._went_on: dict[_Key, int] = {}
+        self._asked: dict[_Key, float] = {}
+        """When somebody last asked what waits, or decided."""
+        self._over: set[tuple[str, int]] = set()
+        """Tabs in which it ended by itself, by browser: the link may be another one by then."""
+        watch.follow(Interest(("Fetch.requestPaused",)), self._heard)
+        browsers.on_change(self._change)
+
+    async def start(self, page: Page, session: Any, patterns: tuple[str, ...]) -> None:
+        """Stop the requests of a tab that fit one of the patterns."""
+        enable = ("Fetch.enable", {"patterns": [{"urlPattern": each} for each in patterns]})
+        said = f"requests to {', '.join(patterns)} are intercepted"
+        self._patterns[page.link, page.tab.chrome_id] = patterns
+        self._sessions[page.link, page.tab.chrome_id] = session
+        self._asked[page.link, page.tab.chrome_id] = page.link.loop.time()
+        try:
+            change = Changed(session, said[:300], undo=(("Fetch.disable", {}),), again=(enable,))
+            await self._held.make(page, NAME, change, (enable,))
+        except BaseException:
+            self._forget((page.link, page.tab.chrome_id))
+            raise
+
+    def patterns(self, page: Page) -> tuple[str, ...]:
+        """What is stopped in a tab; nothing where nothing is."""
+        return self._patterns.get((page.link, page.tab.chrome_id), ())
+
+    async def stop(self, page: Page) -> tuple[bool, int]:
+        """Stop nothing more, and let what waits go on; tells whether anything was in force, and how many went on."""
+        key, waiting = (page.link, page.tab.chrome_id), self.waiting(page)
+        self._forget(key)
+        for paused in waiting:
+            self._continue(key, paused.child, paused.fetch_id)
+        return await self._held.drop(page, NAME), len(waiting)
+
+    def ended(self, page: Page) -> bool:
+        """Whether it ended by itself since this was asked last."""
+        tab = (page.link.browser_id, page.tab.chrome_id)
+        over = tab in self._over
+        self._over.discard(tab)
+        return over
+
+    def end(self, session: Any) -> None:
+        """A session is over; the browser lets go what waits as soon as it is told to stop nothing more."""
+        for key in [key for key, owner in self._sessions.items() if owner is session]:
+            self._forget(key)
+
+    def waiting(self, page: Page) -> list[PausedRequest]:
+        """What waits in a tab, oldest first; what its page has given up in the meantime does not."""
+        key = (page.link, page.tab.chrome_id)
+        if key in self._patterns:
+            self._asked[key] = page.link.loop.time()
+        record = self._record.of(*key).traffic
+        for paused in list(self._waiting.get(key, {}).values()):
+            request = record.named(paused.child, paused.network_id)
+            if request is not None and request.error:
+                self._drop(key, paused)
+        return list(self._waiting.get(key, {}).values())
+
+    def went_on(self, page: Page) -> str:
+        """How many went on because nobody decided since this was asked last, in words; empty if none did."""
+        count = self._went_on.pop((page.link, page.tab.chrome_id), 0)
+        return f"{count} went on by themselves: nobody decided within {self._wait:g} s." if count else ""
+
+    async def decide(self, page: Page, request_id: str, method: str, params: dict[str, Any]) -> PausedRequest:
+        """Answer, fail or let go one request; one whose answer the browser does not take goes on waiting."""
+        key = (page.link, page.tab.chrome_id)
+        paused = next((p for p in self.waiting(page) if p.id == request_id), None)
+        if paused is None:
+            raise self._none(page, f"No request {request_id[:50]!r} waits in tab {page.tab_id}.")
+        try:
+            await page.cdp(method, {"requestId": paused.fetch_id, **params}, paused.child)
+        except CommandFailed as error:
+            if _NO_LONGER in error.message:
+                self._drop(key, paused)
+                raise self._none(page, f"Request {paused.id} waits no longer: its page gave it up.") from None
+            if type(error) is not CommandFailed:
+                raise
+            raise CommandFailed(
+                f"The browser did not take it: {error.message}", hint=f"Request {paused.id} still waits: decide anew."
+            ) from None
+        self._drop(key, paused)
+        return paused
+
+    def _none(self, page: Page, said: str) -> CommandFailed:
+        there = ", ".join(f"{p.id} ({p.method} {redact(p.url)[:80]})" for p in self.waiting(page)[:8])
+        none = f"None waits. One nobody decides on goes on by itself after {self._wait:g} s."
+        return CommandFailed(said, hint=f"Waiting: {there}." if there else none)
+
+    def _heard(
+        self, link: ExtensionLink, chrome_id: int, method: str, params: dict[str, Any], child: str | None
+    ) -> None:
+        key = (link, chrome_id)
+        if method == "detached":
+            # The browser lets them go by itself.
+            self._stopped(key)
+            return
+        fetch_id = params.get("requestId")
+        if type(fetch_id) is not str:
+            return
+        waiting = self._waiting.setdefault(key, {})
+        if key not in self._patterns or len(waiting) >= _MOST:
+            self._continue(key, child, fetch_id)
+            return
+        told = params.get("request")
+        told = told if isinstance(told, dict) else {}
+        self._last += 1
+        paused = PausedRequest(
+            id=f"p{self._last}",
+            child=child,
+            fetch_id=fetch_id,
+            network_id=words(params.get("networkId"), 100) or fetch_id,
+            method=words(told.get("method"), 20),
+            url=address(told.get("url")),
+            kind=words(params.get("resourceType"), 30).lower(),
+            headers=headers(told.get("headers")),
+            body=words(told.get("postData"), _BODY),
+            since=link.loop.time(),
+        )
+        paused.timer = link.loop.call_later(self._wait, self._too_long, key, paused)
+        waiting[paused.id] = paused
+
+    def _too_long(self, key: _Key, paused: PausedRequest) -> None:
+        if paused.id in self._waiting.get(key, {}):
+            self._drop(key, paused)
+            self._went_on[key] = self._went_on.get(key, 0) + 1
+            self._continue(key, paused.child, paused.fetch_id)
+            if key[0].loop.time() - self._asked.get(key, 0.0) >= self._idle:
+                # Its agent is gone, or has forgotten it; every page of the tab would be slow for that.
+                waiting = list(self._waiting.get(key, {}).values())
+                self._stopped(key)
+                for other in waiting:
+                    self._continue(key, other.child, other.fetch_id)
+                self._held.give_up(*key, NAME, f"nobody asked what waits for {self._idle:g} s")
+
+    def _stopped(self, key: _Key) -> None:
+        if key in self._patterns:
+            self._over.add((key[0].browser_id, key[1]))
+        self._forget(key)
+
+    def _drop(self, key: _Key, paused: PausedRequest) -> None:
+        self._waiting.get(key, {}).pop(paused.id, None)
+        if paused.timer is not None:
+            paused.timer.cancel()
+
+    def _forget(self, key: _Key) -> None:
+        self._patterns.pop(key, None)
+        self._sessions.pop(key, None)
+        self._went_on.pop(key, None)
+        self._asked.pop(key, None)
+        for paused in self._waiting.pop(key, {}).values():
+            if paused.timer is not None:
+                paused.timer.cancel()
+
+    def _continue(self, key: _Key, child: str | None, fetch_id: str) -> None:
+        link, chrome_id = key
+        if link.closed is None:
+            wish: dict[str, Any] = {"tabId": chrome_id, "method": "Fetch.continueRequest"}
+            wish["params"] = {"requestId": fetch_id}
+            if child is not None:
+                wish["sessionId"] = child
+            link.request("forwardCDPCommand", wish).add_done_callback(_overlook)
+
+    def _change(self, change: Change) -> None:
+        closed = {(tab.browser_id, tab.chrome_id) for tab in change.tabs.closed}
+        for key in [*self._patterns, *self._waiting]:
+            if key[0].closed is not None or (key[0].browser_id, key[1]) in closed:
+                self._stopped(key)
+        self._over -= closed
+
+
+def _overlook(future: Future[Any]) -> None:
+    """A request whose page has gone needs no answer."""
+    if not future.cancelled():
+        future.exception()

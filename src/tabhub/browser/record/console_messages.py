@@ -1,0 +1,197 @@
+"""Console messages, exceptions and the browser's own log entries, as one kind of message.
+
+Owns how CDP's description of logged values becomes one text. It sends nothing and knows no tool.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tabhub.browser.driver.cdp_values import address, number, whole, words
+
+EVENTS = ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded")
+LEVELS: Final = ("debug", "log", "info", "warning", "error")
+_LEVEL = {"error": "error", "assert": "error", "warning": "warning", "info": "info", "debug": "debug"}
+_LOG_LEVEL = {"verbose": "debug", "info": "info", "warning": "warning", "error": "error"}
+_SILENT = ("clear", "endGroup", "profile", "profileEnd")
+_STACKED = ("error", "warning", "assert", "trace")
+_PLACE = re.compile(r"%([sdifoOc%])")
+_FRAMES, _SHOWN, _PROPERTIES, _DEEPEST = 5, 20, 300, 2
+
+
+@dataclass(slots=True, eq=False)
+class Message:
+    """One message."""
+
+    level: str
+    text: str
+    at: float
+    """Wall time, in milliseconds, as the browser tells it."""
+    source: str
+    url: str = ""
+    line: int = 0
+    stack: tuple[str, ...] = ()
+    n: int = 0
+    page: int = 1
+    child: bool = False
+    """Whether a frame in another process, or a worker, said it."""
+    times: int = 1
+    weight: int = 0
+
+    def repeats(self, other: Message) -> bool:
+        """Whether the other says the same once more."""
+        return (self.level, self.text, self.url, self.line) == (other.level, other.text, other.url, other.line)
+
+
+def message(method: str, params: dict[str, Any], most: int) -> Message | None:
+    """The message an event tells of; None for what says nothing."""
+    if method == "Runtime.consoleAPICalled":
+        made = _logged(params, most)
+    elif method == "Runtime.exceptionThrown":
+        made = _thrown(params, most)
+    else:
+        made = _entry(params, most)
+    if made is not None:
+        made.weight = 300 + len(made.text) + len(made.url) + sum(map(len, made.stack))
+    return made
+
+
+def _logged(params: dict[str, Any], most: int) -> Message | None:
+    kind, args = words(params.get("type"), 30), params.get("args")
+    if kind in _SILENT:
+        return None
+    text = _cut(_joined(args if isinstance(args, list) else [], most), most)
+    frames = list(_frames(params.get("stackTrace")))
+    url, line = frames[0][1:3] if frames else ("", 0)
+    stack = tuple(_shown(frame) for frame in frames[:_FRAMES]) if kind in _STACKED and len(frames) > 1 else ()
+    return Message(_LEVEL.get(kind, "log"), text, number(params.get("timestamp")), "console", url, line, stack)
+
+
+def _thrown(params: dict[str, Any], most: int) -> Message | None:
+    details = params.get("exceptionDetails")
+    details = details if isinstance(details, dict) else {}
+    exception = details.get("exception")
+    shown = value(exception) if isinstance(exception, dict) else ""
+    said = words(details.get("text"), 200)
+    text = f"{said} {shown}".strip() if not shown.startswith(said) else shown
+    frames = list(_frames(details.get("stackTrace")))
+    url, line = address(details.get("url")), whole(details.get("lineNumber")) + 1
+    if frames and not url:
+        url, line = frames[0][1:3]
+    # The stack is part of an error's own description.
+    return Message("error", _cut(text, most), number(params.get("timestamp")), "exception", url, line)
+
+
+def _entry(params: dict[str, Any], most: int) -> Message | None:
+    entry = params.get("entry")
+    if not isinstance(entry, dict):
+        return None
+    level = _LOG_LEVEL.get(words(entry.get("level"), 20), "info")
+    url, line = address(entry.get("url")), entry.get("lineNumber")
+    return Message(
+        level,
+        _cut(words(entry.get("text"), most + 1), most),
+        number(entry.get("timestamp")),
+        words(entry.get("source"), 40) or "browser",
+        url,
+        whole(line) + 1 if type(line) in (int, float) else 0,
+    )
+
+
+def _joined(args: list[Any], most: int) -> str:
+    """The values as a console shows them: the first may be a pattern for those behind it."""
+    given = [arg for arg in args[:100] if isinstance(arg, dict)]
+    if not given:
+        return ""
+    first, rest = given[0], given[1:]
+    if first.get("type") == "string" and type(first.get("value")) is str and rest:
+        filled = iter(rest)
+        used = 0
+
+        def place(found: re.Match[str]) -> str:
+            nonlocal used
+            if found[1] == "%":
+                return "%"
+            argument = next(filled, None)
+            if argument is None:
+                return found[0]
+            used += 1
+            return "" if found[1] == "c" else value(argument)
+
+        text = _PLACE.sub(place, first["value"][: most * 2])
+        return " ".join([text, *(value(arg) for arg in rest[used:])])
+    return " ".join(value(arg) for arg in given)
+
+
+def value(remote: dict[str, Any]) -> str:
+    """One logged value in short."""
+    kind, held = remote.get("type"), remote.get("value")
+    if kind == "string":
+        return held if type(held) is str else ""
+    if kind == "undefined":
+        return "undefined"
+    if type(unusual := remote.get("unserializableValue")) is str:
+        return unusual[:100]
+    if isinstance(held, bool):
+        return "true" if held else "false"
+    if held is None and "value" in remote:
+        return "null"
+    if type(held) in (int, float):
+        return str(held)
+    return _described(remote)
+
+
+def _described(remote: dict[str, Any]) -> str:
+    description, preview = remote.get("description"), remote.get("preview")
+    said = description if type(description) is str else str(remote.get("subtype") or remote.get("type") or "")
+    if not isinstance(preview, dict) or preview.get("subtype") in ("error", "date", "regexp", "node"):
+        return said[:_PROPERTIES] if remote.get("type") == "function" else said
+    return _preview(preview, said)
+
+
+def _preview(preview: dict[str, Any], said: str, depth: int = 0) -> str:
+    items: list[str] = []
+    entries, properties = preview.get("entries"), preview.get("properties")
+    for entry in entries[:_SHOWN] if isinstance(entries, list) else ():
+        if isinstance(entry, dict):
+            pair = [_short(entry[name]) for name in ("key", "value") if isinstance(entry.get(name), dict)]
+            items.append(" => ".join(pair))
+    array = preview.get("subtype") in ("array", "typedarray")
+    for item in properties[:_SHOWN] if isinstance(properties, list) and not items else ():
+        if isinstance(item, dict):
+            shown = words(item.get("value"), _PROPERTIES)
+            shown = f'"{shown}"' if item.get("type") == "string" else shown or str(item.get("type"))
+            # What is in them is told of the rows of a table alone.
+            if isinstance(row := item.get("valuePreview"), dict) and depth < _DEEPEST:
+                shown = _preview(row, words(row.get("description"), 100), depth + 1)
+            items.append(shown if array else f"{words(item.get('name'), 100)}: {shown}")
+    if preview.get("overflow") is True:
+        items.append("…")
+    if array:
+        return f"[{', '.join(items)}]"
+    name = "" if said == "Object" else f"{said[:100]} "
+    return f"{name}{{{', '.join(items)}}}"
+
+
+def _short(preview: dict[str, Any]) -> str:
+    text = words(preview.get("description"), 100)
+    return f'"{text}"' if preview.get("type") == "string" else text
+
+
+def _frames(trace: Any) -> Iterator[tuple[str, str, int]]:
+    found = trace.get("callFrames") if isinstance(trace, dict) else None
+    for frame in found[:_FRAMES] if isinstance(found, list) else ():
+        if isinstance(frame, dict):
+            yield words(frame.get("functionName"), 100), address(frame.get("url")), whole(frame.get("lineNumber")) + 1
+
+
+def _shown(frame: tuple[str, str, int]) -> str:
+    name, url, line = frame
+    return f"{name or '(anonymous)'} {url[:300]}:{line}"
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}… ({len(text) - most} more characters)"

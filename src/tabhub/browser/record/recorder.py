@@ -1,0 +1,296 @@
+"""What is recorded of every tab in use: console messages, requests, WebSocket frames, and which page said them.
+
+Owns the records of all tabs, when they begin and end, and their bounds. An event is taken in microseconds; nothing is
+asked of the browser for it, except bodies while capture is on. It knows no tool.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from asyncio import Future
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tabhub.browser.driver.cdp_values import address, words
+from tabhub.browser.driver.page import Page
+from tabhub.browser.driver.tab_watch import Interest, Watch
+from tabhub.browser.record import console_messages as messages
+from tabhub.browser.record import traffic
+from tabhub.browser.record.ring import Ring
+from tabhub.browser.record.traffic import Request, Traffic
+from tabhub.errors import CommandFailed
+from tabhub.limits import Limits
+from tabhub.links.browsers import Browsers, Change
+from tabhub.links.extension import ExtensionLink
+
+_Key = tuple[ExtensionLink, int]
+_INTEREST = Interest(
+    events=(*messages.EVENTS, *traffic.EVENTS, "Page.frameNavigated", "Target.detachedFromTarget"),
+    enable=(("Runtime.enable", {}), ("Log.enable", {}), traffic.ENABLE),
+    frames=True,
+    # Told anew by the next `enable`: what the page said in the meantime.
+    disable=("Runtime.disable", "Log.disable"),
+)
+_CAUGHT_UP = 1.0
+"""Seconds a page may take to answer before its record is given as it is."""
+_LOOK = 512
+_PAGES, _READERS = 50, 200
+_HOLD = "capture"
+_KEPT_KINDS = ("xhr", "fetch", "document", "eventsource", "other", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """Recording an agent asked for: it goes on while nobody uses the tab, and keeps bodies."""
+
+    session: Any
+    url_filter: str
+    since: float
+
+
+class TabRecord:
+    """Everything recorded of one tab."""
+
+    def __init__(self, limits: Limits, now: float) -> None:
+        self.limits = limits
+        self.since = now
+        self.console: Ring[messages.Message] = Ring(limits.record_console, limits.record_bytes)
+        self.traffic = Traffic(limits.record_requests, limits.record_frames, limits.record_bytes, limits.record_text)
+        self.pages: deque[tuple[int, str]] = deque(maxlen=_PAGES)
+        """Numbers and addresses of the documents that were there while it was recorded."""
+        self.capture: Capture | None = None
+        self.off_since: float | None = None
+        self.missed = 0.0
+        """Seconds the tab was not watched since the record began."""
+        self.heard = now
+        self._said = 0
+        self._newest = 0.0
+        self._horizon = 0.0
+        self._read: dict[tuple[str, str], int] = {}
+        self._anew = False
+
+    @property
+    def weight(self) -> int:
+        """About how many bytes it takes."""
+        return self.console.weight + self.traffic.requests.weight + self.traffic.frames.weight
+
+    def take(self, method: str, params: dict[str, Any], child: str | None, now: float) -> None:
+        """Take one event."""
+        self.heard = now
+        if method.startswith("Network."):
+            self.traffic.take(method, params, child, now)
+        elif method == "Page.frameNavigated":
+            if child is None:
+                self._navigated(params.get("frame"))
+        elif method == "Target.detachedFromTarget":
+            self.traffic.gone(params.get("sessionId"))
+        else:
+            self._message(method, params, child)
+
+    def _message(self, method: str, params: dict[str, Any], child: str | None) -> None:
+        told = messages.message(method, params, self.limits.record_text)
+        # A debugger that comes anew is told old messages once more.
+        if told is None or told.at <= self._horizon:
+            return
+        self._newest = max(self._newest, told.at)
+        last = self.console.last()
+        if last is not None and not self._anew and last.repeats(told):
+            last.times += 1
+            last.n = self._said = self._said + 1
+            return
+        self._said += 1
+        self._anew = False
+        told.n, told.page, told.child = self._said, self.traffic.page, child is not None
+        self.console.add(told)
+
+    def _navigated(self, frame: Any) -> None:
+        if not isinstance(frame, dict) or frame.get("parentId"):
+            return
+        here = self.traffic
+        here.main_frame = words(frame.get("id"), 100)
+        here.page = here.page + 1 if self.pages else here.page
+        self.pages.append((here.page, address(frame.get("url"))))
+        here.opened(words(frame.get("loaderId"), 100))
+
+    def empty(self) -> None:
+        """Let go of all that is kept, for room."""
+        for ring in (self.console, self.traffic.requests, self.traffic.frames):
+            ring.empty()
+
+    def began(self, url: str, now: float) -> None:
+        """The tab is watched, for the first time or again."""
+        if self.off_since is not None:
+            self.missed += now - self.off_since
+            self.off_since = None
+        if not self.pages:
+            self.pages.append((self.traffic.page, address(url)))
+
+    def ended(self, now: float) -> None:
+        """The tab is no longer watched."""
+        self._horizon = self._newest
+        if self.off_since is None:
+            self.off_since = now
+
+    def seen(self, reader: str, what: str) -> int:
+        """The number up to which a reader wants to see no more."""
+        return self._read.get((reader, what), 0)
+
+    def clear(self, reader: str, what: str) -> None:
+        """Let one reader begin anew; the others, and what is kept, are not touched."""
+        while len(self._read) >= _READERS:
+            del self._read[next(iter(self._read))]
+        self._read.pop((reader, what), None)
+        self._anew = self._anew or what == "console"
+        self._read[reader, what] = self._said if what == "console" else self.traffic.last
+
+
+class Recorder:
+    """The records of all tabs in use."""
+
+    def __init__(self, browsers: Browsers, watch: Watch, *, wall: Callable[[], float] = time.time) -> None:
+        self._browsers = browsers
+        self._watch = watch
+        self._wall = wall
+        self._records: dict[_Key, TabRecord] = {}
+        self._events = 0
+        watch.follow(_INTEREST, self._heard)
+        browsers.on_change(self._change)
+
+    def of(self, link: ExtensionLink, chrome_id: int) -> TabRecord:
+        """The record of a tab; an empty one if it was not in use so far."""
+        record = self._records.get((link, chrome_id))
+        if record is None:
+            record = self._records[link, chrome_id] = TabRecord(self._browsers.limits, self._wall())
+        return record
+
+    async def current(self, page: Page) -> TabRecord:
+        """The record of a tab with all its page has said up to now; of a page that cannot answer, what is there."""
+        record = self.of(page.link, page.tab.chrome_id)
+        if self._watch.dialog(page.link, page.tab.chrome_id) is not None and record.heard > record.since:
+            return record
+        try:
+            # It changes nothing; its answer comes after all that was said before it.
+            async with asyncio.timeout(_CAUGHT_UP):
+                await page.cdp("Log.enable")
+        except TimeoutError:
+            return record
+        except CommandFailed:
+            if record.heard <= record.since:
+                raise
+            return record
+        record.began(page.tab.url, self._wall())
+        return record
+
+    def capture(self, page: Page, session: Any, url_filter: str, **most: int | None) -> TabRecord:
+        """Go on recording a tab while nobody uses it, and keep bodies; `most` are other sizes than usual."""
+        record = self.of(page.link, page.tab.chrome_id)
+        limits, kept = record.limits, record.traffic
+        record.capture = Capture(session, url_filter, self._wall())
+        kept.wanted = pattern(url_filter) if url_filter else None
+        kept.finished = lambda request: self._keep(page.link, page.tab.chrome_id, kept, request)
+        kept.requests.resize(most.get("requests") or limits.record_requests)
+        kept.frames.resize(most.get("frames") or limits.record_frames)
+        record.console.resize(most.get("console") or limits.record_console)
+        self._watch.hold(page.link, page.tab.chrome_id, _HOLD)
+        return record
+
+    def release(self, page: Page) -> TabRecord:
+        """End what `capture` began; what is recorded can still be read."""
+        return self._release(page.link, page.tab.chrome_id)
+
+    def end(self, session: Any) -> None:
+        """A session is over: what it captures is no longer captured."""
+        for key, record in list(self._records.items()):
+            if record.capture is not None and record.capture.session is session:
+                self._release(*key)
+
+    def _release(self, link: ExtensionLink, chrome_id: int) -> TabRecord:
+        record = self.of(link, chrome_id)
+        record.capture = record.traffic.wanted = record.traffic.finished = None
+        record.traffic.requests.resize(record.limits.record_requests)
+        record.traffic.frames.resize(record.limits.record_frames)
+        record.console.resize(record.limits.record_console)
+        self._watch.let_go(link, chrome_id, _HOLD)
+        return record
+
+    def _heard(
+        self, link: ExtensionLink, chrome_id: int, method: str, params: dict[str, Any], child: str | None
+    ) -> None:
+        if method == "detached":
+            if (record := self._records.get((link, chrome_id))) is not None:
+                record.ended(self._wall())
+            return
+        record = self._records.get((link, chrome_id))
+        now = self._wall()
+        if record is None or record.off_since is not None:
+            record = self.of(link, chrome_id)
+            tab = self._browsers.book.find(link.browser_id, chrome_id)
+            record.began(tab.url if tab is not None else "", now)
+        record.take(method, params, child, now)
+        self._events += 1
+        if self._events % _LOOK == 0:
+            self._trim()
+
+    def _trim(self) -> None:
+        """Keep all records together within their bound."""
+        weights = {key: record.weight for key, record in self._records.items()}
+        total = sum(weights.values())
+        for key in sorted(weights, key=lambda key: self._records[key].heard):
+            if total <= self._browsers.limits.record_all:
+                return
+            total -= weights[key]
+            self._records[key].empty()
+            # One that somebody captures goes on, and tells how much is no longer kept.
+            if self._records[key].capture is None:
+                del self._records[key]
+
+    def _keep(self, link: ExtensionLink, chrome_id: int, record: Traffic, request: Request) -> None:
+        """Ask for a body before the page goes and takes it along."""
+        most = self._browsers.limits.captured_body
+        if request.kind not in _KEPT_KINDS or request.size > most or link.closed is not None:
+            return
+        session, request_id = request.key
+        wish: dict[str, Any] = {"tabId": chrome_id, "method": "Network.getResponseBody"}
+        wish["params"] = {"requestId": request_id}
+        if session is not None:
+            wish["sessionId"] = session
+
+        def done(future: Future[Any]) -> None:
+            # A request without a body is refused; so is one whose page has gone already.
+            if future.cancelled() or future.exception() is not None or not isinstance(future.result(), dict):
+                return
+            body = future.result().get("body")
+            if type(body) is str and len(body) <= most * 2 and record.find(request.id) is request:
+                request.kept, request.kept_base64 = body, future.result().get("base64Encoded") is True
+                record.requests.heavier(request, len(body))
+
+        link.request("forwardCDPCommand", wish).add_done_callback(done)
+
+    def _change(self, change: Change) -> None:
+        closed = {(tab.browser_id, tab.chrome_id) for tab in change.tabs.closed}
+        for key in [k for k in self._records if k[0].closed is not None or (k[0].browser_id, k[1]) in closed]:
+            del self._records[key]
+
+
+def pattern(text: str) -> Callable[[str], bool]:
+    """Whether an address fits: it contains the text, or, where the text has `*`, fits it as a whole."""
+    first, *rest = text.split("*")
+    if not rest:
+        return lambda url: text in url
+    last = rest.pop()
+
+    def fits(url: str) -> bool:
+        at, end = len(first), len(url) - len(last)
+        if not url.startswith(first) or not url.endswith(last) or end < at:
+            return False
+        for part in rest:
+            found = url.find(part, at, end)
+            if found < 0:
+                return False
+            at = found + len(part)
+        return True
+
+    return fits

@@ -1,0 +1,146 @@
+"""Traces under way: what the browser did in a tab between two calls.
+
+Owns which tabs are traced and for which session. A browser runs one trace at a time. It knows nothing of what is in it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any
+
+from tabhub.browser.driver.cdp_stream import read_stream
+from tabhub.browser.driver.page import Page
+from tabhub.browser.driver.tab_watch import Interest, Watch
+from tabhub.errors import CommandFailed
+from tabhub.links.browsers import Browsers, Change
+from tabhub.links.extension import ExtensionLink
+
+_Key = tuple[ExtensionLink, int]
+_WHY = "trace"
+_BUFFER_KB = 64 * 1024
+_CATEGORIES = (
+    "-*",
+    "toplevel",
+    "loading",
+    "latencyInfo",
+    "v8.execute",
+    "devtools.timeline",
+    "blink.console",
+    "blink.user_timing",
+    "disabled-by-default-devtools.timeline",
+    "disabled-by-default-devtools.timeline.frame",
+    "disabled-by-default-v8.cpu_profiler",
+)
+
+
+@dataclass(slots=True)
+class _Trace:
+    session: Any
+    begun: float
+    done: asyncio.Future[dict[str, Any]] | None = None
+
+
+class Traces:
+    """The traces under way, a tab each."""
+
+    def __init__(self, browsers: Browsers, watch: Watch) -> None:
+        self._watch = watch
+        self._running: dict[_Key, _Trace] = {}
+        self._lost: dict[tuple[str, int], str] = {}
+        """Why a trace ended by itself, by browser and tab: the link may be another one by then."""
+        browsers.on_change(self._gone)
+        watch.follow(Interest(("Tracing.tracingComplete",)), self._heard)
+
+    async def start(self, page: Page, session: Any) -> None:
+        """Begin."""
+        key = (page.link, page.tab.chrome_id)
+        if key in self._running:
+            since = page.link.loop.time() - self._running[key].begun
+            raise CommandFailed(
+                f"Tab {page.tab_id} is traced already, for {since:.0f} s.", hint="End that trace: action stop."
+            )
+        config = {
+            "recordMode": "recordUntilFull",
+            "traceBufferSizeInKb": _BUFFER_KB,
+            "includedCategories": list(_CATEGORIES),
+        }
+        wish = {"transferMode": "ReturnAsStream", "streamFormat": "json", "traceConfig": config}
+        try:
+            await page.cdp("Tracing.start", wish)
+        except CommandFailed as error:
+            if "already been started" not in error.message:
+                raise
+            raise CommandFailed(
+                "The browser is tracing already, in another tab or from its own tools; it runs one trace at a time.",
+                hint="End that one first.",
+            ) from None
+        self._running[key] = _Trace(session, page.link.loop.time())
+        self._lost.pop((page.link.browser_id, page.tab.chrome_id), None)
+        self._watch.hold(*key, _WHY)
+
+    async def stop(self, page: Page, most: int) -> tuple[bytes, float, bool]:
+        """End; gives the trace, how long it ran, and whether some of it was lost because it was too much."""
+        key = (page.link, page.tab.chrome_id)
+        trace = self._running.get(key)
+        if trace is None or trace.done is not None:
+            why = self._lost.pop((page.link.browser_id, page.tab.chrome_id), "")
+            raise CommandFailed(f"No trace runs in tab {page.tab_id}{why}.", hint="Begin one with action start.")
+        loop = page.link.loop
+        trace.done = loop.create_future()
+        try:
+            ran = loop.time() - trace.begun
+            await page.cdp("Tracing.end")
+            end = await trace.done
+        finally:
+            self._running.pop(key, None)
+            self._watch.let_go(*key, _WHY)
+            if trace.done.done() and not trace.done.cancelled():
+                trace.done.exception()  # looked at, also where the command itself says what went wrong
+        return await read_stream(page, end.get("stream"), most, "trace"), ran, end.get("dataLossOccurred") is True
+
+    def end(self, session: Any) -> None:
+        """A session is over: so are its traces."""
+        for key, trace in list(self._running.items()):
+            if trace.session is session and trace.done is None:
+                del self._running[key]
+                self._watch.let_go(*key, _WHY)
+                self._send(key, "Tracing.end", {})
+
+    def _heard(
+        self, link: ExtensionLink, chrome_id: int, method: str, params: dict[str, Any], _child: str | None
+    ) -> None:
+        key = (link, chrome_id)
+        trace = self._running.get(key)
+        if method == "detached":
+            if trace is not None:
+                self._lose(key, "the debugger was detached")
+        elif trace is not None and trace.done is not None and not trace.done.done():
+            trace.done.set_result(params)
+        elif type(params.get("stream")) is str:
+            self._send(key, "IO.close", {"handle": params["stream"]})
+
+    def _lose(self, key: _Key, why: str) -> None:
+        trace = self._running.pop(key)
+        self._watch.let_go(*key, _WHY)
+        if trace.done is None:
+            self._lost[key[0].browser_id, key[1]] = f": the one that ran was lost when {why}"
+        elif not trace.done.done():
+            trace.done.set_exception(CommandFailed(f"The trace was lost: {why}."))
+
+    def _send(self, key: _Key, method: str, params: dict[str, Any]) -> None:
+        link, chrome_id = key
+        if link.closed is None:
+            future = link.request("forwardCDPCommand", {"tabId": chrome_id, "method": method, "params": params})
+            # A tab that is gone by now has no trace either.
+            future.add_done_callback(lambda sent: None if sent.cancelled() else sent.exception())
+
+    def _gone(self, change: Change) -> None:
+        closed = {(tab.browser_id, tab.chrome_id) for tab in change.tabs.closed}
+        for key in list(self._running):
+            if (key[0].browser_id, key[1]) in closed:
+                self._lose(key, "the tab was closed")
+            elif key[0].closed is not None:
+                self._lose(key, "the connection to the browser broke")
+        for tab in closed:
+            self._lost.pop(tab, None)

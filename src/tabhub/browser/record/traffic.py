@@ -1,0 +1,361 @@
+"""What a tab's network events come to: requests with their answers, and the frames of WebSockets.
+
+Owns the picture of requests as CDP tells it, bounded. It sends nothing, reads no clock and knows no tool: the wall time
+is given, and who wants bodies is told when a request has ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from tabhub.browser.driver.cdp_values import address, headers, initiator, mapping, number, weight, whole, words
+from tabhub.browser.record.ring import Ring
+
+Params = dict[str, Any]
+_Key = tuple[str | None, str]
+_NAMES = """requestWillBeSent requestWillBeSentExtraInfo responseReceived responseReceivedExtraInfo
+    requestServedFromCache loadingFinished loadingFailed webSocketCreated webSocketWillSendHandshakeRequest
+    webSocketHandshakeResponseReceived webSocketFrameSent webSocketFrameReceived webSocketFrameError webSocketClosed"""
+EVENTS = tuple(f"Network.{name}" for name in _NAMES.split())
+_WORDS = 300
+_BODY = 65_536
+"""What of a request's body is kept; the browser is asked for no more."""
+ENABLE = ("Network.enable", {"maxPostDataSize": _BODY})
+_HOPS, _EARLY = 25, 200
+_NOT_MODIFIED = 304
+LEFT = "cut off: its page, frame or worker was left"
+
+
+@dataclass(slots=True, eq=False)
+class Request:
+    """One request and what became of it; a redirect is a request of its own."""
+
+    n: int
+    key: _Key
+    """The child session that has its answer, and the browser's own id."""
+    page: int
+    method: str
+    url: str
+    kind: str
+    at: float
+    """Wall time, in seconds."""
+    begun: float
+    """In the browser's own clock, as are `answered` and `ended`."""
+    frame_id: str
+    request_headers: dict[str, str]
+    body: str | None = None
+    has_body: bool = False
+    initiator: str = ""
+    status: int = 0
+    status_text: str = ""
+    mime: str = ""
+    protocol: str = ""
+    address: str = ""
+    response_headers: dict[str, str] = field(default_factory=dict)
+    timing: dict[str, float] = field(default_factory=dict)
+    cached: str = ""
+    answered: float | None = None
+    ended: float | None = None
+    size: int = 0
+    """What came over the wire, headers included."""
+    head: int = 0
+    """Of it, the headers."""
+    error: str = ""
+    redirect: str = ""
+    left: bool = False
+    """Whether its page, frame or worker went before it ended: the browser says nothing more of it."""
+    told_sent: bool = False
+    """Whether the headers are those that really went over the wire."""
+    told_answer: bool = False
+    kept: str | None = None
+    """The answer's body, where it was kept ahead."""
+    kept_base64: bool = False
+    weight: int = 0
+
+    @property
+    def id(self) -> str:
+        """How tools name it."""
+        return f"r{self.n}"
+
+    @property
+    def milliseconds(self) -> float | None:
+        """How long it took, once it has ended; unknown of a WebSocket that was never asked for on the wire."""
+        return None if self.ended is None or not self.begun else max(0.0, self.ended - self.begun) * 1000
+
+
+@dataclass(slots=True, eq=False)
+class Frame:
+    """One frame of a WebSocket."""
+
+    n: int
+    socket: str
+    """The id of its request."""
+    url: str
+    sent: bool
+    at: float
+    opcode: int
+    data: str
+    """Text, or base64 where the opcode is not 1."""
+    length: int
+    weight: int
+
+
+class Traffic:
+    """The requests and WebSocket frames of one tab."""
+
+    def __init__(self, requests: int, frames: int, most_bytes: int, text: int) -> None:
+        self.requests: Ring[Request] = Ring(requests, most_bytes, self._forget)
+        self.frames: Ring[Frame] = Ring(frames, most_bytes // 2)
+        self.wanted: Callable[[str], bool] | None = None
+        """Which addresses are recorded; None is all."""
+        self.finished: Callable[[Request], None] | None = None
+        self.page = 1
+        self.main_frame = ""
+        self.last = 0
+        self._text = text
+        self._hops: dict[_Key, list[Request]] = {}
+        self._keys: dict[str, _Key] = {}
+        """By id: what one session began another may go on with, which has the document or the worker then."""
+        self._early: dict[str, list[tuple[bool, Params]]] = {}
+        self._on: dict[str, Callable[[_Key, Params, float], None]] = {
+            "Network.requestWillBeSent": self._sent,
+            "Network.requestWillBeSentExtraInfo": lambda key, params, _: self._extra(key, params, answer=False),
+            "Network.responseReceived": self._answered,
+            "Network.responseReceivedExtraInfo": lambda key, params, _: self._extra(key, params, answer=True),
+            "Network.requestServedFromCache": self._from_cache,
+            "Network.loadingFinished": self._finished,
+            "Network.loadingFailed": self._failed,
+            "Network.webSocketCreated": self._socket,
+            "Network.webSocketWillSendHandshakeRequest": self._handshake,
+            "Network.webSocketHandshakeResponseReceived": self._socket_answered,
+            "Network.webSocketFrameSent": lambda key, params, now: self._frame(key, params, now, sent=True),
+            "Network.webSocketFrameReceived": lambda key, params, now: self._frame(key, params, now, sent=False),
+            "Network.webSocketFrameError": self._socket_failed,
+            "Network.webSocketClosed": self._finished,
+        }
+
+    def take(self, method: str, params: Params, session: str | None, now: float) -> None:
+        """Take one event of the Network domain."""
+        handler = self._on.get(method)
+        request_id = params.get("requestId")
+        if handler is not None and type(request_id) is str:
+            handler((session, request_id), params, now)
+
+    def find(self, request_id: str) -> Request | None:
+        """The request that tools name so."""
+        return next((request for request in self.requests if request.id == request_id), None)
+
+    def named(self, session: str | None, network_id: str) -> Request | None:
+        """The last request the browser gave that id."""
+        hops = self._hops.get((session, network_id)) or self._elsewhere(network_id)
+        return hops[-1] if hops else None
+
+    def opened(self, loader: str) -> None:
+        """The tab shows the document of that loader now: its requests are this page's, those before it are over."""
+        for hop in self._hops.get((None, loader), ()):
+            hop.page = self.page
+        self._leave(lambda request: request.page < self.page)
+
+    def gone(self, session: Any) -> None:
+        """A frame in another process, or a worker, is gone with all it had asked for."""
+        self._leave(lambda request: request.key[0] == session)
+
+    def _leave(self, which: Callable[[Request], bool]) -> None:
+        for request in self.requests:
+            if request.ended is None and not request.error and which(request):
+                request.left = True
+                request.error = LEFT if request.answered is None else ""
+
+    def _elsewhere(self, request_id: str) -> list[Request]:
+        return self._hops.get(self._keys.get(request_id, (None, "")), [])
+
+    def _current(self, key: _Key) -> Request | None:
+        hops = self._hops.get(key)
+        if hops is None and (hops := self._elsewhere(key[1])):
+            self._hops[key] = self._hops.pop(self._keys[key[1]])
+            self._keys[key[1]] = key
+            for hop in hops:
+                hop.key = key
+        return hops[-1] if hops else None
+
+    def _sent(self, key: _Key, params: Params, now: float) -> None:
+        told = mapping(params.get("request"))
+        url = address(told.get("url"))
+        hops = self._hops.get(key)
+        if hops and isinstance(answer := params.get("redirectResponse"), dict):
+            before = hops[-1]
+            self._answer(before, answer)
+            before.redirect = url
+            before.ended = before.answered = number(params.get("timestamp"))
+            before.size = before.head
+            before.told_answer = before.told_answer or params.get("redirectHasExtraInfo") is False
+        if not hops and "redirectResponse" in params:
+            self._skip(key)
+        if self.wanted is not None and not self.wanted(url):
+            return
+        loads = key[0] is None and params.get("loaderId") == key[1] and params.get("type") == "Document"
+        opens = loads and self.main_frame in ("", params.get("frameId"))
+        body = told.get("postData")
+        wall = params.get("wallTime")
+        request = Request(
+            n=self._next(),
+            key=key,
+            page=self.page + 1 if opens and self.main_frame else self.page,
+            method=words(told.get("method"), 20),
+            url=url,
+            kind=words(params.get("type"), 30).lower() or "other",
+            at=number(wall) or now,
+            begun=number(params.get("timestamp")),
+            frame_id=words(params.get("frameId"), 100),
+            request_headers=headers(told.get("headers")),
+            body=body[:_BODY] if type(body) is str else None,
+            has_body=told.get("hasPostData") is True or type(body) is str,
+            initiator=initiator(params.get("initiator")),
+        )
+        self._add(key, request)
+
+    def _skip(self, key: _Key) -> None:
+        """What was told early of a step that is not recorded, up to its answer, is not the next one's."""
+        told = self._early.get(key[1], [])
+        del told[: next((n for n, (answer, _) in enumerate(told, 1) if answer), 0)]
+
+    def _add(self, key: _Key, request: Request) -> None:
+        request.weight = 800 + len(request.url) + len(request.body or "") + weight(request.request_headers)
+        hops = self._hops.setdefault(key, [])
+        self._keys[key[1]] = key
+        if len(hops) < _HOPS:
+            hops.append(request)
+        self.requests.add(request)
+        for answer, params in self._early.pop(key[1], ()):
+            self._extra(key, params, answer=answer)
+
+    def _extra(self, key: _Key, params: Params, *, answer: bool) -> None:
+        """What really went over the wire, cookies included; it may come before the request itself is told."""
+        for request in self._hops.get(key) or self._elsewhere(key[1]):
+            if answer and not request.told_answer:
+                request.told_answer = True
+                request.response_headers = self._grown(request, request.response_headers, params)
+                if not request.status or whole(params.get("statusCode")) == _NOT_MODIFIED:
+                    self._status(request, params.get("statusCode"), "")
+                return
+            if not answer and not request.told_sent:
+                request.told_sent = True
+                request.request_headers = self._grown(request, request.request_headers, params)
+                return
+        early = self._early.setdefault(key[1], [])
+        if len(early) < _HOPS:
+            early.append((answer, params))
+        if len(self._early) > _EARLY:
+            del self._early[next(iter(self._early))]
+
+    def _grown(self, request: Request, before: dict[str, str], params: Params) -> dict[str, str]:
+        now = headers(params.get("headers"))
+        self.requests.heavier(request, weight(now) - weight(before))
+        return now
+
+    def _answer(self, request: Request, answer: Params) -> None:
+        self._status(request, answer.get("status"), words(answer.get("statusText"), 100))
+        request.head = whole(answer.get("encodedDataLength"))
+        request.mime = words(answer.get("mimeType"), 100)
+        request.protocol = words(answer.get("protocol"), 20)
+        place, port = words(answer.get("remoteIPAddress"), 60), whole(answer.get("remotePort"))
+        request.address = f"{place}:{port}" if place and port else place
+        timing = answer.get("timing")
+        if isinstance(timing, dict):
+            request.timing = {str(k)[:40]: number(v) for k, v in list(timing.items())[:40] if type(v) in (int, float)}
+        for fact, word in (("fromDiskCache", "disk"), ("fromServiceWorker", "service worker")):
+            if answer.get(fact) is True:
+                request.cached = word
+        if not request.told_answer:
+            request.response_headers = self._grown(request, request.response_headers, answer)
+
+    @staticmethod
+    def _status(request: Request, status: Any, text: str) -> None:
+        """Of what it had already and asked for anew a browser tells both: what it had, and that it still holds."""
+        if whole(status) == _NOT_MODIFIED:
+            request.status, request.status_text = _NOT_MODIFIED, "Not Modified"
+        elif request.status != _NOT_MODIFIED:
+            request.status, request.status_text = whole(status), text
+
+    def _answered(self, key: _Key, params: Params, now: float) -> None:
+        request = self._current(key)
+        if request is not None:
+            self._answer(request, mapping(params.get("response")))
+            request.kind = words(params.get("type"), 30).lower() or request.kind
+            request.answered = number(params.get("timestamp"))
+
+    def _from_cache(self, key: _Key, params: Params, now: float) -> None:
+        if (request := self._current(key)) is not None:
+            request.cached = "memory"
+
+    def _finished(self, key: _Key, params: Params, now: float) -> None:
+        request = self._current(key)
+        if request is None:
+            return
+        request.ended = number(params.get("timestamp"))
+        request.size = whole(params.get("encodedDataLength"))
+        request.error = "" if request.error == LEFT else request.error
+        if self.finished is not None:
+            self.finished(request)
+
+    def _failed(self, key: _Key, params: Params, now: float) -> None:
+        request = self._current(key)
+        if request is None:
+            return
+        request.ended = number(params.get("timestamp"))
+        cors = mapping(params.get("corsErrorStatus")).get("corsError")
+        said = [words(params.get("errorText"), _WORDS), words(params.get("blockedReason"), 100), words(cors, 100)]
+        if params.get("canceled") is True:
+            said.append("cancelled")
+        request.error = ", ".join(word for word in said if word) or "failed"
+
+    def _socket(self, key: _Key, params: Params, now: float) -> None:
+        url = address(params.get("url"))
+        if self.wanted is None or self.wanted(url):
+            came = initiator(params.get("initiator"))
+            self._add(
+                key, Request(self._next(), key, self.page, "GET", url, "websocket", now, 0.0, "", {}, initiator=came)
+            )
+
+    def _handshake(self, key: _Key, params: Params, now: float) -> None:
+        request = self._current(key)
+        if request is not None:
+            request.begun = number(params.get("timestamp"))
+            if not request.told_sent:
+                request.request_headers = self._grown(request, {}, mapping(params.get("request")))
+
+    def _socket_answered(self, key: _Key, params: Params, now: float) -> None:
+        request = self._current(key)
+        if request is not None:
+            self._answer(request, mapping(params.get("response")))
+            request.answered = number(params.get("timestamp"))
+
+    def _frame(self, key: _Key, params: Params, now: float, *, sent: bool) -> None:
+        told, request = mapping(params.get("response")), self._current(key)
+        if request is None and self.wanted is not None:
+            return
+        data = told.get("payloadData")
+        text = data if type(data) is str else ""
+        cut = text[: self._text]
+        socket, url = (request.id, request.url) if request is not None else ("", "")
+        opcode = whole(told.get("opcode"))
+        length = len(text) if opcode == 1 else len(text) * 3 // 4 - text[-2:].count("=")
+        self.frames.add(Frame(self._next(), socket, url, sent, now, opcode, cut, length, 200 + len(cut)))
+
+    def _socket_failed(self, key: _Key, params: Params, now: float) -> None:
+        if (request := self._current(key)) is not None:
+            request.error = words(params.get("errorMessage"), _WORDS)
+
+    def _next(self) -> int:
+        self.last += 1
+        return self.last
+
+    def _forget(self, request: Request) -> None:
+        hops = self._hops.get(request.key)
+        if hops is not None and request in hops:
+            hops.remove(request)
+            if not hops:
+                del self._hops[request.key]
+                self._keys.pop(request.key[1], None)

@@ -1,0 +1,134 @@
+"""The style sheets of tabs as the browser announces them, and which of their rules were used.
+
+Owns what is known of sheets while a tab's CSS domain is on, and who keeps it on. It asks nothing by itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any
+
+from tabhub.browser.driver.page import Page
+from tabhub.browser.driver.tab_watch import Interest, Watch
+from tabhub.links.browsers import Browsers, Change
+from tabhub.links.extension import ExtensionLink
+
+_Key = tuple[ExtensionLink, int]
+_MOST = 2000
+_WHY = "coverage"
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """One style sheet of a document."""
+
+    url: str
+    inline: bool
+    length: int
+    frame: str
+    child: str | None
+
+
+@dataclass(slots=True)
+class _Tab:
+    on: set[str | None] = field(default_factory=set)
+    """The sessions whose CSS domain is on: None is the tab's own."""
+    sheets: dict[str, Sheet] = field(default_factory=dict)
+    used: dict[str, set[tuple[int, int]]] | None = None
+    """The ranges of rules in use, once coverage is followed."""
+    session: Any = None
+    """Who follows it."""
+
+
+class Sheets:
+    """The style sheets of all tabs."""
+
+    def __init__(self, browsers: Browsers, watch: Watch) -> None:
+        self._watch = watch
+        self._tabs: dict[_Key, _Tab] = {}
+        browsers.on_change(self._gone)
+        events = ("CSS.styleSheetAdded", "CSS.styleSheetRemoved", "Page.frameNavigated", "Page.frameDetached")
+        watch.follow(Interest(events), self._heard)
+
+    async def on(self, page: Page, child: str | None = None) -> None:
+        """Make the browser tell the sheets of a tab, or of a frame in another process, from here on."""
+        tab = self._tabs.setdefault((page.link, page.tab.chrome_id), _Tab())
+        if child not in tab.on:
+            # Off first: a domain that is on from an earlier time would announce nothing anew.
+            steps = ("DOM.enable", "CSS.disable", "CSS.enable")
+            await asyncio.gather(*(page.cdp(step, None, child) for step in steps))
+            tab.on.add(child)
+
+    def of(self, page: Page) -> dict[str, Sheet]:
+        """The sheets of a tab by their ids."""
+        tab = self._tabs.get((page.link, page.tab.chrome_id))
+        return tab.sheets if tab else {}
+
+    def covered(self, page: Page) -> dict[str, set[tuple[int, int]]] | None:
+        """What is in use, where coverage is followed."""
+        tab = self._tabs.get((page.link, page.tab.chrome_id))
+        return tab.used if tab else None
+
+    def cover(self, page: Page, session: Any) -> dict[str, set[tuple[int, int]]]:
+        """Follow coverage in a tab from now on, as long as the session and the debugger stay."""
+        key = (page.link, page.tab.chrome_id)
+        self._watch.hold(*key, _WHY)
+        used: dict[str, set[tuple[int, int]]] = {}
+        tab = self._tabs.setdefault(key, _Tab())
+        tab.used, tab.session = used, session
+        return used
+
+    def end(self, session: Any) -> None:
+        """A session is over: what it followed is not followed any more."""
+        for (link, chrome_id), tab in self._tabs.items():
+            if tab.used is not None and tab.session is session:
+                tab.used = tab.session = None
+                self._watch.let_go(link, chrome_id, _WHY)
+                if link.closed is None:
+                    stop = {"tabId": chrome_id, "method": "CSS.stopRuleUsageTracking"}
+                    # A tab that is gone by now counts nothing either.
+                    link.request("forwardCDPCommand", stop).add_done_callback(
+                        lambda sent: None if sent.cancelled() else sent.exception()
+                    )
+
+    def _heard(
+        self, link: ExtensionLink, chrome_id: int, method: str, params: dict[str, Any], child: str | None
+    ) -> None:
+        key = (link, chrome_id)
+        tab = self._tabs.get(key)
+        if tab is None:
+            return
+        if method == "CSS.styleSheetAdded":
+            header = params.get("header")
+            if isinstance(header, dict) and len(tab.sheets) < _MOST:
+                length = header.get("length")
+                tab.sheets[str(header.get("styleSheetId"))] = Sheet(
+                    url=str(header.get("sourceURL", ""))[:2000],
+                    inline=header.get("isInline") is True or not header.get("sourceURL"),
+                    length=int(length) if isinstance(length, (int, float)) else 0,
+                    frame=str(header.get("frameId")),
+                    child=child,
+                )
+        elif method == "CSS.styleSheetRemoved":
+            _drop(tab, [str(params.get("styleSheetId"))])
+        elif method == "detached":
+            del self._tabs[key]
+            self._watch.let_go(*key, _WHY)
+        else:
+            # A document that is left takes its sheets along without a word.
+            gone = params.get("frameId") or (params.get("frame") or {}).get("id")
+            _drop(tab, [sheet_id for sheet_id, sheet in tab.sheets.items() if sheet.frame == gone])
+
+    def _gone(self, change: Change) -> None:
+        closed = {(tab.browser_id, tab.chrome_id) for tab in change.tabs.closed}
+        for key in list(self._tabs):
+            if key[0].closed is not None or (key[0].browser_id, key[1]) in closed:
+                del self._tabs[key]
+
+
+def _drop(tab: _Tab, sheet_ids: list[str]) -> None:
+    for sheet_id in sheet_ids:
+        tab.sheets.pop(sheet_id, None)
+        if tab.used is not None:
+            tab.used.pop(sheet_id, None)

@@ -1,0 +1,228 @@
+"""How a built-in tool is written down: name, words, schema, annotations and one async function.
+
+Owns the decorator `tool` and what a running tool is given. It knows no tool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from tabhub.browser.activity import Activity
+from tabhub.browser.driver.page import Page
+from tabhub.browser.driver.tab_watch import Watch
+from tabhub.browser.files import Folder
+from tabhub.browser.intercepted_requests import Interceptions
+from tabhub.browser.record.recorder import Recorder
+from tabhub.browser.record.tracing import Traces
+from tabhub.browser.style_sheets import Sheets
+from tabhub.browser.tab_overrides import Held
+from tabhub.core.leases import Lease
+from tabhub.core.tabs import Tab
+from tabhub.core.tools import BROWSER, CallContext, Runner, Tool, ToolResult
+from tabhub.errors import TabLeased
+from tabhub.links.browsers import Browsers, TabRef
+
+TAB_ID = {"type": "integer", "minimum": 0, "description": "The tab; without it, the session's own tab."}
+SELECTOR = {"type": "string", "minLength": 1, "maxLength": 2000, "description": "A CSS selector."}
+TAB: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "tabId": {"type": "integer"},
+        "title": {"type": "string"},
+        "url": {"type": "string"},
+        "active": {"type": "boolean"},
+        "windowId": {"type": "integer"},
+        "status": {"type": "string"},
+        "browserId": {"type": "string"},
+    },
+    "required": ["tabId", "title", "url", "active", "browserId"],
+}
+
+
+def hints(
+    *, read_only: bool = False, destructive: bool = False, again: bool = False, open_world: bool = True
+) -> dict[str, bool]:
+    """The four annotations, all said."""
+    return {
+        "readOnlyHint": read_only,
+        "destructiveHint": destructive,
+        "idempotentHint": read_only or again,
+        "openWorldHint": open_world,
+    }
+
+
+class TabChoice(Protocol):
+    """Which tab a call works on when the session has a say in it, and what the session holds."""
+
+    def known(self, session: Any, tab_id: int | None, reads: bool = False) -> TabRef | None:
+        """The tab that is named, or the session's own; None if it has none yet.
+
+        TabLeased if another session holds the tab, unless the call only `reads` and reading is allowed.
+        """
+        ...
+
+    async def opened(self, session: Any) -> TabRef:
+        """A tab opened for the session."""
+        ...
+
+    def adopt(self, session: Any, tab_id: int) -> None:
+        """The session opened this tab and goes on in it."""
+        ...
+
+    def group(self, session: Any) -> dict[str, str]:
+        """The tab group the session's tabs belong in, for `open_tab`."""
+        ...
+
+    def holder(self, session: Any, tab_id: int) -> Lease | None:
+        """The lease of another session that keeps this one from the tab."""
+        ...
+
+    def refusal(self, lease: Lease, *, asked: bool = False) -> TabLeased:
+        """The error for a call on a tab that another session holds, also if it was `asked` for in vain."""
+        ...
+
+    def may_act(self, session: Any, tab_id: int) -> None:
+        """TabLeased if the tab is another session's; for tools that touch tabs beside their own."""
+        ...
+
+    def take(self, session: Any, tab_id: int) -> None:
+        """Give the session the tab, whoever held it."""
+        ...
+
+    def release(self, session: Any, tab_id: int) -> bool:
+        """Let go of a tab the session holds."""
+        ...
+
+    def standing(self, session: Any) -> dict[str, Any] | None:
+        """What the session is and has: its id, tab, own tabs, leases. None for one that is not kept."""
+        ...
+
+    def handed(self, handle: str, to: Any) -> Any:
+        """The session a stateless client's handle names, if it is one of the asking session's own client."""
+        ...
+
+    def on_end(self, listener: Callable[[Any], None]) -> None:
+        """Tell a listener of every session that is over."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PluginSite:
+    """A site plugin as the tools know it: its name, and the addresses it works on (`https://*.example.com/*`)."""
+
+    name: str
+    patterns: tuple[str, ...]
+    about: Callable[[Tab], dict[str, Any] | None] | None = None
+    """What is known of a tab (ready, instance), or None if it is not the plugin's; unset, the patterns decide."""
+
+
+def no_plugins() -> Sequence[PluginSite]:
+    """What there is before plugins are installed."""
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Toolbox:
+    """What all tools share."""
+
+    browsers: Browsers
+    watch: Watch
+    choice: TabChoice
+    folder: Folder
+    activity: Activity
+    record: Recorder
+    lasting: Held
+    """What is changed in the network of tabs."""
+    paused: Interceptions
+    held: Held
+    """What is emulated in tabs, and which states are forced."""
+    sheets: Sheets
+    traces: Traces
+    hub_facts: Callable[[], dict[str, Any]]
+    file_urls: bool = False
+    plugins: Callable[[], Sequence[PluginSite]] = no_plugins
+
+
+@dataclass(slots=True)
+class Call:
+    """One run of a tool."""
+
+    box: Toolbox
+    ctx: CallContext
+    args: dict[str, Any]
+    read_only: bool
+
+    async def tab(self) -> TabRef:
+        """The tab that is meant: the one named, or the session's."""
+        choice, session = self.box.choice, self.ctx.session
+        ref = choice.known(session, self.args.get("tabId"), self.read_only)
+        if ref is None:
+            ref = await choice.opened(session)
+        self.ctx.touch(ref.tab.tab_id, ref.tab.origin)
+        return ref
+
+    def known_page(self) -> Page | None:
+        """The way to that tab if the session has one already; otherwise `page` opens it."""
+        ref = self.box.choice.known(self.ctx.session, self.args.get("tabId"), self.read_only)
+        if ref is None:
+            return None
+        self.ctx.touch(ref.tab.tab_id, ref.tab.origin)
+        return self._page(ref)
+
+    async def page(self) -> Page:
+        """The way to that tab; the first command of a tool that changes things is noted as sent."""
+        return self._page(await self.tab())
+
+    def _page(self, ref: TabRef) -> Page:
+        return Page(self.box.browsers, self.box.watch, ref, None if self.read_only else self.ctx.sent)
+
+
+Run = Callable[[Call], Awaitable[ToolResult]]
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """A tool and the function that runs it, before it is given its toolbox."""
+
+    tool: Tool
+    run: Run
+
+    def bind(self, box: Toolbox) -> tuple[Tool, Runner]:
+        """The tool, ready to be registered."""
+        run, read_only = self.run, self.tool.read_only
+
+        def runner(ctx: CallContext, args: dict[str, Any]) -> Awaitable[ToolResult]:
+            return run(Call(box, ctx, args, read_only))
+
+        return self.tool, runner
+
+
+def tool(
+    name: str,
+    title: str,
+    description: str,
+    *,
+    takes: dict[str, Any] | None = None,
+    required: Iterable[str] = (),
+    gives: dict[str, Any],
+    always: Iterable[str] = (),
+    annotations: dict[str, bool],
+    on_tab: bool = True,
+) -> Callable[[Run], Spec]:
+    """Define a tool: `takes` are its parameters beside `tabId`, `gives` the fields of its result."""
+    properties = {**({"tabId": TAB_ID} if on_tab else {}), **(takes or {})}
+    schema: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
+    if wanted := list(required):
+        schema["required"] = wanted
+    made = Tool(
+        name=name,
+        source=BROWSER,
+        title=title,
+        description=description,
+        input_schema=schema,
+        output_schema={"type": "object", "properties": gives, "required": list(always)},
+        annotations=annotations,
+    )
+    return lambda run: Spec(made, run)

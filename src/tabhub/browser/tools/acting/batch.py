@@ -1,0 +1,124 @@
+"""browser_act: several actions in one call, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import orjson
+
+from tabhub.browser.tool_spec import Call, Spec, hints, tool
+from tabhub.browser.tools.acting import click, dialogs, drag, forms, keyboard, mouse, scroll, upload, wait
+from tabhub.browser.tools.managing import tabs
+from tabhub.core.tools import Tool, ToolResult
+from tabhub.errors import InvalidArguments, Paused, TabhubError
+
+_MOST = 50
+_ACTIONS: dict[str, Spec] = {
+    "click": click.click_element,
+    "type": keyboard.type_text,
+    "fill": forms.fill_form,
+    "select": forms.select_option,
+    "press": keyboard.press_key,
+    "hover": click.hover_element,
+    "scroll": scroll.browser_scroll,
+    "wait": wait.wait_for,
+    "navigate": tabs.navigate_tab,
+    "drag": drag.browser_drag,
+    "upload": upload.upload_file,
+    "dialog": dialogs.handle_dialog,
+    "mouse": mouse.browser_mouse,
+}
+_KIND = "action"
+
+
+@tool(
+    "browser_act",
+    "Do several things",
+    "Does actions in order, e.g. [{action: type, ref: e5, text: Hi}, {action: click, ref: e7}], each with its own "
+    "tool's arguments (`mouse`, `dialog`: their action as `do`). Stops at a failure unless onError is continue.",
+    takes={
+        "actions": {
+            "type": "array",
+            "maxItems": _MOST,
+            "items": {"type": "object", "properties": {_KIND: {"enum": list(_ACTIONS)}}, "required": [_KIND]},
+        },
+        "onError": {"enum": ["stop", "continue"]},
+    },
+    required=("actions",),
+    gives={"results": {"type": "array"}},
+    always=("results",),
+    annotations=hints(destructive=True),
+)
+async def browser_act(call: Call) -> ToolResult:
+    """Check all actions first, then do them."""
+    actions = call.args["actions"]
+    steps = [_step(number, action) for number, action in enumerate(actions, 1)]
+    page = await call.page()
+    results: list[dict[str, Any]] = []
+    failed = 0
+    for number, (kind, spec, args) in enumerate(steps, 1):
+        try:
+            if not spec.tool.read_only:
+                await call.ctx.go_on()
+            given = Call(call.box, call.ctx, {**args, "tabId": page.tab_id}, spec.tool.read_only)
+            results.append({_KIND: kind, **_facts(await spec.run(given))})
+        except Paused as error:
+            raise _held(error, f"Action {number} of {len(steps)} ({kind})", results) from None
+        except TabhubError as error:
+            if call.args.get("onError") != "continue":
+                which = f"Action {number} of {len(steps)} ({kind})"
+                error.message = f"{which} failed: {error.message} {_before(results)}"[:4000]
+                raise
+            failed += 1
+            results.append({_KIND: kind, "error": error.message, **({"hint": error.hint} if error.hint else {})})
+        call.ctx.progress(number, len(steps), str(results[-1].get("did", kind))[:200])
+    did = f"Did {len(steps) - failed} of {len(steps)} actions"
+    return ToolResult.data({"tabId": page.tab_id, "did": did, "results": results})
+
+
+def parts(arguments: Mapping[str, Any]) -> Iterator[tuple[Tool, dict[str, Any]]]:
+    """The tools a batch stands for, each with its arguments: what holds for them holds in it."""
+    where = {"tabId": arguments["tabId"]} if "tabId" in arguments else {}
+    for action in arguments["actions"]:
+        yield _ACTIONS[action[_KIND]].tool, {**action, **where}
+
+
+def _before(results: list[dict[str, Any]]) -> str:
+    done = "; ".join(str(result.get("did", result[_KIND])) for result in results if "error" not in result)
+    return f"Done before: {done}." if done else "Nothing was done before."
+
+
+def _held(error: Paused, which: str, results: list[dict[str, Any]]) -> Paused:
+    """A person took the wheel under the batch, which ends there also where it would go on after a failure."""
+    why = error.message.partition(": ")[2]
+    error.message = f"{which} was not done: {why} {_before(results)}"[:4000]
+    if results:
+        error.outcome = "failed"
+        error.hint = "Tools that only read still work. Do the rest when the person has resumed (tabhub resume)."
+    return error
+
+
+def _step(number: int, action: dict[str, Any]) -> tuple[str, Spec, dict[str, Any]]:
+    """One action as a tool and its arguments, checked before anything is done."""
+    kind = action[_KIND]
+    spec = _ACTIONS[kind]
+    args = {name: value for name, value in action.items() if name != _KIND}
+    if kind in ("mouse", "dialog") and "do" in args:
+        args[_KIND] = args.pop("do")
+    if "tabId" in args:
+        raise InvalidArguments(f"Action {number} names a tab.", hint="All actions are done in the tab of the call.")
+    try:
+        spec.tool.check(args)
+    except InvalidArguments as error:
+        error.message = f"Action {number} ({kind}): {error.message} Nothing was done."
+        raise
+    return kind, spec, args
+
+
+def _facts(result: ToolResult) -> dict[str, Any]:
+    facts = orjson.loads(result.payload).get("structuredContent")
+    return {name: value for name, value in facts.items() if name != "tabId"} if isinstance(facts, dict) else {}
+
+
+TOOLS = (browser_act,)

@@ -1,0 +1,151 @@
+"""browser_drag: from one place to another, with the mouse, or as the browser's own drag and drop."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tabhub.browser.activity import Doing
+from tabhub.browser.driver.frames import Frame
+from tabhub.browser.driver.page import Page
+from tabhub.browser.elements import pointer
+from tabhub.browser.elements.action_result import ALWAYS, GIVES, carried, outcome
+from tabhub.browser.elements.actionability import aim
+from tabhub.browser.elements.element import REF, TARGET, named
+from tabhub.browser.tool_spec import Call, Toolbox, hints, tool
+from tabhub.core.tools import ToolResult
+from tabhub.errors import InvalidArguments
+
+_SIDE = {"type": "number", "minimum": 0, "maximum": 100_000}
+_END = {
+    "type": ["string", "object"],
+    "properties": {**TARGET, "x": _SIDE, "y": _SIDE},
+    "additionalProperties": False,
+    "minLength": 1,
+    "maxLength": 2000,
+}
+_STEPS = 8
+_TOLD = 2.0
+"""Seconds the browser may take to tell of a drag of its own kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """One end of a drag."""
+
+    x: float
+    """In CSS pixels of the tab's viewport."""
+    y: float
+    spot: tuple[float, float]
+    """The same place as the process that draws it counts."""
+    what: str
+    frame: Frame | None = None
+    """The frame of another process that it is in."""
+
+    @property
+    def session_id(self) -> str | None:
+        """Where mouse events at `spot` are sent."""
+        return self.frame.session_id if self.frame is not None else None
+
+    def seen(self, other: _Place) -> tuple[float, float]:
+        """Another place as the process of this one counts."""
+        if other.session_id == self.session_id:
+            return other.spot
+        return self.spot[0] + other.x - self.x, self.spot[1] + other.y - self.y
+
+
+@tool(
+    "browser_drag",
+    "Drag and drop",
+    "Drags with the mouse from one element or place to another and drops there.",
+    takes={
+        "from": {**_END, "description": "A ref or selector, or {selector|ref|text|role}, or {x, y} in the viewport."},
+        "to": {**_END, "description": "The same."},
+    },
+    required=("from", "to"),
+    gives=GIVES,
+    always=ALWAYS,
+    annotations=hints(destructive=True),
+)
+async def browser_drag(call: Call) -> ToolResult:
+    """Drag."""
+    return ToolResult.data(await drag(call.box, await call.page(), call.args))
+
+
+async def drag(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str, Any]:
+    """Press at one end, move, and release at the other; the second end is looked for while the button is down."""
+    start, end = _named("from", args["from"]), _named("to", args["to"])
+    with box.activity.doing(page) as doing:
+        first = await _end(box, page, start)
+        page.ahead("Input.setInterceptDrags", {"enabled": True})
+        x, y = at = first.spot
+        try:
+            if first.frame is not None:
+                await first.frame.evaluate("drag_watch", {})
+            begin = [pointer.moved(x, y), pointer.pressed(x, y)]
+            # A few pixels make a press a drag.
+            begin += [pointer.moved(x + step, y + step, held="left") for step in (3, 6, 9)]
+            await pointer.send(page, begin, first.session_id)
+            if first.frame is not None:
+                await _began(doing, first.frame)
+            last = await _end(box, page, end)
+            at = first.seen(last)
+            if doing.drag is not None:
+                await _drop(box, page, doing, last.x, last.y)
+            else:
+                await pointer.send(page, _path((x + 9, y + 9), at), first.session_id)
+        finally:
+            page.ahead(*pointer.released(*at), first.session_id)
+            page.ahead("Input.setInterceptDrags", {"enabled": False})
+        await doing.unless_leaving(carried(box, page, page.cdp("Runtime.evaluate", {"expression": "0"})))
+        return await outcome(box, page, doing, f"Dragged {first.what} to {last.what}")
+
+
+async def _began(doing: Doing, frame: Frame) -> None:
+    """Wait until the browser has told of a drag that began in another process than the page's."""
+    told = await frame.evaluate("drag_watch", {})
+    if isinstance(told, dict) and told.get("began"):
+        await doing.until(lambda: doing.drag is not None, _TOLD)
+
+
+async def _drop(box: Toolbox, page: Page, doing: Doing, x: float, y: float) -> None:
+    """Finish a drag of the browser's own kind: what the page put into it goes along."""
+    events: list[pointer.Event] = [
+        ("Input.dispatchDragEvent", {"type": kind, "x": x, "y": y, "data": doing.drag})
+        for kind in ("dragEnter", "dragOver", "dragOver", "drop")
+    ]
+    await carried(box, page, pointer.send(page, events))
+
+
+def _path(start: tuple[float, float], end: tuple[float, float]) -> list[pointer.Event]:
+    steps = [(step + 1) / _STEPS for step in range(_STEPS)]
+    return [
+        pointer.moved(start[0] + (end[0] - start[0]) * part, start[1] + (end[1] - start[1]) * part, held="left")
+        for part in (*steps, 1)
+    ]
+
+
+def _named(side: str, given: Any) -> dict[str, Any]:
+    """One end as it is named, before anything is done."""
+    if isinstance(given, str):
+        return {"ref" if REF.fullmatch(given) else "selector": given}
+    if ("x" in given and "y" in given) or named(given):
+        return dict(given)
+    raise InvalidArguments(
+        f"`{side}` names no place.", hint="Give a ref, a selector, a text, or both x and y. Nothing was done."
+    )
+
+
+async def _end(box: Toolbox, page: Page, given: Mapping[str, Any]) -> _Place:
+    """Where one end is, and what is there."""
+    if "x" in given and "y" in given:
+        box.activity.wake(page)
+        x, y = float(given["x"]), float(given["y"])
+        return _Place(x, y, (x, y), f"{x:g}, {y:g}")
+    aimed = await aim(box, page, given, "hover")
+    frame = aimed.element.frame if aimed.session_id is not None else None
+    return _Place(aimed.x, aimed.y, aimed.spot, aimed.element.label, frame)
+
+
+TOOLS = (browser_drag,)

@@ -1,0 +1,195 @@
+"""browser_fill_form and browser_select_option: the fields of a form, each set the way its kind is set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tabhub.browser.activity import Doing
+from tabhub.browser.driver.page import Page
+from tabhub.browser.elements import pointer
+from tabhub.browser.elements.action_result import ALWAYS, GIVES, carried, outcome
+from tabhub.browser.elements.actionability import Aim, aim, refuse
+from tabhub.browser.elements.element import TARGET, named
+from tabhub.browser.tool_spec import Call, Toolbox, hints, tool
+from tabhub.browser.tools.acting import keyboard
+from tabhub.browser.tools.acting.click import strike
+from tabhub.core.tools import ToolResult
+from tabhub.errors import CommandFailed, InvalidArguments
+
+_MANY = {"type": ["string", "array"]}
+_MOST = 100
+_FALSE, _TRUE = ("false", "no", "off", "unchecked", "0", ""), ("true", "yes", "on", "checked", "1")
+_BARE: dict[str, Any] = {name: {} for name in TARGET}
+
+
+@tool(
+    "browser_fill_form",
+    "Fill in a form",
+    "Fills in fields of any kind but files; value: text, number, true/false, or an option's value or label (a list for "
+    "several). Submits nothing.",
+    takes={
+        "fields": {
+            "type": "array",
+            "maxItems": _MOST,
+            "items": {"type": "object", "properties": {**_BARE, "value": {}}, "required": ["value"]},
+        }
+    },
+    required=("fields",),
+    gives=GIVES,
+    always=ALWAYS,
+    annotations=hints(destructive=True, again=True),
+)
+async def fill_form(call: Call) -> ToolResult:
+    """Fill in one field after the other."""
+    return ToolResult.data(await fill(call.box, await call.page(), call.args))
+
+
+async def fill(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str, Any]:
+    """Fill in the fields; what fails says which field it was and which ones are filled in."""
+    fields = args["fields"]
+    for number, field in enumerate(fields, 1):
+        if odd := [name for name in field if name != "value" and not (name in TARGET and isinstance(field[name], str))]:
+            raise InvalidArguments(
+                f"Field {number} has {odd[0]!r}, which names no field. Nothing was filled in.",
+                hint="A field is {selector, ref, text or role, value}, each but the value a text.",
+            )
+        if not named(field):
+            raise InvalidArguments(
+                f"Field {number} does not say which field it is. Nothing was filled in.",
+                hint="Name it by a ref (from browser_snapshot), a selector, a text or a role.",
+            )
+    done: list[dict[str, Any]] = []
+    with box.activity.doing(page) as doing:
+        for number, field in enumerate(fields, 1):
+            try:
+                done.append(await _fill_one(box, page, doing, field))
+            except CommandFailed as error:
+                before = f"The {number - 1} before it are filled in." if number > 1 else "Nothing was filled in."
+                error.message = f"Field {number} of {len(fields)}: {error.message} {before}"
+                raise
+            if doing.url is not None or box.watch.dialog(page.link, page.tab.chrome_id):
+                break
+        did = (
+            f"Filled in {len(done)} of {len(fields)} fields"
+            if len(done) < len(fields)
+            else f"Filled in {len(done)} field{'' if len(done) == 1 else 's'}"
+        )
+        return await outcome(box, page, doing, did, fields=done)
+
+
+async def _fill_one(box: Toolbox, page: Page, doing: Doing, field: Mapping[str, Any]) -> dict[str, Any]:
+    value = field["value"]
+    aimed = await aim(box, page, field, "field", all=True, value=value if isinstance(value, str) else None)
+    facts: dict[str, Any] = {"field": aimed.element.label}
+    if aimed.kind == "select":
+        chosen = await aimed.element.call("choose", {"either": _texts(value)})
+        refuse(aimed.element, chosen)
+        return facts | {"value": chosen["chosen"] if isinstance(value, list) else ", ".join(chosen["chosen"])}
+    if aimed.kind in ("check", "radio", "switch"):
+        return facts | {"checked": await _check(box, page, doing, field, aimed, value)}
+    text = _text(value)
+    if aimed.kind == "whole":
+        put = await aimed.element.call("put", {"value": text})
+        refuse(aimed.element, put)
+        return facts | {"value": put.get("value")}
+    if aimed.kind == "other":
+        raise CommandFailed(
+            f"{aimed.element.label} is no form field ({aimed.facts.get('name')}).",
+            hint="browser_click_element or browser_type_text may fit it; a custom list is clicked open first.",
+        )
+    events: list[pointer.Event] = [("Input.insertText", {"text": text})] if text else []
+    await carried(box, page, pointer.send(page, events or keyboard.typing(aimed, "", clear=True)))
+    held = await keyboard.holds(box, page, doing, aimed) or {}
+    if text and held.get("value") == aimed.facts.get("held") != text:
+        # Some masks take keys only.
+        aimed = await aim(box, page, field, "field", all=True)
+        await carried(box, page, pointer.send(page, keyboard.typing(aimed, text, clear=True)))
+        held = await keyboard.holds(box, page, doing, aimed) or {}
+    if not held:
+        return facts | {"note": "The page took the field away or drew it anew; browser_snapshot shows what is there."}
+    facts["value"] = held.get("value", f"{held.get('length', len(text))} characters")
+    if held.get("invalid"):
+        facts["invalid"] = held["invalid"]
+    if "value" in held and aimed.kind != "rich" and held["value"] != text[:500].replace("\r\n", "\n"):
+        facts["note"] = "The field made something else of it."
+    return facts
+
+
+async def _check(
+    box: Toolbox, page: Page, doing: Doing, field: Mapping[str, Any], aimed: Aim, value: Any
+) -> bool | None:
+    """Click a checkbox or radio if it is not as wanted."""
+    wanted = value
+    if isinstance(value, str) and aimed.kind != "radio":
+        wanted = value.strip().lower() in _TRUE
+        if not wanted and value.strip().lower() not in _FALSE:
+            raise CommandFailed(
+                f"{aimed.element.label} is on or off; {value[:40]!r} is neither.", hint="Give true or false."
+            )
+    elif isinstance(value, str):
+        # Of a group the page chose the one with that value or label; false is no such thing.
+        wanted = value.strip().lower() not in ("false", "off")
+    if bool(aimed.facts.get("checked")) is bool(wanted):
+        return bool(wanted)
+    if aimed.kind == "radio" and not wanted:
+        raise CommandFailed(
+            f"{aimed.element.label} is a radio button, which cannot be switched off.",
+            hint="Switch on another one of its group.",
+        )
+    _, landed = await strike(box, page, doing, field, need="field", aimed=aimed)
+    held = await keyboard.holds(box, page, doing, aimed) if aimed.kind == "check" else None
+    if held is not None and held.get("checked") is not bool(wanted):
+        raise CommandFailed(
+            f"{aimed.element.label} was clicked, but is still {'off' if wanted else 'on'}.",
+            hint="The page takes the click back, or asks something first; look at it (browser_snapshot).",
+        )
+    return bool(wanted) if landed is not None or held is not None else None
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool | list | dict):
+        raise CommandFailed(f"value {str(value)[:40]!r} is no text.", hint="Give text or a number for this field.")
+    return "" if value is None else str(value)
+
+
+def _texts(value: Any) -> list[str]:
+    return [_text(each) for each in value] if isinstance(value, list) else [_text(value)]
+
+
+@tool(
+    "browser_select_option",
+    "Choose an option",
+    "Chooses in a <select> by value or label; a list for several.",
+    takes={**TARGET, "value": _MANY, "label": _MANY},
+    gives=GIVES,
+    always=ALWAYS,
+    annotations=hints(destructive=True, again=True),
+)
+async def select_option(call: Call) -> ToolResult:
+    """Choose options."""
+    return ToolResult.data(await choose(call.box, await call.page(), call.args))
+
+
+async def choose(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str, Any]:
+    """Choose options of the select that the arguments name."""
+    if "value" not in args and "label" not in args:
+        raise InvalidArguments("No option is named.", hint="Give `value`, or `label` for what the option says.")
+    with box.activity.doing(page) as doing:
+        aimed = await aim(box, page, args, "field")
+        wanted = {name: _texts(args[key]) for name, key in (("values", "value"), ("labels", "label")) if key in args}
+        chosen = await carried(box, page, aimed.element.call("choose", wanted))
+        refuse(aimed.element, chosen)
+        facts = chosen if isinstance(chosen, dict) else {}
+        did = f"Chose {', '.join(facts.get('chosen') or ['nothing'])} in {aimed.element.label}"
+        return await outcome(
+            box,
+            page,
+            doing,
+            did,
+            chosen=facts.get("chosen"),
+            note=None if facts.get("changed", True) else "It was so already.",
+        )
+
+
+TOOLS = (fill_form, select_option)

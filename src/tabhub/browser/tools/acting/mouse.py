@@ -1,0 +1,92 @@
+"""browser_mouse: the mouse at a place of the tab's viewport, for canvases, maps and games."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tabhub.browser.driver.page import Page
+from tabhub.browser.elements import keys, pointer
+from tabhub.browser.elements.action_result import ALWAYS, GIVES, carried, outcome
+from tabhub.browser.tool_spec import Call, Toolbox, hints, tool
+from tabhub.core.tools import ToolResult
+
+_PLACE = {"type": "number", "minimum": 0, "maximum": 100_000}
+_DELTA = {"type": "number", "minimum": -100_000, "maximum": 100_000}
+_VIEW = "[innerWidth, innerHeight]"
+_DID = {
+    "move": "Moved the mouse to",
+    "down": "Pressed at",
+    "up": "Released at",
+    "click": "Clicked at",
+    "wheel": "Turned the wheel at",
+}
+
+
+@tool(
+    "browser_mouse",
+    "Use the mouse",
+    "Moves, presses, releases, clicks or turns the wheel at a place, in CSS pixels of what the tab shows. Prefer "
+    "browser_click_element where there is an element.",
+    takes={
+        "action": {"enum": list(_DID)},
+        "x": _PLACE,
+        "y": _PLACE,
+        "button": {"enum": list(pointer.BUTTONS), "description": "Default left."},
+        "count": {"type": "integer", "minimum": 1, "maximum": 3},
+        "deltaX": _DELTA,
+        "deltaY": {**_DELTA, "description": "For wheel; positive is down."},
+        "modifiers": {"type": "array", "items": {"enum": list(keys.MODIFIERS)}},
+    },
+    required=("action", "x", "y"),
+    gives=GIVES,
+    always=ALWAYS,
+    annotations=hints(destructive=True),
+)
+async def browser_mouse(call: Call) -> ToolResult:
+    """Do one thing with the mouse."""
+    return ToolResult.data(await mouse(call.box, await call.page(), call.args))
+
+
+async def mouse(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str, Any]:
+    """Do one thing with the mouse at a place."""
+    action, x, y = str(args["action"]), float(args["x"]), float(args["y"])
+    button, count = str(args.get("button", "left")), int(args.get("count", 1))
+    modifiers = pointer.bits(args.get("modifiers", ()))
+    with box.activity.doing(page) as doing:
+        box.activity.wake(page)
+        held = box.activity.hold(page, button if action == "down" else "")
+        if action == "move":
+            box.activity.hold(page, held)
+            events = [pointer.moved(x, y, held=held, modifiers=modifiers)]
+        elif action == "down":
+            events = [pointer.pressed(x, y, button=button, count=count, modifiers=modifiers)]
+        elif action == "up":
+            events = [pointer.released(x, y, button=held or button, count=count, modifiers=modifiers)]
+        elif action == "click":
+            events = pointer.clicked(x, y, button=button, count=count, modifiers=modifiers)
+        else:
+            turn = {"deltaX": args.get("deltaX", 0), "deltaY": args.get("deltaY", 0 if "deltaX" in args else 100)}
+            events = [(pointer.MOUSE, {"type": "mouseWheel", "x": x, "y": y, "modifiers": modifiers, **turn})]
+        await carried(box, page, pointer.send(page, events))
+        note = None
+        if box.watch.dialog(page.link, page.tab.chrome_id) is None and not doing.unsettled:
+            wish = {"expression": _VIEW, "returnByValue": True}
+            shown = await doing.unless_leaving(carried(box, page, page.cdp("Runtime.evaluate", wish)))
+            note = _outside(shown, x, y)
+        return await outcome(box, page, doing, f"{_DID[action]} {x:g}, {y:g}", note=note)
+
+
+def _outside(answer: Any, x: float, y: float) -> str | None:
+    """What is to be said where the tab shows nothing at that place; the answer is what the tab says of its view."""
+    view = answer.get("result", {}).get("value") if isinstance(answer, dict) else None
+    sides = [side for side in view if type(side) in (int, float)] if isinstance(view, list) else []
+    if len(sides) != 2 or (x < sides[0] and y < sides[1]):
+        return None
+    return (
+        f"That is outside of what the tab shows ({sides[0]:g} x {sides[1]:g}), so it met nothing: scroll first, or "
+        "give a place inside."
+    )
+
+
+TOOLS = (browser_mouse,)

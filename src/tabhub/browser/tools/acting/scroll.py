@@ -1,0 +1,84 @@
+"""browser_scroll: the page, a part of it, or until an element is in view."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tabhub.browser.driver import page_code as pagecode
+from tabhub.browser.driver.frames import main_frame
+from tabhub.browser.driver.page import Page
+from tabhub.browser.elements.action_result import ALWAYS, GIVES, outcome
+from tabhub.browser.elements.actionability import aim
+from tabhub.browser.elements.element import REF, TARGET, find, named
+from tabhub.browser.tool_spec import Call, Toolbox, hints, tool
+from tabhub.core.tools import ToolResult
+from tabhub.errors import CommandFailed, InvalidArguments
+
+
+@tool(
+    "browser_scroll",
+    "Scroll",
+    "Scrolls to an element, or the page (or a `container`: selector or ref) in a direction or to its end.",
+    takes={
+        **TARGET,
+        "direction": {"enum": ["up", "down", "left", "right"]},
+        "distance": {"type": "integer", "minimum": 1},
+        "position": {"enum": ["top", "bottom"]},
+        "container": {"type": "string"},
+    },
+    gives=GIVES,
+    always=ALWAYS,
+    annotations=hints(),
+)
+async def browser_scroll(call: Call) -> ToolResult:
+    """Scroll, and tell where that is."""
+    return ToolResult.data(await scroll(call.box, await call.page(), call.args))
+
+
+async def scroll(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str, Any]:
+    """Scroll to the element that the arguments name, or as they say."""
+    with box.activity.doing(page) as doing:
+        if named(args):
+            if any(name in args for name in ("direction", "position", "container")):
+                raise InvalidArguments(
+                    "An element to bring into view and a direction, position or container exclude each other.",
+                    hint="To scroll inside an element, name it as `container`.",
+                )
+            aimed = await aim(box, page, args, "look")
+            return await outcome(box, page, doing, f"Brought {aimed.element.label} into view")
+        box.activity.wake(page)
+        wish = {name: args.get(name) for name in ("direction", "distance", "position")}
+        if not wish["position"]:
+            wish["direction"] = wish["direction"] or "down"
+        place = await _within(page, args.get("container"), wish)
+    if not isinstance(place, dict):
+        raise CommandFailed("The page did not say where it is scrolled to.", hint="Try again.")
+    where = wish["position"] or wish["direction"]
+    facts = {"tabId": page.tab_id, "did": f"Scrolled {place['what']} {'to the ' if wish['position'] else ''}{where}"}
+    facts |= {name: place[name] for name in ("x", "y", "maxX", "maxY") if type(place.get(name)) is int}
+    if not place.get("moved"):
+        facts["note"] = _unmoved(place, str(where))
+    return facts
+
+
+async def _within(page: Page, container: Any, wish: dict[str, Any]) -> Any:
+    if container is None:
+        frame = await main_frame(page)
+        return await frame.ask(f"return (\n{pagecode.source('scroll')}\n).call(null, {pagecode.literal(wish)});")
+    named_by = "ref" if isinstance(container, str) and REF.fullmatch(container) else "selector"
+    element = await find(page, {named_by: container})
+    return await element.call("scroll", wish)
+
+
+def _unmoved(place: dict[str, Any], where: str) -> str:
+    if place.get("maxX") == 0 and place.get("maxY") == 0:
+        return "Nothing moved: there is nothing to scroll. A map or canvas is moved with browser_mouse (wheel)."
+    if where not in ("down", "bottom"):
+        return f"Nothing moved: it was at its {'end' if where == 'right' else 'beginning'} already."
+    if place.get("grew"):
+        return "Nothing moved: it was at its end, and has grown since. Scroll again."
+    return "Nothing moved: it was at its end already. If the page loads more there, browser_wait_for waits for it."
+
+
+TOOLS = (browser_scroll,)

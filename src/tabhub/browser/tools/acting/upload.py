@@ -1,0 +1,168 @@
+"""browser_upload_file: files of this machine into a file field, also one that a button opens, or dropped there."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import mimetypes
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tabhub.browser.activity import CHOOSER, Doing
+from tabhub.browser.driver import isolated_worlds as worlds
+from tabhub.browser.driver import page_code as pagecode
+from tabhub.browser.driver.page import Page
+from tabhub.browser.elements.action_result import ALWAYS, GIVES, outcome
+from tabhub.browser.elements.element import TARGET, Element, find
+from tabhub.browser.tool_spec import Call, Toolbox, hints, tool
+from tabhub.browser.tools.acting.click import strike
+from tabhub.core.tools import ToolResult
+from tabhub.errors import CommandFailed
+
+_MOST = 50
+_CARRIED = 6 * 1024 * 1024
+"""What fits into one message to the browser, as base64."""
+_NOT_ALLOWED = "Not allowed"
+_GROUP = "tabhub chooser"
+
+
+@tool(
+    "browser_upload_file",
+    "Upload files",
+    "Gives files of the folder for files to a file field, the button that opens it, or a place to drop them.",
+    takes={
+        **TARGET,
+        "paths": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": _MOST},
+    },
+    required=("paths",),
+    gives=GIVES,
+    always=ALWAYS,
+    annotations=hints(destructive=True),
+)
+async def upload_file(call: Call) -> ToolResult:
+    """Give the files to the field."""
+    return ToolResult.data(await upload(call.box, await call.page(), call.args))
+
+
+async def upload(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str, Any]:
+    """Give files to the field that the arguments name."""
+    files = [await asyncio.to_thread(box.folder.existing, path) for path in args["paths"]]
+    box.activity.wake(page)
+    with box.activity.doing(page) as doing:
+        element = await find(page, args, wait=box.browsers.limits.element_appear)
+        field = await element.call("file_field")
+        if isinstance(field, dict) and isinstance(field.get("ref"), str):
+            _fits(element, field, len(files))
+            meant = Element(page, element.frame, field["ref"], element.label)
+            await _give(page, meant, files)
+            dropped = False
+        else:
+            dropped = not await _through_chooser(box, page, doing, args, element, files)
+        names = ", ".join(file.name for file in files[:5]) + (f" and {len(files) - 5} more" if len(files) > 5 else "")
+        did = f"Dropped {names} on {element.label}" if dropped else f"Gave {names} to {element.label}"
+        return await outcome(box, page, doing, did)
+
+
+def _fits(element: Element, field: Mapping[str, Any], count: int) -> None:
+    if field.get("disabled"):
+        raise CommandFailed(f"{element.label} is disabled.", hint="Do first what the page wants.")
+    if count > 1 and not field.get("multiple"):
+        raise CommandFailed(f"{element.label} takes one file, not {count}.", hint="Give one path.")
+
+
+async def _give(page: Page, field: Element, files: list[Path]) -> None:
+    handle = await field.object_id()
+    try:
+        if not await _named(page, {"objectId": handle}, field.frame.session_id, files):
+            await field.call("take_files", {"files": await asyncio.to_thread(_contents, page, files)})
+    finally:
+        field.release()
+
+
+async def _named(page: Page, node: Mapping[str, Any], session: str | None, files: list[Path]) -> bool:
+    """Give a field files by their names; False if that cannot be done, and their bytes have to travel.
+
+    A browser on another machine would look for them there.
+    """
+    if not page.link.local:
+        return False
+    try:
+        await page.cdp("DOM.setFileInputFiles", {"files": [str(file) for file in files], **node}, session)
+    except CommandFailed as error:
+        if _NOT_ALLOWED not in error.message:
+            raise
+        return False
+    return True
+
+
+def _contents(page: Page, files: list[Path]) -> list[dict[str, str]]:
+    if sum(file.stat().st_size for file in files) > _CARRIED:
+        raise CommandFailed(
+            f"The files are larger than {_CARRIED // 1024 // 1024} MB together, which is the most that can be sent to "
+            f"{'this browser' if page.link.local else 'a browser on another machine'}. None was given.",
+            hint='Switch on "Allow access to file URLs" in the details of the extension, then try again.'
+            if page.link.local
+            else "Give smaller files, or fewer at a time.",
+        )
+    return [
+        {
+            "name": file.name,
+            "type": mimetypes.guess_type(file.name)[0] or "",
+            "data": base64.b64encode(file.read_bytes()).decode(),
+        }
+        for file in files
+    ]
+
+
+async def _through_chooser(
+    box: Toolbox, page: Page, doing: Doing, args: Mapping[str, Any], element: Element, files: list[Path]
+) -> bool:
+    """Click what opens the chooser, which is kept from the person's screen, and answer it.
+
+    False if none opened, and the files were dropped there.
+    """
+    await page.cdp(CHOOSER, {"enabled": True})
+    try:
+        await strike(box, page, doing, args)
+        if not await doing.until(lambda: doing.chooser is not None, box.browsers.limits.action_settle):
+            await _drop(page, element, files)
+            return False
+        chooser, doing.chooser = doing.chooser or {}, None
+        if len(files) > 1 and chooser.get("mode") != "selectMultiple":
+            raise CommandFailed(f"{element.label} asks for one file, not {len(files)}.", hint="Give one path.")
+        node = {"backendNodeId": chooser.get("backendNodeId")}
+        if not await _named(page, node, element.frame.session_id, files):
+            await _hand_over(page, element, node, files)
+        return True
+    finally:
+        page.ahead(CHOOSER, {"enabled": False})
+
+
+async def _drop(page: Page, element: Element, files: list[Path]) -> None:
+    """Drop the files on an element that opens no chooser."""
+    told = await element.call("drop_files", {"files": await asyncio.to_thread(_contents, page, files)})
+    if not isinstance(told, dict) or not told.get("taken"):
+        raise CommandFailed(
+            f"{element.label} was clicked, but it opened no file chooser, and it lets no files be dropped on it.",
+            hint="Name the file field itself (input[type=file]), or do first what the page wants.",
+        )
+
+
+async def _hand_over(page: Page, element: Element, node: Mapping[str, Any], files: list[Path]) -> None:
+    """The bytes instead of the names, for a field that only the chooser named; often it is in no document."""
+    session, world = element.frame.session_id, await element.frame.world()
+    contents = await asyncio.to_thread(_contents, page, files)
+    wish = {**node, "executionContextId": world.context_id, "objectGroup": _GROUP}
+    found = await page.cdp("DOM.resolveNode", wish, session)
+    call = {
+        "objectId": found["object"]["objectId"],
+        "functionDeclaration": pagecode.source("take_files"),
+        "arguments": [{"value": {"files": contents}}],
+        "returnByValue": True,
+    }
+    worlds.value_of(page, await page.cdp("Runtime.callFunctionOn", call, session))
+    page.ahead("Runtime.releaseObjectGroup", {"objectGroup": _GROUP}, session)
+
+
+TOOLS = (upload_file,)

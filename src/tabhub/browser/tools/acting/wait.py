@@ -1,0 +1,269 @@
+"""browser_wait_for, browser_wait_for_element, browser_wait_for_response: until the page is as wanted.
+
+A wait outlives the page it began on: what is waited for may come with the next one. It looks from here, again and
+again, for a page in the background may have its own timers slowed down.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from tabhub.browser.driver.frames import Frame, frames, main_frame
+from tabhub.browser.driver.page import Page, PageLeft
+from tabhub.browser.elements.element import TARGET, named
+from tabhub.browser.tool_spec import Call, hints, tool
+from tabhub.browser.wait_budget import TIMEOUT, Patience
+from tabhub.core.tools import ToolResult
+from tabhub.errors import CommandFailed, InvalidArguments
+from tabhub.links.browsers import TabFailed
+
+_NAMES = ("ref", "selector", "text", "role")
+_URL = {"type": "string", "minLength": 1, "description": "part, or pattern with *"}
+_READY = {"domcontentloaded": ("interactive", "complete"), "load": ("complete",)}
+_GIVES: dict[str, Any] = {"did": {"type": "string"}}
+
+
+@tool(
+    "browser_wait_for",
+    "Wait",
+    "Waits until an element is visible (or `gone`), the address fits, the page has loaded, the network is idle.",
+    takes={
+        **TARGET,
+        "gone": {"type": "boolean"},
+        "url": _URL,
+        "loadState": {"enum": list(_READY)},
+        "networkIdle": {"type": "boolean"},
+        "timeout": TIMEOUT,
+    },
+    gives=_GIVES,
+    always=("did",),
+    annotations=hints(read_only=True),
+)
+async def wait_for(call: Call) -> ToolResult:
+    """Wait for one thing after the other."""
+    args = call.args
+    if args.get("gone") and not named(args):
+        raise InvalidArguments("gone needs an element.", hint="Name it by selector, ref, text or role.")
+    said = _said(args)
+    if not said:
+        raise InvalidArguments(
+            "There is nothing to wait for.", hint="Give a selector, ref, text, role, url, loadState or networkIdle."
+        )
+    page = await call.page()
+    patience = Patience(call, said)
+    call.box.activity.wake(page)
+    found = ""
+    if "url" in args:
+        await _address(call, page, args["url"], patience)
+    if "loadState" in args:
+        await _loaded(call, page, args["loadState"], patience)
+    if named(args):
+        state = "gone" if args.get("gone") else "shown"
+        found = await _element(page, args, state, patience)
+    if args.get("networkIdle"):
+        await _idle(call, page, patience)
+    return _done(call, page, patience, said, found)
+
+
+@tool(
+    "browser_wait_for_element",
+    "Wait for an element",
+    "Waits until an element is there, and visible unless `visible` is false.",
+    takes={**TARGET, "visible": {"type": "boolean"}, "timeout": TIMEOUT},
+    gives=_GIVES,
+    always=("did",),
+    annotations=hints(read_only=True),
+)
+async def wait_for_element(call: Call) -> ToolResult:
+    """Wait for one element."""
+    if not named(call.args):
+        raise InvalidArguments("No element is named.", hint="Give a selector, ref, text or role.")
+    page, said = await call.page(), _said(call.args)
+    patience = Patience(call, said)
+    call.box.activity.wake(page)
+    found = await _element(page, call.args, "shown" if call.args.get("visible", True) else "there", patience)
+    return _done(call, page, patience, said, found)
+
+
+@tool(
+    "browser_wait_for_response",
+    "Wait for a response",
+    "Waits until a request of the page whose address fits is answered; one answered since the last action counts.",
+    takes={"urlPattern": _URL, "timeout": TIMEOUT},
+    required=("urlPattern",),
+    gives={
+        **_GIVES,
+        "url": {"type": "string"},
+        "status": {"type": "integer"},
+        "method": {"type": "string"},
+        "mimeType": {"type": "string"},
+    },
+    always=("did", "url", "status"),
+    annotations=hints(read_only=True),
+)
+async def wait_for_response(call: Call) -> ToolResult:
+    """Wait for one answer to the page."""
+    page, pattern = await call.page(), str(call.args["urlPattern"])
+    wanted = matcher(pattern)
+    patience = Patience(call, f"a response from {pattern!r}")
+    page.watch.ready(page.link, page.tab.chrome_id, page.tab_id)
+    while True:
+        responses = call.box.activity.responses(page)
+        for response in responses:
+            if wanted(response.url):
+                return ToolResult.data(
+                    {
+                        "tabId": page.tab_id,
+                        "did": f"{response.method} {response.url} was answered with {response.status}",
+                        "url": response.url,
+                        "status": response.status,
+                        "method": response.method,
+                        "mimeType": response.mime,
+                    }
+                )
+        last = f"the last response came from {responses[-1].url[:200]}" if responses else "no response came"
+        if call.box.browsers.book.get(page.tab_id) is None:
+            raise TabFailed(f"Tab {page.tab_id} was closed while waiting for {pattern!r}.")
+        if patience.left > 0:
+            patience.tell()
+            await call.box.activity.news(page, min(1.0, patience.left))
+        else:
+            await patience.pause(last)
+
+
+def matcher(pattern: str) -> Any:
+    """Whether an address fits: it contains the text, or, where there is a `*`, it is as the pattern says."""
+    if "*" not in pattern:
+        return lambda url: pattern in url
+    expression = re.compile(".*".join(re.escape(part) for part in re.split(r"\*+", pattern)), re.DOTALL)
+    return lambda url: expression.fullmatch(url) is not None
+
+
+async def _address(call: Call, page: Page, pattern: str, patience: Patience) -> None:
+    wanted = matcher(pattern)
+    while True:
+        url = _now(call, page)
+        if wanted(url):
+            return
+        await patience.pause(f"the tab is at {url[:300]}")
+
+
+def _now(call: Call, page: Page) -> str:
+    """Where the tab is, as the browser told; one that is closed is waited for no longer."""
+    tab = call.box.browsers.book.get(page.tab_id)
+    if tab is None:
+        raise TabFailed(f"Tab {page.tab_id} was closed while waiting.", hint="browser_list_tabs shows what is open.")
+    return tab.url
+
+
+async def _loaded(call: Call, page: Page, state: str, patience: Patience) -> None:
+    while True:
+        ready = await patience.answer(_ready_state(page))
+        tab = call.box.browsers.book.get(page.tab_id)
+        if ready in _READY[state] and (state != "load" or tab is None or tab.status != "loading"):
+            return
+        await patience.pause(f"the page is {ready or 'not there yet'}")
+
+
+async def _ready_state(page: Page) -> str:
+    try:
+        answer = await page.cdp("Runtime.evaluate", {"expression": "document.readyState", "returnByValue": True})
+    except PageLeft:
+        return "being left"
+    return str(answer.get("result", {}).get("value", ""))
+
+
+async def _idle(call: Call, page: Page, patience: Patience) -> None:
+    quiet = call.box.browsers.limits.network_quiet
+    while True:
+        ready = await patience.answer(_ready_state(page))
+        silent, flying = call.box.activity.quiet(page)
+        if ready == "complete" and silent >= quiet:
+            return
+        seen = f"{len(flying)} requests are under way, such as {flying[0][:200]}" if flying else f"the page is {ready}"
+        await patience.pause(seen)
+
+
+async def _element(page: Page, args: Mapping[str, Any], state: str, patience: Patience) -> str:
+    """Wait until an element is there, shown or gone; gives what is said of it."""
+    wanted = {name: args[name] for name in _NAMES if args.get(name)} | {"near": False}
+    while True:
+        try:
+            seen = await patience.answer(_look(page, wanted))
+        except PageLeft:
+            seen = {}
+            patience.rested()
+        if seen.get("why") == "invalid":
+            raise InvalidArguments(f"The selector {wanted.get('selector')!r} is not valid CSS: {seen.get('message')}")
+        if state == "gone" and (not seen.get("there") or not seen.get("shown")) and seen:
+            return ""
+        if seen.get(state):
+            return str(seen.get("label") or "")[:300]
+        if seen.get("why") == "gone" and "ref" in wanted:
+            raise CommandFailed(
+                f"The ref {wanted['ref']} names nothing in tab {page.tab_id} any more.",
+                hint="Take a new browser_snapshot, or wait by selector or text.",
+            )
+        await patience.pause(_seen(state, seen))
+
+
+def _seen(state: str, seen: Mapping[str, Any]) -> str:
+    if state == "gone":
+        return f"{seen.get('label', 'it')} is still there"
+    if seen.get("there"):
+        return f"{seen.get('label')} is there, but not visible"
+    return "no such element is on the page"
+
+
+async def _look(page: Page, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """What is wanted, in the main frame first, then in all others."""
+    first = await _ask(await main_frame(page), wanted)
+    if first.get("shown") or not first.get("frames") or first.get("why") == "invalid":
+        return first
+    answers = await asyncio.gather(*(_ask(frame, wanted) for frame in (await frames(page))[1:]), return_exceptions=True)
+    for answer in answers:
+        if isinstance(answer, BaseException):
+            # A frame that went while it was asked has nothing to show.
+            if not isinstance(answer, CommandFailed) or (
+                isinstance(answer, TabFailed) and not isinstance(answer, PageLeft)
+            ):
+                raise answer
+        elif answer.get("shown") or (answer.get("there") and not first.get("there")):
+            first = answer
+    return first
+
+
+async def _ask(frame: Frame, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    answer = await frame.evaluate("there", {"wanted": dict(wanted)})
+    return answer if isinstance(answer, dict) else {}
+
+
+def _said(args: Mapping[str, Any]) -> str:
+    """What is waited for, in words."""
+    parts = []
+    if named(args):
+        what = " and ".join(f"{name} {args[name]!r}" for name in _NAMES if args.get(name))
+        parts.append(f"{what} to {'go' if args.get('gone') else 'appear'}")
+    if "url" in args:
+        parts.append(f"the address {args['url']!r}")
+    if "loadState" in args:
+        parts.append(f"the state {args['loadState']}")
+    if args.get("networkIdle"):
+        parts.append("an idle network")
+    return ", ".join(parts)
+
+
+def _done(call: Call, page: Page, patience: Patience, said: str, found: str) -> ToolResult:
+    tab = call.box.browsers.book.get(page.tab_id)
+    facts = {"tabId": page.tab_id, "did": f"Waited {patience.spent:.1f} s for {said}"}
+    if found:
+        facts["element"] = found
+    if tab is not None:
+        facts["url"] = tab.url
+    return ToolResult.data(facts)
+
+
+TOOLS = (wait_for, wait_for_element, wait_for_response)

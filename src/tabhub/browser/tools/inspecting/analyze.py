@@ -1,0 +1,134 @@
+"""plugin_analyze_site: what a site is built with, how one signs in, which interfaces it uses, what tools it could have.
+
+The site is opened in a background tab of its own, looked at, and closed again. Values of cookies, storage and fields
+are never read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from tabhub.browser.driver.cdp_values import words
+from tabhub.browser.driver.page import Page, checked_url, open_tab
+from tabhub.browser.record.endpoints import authentication, endpoints, suggestions
+from tabhub.browser.tool_spec import Call, hints, tool
+from tabhub.core.tools import ToolResult
+from tabhub.errors import CommandFailed
+from tabhub.links.browsers import TabFailed
+from tabhub.trust.redact import redact
+
+_WAIT = 3
+_OBJECTS = {"type": "array", "items": {"type": "object"}}
+_NAMES = {"type": "array", "items": {"type": "string"}}
+
+
+@tool(
+    "plugin_analyze_site",
+    "Analyze a site",
+    "Opens a site in a background tab and tells how one signs in, which APIs it calls, its framework, forms, storage, "
+    "page tools, and which tools a plugin for it could have. Names only, never values of cookies or storage.",
+    takes={
+        "url": {"type": "string", "minLength": 1, "maxLength": 8192},
+        "waitSeconds": {"type": "number", "minimum": 0, "maximum": 15, "description": "After loading (default 3)."},
+        "keepOpen": {"type": "boolean", "description": "Go on in that tab afterwards."},
+    },
+    required=("url",),
+    gives={
+        "url": {"type": "string"},
+        "title": {"type": "string"},
+        "tabId": {"type": "integer", "description": "Where it stays open."},
+        "authentication": {"type": "object"},
+        "apis": _OBJECTS,
+        "frameworks": _NAMES,
+        "forms": _OBJECTS,
+        "storage": {"type": "object"},
+        "pageTools": _OBJECTS,
+        "suggestions": _OBJECTS,
+        "note": {"type": "string"},
+    },
+    always=("url", "title", "authentication", "apis", "frameworks", "forms", "storage", "suggestions"),
+    annotations=hints(),
+    on_tab=False,
+)
+async def analyze_site(call: Call) -> ToolResult:
+    """Open, look, close."""
+    args, box = call.args, call.box
+    url = checked_url(args["url"], files=box.file_urls)
+    call.ctx.sent()
+    tab = await open_tab(box.browsers, group=box.choice.group(call.ctx.session))
+    page = Page(box.browsers, box.watch, box.browsers.tab(tab.tab_id), None)
+    call.ctx.touch(tab.tab_id, None)
+    keep = False
+    try:
+        facts = await _look(call, page, url)
+        keep = args.get("keepOpen", False)
+        if keep:
+            box.choice.adopt(call.ctx.session, tab.tab_id)
+            facts["tabId"] = tab.tab_id
+        return ToolResult.data(facts)
+    finally:
+        if not keep and page.link.closed is None:
+            page.link.request("closeTab", {"tabId": tab.chrome_id}).add_done_callback(_overlook)
+
+
+async def _look(call: Call, page: Page, url: str) -> dict[str, Any]:
+    await call.box.watch.begun(page.link, page.tab.chrome_id)
+    note = ""
+    try:
+        arrived = await page.command("browser_navigate", {"url": url, "waitUntil": "load"})
+        if isinstance(arrived, dict) and arrived.get("error"):
+            note = words(arrived["error"], 300)
+    except TabFailed:
+        raise
+    except CommandFailed as error:
+        raise CommandFailed(f"{url[:200]} could not be opened: {error.message}", hint=error.hint) from None
+    await asyncio.sleep(call.args.get("waitSeconds", _WAIT))
+    record = await call.box.record.current(page)
+    seen, told = await asyncio.gather(page.run("analyze", {}), page.cdp("Network.getCookies"))
+    requests = list(record.traffic.requests)
+    cookies = _cookies(told)
+    found = endpoints(requests)
+    for entry in found:
+        entry["url"] = redact(entry["url"])
+    facts: dict[str, Any] = {
+        "url": redact(words(seen.get("url"), 2000)),
+        "title": words(seen.get("title"), 200),
+        "authentication": authentication(seen, cookies, requests),
+        "apis": found,
+        "frameworks": [word for word in seen.get("frameworks", ()) if isinstance(word, str)],
+        "forms": seen.get("forms", []),
+        "storage": {name: seen.get(name, []) for name in ("localStorage", "sessionStorage", "databases")},
+        "pageTools": seen.get("tools", []),
+        "suggestions": suggestions(seen, found),
+    }
+    facts["storage"]["cookies"] = [cookie["name"] for cookie in cookies]
+    for name in ("description", "generator"):
+        if seen.get(name):
+            facts[name] = words(seen[name], 300)
+    if seen.get("serviceWorker") is True:
+        facts["storage"]["serviceWorker"] = True
+    if note:
+        facts["note"] = note
+    return facts
+
+
+def _cookies(told: Any) -> list[dict[str, Any]]:
+    """Names and kinds; the values are dropped here."""
+    found = told.get("cookies") if isinstance(told, dict) else None
+    kept = []
+    for cookie in found[:200] if isinstance(found, list) else ():
+        if isinstance(cookie, dict):
+            facts: dict[str, Any] = {"name": words(cookie.get("name"), 100), "domain": words(cookie.get("domain"), 200)}
+            facts |= {flag: True for flag in ("httpOnly", "secure", "session") if cookie.get(flag) is True}
+            kept.append(facts)
+    return kept
+
+
+def _overlook(future: asyncio.Future[Any]) -> None:
+    """A tab that is gone already is closed."""
+    if not future.cancelled():
+        future.exception()
+
+
+TOOLS = (analyze_site,)

@@ -1,0 +1,109 @@
+"""The console tools: what a tab's page, its frames and workers logged and threw."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from tabhub.browser.record.console_messages import LEVELS, Message
+from tabhub.browser.record.recorder import TabRecord
+from tabhub.browser.tool_spec import Call, hints, tool
+from tabhub.core.tools import ToolResult
+
+_LIMIT = 100
+
+
+@tool(
+    "browser_get_console_logs",
+    "Console messages",
+    "What the tab's pages logged, uncaught errors and browser warnings, oldest first.",
+    takes={
+        "level": {"enum": list(LEVELS), "description": "At least this."},
+        "limit": {"type": "integer", "minimum": 1, "description": "Newest; default 100."},
+        "clear": {"type": "boolean", "description": "Show each only once."},
+    },
+    gives={"messages": {"type": "array"}},
+    always=("messages",),
+    annotations=hints(read_only=True),
+)
+async def get_console_logs(call: Call) -> ToolResult:
+    """The newest messages, with a line between the pages that said them."""
+    page = await call.page()
+    record = await call.box.record.current(page)
+    least = LEVELS.index(call.args.get("level", LEVELS[0]))
+    reader = reader_of(call)
+    there = [m for m in record.console.after(record.seen(reader, "console")) if LEVELS.index(m.level) >= least]
+    shown = there[-call.args.get("limit", _LIMIT) :]
+    notes = []
+    if left := len(there) - len(shown):
+        notes.append(f"{left} older ones are left out; raise limit.")
+    if record.console.dropped:
+        notes.append(f"{record.console.dropped} older ones are no longer kept.")
+    if call.args.get("clear"):
+        record.clear(reader, "console")
+    facts: dict[str, Any] = {"messages": [_facts(message) for message in shown]}
+    if notes:
+        facts["note"] = " ".join(notes)
+    return ToolResult.of([{"type": "text", "text": _text(shown, record, notes)}], structured=facts)
+
+
+@tool(
+    "browser_clear_console_logs",
+    "Clear console messages",
+    "Forgets the tab's console messages so far for this session; the page's own console stays as it is.",
+    gives={"tabId": {"type": "integer"}, "cleared": {"type": "integer"}},
+    always=("tabId", "cleared"),
+    annotations=hints(read_only=True),
+)
+async def clear_console_logs(call: Call) -> ToolResult:
+    """From here on, this session sees only what is new."""
+    page = await call.page()
+    record = await call.box.record.current(page)
+    reader = reader_of(call)
+    cleared = len(record.console.after(record.seen(reader, "console")))
+    record.clear(reader, "console")
+    return ToolResult.data({"tabId": page.tab_id, "cleared": cleared})
+
+
+def reader_of(call: Call) -> str:
+    """Whose view of a record this is."""
+    return str(getattr(call.ctx.session, "id", ""))
+
+
+def clock(seconds: float) -> str:
+    """A wall time as ISO 8601."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _facts(message: Message) -> dict[str, Any]:
+    facts: dict[str, Any] = {"level": message.level, "text": message.text, "time": clock(message.at / 1000)}
+    if message.source != "console":
+        facts["source"] = message.source
+    if message.url:
+        facts["url"] = f"{message.url}:{message.line}" if message.line else message.url
+    if message.stack:
+        facts["stack"] = list(message.stack)
+    if message.times > 1:
+        facts["times"] = message.times
+    if message.child:
+        facts["frame"] = True
+    facts["page"] = message.page
+    return facts
+
+
+def _text(shown: list[Message], record: TabRecord, notes: list[str]) -> str:
+    lines, page, pages = [], None, dict(record.pages)
+    for message in shown:
+        if message.page != page:
+            page = message.page
+            lines.append(f"-- page {page}: {pages.get(page, '')}")
+        times = f" (x{message.times})" if message.times > 1 else ""
+        place = f" ({message.url[-200:]}:{message.line})" if message.url else ""
+        lines.append(f"[{message.level}] {message.text}{times}{place}")
+        lines.extend(f"    at {frame}" for frame in message.stack)
+    if not lines:
+        lines.append(f"No messages since {clock(record.since)}.")
+    return "\n".join([*lines, *(f"[{note}]" for note in notes)])
+
+
+TOOLS = (get_console_logs, clear_console_logs)

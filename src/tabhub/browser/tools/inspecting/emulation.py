@@ -1,0 +1,228 @@
+"""The emulation tools: screen, position, media features, eyesight. All of it ends with the session that asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tabhub.browser.driver.frames import main_frame
+from tabhub.browser.driver.page import Page
+from tabhub.browser.tab_overrides import Changed, Command
+from tabhub.browser.tool_spec import Call, hints, tool
+from tabhub.core.tools import ToolResult
+from tabhub.errors import InvalidArguments
+
+_GIVES = {
+    "tabId": {"type": "integer"},
+    "active": {"type": "array", "items": {"type": "string"}, "description": "All that is emulated in the tab now."},
+    "note": {"type": "string"},
+}
+_ALWAYS = ("tabId", "active")
+_FEATURES = (
+    "prefers-color-scheme",
+    "prefers-reduced-motion",
+    "prefers-contrast",
+    "prefers-reduced-transparency",
+    "prefers-reduced-data",
+    "forced-colors",
+    "color-gamut",
+)
+_NAME = {"enum": ["media", *_FEATURES]}
+_WORD = {"type": "string", "maxLength": 40, "pattern": "^[a-z0-9-]*$"}
+_VISION = ("none", "blurredVision", "reducedContrast", "achromatopsia", "deuteranopia", "protanopia", "tritanopia")
+
+
+async def _emulate(call: Call, page: Page, name: str, change: Changed, commands: list[Command]) -> dict[str, Any]:
+    """Make a change, and say what is in force now."""
+    held = call.box.held
+    await held.make(page, name, change, commands)
+    facts: dict[str, Any] = {"tabId": page.tab_id, "active": held.words(page)}
+    if lost := held.lost(page):
+        facts["note"] = lost
+    return facts
+
+
+def _noted(facts: dict[str, Any], note: str) -> ToolResult:
+    if note:
+        facts["note"] = f"{facts['note']} {note}" if "note" in facts else note
+    return ToolResult.data(facts)
+
+
+@tool(
+    "browser_emulate_device",
+    "Emulate a device",
+    "Gives the page of a tab another screen: size, pixel density, touch and mobile layout, user agent. It lasts until "
+    "browser_clear_emulation or the end of the session; the browser's window stays as it is.",
+    takes={
+        "width": {"type": "integer", "minimum": 1, "maximum": 10_000, "description": "In CSS pixels."},
+        "height": {"type": "integer", "minimum": 1, "maximum": 10_000},
+        "deviceScaleFactor": {"type": "number", "minimum": 0.1, "maximum": 10, "description": "Default: as it is."},
+        "mobile": {"type": "boolean", "description": "Touch, and the layout of phones (default false)."},
+        "userAgent": {"type": "string", "minLength": 1, "maxLength": 500, "pattern": "^[ -~]+$"},
+    },
+    required=("width", "height"),
+    gives=_GIVES,
+    always=_ALWAYS,
+    annotations=hints(again=True),
+)
+async def emulate_device(call: Call) -> ToolResult:
+    """Screen, touch and user agent as one change."""
+    args, page = call.args, await call.page()
+    mobile, agent = args.get("mobile", False), args.get("userAgent", "")
+    ratio = args.get("deviceScaleFactor", 0)
+    width, height = args["width"], args["height"]
+    screen = {"width": width, "height": height, "deviceScaleFactor": ratio, "mobile": mobile}
+    # The view itself keeps its size: a tab in the background would not get it back.
+    screen |= {"screenWidth": width, "screenHeight": height, "dontSetVisibleSize": True}
+    touch = {"enabled": mobile, **({"maxTouchPoints": 5} if mobile else {})}
+    name = ("Emulation.setUserAgentOverride", {"userAgent": agent})
+    told = f"device {width} x {height}{f' at {ratio:g}' if ratio else ''}"
+    told += f"{', mobile' if mobile else ''}{f', as {agent[:80]}' if agent else ''}"
+    undo: tuple[Command, ...] = (
+        ("Emulation.clearDeviceMetricsOverride", {}),
+        ("Emulation.setTouchEmulationEnabled", {"enabled": False}),
+        ("Emulation.setUserAgentOverride", {"userAgent": ""}),
+    )
+    commands: list[Command] = [
+        ("Emulation.setDeviceMetricsOverride", screen),
+        ("Emulation.setTouchEmulationEnabled", touch),
+        name,
+    ]
+    change = Changed(call.ctx.session, told, undo, (name,))
+    facts = await _emulate(call, page, "device", change, commands)
+    return _noted(facts, "The site sees the user agent from the next load on; browser_reload_tab." if agent else "")
+
+
+@tool(
+    "browser_set_geolocation",
+    "Set the position",
+    "Sets the position a page is told when it may know it. The permission itself stays the person's to give; the "
+    "answer says whether the page has it.",
+    takes={
+        "latitude": {"type": "number", "minimum": -90, "maximum": 90},
+        "longitude": {"type": "number", "minimum": -180, "maximum": 180},
+        "accuracy": {"type": "number", "minimum": 0, "maximum": 1_000_000, "description": "In metres (default 10)."},
+    },
+    required=("latitude", "longitude"),
+    gives={**_GIVES, "permission": {"type": "string", "description": "granted, prompt, denied or unavailable"}},
+    always=(*_ALWAYS, "permission"),
+    annotations=hints(again=True),
+)
+async def set_geolocation(call: Call) -> ToolResult:
+    """Override, and ask the page whether it may know."""
+    args, page = call.args, await call.page()
+    place = {"latitude": args["latitude"], "longitude": args["longitude"], "accuracy": args.get("accuracy", 10)}
+    command = ("Emulation.setGeolocationOverride", place)
+    words = f"position {args['latitude']:g}, {args['longitude']:g}"
+    undo: tuple[Command, ...] = (("Emulation.clearGeolocationOverride", {}),)
+    facts = await _emulate(call, page, "position", Changed(call.ctx.session, words, undo, (command,)), [command])
+    asked = await (await main_frame(page)).evaluate("permission", {"name": "geolocation"})
+    state = str(asked.get("state"))[:40]
+    facts["permission"] = state
+    notes = {
+        "granted": "",
+        "unavailable": "Pages can ask for the position only over https or on localhost; this one cannot.",
+        "denied": "The person has denied this site the position; they can change it in the site's settings.",
+    }
+    asks = "The site has no permission for the position yet: when it asks, the person is asked first."
+    unseen = (
+        "Browsers tell a position only to tabs in view; this one gets it once it is." if asked.get("hidden") else ""
+    )
+    return _noted(facts, f"{notes.get(state, asks)} {unseen}".strip())
+
+
+@tool(
+    "browser_set_media_features",
+    "Set media features",
+    "Sets what CSS media queries see, such as prefers-color-scheme: dark or media: print. Replaces what was set; an "
+    "empty object ends it.",
+    takes={
+        "features": {
+            "description": 'An object such as {"prefers-color-scheme": "dark"}, or a list of {name, value}.',
+            "oneOf": [
+                {"type": "object", "propertyNames": _NAME, "additionalProperties": _WORD},
+                {
+                    "type": "array",
+                    "maxItems": 20,
+                    "items": {
+                        "type": "object",
+                        "properties": {"name": _NAME, "value": _WORD},
+                        "required": ["name", "value"],
+                        "additionalProperties": False,
+                    },
+                },
+            ],
+        }
+    },
+    required=("features",),
+    gives=_GIVES,
+    always=_ALWAYS,
+    annotations=hints(again=True),
+)
+async def set_media_features(call: Call) -> ToolResult:
+    """One override for all features; a value the browser does not know is an error, and nothing stays of it."""
+    given, page = call.args["features"], await call.page()
+    wanted = dict(given) if isinstance(given, dict) else {str(item["name"]): item["value"] for item in given}
+    wanted = {name: str(value) for name, value in wanted.items() if value}
+    if not wanted:
+        await call.box.held.drop(page, "media")
+        return _noted({"tabId": page.tab_id, "active": call.box.held.words(page)}, call.box.held.lost(page))
+    media = wanted.pop("media", "")
+    features = [{"name": name, "value": value} for name, value in wanted.items()]
+    command = ("Emulation.setEmulatedMedia", {"media": media, "features": features})
+    words = ", ".join([*([f"media {media}"] if media else []), *(f"{name}: {wanted[name]}" for name in wanted)])
+    undo: tuple[Command, ...] = (("Emulation.setEmulatedMedia", {"media": "", "features": []}),)
+    facts = await _emulate(call, page, "media", Changed(call.ctx.session, words, undo, (command,)), [command])
+    queries = [*([media] if media else []), *(f"({name}: {value})" for name, value in wanted.items())]
+    failed = (await (await main_frame(page)).evaluate("media", {"queries": queries})).get("failed")
+    if failed:
+        await call.box.held.drop(page, "media")
+        raise InvalidArguments(
+            f"The browser does not know {', '.join(str(query)[:100] for query in failed)}; nothing is set now.",
+            hint="Values are those of CSS, e.g. prefers-color-scheme: dark or light; prefers-reduced-motion: reduce.",
+        )
+    return _noted(facts, "")
+
+
+@tool(
+    "browser_emulate_vision_deficiency",
+    "Emulate eyesight",
+    "Draws the page as people with another eyesight see it; browser_screenshot_tab shows it. `none` ends it.",
+    takes={"type": {"enum": list(_VISION)}},
+    required=("type",),
+    gives=_GIVES,
+    always=_ALWAYS,
+    annotations=hints(again=True),
+)
+async def emulate_vision_deficiency(call: Call) -> ToolResult:
+    """A filter over the page."""
+    kind, page = call.args["type"], await call.page()
+    if kind == "none":
+        await call.box.held.drop(page, "vision")
+        return _noted({"tabId": page.tab_id, "active": call.box.held.words(page)}, call.box.held.lost(page))
+    command = ("Emulation.setEmulatedVisionDeficiency", {"type": kind})
+    undo: tuple[Command, ...] = (("Emulation.setEmulatedVisionDeficiency", {"type": "none"}),)
+    change = Changed(call.ctx.session, f"vision {kind}", undo, (command,))
+    return _noted(await _emulate(call, page, "vision", change, [command]), "")
+
+
+@tool(
+    "browser_clear_emulation",
+    "End emulation",
+    "Ends all that is emulated in a tab: device, position, media features, eyesight, and forced pseudo states.",
+    gives={
+        "tabId": {"type": "integer"},
+        "cleared": {"type": "array", "items": {"type": "string"}},
+        "note": _GIVES["note"],
+    },
+    always=("tabId", "cleared"),
+    annotations=hints(again=True),
+)
+async def clear_emulation(call: Call) -> ToolResult:
+    """Take everything back."""
+    page = await call.page()
+    cleared = await call.box.held.clear(page)
+    lost = call.box.held.lost(page)
+    return _noted({"tabId": page.tab_id, "cleared": cleared}, lost if cleared or lost else "Nothing was emulated.")
+
+
+TOOLS = (emulate_device, set_geolocation, set_media_features, emulate_vision_deficiency, clear_emulation)

@@ -1,0 +1,232 @@
+"""The record of a tab as an HTTP Archive (HAR 1.2), returned or written to a file.
+
+Owns the format. Secrets are hidden in it as everywhere: an archive is made to be handed on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import parse_qsl
+
+import orjson
+
+from tabhub import __version__
+from tabhub.browser.driver.page import Page
+from tabhub.browser.record import bodies, headers
+from tabhub.browser.record.bodies import Body
+from tabhub.browser.record.recorder import TabRecord
+from tabhub.browser.record.traffic import Frame, Request
+from tabhub.browser.tool_spec import Call, hints, tool
+from tabhub.browser.tools.inspecting.console import clock, reader_of
+from tabhub.browser.tools.inspecting.network import phases
+from tabhub.core.tools import ToolResult
+from tabhub.trust.redact import HIDDEN, redact
+
+_STEPS = ("blocked", "dns", "connect", "ssl", "send", "wait", "receive")
+_BODY, _ALL_BODIES = 1024 * 1024, 32 * 1024 * 1024
+_AT_ONCE = 8
+
+
+@tool(
+    "browser_export_har",
+    "Export HAR",
+    "The tab's recorded requests as an HTTP Archive 1.2, secrets hidden; into a file with filePath.",
+    takes={
+        "clear": {"type": "boolean", "description": "Do not export them again."},
+        "includeWebSocketFrames": {"type": "boolean"},
+        "filePath": {"type": "string", "description": "Below the folder for files, e.g. site.har."},
+        "overwrite": {"type": "boolean", "description": "Replace a file that exists."},
+    },
+    gives={
+        "tabId": {"type": "integer"},
+        "entries": {"type": "integer"},
+        "filePath": {"type": "string"},
+        "bytes": {"type": "integer"},
+        "har": {"type": "object"},
+        "note": {"type": "string"},
+    },
+    always=("tabId", "entries"),
+    annotations=hints(read_only=True),
+)
+async def export_har(call: Call) -> ToolResult:
+    """Fetch the bodies that are still there, and put all together."""
+    args = call.args
+    place = call.box.folder.place(args["filePath"], (".har", ".json")) if "filePath" in args else None
+    page = await call.page()
+    record = await call.box.record.current(page)
+    reader = reader_of(call)
+    requests = record.traffic.requests.after(record.seen(reader, "requests"))
+    frames = record.traffic.frames.after(record.seen(reader, "frames")) if args.get("includeWebSocketFrames") else []
+    there = await _bodies(page, requests)
+    archive = har(record, requests, there, frames)
+    facts: dict[str, Any] = {"tabId": page.tab_id, "entries": len(requests)}
+    if record.traffic.requests.dropped:
+        facts["note"] = f"{record.traffic.requests.dropped} older requests are no longer kept."
+    if place is None:
+        facts["har"] = archive
+    else:
+        data = orjson.dumps(archive, option=orjson.OPT_INDENT_2)
+        await asyncio.to_thread(call.box.folder.write, place, data, overwrite=args.get("overwrite", False))
+        facts |= {"filePath": str(place), "bytes": len(data)}
+    if args.get("clear"):
+        record.clear(reader, "requests")
+        record.clear(reader, "frames")
+    return ToolResult.data(facts)
+
+
+def har(
+    record: TabRecord, requests: list[Request], there: dict[Request, tuple[Body, Body]], frames: list[Frame]
+) -> dict[str, Any]:
+    """The archive of these requests, with the bodies that are there."""
+    entries, starts = [], dict[int, float]()
+    for request in requests:
+        starts.setdefault(request.page, request.at)
+        sent, got = there.get(request, (Body(why="left out"), Body(why="left out")))
+        entry = _entry(request, sent, got)
+        if said := [_frame(frame) for frame in frames if frame.socket == request.id]:
+            entry["_webSocketMessages"] = said
+        entries.append(entry)
+    titles = dict(record.pages)
+    return {
+        "log": {
+            "version": "1.2",
+            "creator": {"name": "tabhub", "version": __version__},
+            "pages": [
+                {
+                    "startedDateTime": clock(at),
+                    "id": f"page_{number}",
+                    "title": redact(titles.get(number, "")),
+                    "pageTimings": {"onContentLoad": -1, "onLoad": -1},
+                }
+                for number, at in sorted(starts.items())
+            ],
+            "entries": entries,
+        }
+    }
+
+
+def _entry(request: Request, sent: Body, got: Body) -> dict[str, Any]:
+    timings = phases(request)
+    steps: dict[str, float] = {name: timings.get(name, -1) for name in _STEPS}
+    for name in ("send", "wait", "receive"):
+        steps[name] = max(0, steps[name])
+    if steps["blocked"] < 0 and not request.timing and request.milliseconds is not None:
+        steps["wait"] = max(0.0, request.milliseconds - steps["receive"])
+    # Of `connect`, `ssl` is a part; the rest adds up.
+    total = sum(value for name, value in steps.items() if name != "ssl" and value > 0)
+    entry: dict[str, Any] = {
+        "pageref": f"page_{request.page}",
+        "startedDateTime": clock(request.at),
+        "time": round(total, 3),
+        "request": _request(request, sent),
+        "response": _response(request, got),
+        "cache": {},
+        "timings": steps,
+        "_resourceType": request.kind,
+        "_requestId": request.id,
+    }
+    place, _, _ = request.address.rpartition(":")
+    if place:
+        entry["serverIPAddress"] = place.strip("[]")
+    if request.error:
+        entry["_error"] = request.error
+    return entry
+
+
+def _request(request: Request, sent: Body) -> dict[str, Any]:
+    url = redact(request.url)
+    query = url.partition("#")[0].partition("?")[2]
+    told = {name.lower(): value for name, value in request.request_headers.items()}
+    facts: dict[str, Any] = {
+        "method": request.method,
+        "url": url,
+        "httpVersion": _version(request),
+        "cookies": [{"name": name, "value": HIDDEN} for name in headers.cookie_names(told.get("cookie", ""))],
+        "headers": _headers(request.request_headers),
+        "queryString": [{"name": n, "value": v} for n, v in parse_qsl(query, keep_blank_values=True)],
+        "headersSize": -1,
+        "bodySize": _posted_size(told.get("content-length", ""), sent) if request.has_body else 0,
+    }
+    if request.has_body:
+        mime = told.get("content-type", "")
+        facts["postData"] = {"mimeType": mime, "text": headers.body(sent.text, mime) if sent.text is not None else ""}
+        if sent.text is None:
+            facts["postData"]["comment"] = sent.why or f"{sent.length} bytes that are no text"
+    return facts
+
+
+def _posted_size(told: str, sent: Body) -> int:
+    """What the browser said to send; text alone would not tell it of a body that is none."""
+    if told.isdecimal():
+        return int(told[:15])
+    return len(sent.text.encode(errors="replace")) if sent.text is not None else -1
+
+
+def _response(request: Request, got: Body) -> dict[str, Any]:
+    # Of what came from a cache nothing went over the wire but, perhaps, the word that it still holds.
+    cached = request.status == HTTPStatus.NOT_MODIFIED or request.cached in ("memory", "disk")
+    came = max(0, request.size - request.head) if not cached else 0
+    body_size = came if request.ended is not None and not request.error else -1
+    content: dict[str, Any] = {"size": got.length or max(0, body_size), "mimeType": request.mime or "x-unknown"}
+    if got.text is not None:
+        content["size"] = len(got.text.encode(errors="replace"))
+        content["text"] = headers.body(got.text, request.mime)
+    elif got.data is not None:
+        content |= {"text": base64.b64encode(got.data).decode(), "encoding": "base64"}
+    else:
+        content["comment"] = got.why
+    told = {name.lower(): value for name, value in request.response_headers.items()}
+    cookies = [line.partition("=")[0].strip() for line in told.get("set-cookie", "").split("\n") if line]
+    return {
+        "status": request.status,
+        "statusText": request.status_text,
+        "httpVersion": _version(request),
+        "cookies": [{"name": name, "value": HIDDEN} for name in cookies],
+        "headers": _headers(request.response_headers),
+        "content": content,
+        "redirectURL": redact(request.redirect),
+        "headersSize": request.head or -1,
+        "bodySize": body_size,
+        "_transferSize": request.size,
+    }
+
+
+def _version(request: Request) -> str:
+    return {"http/1.0": "HTTP/1.0", "http/1.1": "HTTP/1.1", "h2": "HTTP/2", "h3": "HTTP/3"}.get(
+        request.protocol, request.protocol or "unknown"
+    )
+
+
+def _headers(given: dict[str, str]) -> list[dict[str, str]]:
+    """One line each: what was sent several times comes as lines of one value."""
+    return [{"name": name, "value": line} for name, value in headers.shown(given).items() for line in value.split("\n")]
+
+
+def _frame(frame: Frame) -> dict[str, Any]:
+    data = redact(frame.data) if frame.opcode == 1 else frame.data
+    return {"type": "send" if frame.sent else "receive", "time": frame.at, "opcode": frame.opcode, "data": data}
+
+
+async def _bodies(page: Page, requests: list[Request]) -> dict[Request, tuple[Body, Body]]:
+    """What of the bodies can still be had, the newest first, up to a bound in all."""
+    gate, there, room = asyncio.Semaphore(_AT_ONCE), dict[Request, tuple[Body, Body]](), _ALL_BODIES
+
+    async def add(request: Request) -> None:
+        nonlocal room
+        async with gate:
+            sent = await bodies.posted(page, request)
+            large = request.size > _BODY or room <= 0
+            got = Body(why="too large for the archive") if large else await bodies.response(page, request)
+            if got.length > _BODY:
+                got = Body(why="too large for the archive")
+            room -= got.length
+            there[request] = (sent, got)
+
+    await asyncio.gather(*(add(request) for request in reversed(requests)))
+    return there
+
+
+TOOLS = (export_har,)

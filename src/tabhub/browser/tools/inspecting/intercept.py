@@ -1,0 +1,186 @@
+"""The network tools that meddle: requests stopped, answered in the server's place, or failed."""
+
+from __future__ import annotations
+
+import base64
+from http import HTTPStatus
+from typing import Any
+
+from tabhub.browser.driver.page import Page
+from tabhub.browser.tool_spec import Call, hints, tool
+from tabhub.core.tools import ToolResult
+from tabhub.errors import CommandFailed, InvalidArguments
+
+_REASONS = (
+    "Failed",
+    "Aborted",
+    "TimedOut",
+    "AccessDenied",
+    "ConnectionClosed",
+    "ConnectionReset",
+    "ConnectionRefused",
+    "ConnectionAborted",
+    "ConnectionFailed",
+    "NameNotResolved",
+    "InternetDisconnected",
+    "AddressUnreachable",
+    "BlockedByClient",
+    "BlockedByResponse",
+)
+_PAUSED_ID = {"type": "string", "description": "A paused request: p3, or its r12."}
+_DONE = {"tabId": {"type": "integer"}, "requestId": {"type": "string"}, "url": {"type": "string"}}
+
+
+@tool(
+    "browser_intercept_requests",
+    "Intercept requests",
+    "Stops matching requests of the tab and its frames before they leave, until answered, failed, or 30 s have passed; "
+    "lists those that wait. Call again to see more. While the page itself is stopped, navigate with waitUntil none.",
+    takes={
+        "urlPatterns": {
+            "type": "array",
+            "items": {"type": "string", "minLength": 1, "maxLength": 1000},
+            "minItems": 1,
+            "maxItems": 50,
+            "description": "With * and ?, e.g. https://site.example/api/*; default all.",
+        }
+    },
+    gives={
+        "tabId": {"type": "integer"},
+        "urlPatterns": {"type": "array", "items": {"type": "string"}},
+        "paused": {"type": "array", "items": {"type": "object"}},
+        "note": {"type": "string"},
+    },
+    always=("tabId", "urlPatterns", "paused"),
+    annotations=hints(again=True),
+)
+async def intercept_requests(call: Call) -> ToolResult:
+    """Begin, change what is stopped, or just look."""
+    page, box = await call.page(), call.box
+    before = box.paused.patterns(page)
+    patterns = tuple(call.args.get("urlPatterns") or before or ("*",))
+    note = box.lasting.lost(page)
+    await box.record.current(page)
+    if box.paused.ended(page) and "urlPatterns" not in call.args:
+        patterns = ()  # whoever only looks does not begin anew, and with everything
+        note = f"{note} Nothing is stopped now; call with urlPatterns to begin anew.".strip()
+    elif patterns != before:
+        await box.paused.start(page, call.ctx.session, patterns)
+    now = page.link.loop.time()
+    facts: dict[str, Any] = {
+        "tabId": page.tab_id,
+        "urlPatterns": list(patterns),
+        "paused": [paused.details(now) for paused in box.paused.waiting(page)],
+    }
+    if note := " ".join(filter(None, (note, box.paused.went_on(page)))):
+        facts["note"] = note
+    return ToolResult.data(facts)
+
+
+@tool(
+    "browser_fulfill_request",
+    "Answer a request",
+    "Answers a paused request in the server's place.",
+    takes={
+        "requestId": _PAUSED_ID,
+        "status": {"type": "integer", "minimum": 100, "maximum": 599},
+        "headers": {"type": "object", "additionalProperties": {"type": "string"}, "maxProperties": 100},
+        "body": {"type": "string", "maxLength": 2_000_000, "description": "Text."},
+    },
+    required=("requestId", "status"),
+    gives={**_DONE, "status": {"type": "integer"}},
+    always=("tabId", "requestId"),
+    annotations=hints(destructive=True),
+)
+async def fulfill_request(call: Call) -> ToolResult:
+    """Give the page the answer."""
+    args = call.args
+    given: dict[str, str] = dict(args.get("headers", {}))
+    for name, value in given.items():
+        if not name or any(ord(letter) < 33 or letter == ":" for letter in name) or any(c in value for c in "\r\n\0"):
+            raise InvalidArguments(f"headers: {name[:100]!r} is not a header that can be sent.")
+    body = args.get("body", "")
+    if body and not any(name.lower() == "content-type" for name in given):
+        given["Content-Type"] = "application/json" if body[:1] in "{[" else "text/plain; charset=utf-8"
+    params: dict[str, Any] = {
+        "responseCode": args["status"],
+        "responsePhrase": _phrase(args["status"]),
+        "responseHeaders": [{"name": name, "value": value} for name, value in given.items()],
+        "body": base64.b64encode(body.encode()).decode(),
+    }
+    return await _decide(call, "Fetch.fulfillRequest", params, status=args["status"])
+
+
+@tool(
+    "browser_fail_request",
+    "Fail a request",
+    "Lets a paused request fail as if the network did it.",
+    takes={"requestId": _PAUSED_ID, "errorReason": {"enum": list(_REASONS), "description": "Default Failed."}},
+    required=("requestId",),
+    gives={**_DONE, "errorReason": {"type": "string"}},
+    always=("tabId", "requestId"),
+    annotations=hints(destructive=True),
+)
+async def fail_request(call: Call) -> ToolResult:
+    """Give the page the failure."""
+    reason = call.args.get("errorReason", "Failed")
+    return await _decide(call, "Fetch.failRequest", {"errorReason": reason}, errorReason=reason)
+
+
+@tool(
+    "browser_stop_intercepting",
+    "Stop intercepting",
+    "Ends interception; what waits goes on. With requestId only that request goes on, and interception stays.",
+    takes={"requestId": _PAUSED_ID},
+    gives={
+        "tabId": {"type": "integer"},
+        "intercepting": {"type": "boolean"},
+        "continued": {"type": "integer"},
+        "note": {"type": "string"},
+    },
+    always=("tabId", "intercepting", "continued"),
+    annotations=hints(again=True),
+)
+async def stop_intercepting(call: Call) -> ToolResult:
+    """Let one go on, or all."""
+    page = await call.page()
+    facts: dict[str, Any] = {"tabId": page.tab_id, "intercepting": False, "continued": 1}
+    if "requestId" in call.args:
+        await call.box.paused.decide(page, _paused_id(call, page), "Fetch.continueRequest", {})
+        return ToolResult.data(facts | {"intercepting": True})
+    lost = call.box.lasting.lost(page)
+    was, facts["continued"] = await call.box.paused.stop(page)
+    if not was:
+        facts["note"] = lost or "Nothing was intercepted in this tab."
+    return ToolResult.data(facts)
+
+
+async def _decide(call: Call, method: str, params: dict[str, Any], **told: Any) -> ToolResult:
+    page = await call.page()
+    paused = await call.box.paused.decide(page, _paused_id(call, page), method, params)
+    return ToolResult.data({"tabId": page.tab_id, "requestId": paused.id, "url": paused.facts()["url"], **told})
+
+
+def _paused_id(call: Call, page: Page) -> str:
+    """The request that is meant, also when it is named as the record names it."""
+    wanted: str = call.args["requestId"]
+    request = call.box.record.of(page.link, page.tab.chrome_id).traffic.find(wanted)
+    if request is None:
+        return wanted
+    found = [p.id for p in call.box.paused.waiting(page) if p.network_id == request.key[1]]
+    if not found:
+        raise CommandFailed(
+            f"Request {wanted} does not wait: it has gone out.",
+            hint="browser_intercept_requests lists those that wait.",
+        )
+    return found[-1]
+
+
+def _phrase(status: int) -> str:
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return "Answered"
+
+
+TOOLS = (intercept_requests, fulfill_request, fail_request, stop_intercepting)

@@ -1,0 +1,350 @@
+"""The network tools that look: requests with their bodies, WebSocket frames, and capture that goes on by itself."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from tabhub.browser.driver.page import Page
+from tabhub.browser.record import bodies, headers
+from tabhub.browser.record.recorder import TabRecord, pattern
+from tabhub.browser.record.traffic import Request
+from tabhub.browser.tool_spec import Call, hints, tool
+from tabhub.browser.tools.inspecting.console import clock, reader_of
+from tabhub.core.tools import ToolResult
+from tabhub.errors import CommandFailed, InvalidArguments
+from tabhub.trust.redact import redact
+
+_LIMIT, _WITH_BODIES = 100, 20
+_BODY_LISTED, _BODY_ALONE = 4_000, 100_000
+_AT_ONCE = 8
+_CLEAR = {"type": "boolean", "description": "Show each only once."}
+_COUNT = {"type": "integer", "minimum": 1}
+
+
+@tool(
+    "browser_enable_network_capture",
+    "Capture network",
+    "Keeps recording the tab while nobody uses it, and keeps small answers over navigations. A tab in use is always "
+    "recorded.",
+    takes={
+        "maxRequests": {**_COUNT, "maximum": 5000},
+        "urlFilter": {"type": "string", "maxLength": 500, "description": "Only these: part of the URL, or with *."},
+        "maxConsoleLogs": {**_COUNT, "maximum": 10_000},
+        "maxWsFrames": {**_COUNT, "maximum": 5000},
+    },
+    gives={
+        "tabId": {"type": "integer"},
+        "capturing": {"type": "boolean"},
+        "maxRequests": {"type": "integer"},
+        "maxConsoleLogs": {"type": "integer"},
+        "maxWsFrames": {"type": "integer"},
+        "recordingSince": {"type": "string"},
+    },
+    always=("tabId", "capturing"),
+    annotations=hints(again=True),
+)
+async def enable_capture(call: Call) -> ToolResult:
+    """Hold the tab, with other bounds if wanted."""
+    page, args = await call.page(), call.args
+    await call.box.record.current(page)
+    record = call.box.record.capture(
+        page,
+        call.ctx.session,
+        args.get("urlFilter", ""),
+        requests=args.get("maxRequests"),
+        console=args.get("maxConsoleLogs"),
+        frames=args.get("maxWsFrames"),
+    )
+    return ToolResult.data(
+        {
+            "tabId": page.tab_id,
+            "capturing": True,
+            "maxRequests": record.traffic.requests.most,
+            "maxConsoleLogs": record.console.most,
+            "maxWsFrames": record.traffic.frames.most,
+            "recordingSince": clock(record.since),
+        }
+    )
+
+
+@tool(
+    "browser_disable_network_capture",
+    "Stop capturing",
+    "Ends browser_enable_network_capture; what is recorded can still be read.",
+    gives={"tabId": {"type": "integer"}, "capturing": {"type": "boolean"}, "requests": {"type": "integer"}},
+    always=("tabId", "capturing"),
+    annotations=hints(again=True),
+)
+async def disable_capture(call: Call) -> ToolResult:
+    """Let the tab go."""
+    page = await call.page()
+    record = call.box.record.release(page)
+    return ToolResult.data({"tabId": page.tab_id, "capturing": False, "requests": len(record.traffic.requests)})
+
+
+@tool(
+    "browser_get_network_requests",
+    "Network requests",
+    "The tab's requests with status and timing, oldest first; secrets are hidden.",
+    takes={
+        "filter": {
+            "type": "string",
+            "maxLength": 500,
+            "description": "URL part, or with *; type:fetch status:4xx method:POST",
+        },
+        "withBodies": {"type": "boolean"},
+        "limit": {"type": "integer", "minimum": 1, "description": "Newest; default 100."},
+        "clear": _CLEAR,
+    },
+    gives={"requests": {"type": "array"}},
+    always=("requests",),
+    annotations=hints(read_only=True),
+)
+async def get_requests(call: Call) -> ToolResult:
+    """The newest requests, one line each for readers."""
+    args, wanted = call.args, chosen(call.args.get("filter", ""))
+    page = await call.page()
+    record = await call.box.record.current(page)
+    reader = reader_of(call)
+    there = [r for r in record.traffic.requests.after(record.seen(reader, "requests")) if wanted(r)]
+    with_bodies = args.get("withBodies", False)
+    shown = there[-args.get("limit", _WITH_BODIES if with_bodies else _LIMIT) :]
+    paused = call.box.paused.waiting(page)
+    waiting = {p.network_id: p.id for p in paused}
+    facts = [{**_line(request), **_paused(request, waiting)} for request in shown]
+    if with_bodies:
+        await _add_bodies(page, shown, facts)
+    notes = _notes(record)
+    if left := len(there) - len(shown):
+        notes.insert(0, f"{left} older ones are left out; raise limit or filter.")
+    recorded = {request.key[1] for request in record.traffic.requests}
+    facts += [p.facts() for p in paused if p.network_id not in recorded]
+    if args.get("clear"):
+        record.clear(reader, "requests")
+    answer: dict[str, Any] = {"requests": facts}
+    if notes:
+        answer["note"] = " ".join(notes)
+    return ToolResult.of([{"type": "text", "text": _text(facts, record, notes)}], structured=answer)
+
+
+@tool(
+    "browser_get_network_request",
+    "One network request",
+    "One request in full: headers (secrets hidden), bodies, timing.",
+    takes={
+        "requestId": {"type": "string", "description": "As browser_get_network_requests gives it: r12."},
+        "part": {"enum": ["headers", "request", "response", "timing", "all"], "description": "Default all."},
+    },
+    required=("requestId",),
+    gives={
+        "id": {"type": "string"},
+        "url": {"type": "string"},
+        "status": {"type": "integer"},
+        "requestHeaders": {"type": "object"},
+        "responseHeaders": {"type": "object"},
+        "requestBody": {"type": "string"},
+        "responseBody": {"type": "string"},
+        "timing": {"type": "object", "description": "Milliseconds."},
+    },
+    always=("id", "url"),
+    annotations=hints(read_only=True),
+)
+async def get_request(call: Call) -> ToolResult:
+    """Everything that is known, or the part that is wanted."""
+    page, part = await call.page(), call.args.get("part", "all")
+    record = await call.box.record.current(page)
+    request = _named(record, call.args["requestId"])
+    facts = _line(request)
+    if request.initiator:
+        facts["initiator"] = redact(request.initiator)
+    for name in ("status_text", "protocol", "address", "redirect"):
+        if said := getattr(request, name):
+            facts[{"status_text": "statusText", "redirect": "redirectedTo"}.get(name, name)] = redact(said)
+    if part in ("headers", "request", "all"):
+        facts["requestHeaders"] = headers.shown(request.request_headers)
+    if part in ("headers", "response", "all"):
+        facts["responseHeaders"] = headers.shown(request.response_headers)
+    if part in ("request", "all") and request.has_body:
+        sent = request.request_headers.get("Content-Type", request.request_headers.get("content-type", ""))
+        facts["requestBody"] = (await bodies.posted(page, request)).shown(sent.partition(";")[0], _BODY_ALONE)
+    if part in ("response", "all"):
+        facts["responseBody"] = (await bodies.response(page, request)).shown(request.mime, _BODY_ALONE)
+    if part in ("timing", "all"):
+        facts["timing"] = phases(request)
+    return ToolResult.data(facts)
+
+
+@tool(
+    "browser_get_websocket_frames",
+    "WebSocket frames",
+    "Frames sent and received over the tab's WebSockets, oldest first.",
+    takes={"clear": _CLEAR},
+    gives={
+        "sockets": {"type": "array", "items": {"type": "object"}},
+        "frames": {"type": "array", "items": {"type": "object"}},
+        "note": {"type": "string"},
+    },
+    always=("sockets", "frames"),
+    annotations=hints(read_only=True),
+)
+async def get_frames(call: Call) -> ToolResult:
+    """All frames that are kept."""
+    page = await call.page()
+    record = await call.box.record.current(page)
+    reader = reader_of(call)
+    there = record.traffic.frames.after(record.seen(reader, "frames"))
+    frames = []
+    for frame in there:
+        shown = redact(frame.data) if frame.opcode == 1 else frame.data
+        facts: dict[str, Any] = {"socket": frame.socket, "sent": frame.sent, "time": clock(frame.at), "data": shown}
+        facts["type"] = {1: "text", 2: "binary, as base64"}.get(frame.opcode, f"opcode {frame.opcode}")
+        if len(frame.data) < (frame.length if frame.opcode == 1 else frame.length * 4 // 3):
+            facts["length"] = frame.length
+        frames.append(facts)
+    sockets = [_line(request) for request in record.traffic.requests if request.kind == "websocket"]
+    answer: dict[str, Any] = {"sockets": sockets, "frames": frames}
+    if record.traffic.frames.dropped:
+        answer["note"] = f"{record.traffic.frames.dropped} older frames are no longer kept."
+    if call.args.get("clear"):
+        record.clear(reader, "frames")
+    return ToolResult.data(answer)
+
+
+def chosen(text: str) -> Callable[[Request], bool]:
+    """The filter an agent means: words of the form type:, status:, method:, and parts of the address."""
+    tests: list[Callable[[Request], bool]] = []
+    for word in text.split():
+        name, mark, value = word.partition(":")
+        low = value.lower()
+        if not mark or name not in ("type", "status", "method") or not value:
+            fits = pattern(word)
+            tests.append(lambda request, fits=fits: fits(request.url))  # type: ignore[misc]
+        elif name == "status":
+            if not (low.rstrip("x").isdigit() or low == "failed") or len(low) not in (3, 6):
+                raise InvalidArguments(f"filter {word!r} is no status.", hint="status:404, status:5xx, status:failed.")
+            tests.append(lambda request, low=low: _status_fits(request, low))  # type: ignore[misc]
+        elif name == "type":
+            tests.append(lambda request, low=low: request.kind == low)  # type: ignore[misc]
+        else:
+            tests.append(lambda request, low=low: request.method.lower() == low)  # type: ignore[misc]
+    return lambda request: all(test(request) for test in tests)
+
+
+def _status_fits(request: Request, wanted: str) -> bool:
+    if wanted == "failed":
+        return bool(request.error)
+    return str(request.status).startswith(wanted.rstrip("x")) and request.status > 0
+
+
+def phases(request: Request) -> dict[str, Any]:
+    """How long each step took, in milliseconds; steps that did not happen are not there."""
+    facts: dict[str, Any] = {"started": clock(request.at)}
+    timing = request.timing
+    for name, begin, end in (
+        ("dns", "dnsStart", "dnsEnd"),
+        ("connect", "connectStart", "connectEnd"),
+        ("ssl", "sslStart", "sslEnd"),
+        ("send", "sendStart", "sendEnd"),
+        ("wait", "sendEnd", "receiveHeadersEnd"),
+    ):
+        if timing.get(begin, -1) >= 0 and timing.get(end, -1) >= timing[begin]:
+            facts[name] = round(timing[end] - timing[begin], 3)
+    first = min((timing[n] for n in ("dnsStart", "connectStart", "sendStart") if timing.get(n, -1) >= 0), default=None)
+    if first is not None:
+        facts["blocked"] = round(max(0.0, (timing.get("requestTime", request.begun) - request.begun) * 1000 + first), 3)
+    if request.ended is not None and request.answered is not None:
+        facts["receive"] = round(max(0.0, request.ended - request.answered) * 1000, 3)
+    if request.milliseconds is not None:
+        facts["total"] = round(request.milliseconds, 3)
+    return facts
+
+
+def _named(record: TabRecord, request_id: str) -> Request:
+    request = record.traffic.find(request_id)
+    if request is not None:
+        return request
+    newest = list(record.traffic.requests)[-5:]
+    there = ", ".join(f"{r.id} ({r.method} {redact(r.url)[:80]})" for r in newest) or "none recorded"
+    raise CommandFailed(
+        f"There is no request {request_id[:50]!r} in the record of this tab.",
+        hint=f"The newest: {there}. browser_get_network_requests lists them all.",
+    )
+
+
+def _line(request: Request) -> dict[str, Any]:
+    """A request in short."""
+    facts: dict[str, Any] = {
+        "id": request.id,
+        "method": request.method,
+        "url": redact(request.url),
+        "type": request.kind,
+        "page": request.page,
+    }
+    if request.status:
+        facts["status"] = request.status
+    if request.mime:
+        facts["mime"] = request.mime
+    if request.size:
+        facts["bytes"] = request.size
+    if request.milliseconds is not None:
+        facts["ms"] = round(request.milliseconds)
+    if request.cached:
+        facts["from"] = f"{request.cached} cache" if request.cached != "service worker" else request.cached
+    if request.error:
+        facts["error"] = request.error
+    elif request.ended is None and not request.left:
+        facts["pending"] = True
+    return facts
+
+
+def _paused(request: Request, waiting: dict[str, str]) -> dict[str, Any]:
+    return {"paused": waiting[request.key[1]]} if request.key[1] in waiting and request.ended is None else {}
+
+
+async def _add_bodies(page: Page, shown: list[Request], facts: list[dict[str, Any]]) -> None:
+    gate = asyncio.Semaphore(_AT_ONCE)
+
+    async def add(request: Request, line: dict[str, Any]) -> None:
+        async with gate:
+            if request.has_body:
+                line["requestBody"] = (await bodies.posted(page, request)).shown("", _BODY_LISTED)
+            line["responseBody"] = (await bodies.response(page, request)).shown(request.mime, _BODY_LISTED)
+
+    await asyncio.gather(*(add(request, line) for request, line in zip(shown, facts, strict=True)))
+
+
+def _notes(record: TabRecord) -> list[str]:
+    notes = []
+    if record.traffic.requests.dropped:
+        notes.append(f"{record.traffic.requests.dropped} older ones are no longer kept.")
+    if record.missed >= 1:
+        notes.append(
+            f"Nothing was recorded for {record.missed:.0f} s while the tab was not in use;"
+            " browser_enable_network_capture goes on recording."
+        )
+    if record.capture is not None and record.capture.url_filter:
+        notes.append(f"Only addresses with {record.capture.url_filter!r} are recorded.")
+    return notes
+
+
+def _text(facts: list[dict[str, Any]], record: TabRecord, notes: list[str]) -> str:
+    lines: list[str] = []
+    page, pages = None, dict(record.pages)
+    for line in facts:
+        if line.get("page") != page:
+            page = line.get("page")
+            lines.append(f"-- page {page}: {pages.get(page, '') if page is not None else ''}")
+        state = line.get("error") or line.get("status") or "pending"
+        took = f" {line['ms']}ms" if "ms" in line else ""
+        size = f" {line['bytes']}B" if "bytes" in line else ""
+        paused = f" PAUSED {line['paused']}" if "paused" in line else ""
+        lines.append(f"{line['id']} {line['method']} {state} {line['type']}{took}{size}{paused} {line['url']}")
+        lines.extend(f"    {name}: {line[name]}" for name in ("requestBody", "responseBody") if name in line)
+    if not lines:
+        lines.append(f"No requests since {clock(record.since)}.")
+    return "\n".join([*lines, *(f"[{note}]" for note in notes)])
+
+
+TOOLS = (enable_capture, disable_capture, get_requests, get_request, get_frames)

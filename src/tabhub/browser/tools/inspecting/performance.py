@@ -1,0 +1,133 @@
+"""The performance tools: how the page loaded and what it costs now; what the browser did in it between two calls."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+from urllib.parse import urlsplit
+
+from tabhub.browser.driver.frames import main_frame
+from tabhub.browser.record.timeline import summary
+from tabhub.browser.tool_spec import Call, hints, tool
+from tabhub.core.tools import ToolResult
+
+_METRICS = {
+    "JSHeapUsedSize": "heapBytes",
+    "Nodes": "nodes",
+    "Documents": "documents",
+    "Frames": "frames",
+    "JSEventListeners": "eventListeners",
+    "LayoutCount": "layouts",
+    "RecalcStyleCount": "styleRecalculations",
+}
+_DURATIONS = {
+    "LayoutDuration": "layout",
+    "RecalcStyleDuration": "style",
+    "ScriptDuration": "script",
+    "TaskDuration": "all",
+}
+
+
+@tool(
+    "browser_performance_metrics",
+    "Measure performance",
+    "Tells how the page loaded (TTFB, FCP, LCP, CLS, long tasks, load) and what it costs: heap, nodes, layout and "
+    "script time. Browsers measure paints (FCP, LCP) only of tabs in view.",
+    gives={
+        "tabId": {"type": "integer"},
+        "url": {"type": "string"},
+        "vitals": {"type": "object", "description": "In ms; cls is a score. What was not measured is missing."},
+        "longTasks": {"type": "object"},
+        "resources": {"type": "object", "description": "count, and bytes that came over the network"},
+        "page": {"type": "object", "description": "Counts, and heapBytes."},
+        "spentMs": {"type": "object", "description": "Main thread time by kind of work."},
+        "note": {"type": "string"},
+    },
+    always=("tabId", "url", "vitals", "page"),
+    annotations=hints(read_only=True),
+)
+async def performance_metrics(call: Call) -> ToolResult:
+    """What the browser counts and what the page can tell, at once."""
+    page = await call.page()
+    page.ahead("Performance.enable")
+    frame = await main_frame(page)
+    counted, told = await asyncio.gather(page.cdp("Performance.getMetrics"), frame.evaluate("vitals", {}))
+    values = _values(counted)
+    facts: dict[str, Any] = {
+        "tabId": page.tab_id,
+        "url": str(told.get("url", ""))[:2000],
+        "vitals": _numbers(told.get("vitals")),
+        "longTasks": _numbers(told.get("longTasks")),
+        "resources": _numbers(told.get("resources")),
+        "page": {ours: round(values[theirs]) for theirs, ours in _METRICS.items() if theirs in values},
+        "spentMs": {ours: round(values[theirs] * 1000, 1) for theirs, ours in _DURATIONS.items() if theirs in values},
+    }
+    notes = []
+    if told.get("ready") != "complete":
+        notes.append("The page is still loading.")
+    if told.get("hidden") is True and "fcp" not in facts["vitals"]:
+        notes.append("The tab was never in view, so the browser has not measured its paints.")
+    if notes:
+        facts["note"] = " ".join(notes)
+    return ToolResult.data(facts)
+
+
+def _values(counted: Any) -> dict[str, float]:
+    found = counted.get("metrics") if isinstance(counted, dict) else None
+    metrics = [metric for metric in found if isinstance(metric, dict)] if isinstance(found, list) else []
+    return {str(metric.get("name")): metric["value"] for metric in metrics if type(metric.get("value")) in (int, float)}
+
+
+def _numbers(given: Any) -> dict[str, float]:
+    facts = given if isinstance(given, dict) else {}
+    return {str(name)[:40]: value for name, value in facts.items() if type(value) in (int, float)}
+
+
+@tool(
+    "browser_performance_trace",
+    "Trace performance",
+    "`start` begins to record what the browser does in a tab; `stop` ends it, writes the trace to a file for DevTools "
+    "and tells where the time went: scripts, layout, painting, long tasks, the slowest functions.",
+    takes={
+        "action": {"enum": ["start", "stop"]},
+        "filePath": {"type": "string", "description": "For stop: a file below the folder for files, ending in .json."},
+        "overwrite": {"type": "boolean", "description": "Replace a file that exists (default false)."},
+    },
+    required=("action",),
+    gives={
+        "tabId": {"type": "integer"},
+        "tracing": {"type": "boolean"},
+        "filePath": {"type": "string"},
+        "bytes": {"type": "integer"},
+        "seconds": {"type": "number"},
+        "milliseconds": {"type": "object", "description": "Time of the page's main thread by kind of work."},
+        "longTasks": {"type": "object", "description": "Tasks above 50 ms: count, longest, total."},
+        "functions": {"type": "array", "items": {"type": "object"}, "description": "Where scripts spent most time."},
+        "note": {"type": "string"},
+    },
+    always=("tabId", "tracing"),
+    annotations=hints(),
+)
+async def performance_trace(call: Call) -> ToolResult:
+    """Start, or stop and sum up."""
+    args, box = call.args, call.box
+    if args["action"] == "start":
+        box.folder.unused("trace", ".json")  # where no file can be written, no trace is begun
+        page = await call.page()
+        await box.traces.start(page, call.ctx.session)
+        return ToolResult.data({"tabId": page.tab_id, "tracing": True})
+    place = box.folder.place(args["filePath"], (".json",)) if "filePath" in args else None
+    page = await call.page()
+    place = place or box.folder.unused(f"{urlsplit(page.tab.url).hostname or 'page'}-trace", ".json")
+    box.folder.vacant(place, overwrite=args.get("overwrite", False))
+    data, seconds, full = await box.traces.stop(page, box.browsers.limits.file_bytes)
+    await asyncio.to_thread(box.folder.write, place, data, overwrite=args.get("overwrite", False))
+    facts: dict[str, Any] = {"tabId": page.tab_id, "tracing": False, "filePath": str(place), "bytes": len(data)}
+    facts["seconds"] = round(seconds, 3)
+    facts.update(await asyncio.to_thread(summary, data))
+    if full:
+        facts["note"] = f"The trace was full before its end; trace for a shorter time. {facts.get('note', '')}".strip()
+    return ToolResult.data(facts)
+
+
+TOOLS = (performance_metrics, performance_trace)

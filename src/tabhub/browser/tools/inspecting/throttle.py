@@ -1,0 +1,88 @@
+"""The tools that make a tab's network slow, or cut it off."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tabhub.browser.tab_overrides import Changed
+from tabhub.browser.tool_spec import Call, hints, tool
+from tabhub.core.tools import ToolResult
+from tabhub.errors import InvalidArguments
+
+NAME = "throttling"
+_KBIT = 1000 / 8
+_PRESETS: Final[dict[str, tuple[float, float, float]]] = {
+    # milliseconds, then bytes a second down and up; -1 is as fast as it goes
+    "offline": (0, 0, 0),
+    "slow-3g": (2000, 400 * _KBIT, 400 * _KBIT),
+    "3g": (562, 1440 * _KBIT, 675 * _KBIT),
+    "slow-4g": (150, 1600 * _KBIT, 750 * _KBIT),
+    "4g": (60, 9000 * _KBIT, 4500 * _KBIT),
+    "wifi": (10, 30_000 * _KBIT, 15_000 * _KBIT),
+}
+_FREE = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
+_RATE = {"type": "number", "minimum": 1, "maximum": 1e9, "description": "Bytes a second."}
+
+
+@tool(
+    "browser_throttle_network",
+    "Throttle the network",
+    "Slows the tab's network down, or cuts it off, until browser_clear_network_throttle or the end of the session.",
+    takes={
+        "preset": {"enum": list(_PRESETS)},
+        "latency": {"type": "number", "minimum": 0, "maximum": 60_000, "description": "Milliseconds."},
+        "downloadThroughput": _RATE,
+        "uploadThroughput": _RATE,
+    },
+    gives={
+        "tabId": {"type": "integer"},
+        "offline": {"type": "boolean"},
+        "latency": {"type": "number"},
+        "downloadThroughput": {"type": "number", "description": "-1: no limit."},
+        "uploadThroughput": {"type": "number"},
+        "note": {"type": "string"},
+    },
+    always=("tabId", "offline", "latency", "downloadThroughput", "uploadThroughput"),
+    annotations=hints(again=True),
+)
+async def throttle_network(call: Call) -> ToolResult:
+    """Set the conditions in the tab and all its frames."""
+    args = call.args
+    own: dict[str, Any] = {name: args[name] for name in _FREE if name in args}
+    if not own and "preset" not in args:
+        raise InvalidArguments("Say how slow: a preset, or latency and throughput.", hint=", ".join(_PRESETS))
+    conditions: dict[str, Any] = dict(_FREE)
+    if "preset" in args:
+        latency, down, up = _PRESETS[args["preset"]]
+        conditions.update(latency=latency, downloadThroughput=down, uploadThroughput=up)
+        conditions["offline"] = args["preset"] == "offline"
+    conditions |= own
+    page = await call.page()
+    lost = call.box.lasting.lost(page)
+    command = ("Network.emulateNetworkConditions", conditions)
+    said = f"the network is throttled ({args.get('preset', 'own values')})"
+    change = Changed(call.ctx.session, said, undo=((command[0], _FREE),), again=(command,))
+    await call.box.lasting.make(page, NAME, change, (command,))
+    return ToolResult.data({"tabId": page.tab_id, **conditions, **({"note": lost} if lost else {})})
+
+
+@tool(
+    "browser_clear_network_throttle",
+    "End throttling",
+    "Gives the tab its full network speed again.",
+    gives={"tabId": {"type": "integer"}, "cleared": {"type": "boolean"}, "note": {"type": "string"}},
+    always=("tabId", "cleared"),
+    annotations=hints(again=True),
+)
+async def clear_network_throttle(call: Call) -> ToolResult:
+    """Take the conditions back."""
+    page = await call.page()
+    lost = call.box.lasting.lost(page)
+    cleared = await call.box.lasting.drop(page, NAME)
+    facts: dict[str, Any] = {"tabId": page.tab_id, "cleared": cleared}
+    if not cleared:
+        facts["note"] = lost or "The network of this tab was not throttled."
+    return ToolResult.data(facts)
+
+
+TOOLS = (throttle_network, clear_network_throttle)

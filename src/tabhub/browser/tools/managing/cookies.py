@@ -1,0 +1,167 @@
+"""The tools for cookies and for clearing what a site keeps.
+
+Values are secrets: they are in answers and nowhere else.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tabhub.browser.browser_choice import BROWSER_ID, MORE, do, link_for, look, row, rows, schema, wishes
+from tabhub.browser.tool_spec import Call, hints, tool
+from tabhub.core.tabs import origin_of
+from tabhub.core.tools import ToolResult
+from tabhub.errors import CommandFailed, InvalidArguments
+
+_FIELDS = {
+    "name": "string",
+    "value": "string",
+    "domain": "string",
+    "path": "string",
+    "secure": "boolean",
+    "httpOnly": "boolean",
+    "sameSite": "string",
+    "session": "boolean",
+    "hostOnly": "boolean",
+    "expirationDate": "number",
+    "partition": "string",
+}
+_TOLD_BACK = {name: kind for name, kind in _FIELDS.items() if name != "value"}
+_COOKIE = schema(_FIELDS, ("name", "value", "domain", "path"))
+_URL = {"type": "string", "minLength": 1, "maxLength": 10_000, "description": "A page the cookies are sent to."}
+_NAME = {"type": "string", "minLength": 1, "maxLength": 4096}
+_KINDS = {
+    "cookies": "cookies, of the whole site (its subdomains too)",
+    "localStorage": "local storage",
+    "cache": "the HTTP cache and what scripts cached",
+    "indexedDB": "IndexedDB",
+    "serviceWorkers": "service workers",
+}
+
+
+def _web_origin(given: str, field: str) -> str:
+    """The origin of an http or https address."""
+    origin = origin_of(given)
+    if origin is None or not origin.startswith("http"):
+        raise InvalidArguments(
+            f"{field} must be a full http or https address, not {given[:200]!r}.",
+            hint="Only web sites have such data; an example is https://example.com.",
+        )
+    return origin
+
+
+@tool(
+    "browser_get_cookies",
+    "Read cookies",
+    "Gives the cookies a page at `url` is sent, HttpOnly ones too. The values are secrets of the person.",
+    takes={"url": _URL, "name": {**_NAME, "description": "Only the cookies of this name."}, "browserId": BROWSER_ID},
+    required=("url",),
+    gives={"cookies": {"type": "array", "items": _COOKIE}, "more": MORE},
+    always=("cookies",),
+    annotations=hints(read_only=True, open_world=False),
+    on_tab=False,
+)
+async def get_cookies(call: Call) -> ToolResult:
+    """What the browser would send there now."""
+    call.ctx.touch(None, _web_origin(call.args["url"], "url"))
+    answer = await look(link_for(call), "getCookies", wishes(call, "url", "name"))
+    return ToolResult.data({"cookies": rows(answer, "cookies", _FIELDS), **row(answer, {"more": "integer"})})
+
+
+@tool(
+    "browser_set_cookie",
+    "Set a cookie",
+    "Sets a cookie for the site of `url`, replacing one of the same name, domain and path. Without `expirationDate` "
+    "it lasts until the browser ends.",
+    takes={
+        "url": _URL,
+        "name": _NAME,
+        "value": {"type": "string", "maxLength": 4096},
+        "domain": {"type": "string", "minLength": 1, "maxLength": 300, "description": "For its subdomains, too."},
+        "path": {"type": "string", "minLength": 1, "maxLength": 1024, "description": "Default: that of url."},
+        "secure": {"type": "boolean"},
+        "httpOnly": {"type": "boolean"},
+        "expirationDate": {"type": "number", "minimum": 0, "maximum": 1e12, "description": "Seconds since 1970."},
+        "browserId": BROWSER_ID,
+    },
+    required=("url", "name", "value"),
+    gives=schema(_TOLD_BACK)["properties"],
+    always=("name", "domain", "path"),
+    annotations=hints(destructive=True, again=True, open_world=False),
+    on_tab=False,
+)
+async def set_cookie(call: Call) -> ToolResult:
+    """The cookie as the browser keeps it; its value is not repeated."""
+    call.ctx.touch(None, _web_origin(call.args["url"], "url"))
+    try:
+        kept = await do(call, link_for(call), "setCookie", wishes(call, *_COOKIE["properties"], "url"))
+    except CommandFailed as error:
+        raise CommandFailed(
+            error.message,
+            hint="domain must be the host of url or above it; secure cookies and names that begin with __Secure- or "
+            "__Host- need https; name and value must not hold ; or control characters, nor more than 4096 bytes "
+            "together; expirationDate must lie ahead (browser_delete_cookies deletes).",
+        ) from None
+    return ToolResult.data(row(kept, _TOLD_BACK))
+
+
+@tool(
+    "browser_delete_cookies",
+    "Delete cookies",
+    "Deletes the cookies of one name that a page at `url` is sent.",
+    takes={"url": _URL, "name": _NAME, "browserId": BROWSER_ID},
+    required=("url", "name"),
+    gives={"name": {"type": "string"}, "deleted": {"type": "integer"}, "note": {"type": "string"}},
+    always=("name", "deleted"),
+    annotations=hints(destructive=True, again=True, open_world=False),
+    on_tab=False,
+)
+async def delete_cookies(call: Call) -> ToolResult:
+    """None to delete is no error, and is told with the names there are."""
+    origin, link = _web_origin(call.args["url"], "url"), link_for(call)
+    call.ctx.touch(None, origin)
+    answer = await do(call, link, "deleteCookies", wishes(call, "url", "name"))
+    facts: dict[str, Any] = {"name": call.args["name"], **row(answer, {"deleted": "integer"})}
+    if facts.get("deleted") == 0:
+        left = rows(await look(link, "getCookies", wishes(call, "url")), "cookies", {"name": "string"})
+        names = ", ".join(sorted({cookie["name"] for cookie in left if "name" in cookie})[:20])
+        facts["note"] = f"There was none of that name. {f'There are: {names}.' if names else 'There are no cookies.'}"
+    return ToolResult.data(facts)
+
+
+@tool(
+    "browser_clear_site_data",
+    "Clear a site's data",
+    "Deletes what a site keeps in the browser: the kinds that are true, or all of them if none is given. The person is "
+    "logged out of the site by it. Cookies go for the whole site, its subdomains too.",
+    takes={
+        "origin": {"type": "string", "minLength": 1, "maxLength": 2000, "description": "Such as https://example.com."},
+        **{kind: {"type": "boolean"} for kind in _KINDS},
+        "browserId": BROWSER_ID,
+    },
+    required=("origin",),
+    gives={
+        "origin": {"type": "string"},
+        "cleared": {"type": "array", "items": {"type": "string"}},
+        "note": {"type": "string"},
+    },
+    always=("origin", "cleared", "note"),
+    annotations=hints(destructive=True, again=True, open_world=False),
+    on_tab=False,
+)
+async def clear_site_data(call: Call) -> ToolResult:
+    """Open pages of the site stay as they are until they are loaded again."""
+    origin = _web_origin(call.args["origin"], "origin")
+    given = wishes(call, *_KINDS)
+    wanted = [kind for kind in _KINDS if given.get(kind, not any(given.values()) and kind not in given)]
+    if not wanted:
+        raise InvalidArguments("Nothing is to be cleared.", hint=f"Set one of {', '.join(_KINDS)} to true.")
+    call.ctx.touch(None, origin)
+    answer = await do(call, link_for(call), "clearSiteData", {"origin": origin, **dict.fromkeys(wanted, True)})
+    done = answer.get("cleared")
+    cleared = [kind for kind in _KINDS if isinstance(done, list) and kind in done]
+    note = f"Cleared for {origin}: {'; '.join(_KINDS[kind] for kind in cleared)}. Reload its open pages to see it."
+    return ToolResult.data({"origin": origin, "cleared": cleared, "note": note})
+
+
+TOOLS = (get_cookies, set_cookie, delete_cookies, clear_site_data)

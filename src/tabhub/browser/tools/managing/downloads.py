@@ -1,0 +1,163 @@
+"""The download tools: fetch a file with the browser, list downloads, tell how one is doing."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from tabhub.browser.browser_choice import (
+    BROWSER_ID,
+    NotThere,
+    do,
+    items,
+    link_for,
+    listing,
+    look,
+    row,
+    rows,
+    schema,
+    wishes,
+)
+from tabhub.browser.driver.page import checked_url
+from tabhub.browser.tool_spec import Call, hints, tool
+from tabhub.core.tabs import origin_of
+from tabhub.core.tools import ToolResult
+from tabhub.errors import CommandFailed, InvalidArguments
+
+_FIELDS = {
+    "downloadId": "integer",
+    "url": "string",
+    "filename": "string",
+    "state": "string",
+    "bytesReceived": "integer",
+    "totalBytes": "integer",
+    "mime": "string",
+    "startTime": "string",
+    "endTime": "string",
+    "error": "string",
+    "danger": "string",
+    "paused": "boolean",
+    "deleted": "boolean",
+}
+_DOWNLOAD = schema(_FIELDS, ("downloadId", "state"))
+_LONGEST_NAME = 200
+_LONGEST_PART = 230
+"""Bytes; file systems take 255, and the browser adds to the name while it loads."""
+_FORBIDDEN = "Invalid filename"
+_ODD = re.compile(r'[\x00-\x1f\x7f\\:*?"<>|]')
+
+
+def _checked_name(given: str) -> str:
+    """A file below the browser's folder for downloads, or an error that says why not."""
+    parts = given.split("/")
+    if given.startswith(("/", "~")) or ".." in parts:
+        raise InvalidArguments(
+            f"filename {given!r} leads out of the browser's folder for downloads.",
+            hint="Give a relative path such as reports/june.pdf.",
+        )
+    if _ODD.search(given) or any(part.strip(" .") == "" for part in parts):
+        raise InvalidArguments(f'filename {given!r} is not a plain path: no \\ : * ? " < > | and no empty parts.')
+    if any(len(part.encode()) > _LONGEST_PART for part in parts):
+        raise InvalidArguments(f"filename is too long: a part of it has more than {_LONGEST_PART} bytes in UTF-8.")
+    return given
+
+
+@tool(
+    "browser_download_file",
+    "Download a file",
+    "Downloads an address with the browser, with the person's logins, into its folder for downloads; no file there is "
+    "replaced. Answers when it is done, or 3 seconds after it began with how far it is.",
+    takes={
+        "url": {"type": "string", "minLength": 1, "maxLength": 2_000_000},
+        "filename": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": _LONGEST_NAME,
+            "description": "A relative path below the folder for downloads; without it, the name the site gives.",
+        },
+        "saveAs": {"type": "boolean", "description": "Let the person choose where (default false)."},
+        "browserId": BROWSER_ID,
+    },
+    required=("url",),
+    gives=_DOWNLOAD["properties"],
+    always=_DOWNLOAD["required"],
+    annotations=hints(),
+    on_tab=False,
+)
+async def download_file(call: Call) -> ToolResult:
+    """A download that fails at once is an error; one that goes on is not."""
+    url = checked_url(call.args["url"], files=call.box.file_urls)
+    if url == "about:blank":
+        raise InvalidArguments("url must be the address of something to download, not about:blank.")
+    if "filename" in call.args:
+        _checked_name(call.args["filename"])
+    call.ctx.touch(None, origin_of(url))
+    try:
+        answer = await do(call, link_for(call), "downloadFile", wishes(call, "url", "filename", "saveAs"))
+    except CommandFailed as error:
+        if error.message == _FORBIDDEN:
+            raise CommandFailed(
+                f"The browser takes no file name such as {call.args.get('filename', '')!r}; nothing was downloaded.",
+                hint="No part of it may begin or end with a dot or a space, or be a name systems reserve (con, nul).",
+            ) from None
+        raise CommandFailed(error.message, hint="browser_list_downloads shows what the browser downloads.") from None
+    facts = row(answer, _FIELDS)
+    if facts.get("state") == "interrupted":
+        raise CommandFailed(
+            f"The download of {url[:200]} failed: {facts.get('error', 'no reason given')}.",
+            hint="Look at the address in a tab (browser_open_tab) to see what the site answers.",
+            data={"downloadId": facts.get("downloadId")},
+        )
+    return ToolResult.data(facts)
+
+
+@tool(
+    "browser_list_downloads",
+    "List downloads",
+    "Lists the browser's downloads, newest first, by words of address or file name, or by state.",
+    takes={
+        "query": {"type": "string", "maxLength": 1000},
+        "state": {"enum": ["in_progress", "interrupted", "complete"]},
+        "limit": {"type": "integer", "minimum": 1, "maximum": 500, "description": "Default 50."},
+        "browserId": BROWSER_ID,
+    },
+    gives={
+        "downloads": {"type": "array", "items": _DOWNLOAD},
+        "cut": {"type": "boolean", "description": "Whether there are more; raise limit."},
+    },
+    always=("downloads",),
+    annotations=hints(read_only=True, open_world=False),
+    on_tab=False,
+)
+async def list_downloads(call: Call) -> ToolResult:
+    """All that the browser remembers, also the person's."""
+    answer = await look(link_for(call), "getDownloads", wishes(call, "query", "state", "limit"))
+    facts: dict[str, Any] = {"downloads": rows(answer, "downloads", _FIELDS)}
+    return ToolResult.data({**facts, "cut": True} if answer.get("cut") is True else facts)
+
+
+@tool(
+    "browser_get_download_status",
+    "State of a download",
+    "Tells how one download is doing: state, bytes, file name, error.",
+    takes={"downloadId": {"type": "integer", "minimum": 0}, "browserId": BROWSER_ID},
+    required=("downloadId",),
+    gives=_DOWNLOAD["properties"],
+    always=_DOWNLOAD["required"],
+    annotations=hints(read_only=True, open_world=False),
+    on_tab=False,
+)
+async def get_download_status(call: Call) -> ToolResult:
+    """One download, or which there are."""
+    link, number = link_for(call), call.args["downloadId"]
+    try:
+        return ToolResult.data(row(await look(link, "getDownload", {"downloadId": number}), _FIELDS))
+    except CommandFailed as error:
+        there = items(await look(link, "getDownloads", {"limit": 10}), "downloads")
+        if any(item.get("downloadId") == number for item in there):
+            raise
+        words = [f"{item.get('downloadId')} ({str(item.get('filename') or item.get('url'))[-60:]})" for item in there]
+        raise NotThere(error.message, hint=listing(words, "downloads")) from None
+
+
+TOOLS = (download_file, list_downloads, get_download_status)

@@ -1,0 +1,243 @@
+"""The tools for the extension itself: its state, its log, its panel, reloading it, connecting it anew."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from tabhub.browser.browser_choice import (
+    BROWSER_ID,
+    NOTE,
+    hub_ids,
+    items,
+    link_for,
+    look,
+    look_everywhere,
+    row,
+    rows,
+    schema,
+    wishes,
+)
+from tabhub.browser.tool_spec import Call, hints, tool
+from tabhub.browser.tools.managing.history import moment
+from tabhub.browser.tools.managing.plugins import known_plugin
+from tabhub.core.tools import ToolResult
+from tabhub.errors import CommandFailed
+from tabhub.links.extension import ExtensionLink
+from tabhub.links.link import CONNECT_ANEW
+
+_LOOK_EVERY = 0.05
+_STATE = {
+    "browserName": "string",
+    "browserVersion": "string",
+    "extensionVersion": "string",
+    "platform": "string",
+    "startedAt": "integer",
+    "tabs": "integer",
+    "windows": "integer",
+    "lastError": "string",
+}
+_ENTRY = {"time": "string", "level": "string", "source": "string", "message": "string"}
+_PAGE = {"kind": "string", "page": "string", "windowId": "integer"}
+_SHOWS = {
+    "headline": "string",
+    "explanation": "string",
+    "tabs": "integer",
+    "debugged": "integer",
+    "lastError": "string",
+}
+_BACK = {"browserId": {"type": "string"}, "seconds": {"type": "number", "description": "How long it took."}}
+
+
+async def _back(call: Call, gone: ExtensionLink) -> ToolResult:
+    """Wait until the browser is connected anew and has told its tabs."""
+    browsers, loop = call.box.browsers, asyncio.get_running_loop()
+    began, patience = loop.time(), browsers.limits.extension_back
+    while loop.time() - began < patience:
+        await asyncio.sleep(_LOOK_EVERY)
+        ready = {
+            facts["browserId"] for facts in browsers.status() if facts["connected"] and facts["extension"]["sentTabs"]
+        }
+        if gone.closed is not None and gone.browser_id in ready:
+            return ToolResult.data({"browserId": gone.browser_id, "seconds": round(loop.time() - began, 2)})
+    raise CommandFailed(
+        f"The extension of browser {gone.browser_id} did not come back within {patience:g} s.",
+        hint="browser_get_connection_status tells when it has; otherwise the person has to look at the extension in "
+        "the browser (chrome://extensions), and `tabhub doctor` says what is missing.",
+    )
+
+
+@tool(
+    "extension_reload",
+    "Reload the extension",
+    "Reloads the extension of a browser and answers when it is back. Calls under way in that browser fail, and the "
+    "debugger lets go of its tabs.",
+    takes={"browserId": BROWSER_ID},
+    gives=_BACK,
+    always=("browserId", "seconds"),
+    annotations=hints(again=True, open_world=False),
+    on_tab=False,
+)
+async def reload_extension(call: Call) -> ToolResult:
+    """It reads its files anew, so this is also how an update gets in."""
+    link = link_for(call)
+    call.ctx.sent()
+    link.notify("extension.reload", {})
+    return await _back(call, link)
+
+
+@tool(
+    "extension_force_reconnect",
+    "Connect the extension anew",
+    "Closes the connection to a browser, which connects again at once, and answers when it is back. Calls under way in "
+    "that browser fail.",
+    takes={"browserId": BROWSER_ID},
+    gives=_BACK,
+    always=("browserId", "seconds"),
+    annotations=hints(again=True, open_world=False),
+    on_tab=False,
+)
+async def force_reconnect(call: Call) -> ToolResult:
+    """For a connection that is there and yet of no use."""
+    link = link_for(call)
+    call.ctx.sent()
+    link.close(CONNECT_ANEW, "asked to connect anew")
+    call.box.browsers.detach(link)
+    return await _back(call, link)
+
+
+@tool(
+    "extension_get_state",
+    "State of the extension",
+    "Asks the extension of every browser for its state: versions, tabs, windows, which tabs are debugged, last error.",
+    gives={
+        "browsers": {"type": "array", "items": schema({**_STATE, "browserId": "string"}, ("browserId",))},
+        "note": NOTE,
+    },
+    always=("browsers",),
+    annotations=hints(read_only=True, open_world=False),
+    on_tab=False,
+)
+async def get_state(call: Call) -> ToolResult:
+    """What the extensions say now; the hub's own view is browser_get_connection_status."""
+    answers, problems = await look_everywhere(call, "getState")
+    browsers = []
+    for answer in answers:
+        debugger = answer.what.get("debugger")
+        attached = debugger.get("attached") if isinstance(debugger, dict) else None
+        browsers.append(
+            {
+                "browserId": answer.link.browser_id,
+                **row(answer.what, _STATE),
+                "debuggedTabs": hub_ids(call, answer.link, attached),
+            }
+        )
+    return ToolResult.data({"browsers": browsers, **({"note": " ".join(problems)} if problems else {})})
+
+
+@tool(
+    "extension_get_logs",
+    "Log of the extension",
+    "Gives what the extensions of all browsers noted since their worker started, oldest first; the last 200 are kept.",
+    takes={
+        "level": {"enum": ["info", "warning", "error"], "description": "This level and those above (default info)."},
+        "source": {"type": "string", "minLength": 1, "maxLength": 100, "description": "Only this part of it."},
+        "limit": {"type": "integer", "minimum": 1, "maximum": 200, "description": "The latest so many (default 100)."},
+        "since": {
+            "type": ["number", "string"],
+            "maxLength": 40,
+            "description": "ISO 8601 (UTC unless it says otherwise), or milliseconds since 1970.",
+        },
+    },
+    gives={
+        "entries": {"type": "array", "items": schema({**_ENTRY, "browserId": "string"}, ("message", "browserId"))},
+        "sources": {"type": "array", "items": {"type": "string"}, "description": "The parts that noted something."},
+        "note": NOTE,
+    },
+    always=("entries", "sources"),
+    annotations=hints(read_only=True, open_world=False),
+    on_tab=False,
+)
+async def get_logs(call: Call) -> ToolResult:
+    """One list of all browsers."""
+    limit = call.args.get("limit", 100)
+    wanted = {**wishes(call, "level", "source"), **moment(call, "since"), "limit": limit}
+    answers, problems = await look_everywhere(call, "getLogs", wanted)
+    entries = [
+        {**entry, "browserId": answer.link.browser_id}
+        for answer in answers
+        for entry in rows(answer.what, "entries", _ENTRY)
+    ]
+    entries.sort(key=lambda entry: str(entry.get("time")))
+    named = (answer.what.get("sources") for answer in answers)
+    sources = sorted({str(source)[:100] for listed in named if isinstance(listed, list) for source in listed[:100]})
+    facts: dict[str, Any] = {"entries": entries[-limit:], "sources": sources}
+    return ToolResult.data({**facts, **({"note": " ".join(problems)} if problems else {})})
+
+
+@tool(
+    "extension_get_side_panel",
+    "The extension's panel",
+    "Tells whether a panel of the extension (popup, side panel, or page) is open in a browser, and what panels show.",
+    takes={"browserId": BROWSER_ID},
+    gives={
+        "browserId": {"type": "string"},
+        "open": {"type": "boolean"},
+        "pages": {"type": "array", "items": schema({**_PAGE, "tabId": "integer"})},
+        "shows": schema(_SHOWS),
+    },
+    always=("browserId", "open", "pages", "shows"),
+    annotations=hints(read_only=True, open_world=False),
+    on_tab=False,
+)
+async def get_side_panel(call: Call) -> ToolResult:
+    """What a person sees of us, whether they look or not."""
+    link = link_for(call)
+    answer = await look(link, "getPanels")
+    pages = []
+    for page in items(answer, "open"):
+        here = hub_ids(call, link, [page.get("tabId")])
+        pages.append({**row(page, _PAGE), **({"tabId": here[0]} if here else {})})
+    shows = answer.get("shows")
+    facts = {"browserId": link.browser_id, "open": bool(pages), "pages": pages}
+    return ToolResult.data({**facts, "shows": row(shows if isinstance(shows, dict) else {}, _SHOWS)})
+
+
+@tool(
+    "extension_check_adapter",
+    "Check a plugin's adapter",
+    "Tells whether the script of a plugin is set up in the browsers, for which pages, and which open tabs have it.",
+    takes={"plugin": {"type": "string", "minLength": 1, "maxLength": 200}},
+    required=("plugin",),
+    gives={
+        "plugin": {"type": "string"},
+        "injected": {"type": "boolean"},
+        "browsers": {"type": "array", "items": {"type": "object"}},
+        "note": NOTE,
+    },
+    always=("plugin", "injected", "browsers"),
+    annotations=hints(read_only=True, open_world=False),
+    on_tab=False,
+)
+async def check_adapter(call: Call) -> ToolResult:
+    """As the browsers tell it: what they give to pages, not what the hub wishes."""
+    plugin = call.args["plugin"]
+    answers, problems = await look_everywhere(call, "getAdapters")
+    adapters = [(answer.link, item) for answer in answers for item in items(answer.what, "adapters")]
+    known_plugin(call, plugin, {str(item.get("plugin")) for _, item in adapters})
+    browsers = []
+    for link, item in adapters:
+        matches = item.get("matches")
+        if item.get("plugin") == plugin:
+            browsers.append(
+                {
+                    "browserId": link.browser_id,
+                    "matches": [str(match)[:500] for match in matches[:100]] if isinstance(matches, list) else [],
+                    "tabIds": hub_ids(call, link, item.get("tabIds")),
+                }
+            )
+    facts: dict[str, Any] = {"plugin": plugin, "injected": bool(browsers), "browsers": browsers}
+    return ToolResult.data({**facts, **({"note": " ".join(problems)} if problems else {})})
+
+
+TOOLS = (reload_extension, get_state, get_logs, get_side_panel, check_adapter, force_reconnect)

@@ -1,0 +1,181 @@
+"""The tools for what was visited and what was closed: history, visits, and bringing closed tabs back."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from tabhub.browser.browser_choice import (
+    BROWSER_ID,
+    MORE,
+    NotThere,
+    do,
+    items,
+    link_for,
+    listing,
+    look,
+    row,
+    rows,
+    schema,
+    wishes,
+)
+from tabhub.browser.tool_spec import TAB, Call, hints, tool
+from tabhub.core.tabs import origin_of
+from tabhub.core.tools import ToolResult
+from tabhub.errors import CommandFailed, InvalidArguments
+
+_ENTRY = {
+    "url": "string",
+    "title": "string",
+    "lastVisitTime": "string",
+    "visitCount": "integer",
+    "typedCount": "integer",
+}
+_VISIT = {"visitId": "string", "visitTime": "string", "transition": "string", "referringVisitId": "string"}
+_CLOSED = {
+    "sessionId": "string",
+    "kind": "string",
+    "closedAt": "string",
+    "url": "string",
+    "title": "string",
+    "tabCount": "integer",
+}
+_CLOSED_TAB = {"url": "string", "title": "string"}
+_WHEN = {
+    "type": ["number", "string"],
+    "maxLength": 40,
+    "description": "ISO 8601 (UTC unless it says otherwise), or milliseconds since 1970.",
+}
+
+
+def moment(call: Call, name: str) -> dict[str, float]:
+    """A moment as an agent gives it, in milliseconds; nothing if it is missing."""
+    given = call.args.get(name)
+    if given is None:
+        return {}
+    if isinstance(given, str):
+        try:
+            read = datetime.fromisoformat(given)
+        except ValueError:
+            raise InvalidArguments(f"{name} must be a moment such as 2026-01-31T12:00:00Z, not {given!r}.") from None
+        given = (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp() * 1000
+    if not 0 <= given < 2**53:
+        raise InvalidArguments(f"{name} must be a moment from 1970 on that a browser can count to, not {given!r}.")
+    return {name: given}
+
+
+@tool(
+    "browser_search_history",
+    "Search the history",
+    "Finds pages the person or an agent visited, by words of address or title; an empty query gives the latest.",
+    takes={
+        "query": {"type": "string", "maxLength": 1000},
+        "maxResults": {"type": "integer", "minimum": 1, "maximum": 1000, "description": "Default 100."},
+        "startTime": _WHEN,
+        "endTime": _WHEN,
+        "browserId": BROWSER_ID,
+    },
+    required=("query",),
+    gives={
+        "entries": {"type": "array", "items": schema(_ENTRY, ("url",))},
+        "cut": {"type": "boolean", "description": "Whether there are more; raise maxResults or narrow the time."},
+    },
+    always=("entries",),
+    annotations=hints(read_only=True, open_world=False),
+    on_tab=False,
+)
+async def search_history(call: Call) -> ToolResult:
+    """Newest first, as the browser orders them."""
+    params = {**wishes(call, "query", "maxResults"), **moment(call, "startTime"), **moment(call, "endTime")}
+    answer = await look(link_for(call), "searchHistory", params)
+    facts: dict[str, Any] = {"entries": rows(answer, "entries", _ENTRY)}
+    return ToolResult.data({**facts, "cut": True} if answer.get("cut") is True else facts)
+
+
+@tool(
+    "browser_get_visits",
+    "Visits of a page",
+    "Lists when and how one exact address was visited, newest first.",
+    takes={"url": {"type": "string", "minLength": 1, "maxLength": 100_000}, "browserId": BROWSER_ID},
+    required=("url",),
+    gives={"url": {"type": "string"}, "visits": {"type": "array", "items": schema(_VISIT)}, "more": MORE},
+    always=("url", "visits"),
+    annotations=hints(read_only=True, open_world=False),
+    on_tab=False,
+)
+async def get_visits(call: Call) -> ToolResult:
+    """The address must be exactly that of the history."""
+    url = call.args["url"]
+    call.ctx.touch(None, origin_of(url))
+    try:
+        answer = await look(link_for(call), "getVisits", {"url": url})
+    except CommandFailed as error:
+        if "invalid" not in error.message:
+            raise
+        raise InvalidArguments(
+            f"url {url[:200]!r} is not a full address.", hint="browser_search_history gives the addresses there are."
+        ) from None
+    return ToolResult.data({"url": url, "visits": rows(answer, "visits", _VISIT), **row(answer, {"more": "integer"})})
+
+
+@tool(
+    "browser_get_recently_closed",
+    "Recently closed tabs",
+    "Lists tabs and windows that were closed lately, with the sessionId that browser_restore_session takes.",
+    takes={
+        "maxResults": {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": 25,
+            "description": "Default 25, all a browser keeps.",
+        },
+        "browserId": BROWSER_ID,
+    },
+    gives={"closed": {"type": "array", "items": schema(_CLOSED, ("sessionId", "kind"))}},
+    always=("closed",),
+    annotations=hints(read_only=True, open_world=False),
+    on_tab=False,
+)
+async def get_recently_closed(call: Call) -> ToolResult:
+    """Newest first."""
+    answer = await look(link_for(call), "getRecentlyClosed", wishes(call, "maxResults"))
+    closed = []
+    for item in items(answer, "closed"):
+        tabs = {"tabs": rows(item, "tabs", _CLOSED_TAB)} if item.get("kind") == "window" else {}
+        closed.append({**row(item, _CLOSED), **tabs})
+    return ToolResult.data({"closed": closed})
+
+
+@tool(
+    "browser_restore_session",
+    "Bring back a closed tab",
+    "Opens a recently closed tab or window again, behind what the person looks at.",
+    takes={"sessionId": {"type": "string", "minLength": 1, "maxLength": 200}, "browserId": BROWSER_ID},
+    required=("sessionId",),
+    gives={"kind": {"type": "string"}, "tabs": {"type": "array", "items": TAB}},
+    always=("kind", "tabs"),
+    annotations=hints(),
+    on_tab=False,
+)
+async def restore_session(call: Call) -> ToolResult:
+    """Its tabs are the person's: the session goes on in one only when it names it."""
+    link, wanted = link_for(call), call.args["sessionId"]
+    try:
+        answer = await do(call, link, "restoreSession", {"sessionId": wanted})
+    except CommandFailed as error:
+        closed = items(await look(link, "getRecentlyClosed"), "closed")
+        words = [
+            f"{item.get('sessionId')} ({item.get('title') or item.get('url') or item.get('kind')})" for item in closed
+        ]
+        if any(item.get("sessionId") == wanted for item in closed):
+            raise
+        raise NotThere(
+            f"Nothing closed has the sessionId {wanted!r} ({error.message})", hint=listing(words, "closed tabs")
+        ) from None
+    tabs = [call.box.browsers.described(link, raw) for raw in items(answer, "tabs")]
+    for tab in tabs:
+        call.ctx.touch(tab.tab_id, tab.origin)
+    return ToolResult.data({"kind": str(answer.get("kind", "tab"))[:20], "tabs": [tab.facts() for tab in tabs]})
+
+
+TOOLS = (search_history, get_visits, get_recently_closed, restore_session)

@@ -1,0 +1,194 @@
+"""The session tools: what an agent has, letting a tab go, and asking for one that another session holds.
+
+Owns how a question for a tab is put. It is always a person who answers: the holder's through the holder's client, the
+asking agent's through its own, or the one at the browser through the hub; never an agent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from typing import Any
+
+from tabhub.browser.tool_spec import TAB_ID, Call, hints, tool
+from tabhub.core.descriptions import visible
+from tabhub.core.leases import Lease
+from tabhub.core.tabs import Tab
+from tabhub.core.tools import ToolResult
+from tabhub.errors import CommandFailed, InvalidArguments, PermissionDenied, TabhubError, TabLeased
+
+_ASKING = 3.0
+"""Seconds between signs of life while a person thinks."""
+_MOST = 300
+
+_SESSION: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "session": {"type": "string"},
+        "client": {"type": "string"},
+        "openSeconds": {"type": "integer"},
+        "tabId": {"type": ["integer", "null"], "description": "The tab that calls without tabId go to."},
+        "ownTabs": {"type": "array", "items": {"type": "integer"}, "description": "Opened by the session."},
+        "leases": {"type": "array", "items": {"type": "object"}, "description": "Tabs it holds."},
+    },
+    "required": ["session", "client", "tabId", "ownTabs", "leases"],
+}
+
+
+@tool(
+    "browser_list_sessions",
+    "List own sessions",
+    "Shows your own session: its tab, the tabs it opened and the tabs it holds. Other agents' sessions are not shown.",
+    takes={"session": {"type": "string", "maxLength": 100, "description": "A handle, where results gave one."}},
+    gives={"sessions": {"type": "array", "items": _SESSION}, "note": {"type": "string"}},
+    always=("sessions",),
+    annotations=hints(read_only=True, open_world=False),
+    on_tab=False,
+)
+async def list_sessions(call: Call) -> ToolResult:
+    """The caller's own session, or the one whose handle it has."""
+    choice, session, handle = call.box.choice, call.ctx.session, call.args.get("session")
+    standing = choice.standing(session if handle is None else choice.handed(handle, session))
+    if standing is None:
+        note = "These calls belong to no session yet: one begins with the first call that opens a tab."
+        return ToolResult.data({"sessions": [], "note": note})
+    return ToolResult.data({"sessions": [standing]})
+
+
+@tool(
+    "browser_release_tab",
+    "Release a tab",
+    "Lets go of a tab you hold, so that other sessions can use it. It stays open, also after your session.",
+    gives={"tabId": {"type": "integer"}, "released": {"type": "boolean"}},
+    always=("tabId", "released"),
+    annotations=hints(again=True, open_world=False),
+)
+async def release_tab(call: Call) -> ToolResult:
+    """Let go of the tab that is named, or of the session's own."""
+    session = call.ctx.session
+    tab_id = call.args.get("tabId", session.tab)
+    if tab_id is None:
+        raise InvalidArguments("This session has no tab to release.", hint="browser_list_sessions shows what it holds.")
+    if not call.box.choice.release(session, tab_id):
+        lease = call.box.choice.holder(session, tab_id)
+        who = f"{lease.holder.client} ({lease.holder.short}) holds it" if lease is not None else "nobody holds it"
+        raise CommandFailed(
+            f"This session does not hold tab {tab_id}: {who}.", hint="browser_list_sessions shows what it holds."
+        )
+    return ToolResult.data({"tabId": tab_id, "released": True})
+
+
+@tool(
+    "browser_request_tab",
+    "Ask for a tab",
+    "Gets you a tab that another session holds: at once if it is free or its holder is idle, else a person is asked.",
+    takes={
+        "tabId": {**TAB_ID, "description": "The tab you want."},
+        "reason": {"type": "string", "minLength": 1, "maxLength": _MOST, "description": "Why; the person reads it."},
+    },
+    required=("tabId", "reason"),
+    gives={
+        "tabId": {"type": "integer"},
+        "granted": {"type": "boolean"},
+        "by": {"enum": ["free", "holder", "person"], "description": "Who agreed."},
+        "url": {"type": "string"},
+        "title": {"type": "string"},
+    },
+    always=("tabId", "granted", "by"),
+    annotations=hints(again=True, open_world=False),
+)
+async def request_tab(call: Call) -> ToolResult:
+    """Take the tab if it may be taken, or after a person has agreed."""
+    choice, session, tab_id = call.box.choice, call.ctx.session, call.args["tabId"]
+    tab = call.box.browsers.tab(tab_id).tab
+    call.ctx.touch(tab_id, tab.origin)
+    lease, by = choice.holder(session, tab_id), "free"
+    if lease is not None:
+        by = await _asked(call, lease, tab)
+        now = choice.holder(session, tab_id)
+        if now is not None and now.holder is not lease.holder:  # somebody else got it while the person thought
+            raise choice.refusal(now)
+        if call.box.browsers.book.get(tab_id) is None:
+            raise call.box.browsers.missing(tab_id)
+    choice.take(session, tab_id)
+    return ToolResult.data({"tabId": tab_id, "granted": True, "by": by, "url": tab.url, "title": tab.title})
+
+
+async def _asked(call: Call, lease: Lease, tab: Tab) -> str:
+    """Who agreed; TabLeased if nobody did or could."""
+    asker, holder = call.ctx.session, lease.holder
+    reason = visible(call.args["reason"])[0]
+    title = visible(tab.title[:100] or tab.url[:100])[0]
+    about = f"tab {tab.tab_id} ({title}), which {holder.client} is working in. Reason given: {reason}"
+    if holder.asker is not None:
+        question = _question(f"{asker.client} asks for {about}. Accept to hand the tab over.")
+        return await _wait(call, lease, f"the person at {holder.client}", "holder", holder.asker(*question))
+    if call.ctx.can("elicitation"):
+        question = _question(f"This agent ({asker.client}) asks for {about}. Accept to take the tab from it.")
+        return await _wait(call, lease, "the person", "person", _own(call, lease, question))
+    asked = call.ctx.confirm(f"{asker.client} asks for {about}. Allow it to take the tab from it.", tab.tab_id)
+    if asked is not None:
+        return await _wait(call, lease, "the person", "person", _at_hub(asked))
+    if holder.gone:
+        return await _wait(call, lease, f"{holder.client}, which has gone", "free")
+    raise _refused(call, lease, "Nobody could be asked: neither agent's client can put a question to its person.")
+
+
+async def _own(call: Call, lease: Lease, question: tuple[str, dict[str, Any]]) -> dict[str, Any]:
+    key = f"tab-{lease.tab}-{lease.since:.3f}"
+    return (await call.ctx.ask({key: question}))[key]
+
+
+async def _at_hub(asked: Awaitable[bool]) -> dict[str, Any]:
+    return {"action": "accept" if await asked else "decline"}
+
+
+async def _wait(call: Call, lease: Lease, whom: str, by: str, answer: Awaitable[dict[str, Any]] | None = None) -> str:
+    """Who agreed: the person who was asked, or nobody because the tab is free by now. The call lives on meanwhile."""
+    limits = call.box.browsers.limits
+    most, step = limits.tab_request, min(_ASKING, limits.call_timeout / 2)
+    who = f"{whom[0].upper()}{whom[1:]}"
+    # Without an answer to come, it is only waited for.
+    asking: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+    if answer is not None:
+        asking = asyncio.ensure_future(answer)
+    waited = 0.0
+    try:
+        while waited < most:
+            await asyncio.wait([asking], timeout=min(step, most - waited))
+            if asking.done() and not asking.cancelled():
+                if asking.result().get("action") != "accept":
+                    raise _refused(call, lease, f"{who} was asked and did not agree.")
+                return by
+            if call.box.choice.holder(call.ctx.session, lease.tab) is None:  # let go, or gone, in the meantime
+                asking.cancel()
+                await asyncio.wait([asking])  # the question is taken back before the answer leaves
+                return "free"
+            if asking.cancelled():
+                raise _refused(call, lease, f"{who} could not answer: the client stopped listening.")
+            if answer is None and not lease.holder.gone:
+                raise _refused(call, lease, f"{lease.holder.client} had gone, and has come back.")
+            waited += step
+            call.ctx.progress(waited, most, f"Waiting for {whom}.")
+    except TabLeased:
+        raise
+    except PermissionDenied:
+        raise _refused(call, lease, f"{who} was asked and gave no answer.") from None
+    except TabhubError as error:
+        raise _refused(call, lease, f"{who} could not be asked: {error.message}") from None
+    finally:
+        asking.cancel()
+    raise _refused(call, lease, f"{who} was asked and gave no answer." if answer is not None else "It is not free yet.")
+
+
+def _question(text: str) -> tuple[str, dict[str, Any]]:
+    schema = {"type": "object", "properties": {}}
+    return "elicitation/create", {"mode": "form", "message": text, "requestedSchema": schema}
+
+
+def _refused(call: Call, lease: Lease, why: str) -> TabLeased:
+    held = call.box.choice.refusal(lease, asked=True)
+    return TabLeased(f"{why} {held.message}", hint=held.hint, data=held.data)
+
+
+TOOLS = (list_sessions, release_tab, request_tab)

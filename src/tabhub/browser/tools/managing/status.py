@@ -1,0 +1,69 @@
+"""browser_get_connection_status: each leg of the road told apart, with a live probe of every extension."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from tabhub.browser.tool_spec import Call, hints, tool
+from tabhub.core.tools import ToolResult
+from tabhub.errors import NotConnected, TabhubError
+from tabhub.links.extension import ExtensionLink
+
+_PROBE = 2.0
+
+
+@tool(
+    "browser_get_connection_status",
+    "Connection status",
+    "Tells the state of every leg: hub, socket, extension (asked now), tabs, debugger.",
+    gives={
+        "connected": {"type": "boolean", "description": "Whether any browser is connected and answers."},
+        "hub": {"type": "object"},
+        "browsers": {"type": "array", "items": {"type": "object"}},
+        "session": {"type": "object", "description": "Your own: its tab and the tabs it holds."},
+        "hint": {"type": "string"},
+    },
+    always=("connected", "hub", "browsers"),
+    annotations=hints(read_only=True, open_world=False),
+    on_tab=False,
+)
+async def get_connection_status(call: Call) -> ToolResult:
+    """Never fails for want of a browser: that is what it is there to tell."""
+    browsers = call.box.browsers
+    links = browsers.links()
+    answers = dict(zip((link.browser_id for link in links), await asyncio.gather(*map(_probe, links)), strict=True))
+    listed = browsers.status()
+    for facts in listed:
+        if facts["connected"]:
+            facts["extension"] = {**facts["extension"], **answers.get(facts["browserId"], {"answers": False})}
+    connected = any(answer["answers"] for answer in answers.values())
+    status: dict[str, Any] = {"connected": connected, "hub": call.box.hub_facts(), "browsers": listed}
+    if (own := call.box.choice.standing(call.ctx.session)) is not None:
+        status["session"] = own
+    if not links:
+        try:
+            browsers.default_link()
+        except NotConnected as error:
+            status["hint"] = error.hint
+    elif not connected:
+        status["hint"] = "The socket is open but the extension does not answer; reload it, or restart the browser."
+    return ToolResult.data(status)
+
+
+async def _probe(link: ExtensionLink) -> dict[str, Any]:
+    start = link.loop.time()
+    try:
+        async with asyncio.timeout(_PROBE):
+            state = await link.request("getState", {})
+    except TimeoutError:
+        return {"answers": False, "problem": f"no answer within {_PROBE:.0f} s"}
+    except TabhubError as error:
+        return {"answers": False, "problem": error.message}
+    found: dict[str, Any] = {"answers": True, "milliseconds": round((link.loop.time() - start) * 1000, 1)}
+    if isinstance(state, dict) and isinstance(state.get("lastError"), str):
+        found["lastError"] = state["lastError"][:500]
+    return found
+
+
+TOOLS = (get_connection_status,)

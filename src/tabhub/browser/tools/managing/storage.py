@@ -1,0 +1,131 @@
+"""The storage tools: what a page keeps in local and session storage, and which databases and caches it has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tabhub.browser.driver.frames import main_frame
+from tabhub.browser.driver.page import Page
+from tabhub.browser.tool_spec import Call, hints, tool
+from tabhub.core.tools import ToolResult
+from tabhub.errors import CommandFailed
+
+_KEY = {"type": "string", "maxLength": 10_000}
+_KEYS_NAMED = 20
+
+
+@tool(
+    "browser_get_storage",
+    "Read the page's storage",
+    "Gives what the page's own origin keeps in local or session storage, all of it or one key; for indexedDB and cache "
+    "only their names. Values may be secrets of the person.",
+    takes={
+        "storageType": {"enum": ["local", "session", "indexedDB", "cache"], "description": "Default local."},
+        "key": {**_KEY, "description": "Only this one."},
+    },
+    gives={
+        "tabId": {"type": "integer"},
+        "origin": {"type": "string"},
+        "storageType": {"type": "string"},
+        "items": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "key": {"type": "string"},
+                    "value": {"type": "string"},
+                    "length": {"type": "integer", "description": "Of the whole value, where it is cut."},
+                },
+                "required": ["key", "value"],
+            },
+        },
+        "total": {"type": "integer", "description": "How many there are."},
+        "note": {"type": "string"},
+    },
+    always=("tabId", "origin", "storageType", "items", "total"),
+    annotations=hints(read_only=True),
+)
+async def get_storage(call: Call) -> ToolResult:
+    """Read in the page; one round trip."""
+    page, kind, key = await call.page(), call.args.get("storageType", "local"), call.args.get("key")
+    found = await _run(page, {"kind": kind, "key": key})
+    items = [_item(item) for item in found.get("items") or [] if isinstance(item, dict)]
+    total = found["total"] if type(found.get("total")) is int else len(items)
+    if key is not None and not items:
+        names = [str(name)[:100] for name in found.get("names") or []][:_KEYS_NAMED]
+        there = f"Keys there: {', '.join(names)}." if names else "It is empty."
+        raise CommandFailed(f"{found.get('origin')} has no {key[:200]!r} in its {kind} storage.", hint=there)
+    facts: dict[str, Any] = {
+        "tabId": page.tab_id,
+        "origin": str(found.get("origin"))[:2000],
+        "storageType": kind,
+        "items": items,
+        "total": total,
+    }
+    notes = []
+    if total > len(items):
+        notes.append(f"{total - len(items)} more keys are left out; ask for one by its key.")
+    if cut := sum("length" in item for item in items):
+        notes.append(f"{cut} long values are cut; ask for one by its key to have it whole.")
+    if notes:
+        facts["note"] = " ".join(notes)
+    return ToolResult.data(facts)
+
+
+@tool(
+    "browser_set_storage",
+    "Write the page's storage",
+    "Sets one key of the page's local or session storage; null removes it. The page itself is not told of it.",
+    takes={
+        "storageType": {"enum": ["local", "session"]},
+        "key": _KEY,
+        "value": {"type": ["string", "null"], "maxLength": 2_000_000},
+    },
+    required=("storageType", "key", "value"),
+    gives={
+        "tabId": {"type": "integer"},
+        "origin": {"type": "string"},
+        "replaced": {"type": "boolean", "description": "Whether the key was there before."},
+    },
+    always=("tabId", "origin", "replaced"),
+    annotations=hints(destructive=True, again=True),
+)
+async def set_storage(call: Call) -> ToolResult:
+    """Write in the page; one round trip."""
+    page, args = await call.page(), call.args
+    wish = {"kind": args["storageType"], "key": args["key"], "write": True, "value": args["value"]}
+    found = await _run(page, wish)
+    origin = str(found.get("origin"))[:2000]
+    return ToolResult.data({"tabId": page.tab_id, "origin": origin, "replaced": found.get("replaced") is True})
+
+
+async def _run(page: Page, wish: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = await (await main_frame(page)).evaluate("storage", wish)
+    why, kind = found.get("failed"), wish["kind"]
+    if why is None:
+        return found
+    where = f"{str(found.get('url'))[:200]} in tab {page.tab_id}"
+    if why == "QuotaExceededError":
+        raise CommandFailed(
+            f"The {kind} storage of {found.get('origin')} is full; the value was not set.",
+            hint="Remove keys that are not needed (value: null).",
+        )
+    if found.get("opaque") is True:
+        raise CommandFailed(
+            f"The page {where} has no origin of its own (sandboxed, data: or about:blank), and so no {kind} storage.",
+            hint="Go to a page of the site first (browser_navigate_tab).",
+        )
+    raise CommandFailed(
+        f"The {kind} storage of {where} cannot be used: {str(why)[:100]}: {str(found.get('message'))[:300]}",
+        hint="Pages have it over https and on localhost, unless the person blocks site data.",
+    )
+
+
+def _item(item: dict[str, Any]) -> dict[str, Any]:
+    told: dict[str, Any] = {"key": str(item.get("key", "")), "value": str(item.get("value", ""))}
+    if type(item.get("length")) is int:
+        told["length"] = item["length"]
+    return told
+
+
+TOOLS = (get_storage, set_storage)

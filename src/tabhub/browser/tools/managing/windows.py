@@ -1,0 +1,207 @@
+"""The window tools: list, open, change, close."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tabhub.browser.browser_choice import (
+    BROWSER_ID,
+    NOTE,
+    WHICH_BROWSER,
+    Found,
+    do,
+    find,
+    hub_ids,
+    items,
+    link_for,
+    look,
+    look_everywhere,
+    row,
+    schema,
+    wishes,
+)
+from tabhub.browser.driver.page import checked_url
+from tabhub.browser.tool_spec import Call, hints, tool
+from tabhub.browser.tools.managing.tabs import ARRIVAL, arrive, comes_with_the_tab
+from tabhub.core.tools import ToolResult
+from tabhub.errors import CommandFailed, InvalidArguments
+from tabhub.links.extension import ExtensionLink
+
+_STATES = ["normal", "minimized", "maximized", "fullscreen"]
+_PLACE = ("left", "top", "width", "height")
+_FIELDS = {
+    "windowId": "integer",
+    "focused": "boolean",
+    "state": "string",
+    "type": "string",
+    "incognito": "boolean",
+    **dict.fromkeys(_PLACE, "integer"),
+}
+_WINDOW = schema(_FIELDS, ("windowId", "browserId", "tabIds"))
+_WINDOW["properties"] |= {
+    "browserId": {"type": "string"},
+    "tabIds": {"type": "array", "items": {"type": "integer"}},
+    "activeTabId": {"type": "integer"},
+}
+_SIDE = {"type": "integer", "minimum": 1, "maximum": 20_000}
+_EDGE = {"type": "integer", "minimum": -20_000, "maximum": 20_000}
+_WISHES = {
+    "width": _SIDE,
+    "height": _SIDE,
+    "left": _EDGE,
+    "top": _EDGE,
+    "state": {"enum": _STATES},
+    "focused": {"type": "boolean", "description": "Bring it to the front."},
+}
+_WINDOW_ID = {"type": "integer", "minimum": 0}
+
+
+def _facts(call: Call, link: ExtensionLink, window: dict[str, Any]) -> dict[str, Any]:
+    front = hub_ids(call, link, [window.get("activeTabId")])
+    return {
+        **row(window, _FIELDS),
+        "browserId": link.browser_id,
+        "tabIds": hub_ids(call, link, window.get("tabIds")),
+        **({"activeTabId": front[0]} if front else {}),
+    }
+
+
+def _wanted(call: Call) -> dict[str, Any]:
+    """The wishes for a window, if a browser can fulfil them together."""
+    wanted = wishes(call, *_WISHES)
+    state = wanted.get("state", "normal")
+    placed = [name for name in _PLACE if name in wanted]
+    if state != "normal" and placed:
+        raise InvalidArguments(
+            f"A window that is {state} has no {' or '.join(placed)} of its own.",
+            hint=f"Leave out {' and '.join(placed)}, or `state`.",
+        )
+    if (state == "minimized" and wanted.get("focused")) or (
+        state in ("maximized", "fullscreen") and wanted.get("focused") is False
+    ):
+        raise InvalidArguments(f"A window cannot be {state} with focused: {str(wanted['focused']).lower()}.")
+    return wanted
+
+
+async def _find(call: Call) -> Found:
+    return await find(call, "getWindows", "windows", "windowId", call.args["windowId"], _named)
+
+
+def _named(window: dict[str, Any]) -> str:
+    tabs = window.get("tabIds")
+    count = len(tabs) if isinstance(tabs, list) else 0
+    return f"{window.get('type', 'normal')}, {count} tab{'' if count == 1 else 's'}"
+
+
+@tool(
+    "browser_list_windows",
+    "List windows",
+    "Lists the windows of all browsers: place, state, which one is focused, and their tabs.",
+    gives={"windows": {"type": "array", "items": _WINDOW}, "note": NOTE},
+    always=("windows",),
+    annotations=hints(read_only=True, open_world=False),
+    on_tab=False,
+)
+async def list_windows(call: Call) -> ToolResult:
+    """The windows as the browsers tell them now."""
+    answers, problems = await look_everywhere(call, "getWindows")
+    windows = [_facts(call, answer.link, window) for answer in answers for window in items(answer.what, "windows")]
+    facts: dict[str, Any] = {"windows": windows}
+    if problems:
+        facts["note"] = " ".join(problems)
+    return ToolResult.data(facts)
+
+
+@tool(
+    "browser_create_window",
+    "Open a window",
+    "Opens a new window with one tab, which becomes the session's, and loads `url` in it. It stays behind the others "
+    "unless `focused` is set or `state` is maximized or fullscreen.",
+    takes={
+        "url": {"type": "string", "minLength": 1, "maxLength": 100_000, "description": "Default about:blank."},
+        **_WISHES,
+        "incognito": {"type": "boolean", "description": "Only where the person allowed the extension in incognito."},
+        "browserId": BROWSER_ID,
+    },
+    gives={**ARRIVAL, "window": _WINDOW},
+    always=("tabId", "url", "ok", "window"),
+    annotations=hints(),
+    on_tab=False,
+)
+async def create_window(call: Call) -> ToolResult:
+    """An empty window first, then the address: so that what goes wrong on the way can be told."""
+    url = checked_url(call.args.get("url", "about:blank"), files=call.box.file_urls)
+    wanted = {**_wanted(call), **wishes(call, "incognito")}
+    link = link_for(call)
+    if comes_with_the_tab(url):
+        wanted["url"] = url
+    answer = await do(call, link, "createWindow", wanted)
+    window, box = answer.get("window"), call.box
+    if not isinstance(window, dict):
+        raise CommandFailed("invalid response: the browser did not describe the window it opened.")
+    tab = box.browsers.described(link, answer.get("tab"))
+    box.choice.adopt(call.ctx.session, tab.tab_id)
+    return ToolResult.data({**await arrive(call, tab, url), "window": _facts(call, link, window)})
+
+
+@tool(
+    "browser_update_window",
+    "Change a window",
+    "Moves or resizes a window, changes its state, or brings it to the front (`focused`).",
+    takes={"windowId": _WINDOW_ID, **_WISHES, "browserId": WHICH_BROWSER},
+    required=("windowId",),
+    gives=_WINDOW["properties"],
+    always=_WINDOW["required"],
+    annotations=hints(again=True, open_world=False),
+    on_tab=False,
+)
+async def update_window(call: Call) -> ToolResult:
+    """Change what is given, and nothing else."""
+    wanted = _wanted(call)
+    if not wanted:
+        raise InvalidArguments("Nothing is to be changed.", hint=f"Give one of {', '.join(_WISHES)}.")
+    found = await _find(call)
+    changed = await do(call, found.link, "updateWindow", {"windowId": call.args["windowId"], **wanted})
+    return ToolResult.data(_facts(call, found.link, changed))
+
+
+@tool(
+    "browser_close_window",
+    "Close a window",
+    "Closes a window with all its tabs; what was typed into their pages is lost. A browser's only window stays.",
+    takes={"windowId": _WINDOW_ID, "browserId": WHICH_BROWSER},
+    required=("windowId",),
+    gives={
+        "windowId": {"type": "integer"},
+        "closed": {"type": "boolean"},
+        "tabIds": {"type": "array", "items": {"type": "integer"}, "description": "The tabs that went with it."},
+    },
+    always=("windowId", "closed", "tabIds"),
+    annotations=hints(destructive=True, again=True),
+    on_tab=False,
+)
+async def close_window(call: Call) -> ToolResult:
+    """Close it, unless the browser or another session would go with it."""
+    found = await _find(call)
+    link, number = found.link, call.args["windowId"]
+    if len(items(await look(link, "getWindows"), "windows")) == 1:
+        raise InvalidArguments(
+            f"Window {number} is the only one of its browser, which may end with it.",
+            hint="Open another first (browser_create_window), or close single tabs (browser_close_tab).",
+        )
+    tab_ids = hub_ids(call, link, found.what.get("tabIds"))
+    for tab_id in tab_ids:
+        call.box.choice.may_act(call.ctx.session, tab_id)
+    try:
+        await do(call, link, "closeWindow", {"windowId": number})
+    except CommandFailed as error:
+        raise CommandFailed(
+            error.message, hint="browser_close_tab closes its tabs one by one, also those whose page asks."
+        ) from None
+    for tab_id in tab_ids:
+        if (tab := call.box.browsers.book.get(tab_id)) is not None:
+            call.box.browsers.forget(link, tab.chrome_id)
+    return ToolResult.data({"windowId": number, "closed": True, "tabIds": tab_ids})
+
+
+TOOLS = (list_windows, create_window, update_window, close_window)

@@ -1,0 +1,161 @@
+"""The CSS tools that last: forced pseudo states, and which rules of the style sheets are in use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tabhub.browser.driver.page import Page
+from tabhub.browser.elements.element import TARGET, Element, find
+from tabhub.browser.tab_overrides import Changed
+from tabhub.browser.tool_spec import Call, hints, tool
+from tabhub.core.tools import ToolResult
+
+_STATES = ["hover", "focus", "focus-visible", "focus-within", "active", "visited", "target"]
+_MOST_SHEETS = 100
+
+
+async def node_of(element: Element) -> int:
+    """The number by which the CSS domain knows an element."""
+    page, child = element.page, element.frame.session_id
+    wish = {"objectId": await element.object_id()}
+    try:
+        node = await _node(page, wish, child)
+        if not node:
+            # Only then: it gives all elements other numbers, and what was forced by the old ones would stay.
+            await page.cdp("DOM.getDocument", {"depth": 0}, child)
+            node = await _node(page, wish, child)
+    finally:
+        element.release()
+    if not node:
+        raise element.gone()
+    return node
+
+
+async def _node(page: Page, wish: dict[str, Any], child: str | None) -> int:
+    """0 in a document that was not asked for."""
+    answer = await page.cdp("DOM.requestNode", wish, child)
+    node = answer.get("nodeId") if isinstance(answer, dict) else None
+    return node if type(node) is int else 0
+
+
+@tool(
+    "browser_force_pseudo_state",
+    "Force a pseudo state",
+    "Shows an element as if hovered, focused and so on, as far as CSS goes; no event is sent. Lasts until called with "
+    "an empty list, browser_clear_emulation, or the end of the session.",
+    takes={
+        **TARGET,
+        "pseudoClasses": {"type": "array", "items": {"enum": _STATES}, "uniqueItems": True},
+    },
+    required=("pseudoClasses",),
+    gives={
+        "tabId": {"type": "integer"},
+        "element": {"type": "string"},
+        "pseudoClasses": {"type": "array", "items": {"type": "string"}},
+        "note": {"type": "string"},
+    },
+    always=("tabId", "element", "pseudoClasses"),
+    annotations=hints(again=True),
+)
+async def force_pseudo_state(call: Call) -> ToolResult:
+    """Force, and remember how to let go."""
+    page, states = await call.page(), call.args["pseudoClasses"]
+    element = await find(page, call.args)
+    child = element.frame.session_id
+    await call.box.sheets.on(page, child)
+    node = await node_of(element)
+    name = f"state {child or ''} {node}"
+    off = ("CSS.forcePseudoState", {"nodeId": node, "forcedPseudoClasses": []})
+    if states:
+        on = ("CSS.forcePseudoState", {"nodeId": node, "forcedPseudoClasses": states})
+        words = f"{element.label} as :{' :'.join(states)}"
+        await call.box.held.make(
+            page, name, Changed(call.ctx.session, words, (off,), child=child, frame=element.frame.frame_id), [on]
+        )
+    elif not await call.box.held.drop(page, name):
+        await page.cdp(*off, child)
+    facts: dict[str, Any] = {"tabId": page.tab_id, "element": element.label, "pseudoClasses": states}
+    if lost := call.box.held.lost(page):
+        facts["note"] = lost
+    return ToolResult.data(facts)
+
+
+@tool(
+    "browser_get_css_coverage",
+    "CSS coverage",
+    "Tells how much of each style sheet the page has used since the first call, which starts the count; navigating or "
+    "acting in between adds to it.",
+    gives={
+        "tabId": {"type": "integer"},
+        "sheets": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "url": {"type": "string"},
+                    "inline": {"type": "boolean"},
+                    "length": {"type": "integer", "description": "In characters."},
+                    "used": {"type": "integer"},
+                    "percent": {"type": "number"},
+                },
+                "required": ["url", "length", "used", "percent"],
+            },
+        },
+        "length": {"type": "integer"},
+        "used": {"type": "integer"},
+        "percent": {"type": "number"},
+        "started": {"type": "boolean", "description": "Whether this call began the count."},
+        "note": {"type": "string"},
+    },
+    always=("tabId", "sheets", "length", "used", "percent", "started"),
+    annotations=hints(again=True),
+)
+async def get_css_coverage(call: Call) -> ToolResult:
+    """Begin to count if nobody did, then add what was used since."""
+    page, sheets = await call.page(), call.box.sheets
+    await sheets.on(page)
+    used = sheets.covered(page)
+    started = used is None
+    if used is None:
+        await page.cdp("CSS.startRuleUsageTracking")
+        used = sheets.cover(page, call.ctx.session)
+    # A tab in the background works its styles out only when somebody asks for something that depends on them.
+    page.ahead("Page.getLayoutMetrics")
+    answer = await page.cdp("CSS.takeCoverageDelta")
+    for rule in answer.get("coverage") or [] if isinstance(answer, dict) else []:
+        start, end = rule.get("startOffset"), rule.get("endOffset")
+        if rule.get("used") is True and type(start) in (int, float) and type(end) in (int, float):
+            used.setdefault(str(rule.get("styleSheetId")), set()).add((int(start), int(end)))
+    told = []
+    for sheet_id, sheet in sheets.of(page).items():
+        if sheet.child is None and sheet.length:
+            told.append({"url": sheet.url, "inline": sheet.inline, **_share(sheet.length, _covered(used, sheet_id))})
+    told.sort(key=lambda facts: facts["used"] - facts["length"])
+    length, taken = sum(facts["length"] for facts in told), sum(facts["used"] for facts in told)
+    facts: dict[str, Any] = {"tabId": page.tab_id, "sheets": told[:_MOST_SHEETS], **_share(length, taken)}
+    facts["started"] = started
+    notes = []
+    if len(told) > _MOST_SHEETS:
+        notes.append(f"{len(told) - _MOST_SHEETS} more sheets, with less unused, are only in the sum.")
+    if any(child.kind == "iframe" for child in call.box.watch.children(page.link, page.tab.chrome_id).values()):
+        notes.append("Frames of other sites are not counted.")
+    if notes:
+        facts["note"] = " ".join(notes)
+    return ToolResult.data(facts)
+
+
+def _covered(used: dict[str, set[tuple[int, int]]], sheet_id: str) -> int:
+    """Characters of the rules in use, each counted once though rules may lie in one another."""
+    total, reached = 0, 0
+    for start, end in sorted(used.get(sheet_id, ())):
+        total += max(0, end - max(start, reached))
+        reached = max(reached, end)
+    return total
+
+
+def _share(length: int, used: int) -> dict[str, Any]:
+    used = min(used, length)
+    return {"length": length, "used": used, "percent": round(100 * used / length, 1) if length else 0.0}
+
+
+TOOLS = (force_pseudo_state, get_css_coverage)

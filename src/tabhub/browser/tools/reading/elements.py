@@ -1,0 +1,203 @@
+"""Tools that look at single elements: browser_query_elements and browser_get_element_styles."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from tabhub.browser.driver.frames import Frame, frames
+from tabhub.browser.elements.element import TARGET, Element, find, named
+from tabhub.browser.tool_spec import Call, hints, tool
+from tabhub.browser.tools.reading.css import node_of
+from tabhub.core.tools import ToolResult
+from tabhub.errors import CommandFailed, InvalidArguments
+
+_DEFAULT_MOST, _MOST = 50, 500
+_MOST_RULES = 30
+_MOST_DECLARATIONS = 60
+_BOX = {"type": "object", "description": "x, y, width, height in CSS pixels of the tab's viewport."}
+
+
+@tool(
+    "browser_query_elements",
+    "Query elements",
+    "Lists the elements that match, in all frames and shadow roots: tag, text, ref, box, whether visible, and the "
+    "attributes asked for.",
+    takes={
+        **TARGET,
+        "limit": {"type": "integer", "minimum": 1, "maximum": _MOST, "description": f"Default {_DEFAULT_MOST}."},
+        "attributes": {
+            "type": "array",
+            "maxItems": 30,
+            "items": {"type": "string", "minLength": 1, "maxLength": 100},
+            "description": "Names, e.g. href; value, checked and the like give what is now.",
+        },
+    },
+    gives={
+        "tabId": {"type": "integer"},
+        "total": {"type": "integer", "description": "How many match."},
+        "elements": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "ref": {"type": "string"},
+                    "tag": {"type": "string"},
+                    "role": {"type": "string"},
+                    "text": {"type": "string"},
+                    "visible": {"type": "boolean"},
+                    "box": _BOX,
+                    "attributes": {"type": "object"},
+                    "frame": {"type": "string", "description": "Address of the frame, if not the page itself."},
+                },
+                "required": ["ref", "tag", "text", "visible"],
+            },
+        },
+        "note": {"type": "string"},
+    },
+    always=("tabId", "total", "elements"),
+    annotations=hints(read_only=True),
+)
+async def query_elements(call: Call) -> ToolResult:
+    """Ask all frames at once."""
+    args, page = call.args, await call.page()
+    if not named(args):
+        raise InvalidArguments("No element is named.", hint="Give a selector, a text, a role or a ref.")
+    most = args.get("limit", _DEFAULT_MOST)
+    wish = {name: args.get(name) for name in ("selector", "ref", "text", "role")}
+    wish |= {"limit": most, "attributes": args.get("attributes", [])}
+    answers = await asyncio.gather(*(_of_frame(frame, wish) for frame in await frames(page)))
+    invalid = next((answer["invalid"] for answer in answers if "invalid" in answer), None)
+    if invalid is not None:
+        raise InvalidArguments(f"The selector {args.get('selector')!r} is not valid CSS: {str(invalid)[:300]}")
+    elements = [element for answer in answers for element in answer["elements"]]
+    total = sum(answer["total"] for answer in answers)
+    facts: dict[str, Any] = {"tabId": page.tab_id, "total": total, "elements": elements[:most]}
+    if total > most:
+        facts["note"] = f"{total - most} more match; raise limit or say more exactly which."
+    elif not total:
+        facts["note"] = await _nothing(call)
+    return ToolResult.data(facts)
+
+
+async def _of_frame(frame: Frame, wish: dict[str, Any]) -> dict[str, Any]:
+    """The matches of one frame, their boxes where the tab has them; none of a frame that went away."""
+    try:
+        found = await frame.evaluate("query", wish)
+        if not isinstance(found, dict) or "invalid" in found:
+            return {"elements": [], "total": 0, **(found if isinstance(found, dict) else {})}
+        left, top = (0.0, 0.0) if frame.main or not found["elements"] else await frame.offset()
+    except CommandFailed:
+        if frame.main:
+            raise
+        return {"elements": [], "total": 0}
+    for element in found["elements"]:
+        element["box"]["x"] = round(element["box"]["x"] + left, 1)
+        element["box"]["y"] = round(element["box"]["y"] + top, 1)
+        if not frame.main:
+            element["frame"] = frame.url[:500]
+    return found
+
+
+async def _nothing(call: Call) -> str:
+    """What is there instead."""
+    try:
+        await find(await call.page(), call.args)
+    except CommandFailed as error:
+        return f"{error.message} {error.hint or ''}".strip()
+    return "Nothing matched; the page has changed since."
+
+
+@tool(
+    "browser_get_element_styles",
+    "Read an element's styles",
+    "Gives computed styles of an element (those asked for, or those that style sheets set), and the rules they come "
+    "from, the strongest last.",
+    takes={
+        **TARGET,
+        "properties": {
+            "type": "array",
+            "maxItems": 100,
+            "items": {"type": "string", "pattern": "^[a-zA-Z-]{1,100}$"},
+            "description": "e.g. color, font-size, --accent",
+        },
+    },
+    gives={
+        "tabId": {"type": "integer"},
+        "element": {"type": "string"},
+        "computed": {"type": "object"},
+        "rules": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "selector": {"type": "string"},
+                    "source": {"type": "string"},
+                    "properties": {"type": "object"},
+                },
+                "required": ["selector", "source", "properties"],
+            },
+        },
+        "note": {"type": "string"},
+    },
+    always=("tabId", "element", "computed", "rules"),
+    annotations=hints(read_only=True),
+)
+async def get_element_styles(call: Call) -> ToolResult:
+    """The rules as the browser matched them, then the computed values of what matters."""
+    page, asked = await call.page(), [_kebab(name) for name in call.args.get("properties", [])]
+    element = await find(page, call.args)
+    child = element.frame.session_id
+    await call.box.sheets.on(page, child)
+    node = await node_of(element)
+    matched = await page.cdp("CSS.getMatchedStylesForNode", {"nodeId": node}, child)
+    rules, more = _rules(call, element, matched if isinstance(matched, dict) else {}, set(asked))
+    wanted = asked or sorted({name for rule in rules for name in rule["properties"]} | {"display", "visibility"})
+    computed = await element.call("styles", {"properties": wanted})
+    facts: dict[str, Any] = {"tabId": page.tab_id, "element": element.label, "computed": computed, "rules": rules}
+    if more:
+        facts["note"] = f"{more} weaker rules are left out; ask for single properties."
+    return ToolResult.data(facts)
+
+
+def _kebab(name: str) -> str:
+    """`fontSize` as `font-size`; custom properties keep their letters."""
+    if name.startswith("--"):
+        return name
+    return "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in name)
+
+
+def _rules(call: Call, element: Element, matched: dict[str, Any], asked: set[str]) -> tuple[list[dict[str, Any]], int]:
+    """The page's own rules for the element, weakest first, and how many were left out."""
+    sheets = call.box.sheets.of(element.page)
+    rules = []
+    for match in matched.get("matchedCSSRules") or []:
+        rule = match.get("rule") or {}
+        if rule.get("origin") not in ("regular", "injected"):
+            continue
+        sheet = sheets.get(str(rule.get("styleSheetId")))
+        lines = ((rule.get("style") or {}).get("range") or {}).get("startLine")
+        source = sheet.url if sheet and sheet.url else "a <style> of the page"
+        source += f":{lines + 1}" if type(lines) is int else ""
+        selector = str((rule.get("selectorList") or {}).get("text", ""))[:300]
+        rules.append({"selector": selector, "source": source, "properties": _declared(rule.get("style"), asked)})
+    inline = {"selector": "style attribute", "source": "the element itself"}
+    rules.append({**inline, "properties": _declared(matched.get("inlineStyle"), asked)})
+    rules = [rule for rule in rules if rule["properties"]]
+    return rules[-_MOST_RULES:], max(0, len(rules) - _MOST_RULES)
+
+
+def _declared(style: Any, asked: set[str]) -> dict[str, str]:
+    """What a rule says itself: not what follows from its shorthands, unless that is asked for."""
+    told: dict[str, str] = {}
+    for declared in (style or {}).get("cssProperties") or []:
+        name, value = str(declared.get("name")), str(declared.get("value"))[:300]
+        written = "range" in declared or "text" in declared
+        if declared.get("disabled") or len(told) >= _MOST_DECLARATIONS or declared.get("parsedOk") is False:
+            continue
+        if name in asked if asked else written:
+            told[name] = f"{value} !important" if declared.get("important") and "!important" not in value else value
+    return told
+
+
+TOOLS = (query_elements, get_element_styles)

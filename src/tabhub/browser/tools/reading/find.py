@@ -1,0 +1,104 @@
+"""The tool browser_find: elements by their text or role, with refs, without reading the whole page."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from tabhub.browser.driver import page_code as pagecode
+from tabhub.browser.driver.frames import Frame, frames, main_frame
+from tabhub.browser.driver.shadow_roots import open_roots
+from tabhub.browser.elements.element import TARGET
+from tabhub.browser.tool_spec import Call, hints, tool
+from tabhub.core.descriptions import one_line
+from tabhub.core.tools import ToolResult
+from tabhub.errors import CommandFailed, InvalidArguments
+
+_LIMIT = 20
+_MOST = 200
+_LONGEST = 200
+
+
+@tool(
+    "browser_find",
+    "Find elements",
+    "Finds elements by name or text (exact matches first) and role in all frames; gives refs.",
+    takes={
+        "text": {"type": "string"},
+        "role": TARGET["role"],
+        "limit": {"type": "integer", "minimum": 1, "maximum": _MOST},
+    },
+    gives={
+        "tabId": {"type": "integer"},
+        "elements": {"type": "array", "items": {"type": "object"}},
+        "total": {"type": "integer"},
+        "nearest": {"type": "array", "items": {"type": "string"}},
+    },
+    always=("tabId", "elements", "total"),
+    annotations=hints(read_only=True),
+)
+async def find(call: Call) -> ToolResult:
+    """One look at the main frame, and one at all others together if there are any."""
+    args = call.args
+    if not args.get("text") and not args.get("role"):
+        raise InvalidArguments("Nothing to find is named.", hint="Give a text, a role, or both.")
+    page = await call.page()
+    limit = args.get("limit", _LIMIT)
+    wanted = {"text": args.get("text"), "role": args.get("role"), "limit": limit, "near": True}
+    answers = [await _ask(await main_frame(page), wanted)]
+    if answers[0].get("frames"):
+        others = (await frames(page))[1:]
+        answers += await asyncio.gather(*(_ask_frame(frame, wanted) for frame in others))
+    # Matches of all frames together: what fits best comes first, in the order of the frames.
+    found = sorted((one for told in answers for one in told.get("found") or []), key=lambda one: int(one["rank"]))
+    elements = [_shown(one) for one in found[:limit]]
+    total = sum(int(told.get("total", 0)) for told in answers)
+    facts: dict[str, Any] = {"tabId": page.tab_id, "elements": elements, "total": total}
+    lines = [_line(element) for element in elements]
+    if total > len(elements):
+        lines.append(f"[{total - len(elements)} more match; raise limit, or say more of the text or the role.]")
+    if not elements:
+        nearest = [one_line(str(name), _LONGEST) for told in answers for name in told.get("nearest") or []][:6]
+        facts["nearest"] = nearest
+        there = f" Nearest there: {', '.join(nearest)}." if nearest else " Nothing there is similar."
+        lines = [f"Nothing in tab {page.tab_id} ({page.tab.url[:200]}) matches.{there}"]
+    return ToolResult.of([{"type": "text", "text": "\n".join(lines)}], structured=facts)
+
+
+async def _ask(frame: Frame, wanted: dict[str, Any]) -> dict[str, Any]:
+    body = f"return kit.search({pagecode.literal(wanted)});"
+    told = await frame.ask(body)
+    if isinstance(told, dict) and told.get("hosts") and await open_roots(frame):
+        told = await frame.ask(body)
+    return told if isinstance(told, dict) else {}
+
+
+async def _ask_frame(frame: Frame, wanted: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return await _ask(frame, wanted)
+    except CommandFailed:
+        # It went while it was looked at, or it belongs to the browser itself.
+        return {}
+
+
+def _shown(one: dict[str, Any]) -> dict[str, Any]:
+    element: dict[str, Any] = {
+        "ref": str(one["ref"]),
+        "role": str(one["role"])[:40],
+        "name": one_line(str(one["name"]), _LONGEST),
+        "visible": one.get("visible") is True,
+    }
+    for name in ("where", "states"):
+        if one.get(name):
+            element[name] = one_line(str(one[name]), _LONGEST)
+    return element
+
+
+def _line(element: dict[str, Any]) -> str:
+    marks = " ".join(part for part in (f"ref={element['ref']}", element.get("states", "")) if part)
+    hidden = "" if element["visible"] else " (not visible)"
+    where = f" in {element['where']}" if element.get("where") else ""
+    return f'{element["role"]} "{element["name"]}" [{marks}]{hidden}{where}'
+
+
+TOOLS = (find,)

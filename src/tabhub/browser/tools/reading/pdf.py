@@ -1,0 +1,118 @@
+"""browser_save_pdf: the page as a printed document, always into a file."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Any
+from urllib.parse import urlsplit
+
+from tabhub.browser.driver.cdp_stream import read_stream
+from tabhub.browser.tool_spec import Call, hints, tool
+from tabhub.core.tools import ToolResult
+from tabhub.errors import CommandFailed, InvalidArguments
+
+_INCH = 2.54
+_PAPERS = {
+    "a3": (29.7, 42.0),
+    "a4": (21.0, 29.7),
+    "a5": (14.8, 21.0),
+    "letter": (21.59, 27.94),
+    "legal": (21.59, 35.56),
+}
+_MARGIN = {"type": "number", "minimum": 0, "maximum": 50}
+_SIDES = ("top", "bottom", "left", "right")
+_PAGE = re.compile(rb"/Type\s*/Page\b")
+_OPTIONS = {
+    "type": "object",
+    "properties": {
+        "landscape": {"type": "boolean"},
+        "scale": {"type": "number", "minimum": 0.1, "maximum": 2},
+        "paper": {"enum": list(_PAPERS), "description": "Default: what the page's CSS asks for, else a4."},
+        "margins": {
+            "description": "In cm: a number, or top, bottom, left, right.",
+            "oneOf": [
+                _MARGIN,
+                {"type": "object", "properties": dict.fromkeys(_SIDES, _MARGIN), "additionalProperties": False},
+            ],
+        },
+        "pageRanges": {"type": "string", "maxLength": 200, "description": "e.g. 1-3, 5"},
+        "background": {"type": "boolean", "description": "Print backgrounds (default true)."},
+    },
+    "additionalProperties": False,
+}
+
+
+@tool(
+    "browser_save_pdf",
+    "Save as PDF",
+    "Prints the page into a PDF file and tells its path; without `filePath` the file is named after the site.",
+    takes={
+        "filePath": {"type": "string", "description": "A file below the folder for files, e.g. pdf/page.pdf."},
+        "overwrite": {"type": "boolean", "description": "Replace a file that exists (default false)."},
+        "options": _OPTIONS,
+    },
+    gives={
+        "tabId": {"type": "integer"},
+        "filePath": {"type": "string"},
+        "bytes": {"type": "integer"},
+        "pages": {"type": "integer"},
+    },
+    always=("tabId", "filePath", "bytes", "pages"),
+    annotations=hints(read_only=True),
+)
+async def save_pdf(call: Call) -> ToolResult:
+    """Print, read the stream, write the file."""
+    args, folder = call.args, call.box.folder
+    place = folder.place(args["filePath"], (".pdf",)) if "filePath" in args else None
+    page = await call.page()
+    try:
+        printed = await page.cdp("Page.printToPDF", _print(args.get("options") or {}))
+    except CommandFailed as error:
+        raise _refused(error) from None
+    handle = printed.get("stream") if isinstance(printed, dict) else None
+    data = await read_stream(page, handle, call.box.browsers.limits.file_bytes, "PDF")
+    if not data.startswith(b"%PDF-"):
+        raise CommandFailed("invalid response: what the browser gave is not a PDF.")
+    place = place or folder.unused(urlsplit(page.tab.url).hostname or "page", ".pdf")
+    await asyncio.to_thread(folder.write, place, data, overwrite=args.get("overwrite", False))
+    facts = {"tabId": page.tab_id, "filePath": str(place), "bytes": len(data), "pages": len(_PAGE.findall(data))}
+    return ToolResult.data(facts)
+
+
+def _print(options: dict[str, Any]) -> dict[str, Any]:
+    """The browser's own words for the options; it counts in inches."""
+    width, height = _PAPERS[options.get("paper", "a4")]
+    params: dict[str, Any] = {
+        "transferMode": "ReturnAsStream",
+        "landscape": options.get("landscape", False),
+        "printBackground": options.get("background", True),
+        "scale": options.get("scale", 1),
+        "paperWidth": width / _INCH,
+        "paperHeight": height / _INCH,
+        "preferCSSPageSize": "paper" not in options,
+    }
+    if "pageRanges" in options:
+        params["pageRanges"] = options["pageRanges"]
+    margins = options.get("margins", {})
+    for side in _SIDES:
+        size = margins.get(side) if isinstance(margins, dict) else margins
+        if size is not None:
+            params[f"margin{side.title()}"] = size / _INCH
+    return params
+
+
+def _refused(error: CommandFailed) -> CommandFailed | InvalidArguments:
+    if "Page range" in error.message:
+        return InvalidArguments(f"options.pageRanges: {error.message}.", hint="Ranges such as 1-3, 5; from 1 on.")
+    if "content area is empty" in error.message:
+        return InvalidArguments("The margins leave nothing of the paper.", hint="Make options.margins smaller.")
+    if "rinting is not" in error.message or "PrintToPDF is not" in error.message:
+        return CommandFailed(
+            f"This browser cannot print into a file: {error.message}.",
+            hint="Printing may be switched off there by a policy; a managed browser (tabhub start --launch) can.",
+        )
+    return error
+
+
+TOOLS = (save_pdf,)

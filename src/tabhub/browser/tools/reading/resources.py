@@ -1,0 +1,217 @@
+"""The tools for what a page is made of: its documents, scripts, styles, pictures, and their content."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Any
+
+from tabhub.browser.driver.cdp_values import address, whole, words
+from tabhub.browser.driver.frames import frames
+from tabhub.browser.driver.page import Page
+from tabhub.browser.record import bodies
+from tabhub.browser.record.bodies import Body
+from tabhub.browser.tool_spec import Call, hints, tool
+from tabhub.core.tools import ToolResult
+from tabhub.errors import CommandFailed
+from tabhub.links.browsers import TabFailed
+from tabhub.trust.redact import redact
+
+_MOST = 1000
+_LENGTH = 50_000
+_NOW = "The browser has not kept the source; this is the document as it is now."
+_IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One file a frame has loaded."""
+
+    url: str
+    kind: str
+    mime: str
+    size: int
+    failed: bool
+    frame_id: str
+    session_id: str | None
+
+
+@tool(
+    "browser_list_resources",
+    "List resources",
+    "Files the page and its frames are made of: documents, scripts, stylesheets, images, fonts.",
+    takes={"type": {"type": "string", "maxLength": 30, "description": "Only one type, e.g. script, stylesheet."}},
+    gives={"resources": {"type": "array", "items": {"type": "object"}}, "note": {"type": "string"}},
+    always=("resources",),
+    annotations=hints(read_only=True),
+)
+async def list_resources(call: Call) -> ToolResult:
+    """All of them, or those of one type."""
+    page = await call.page()
+    every = await _resources(page)
+    wanted = call.args.get("type", "").lower()
+    there = [resource for resource in every if not wanted or resource.kind == wanted]
+    listed = []
+    for resource in there[:_MOST]:
+        facts: dict[str, Any] = {"url": redact(resource.url), "type": resource.kind, "mime": resource.mime}
+        if resource.size:
+            facts["bytes"] = resource.size
+        if resource.failed:
+            facts["failed"] = True
+        listed.append(facts)
+    answer: dict[str, Any] = {"resources": listed}
+    if len(there) > _MOST:
+        answer["note"] = f"{len(there) - _MOST} more are left out; narrow by type."
+    elif wanted and not there:
+        answer["note"] = f"None of that type; there are: {', '.join(sorted({r.kind for r in every}))}."
+    return ToolResult.data(answer)
+
+
+@tool(
+    "browser_get_resource_content",
+    "Read a resource",
+    "The content of one file the page has loaded: text, a picture, or base64.",
+    takes={
+        "url": {"type": "string", "minLength": 1, "maxLength": 8192, "description": "As listed, or a part of it."},
+        "maxLength": {"type": "integer", "minimum": 1, "maximum": 5_000_000, "description": "Default 50000."},
+    },
+    required=("url",),
+    gives={
+        "url": {"type": "string"},
+        "mime": {"type": "string"},
+        "content": {"type": "string"},
+        "base64": {"type": "string"},
+        "length": {"type": "integer"},
+        "note": {"type": "string"},
+    },
+    always=("url", "mime", "length"),
+    annotations=hints(read_only=True),
+)
+async def get_resource_content(call: Call) -> ToolResult:
+    """From the page's own copy, else from the record of the network."""
+    page, most = await call.page(), call.args.get("maxLength", _LENGTH)
+    url, mime, body = await _content(call, page, call.args["url"])
+    facts: dict[str, Any] = {"url": redact(url), "mime": mime, "length": body.length}
+    if body.text is not None:
+        facts["content"] = body.text[:most]
+        left = f"{body.length - most} of {body.length} characters left out; raise maxLength."
+        if note := " ".join(filter(None, (body.why, left if body.length > most else ""))):
+            facts["note"] = note
+        text = facts["content"] + (f"\n\n[{facts['note']}]" if "note" in facts else "")
+        return ToolResult.of([{"type": "text", "text": text}], structured=facts)
+    data = body.data or b""
+    if mime in _IMAGES:
+        encoded = base64.b64encode(data).decode()
+        return ToolResult.of([{"type": "image", "data": encoded, "mimeType": mime}], structured=facts)
+    whole_ = most // 4 * 3
+    facts["base64"] = base64.b64encode(data[:whole_]).decode()
+    if len(data) > whole_:
+        facts["note"] = f"{len(data) - whole_} of {len(data)} bytes left out; raise maxLength."
+    return ToolResult.data(facts)
+
+
+async def _content(call: Call, page: Page, wanted: str) -> tuple[str, str, Body]:
+    every = await _resources(page)
+    found = _matching(every, wanted)
+    why = ""
+    if found is not None:
+        try:
+            if found.session_id is not None:
+                await page.cdp("Page.enable", None, found.session_id)
+            answer = await page.cdp(
+                "Page.getResourceContent", {"frameId": found.frame_id, "url": found.url}, found.session_id
+            )
+            if isinstance(answer, dict):
+                body = bodies.decoded(answer.get("content"), answer.get("base64Encoded") is True, found.mime)
+                return found.url, found.mime, body
+        except TabFailed:
+            raise
+        except CommandFailed as error:
+            why = error.message
+    record = call.box.record.of(page.link, page.tab.chrome_id)
+    requests = [r for r in record.traffic.requests if _same(r.url, wanted, found) and r.ended is not None]
+    for request in reversed(requests):
+        body = await bodies.response(page, request)
+        if not body.why:
+            return request.url, request.mime, body
+        why = body.why
+    if found is not None and found.kind == "document" and (now := await _as_it_is(page, found)) is not None:
+        return found.url, found.mime, now
+    if found is not None or requests:
+        raise CommandFailed(
+            f"The content of {redact(wanted)[:200]} cannot be had: {why[:200]}",
+            hint="Reload the tab (browser_reload_tab) and ask again.",
+        )
+    near = sorted({r.url for r in every}, key=lambda url: SequenceMatcher(None, url[-200:], wanted[-200:]).ratio())
+    raise CommandFailed(
+        f"The page in tab {page.tab_id} has loaded nothing from {redact(wanted)[:200]!r}.",
+        hint=f"Nearest: {', '.join(redact(url)[:150] for url in near[:-6:-1])}." if near else "It has loaded nothing.",
+    )
+
+
+async def _as_it_is(page: Page, found: Resource) -> Body | None:
+    """A document whose source the browser has not kept, as it is now."""
+    for frame in await frames(page):
+        if frame.frame_id == found.frame_id:
+            text = await frame.ask("return document.documentElement.outerHTML.toWellFormed();")
+            return Body(text=text, why=_NOW) if isinstance(text, str) else None
+    return None
+
+
+def _matching(every: list[Resource], wanted: str) -> Resource | None:
+    """The resource of that address, or the only one whose address contains it."""
+    exact = [resource for resource in every if wanted in (resource.url, redact(resource.url))]
+    if exact:
+        return exact[0]
+    partial = [resource for resource in every if wanted in resource.url]
+    if len({resource.url for resource in partial}) > 1:
+        raise CommandFailed(
+            f"{len(partial)} resources have {redact(wanted)[:200]!r} in their address.",
+            hint=f"Name one: {', '.join(redact(resource.url)[:150] for resource in partial[:8])}.",
+        )
+    return partial[0] if partial else None
+
+
+def _same(url: str, wanted: str, found: Resource | None) -> bool:
+    return url == found.url if found is not None else wanted in (url, redact(url)) or wanted in url
+
+
+async def _resources(page: Page) -> list[Resource]:
+    """Those of the tab and of its frames in other processes."""
+    found = list(_tree((await page.cdp("Page.getResourceTree")).get("frameTree"), None))
+    for child in list(page.watch.children(page.link, page.tab.chrome_id).values()):
+        if child.kind != "iframe":
+            continue
+        try:
+            answer = await page.cdp("Page.getResourceTree", None, child.session_id)
+        except CommandFailed:
+            # The frame has gone in the meantime, and its files with it.
+            continue
+        found.extend(_tree(answer.get("frameTree"), child.session_id))
+    return found
+
+
+def _tree(tree: Any, session_id: str | None, depth: int = 0) -> Iterator[Resource]:
+    if not isinstance(tree, dict) or depth > 50:
+        return
+    frame = tree.get("frame")
+    frame = frame if isinstance(frame, dict) else {}
+    frame_id = words(frame.get("id"), 100)
+    url = address(frame.get("url"))
+    yield Resource(url, "document", words(frame.get("mimeType"), 100), 0, False, frame_id, session_id)
+    told = tree.get("resources")
+    for each in told if isinstance(told, list) else ():
+        if isinstance(each, dict):
+            kind, mime = words(each.get("type"), 30).lower(), words(each.get("mimeType"), 100)
+            # The full address: it is what the content is asked by.
+            where = words(each.get("url"), 100_000)
+            size, failed = whole(each.get("contentSize")), each.get("failed") is True or each.get("canceled") is True
+            yield Resource(where, kind, mime, size, failed, frame_id, session_id)
+    children = tree.get("childFrames")
+    for child in children if isinstance(children, list) else ():
+        yield from _tree(child, session_id, depth + 1)
+
+
+TOOLS = (list_resources, get_resource_content)

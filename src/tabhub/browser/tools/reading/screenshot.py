@@ -1,0 +1,173 @@
+"""browser_screenshot_tab: what a tab shows, all of its page, or one element, also of a tab nobody looks at."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from typing import Any
+
+import orjson
+
+from tabhub.browser.driver.page import Page
+from tabhub.browser.elements.element import TARGET, Element, find, named
+from tabhub.browser.elements.marks import Mark, marks_of
+from tabhub.browser.screenshots import Area, capture
+from tabhub.browser.tool_spec import Call, hints, tool
+from tabhub.core.tools import ToolResult
+from tabhub.errors import CommandFailed, InvalidArguments
+
+_LONGEST_SIDE = 16_384
+"""What a browser can draw in one piece, in device pixels."""
+_SUFFIXES = {"png": (".png",), "jpeg": (".jpg", ".jpeg"), "webp": (".webp",)}
+
+
+@tool(
+    "browser_screenshot_tab",
+    "Take a screenshot",
+    "Takes a picture of what the tab shows, the whole page, or one element; with `filePath` into a file.",
+    takes={
+        **TARGET,
+        "fullPage": {"type": "boolean"},
+        "annotate": {"type": "boolean", "description": "Boxes with refs around what can be acted on."},
+        "scale": {"type": "number", "minimum": 0.1, "maximum": 4},
+        "format": {"enum": ["png", "jpeg", "webp"]},
+        "quality": {"type": "integer", "minimum": 0, "maximum": 100},
+        "filePath": {"type": "string", "description": "e.g. shots/page.png"},
+        "overwrite": {"type": "boolean"},
+    },
+    gives={
+        "tabId": {"type": "integer"},
+        "mimeType": {"type": "string"},
+        "bytes": {"type": "integer"},
+        "width": {"type": "integer", "description": "In pixels of the picture."},
+        "height": {"type": "integer"},
+        "filePath": {"type": "string"},
+        "note": {"type": "string"},
+    },
+    always=("tabId", "mimeType", "bytes"),
+    annotations=hints(read_only=True),
+)
+async def screenshot_tab(call: Call) -> ToolResult:
+    """Capture, then give the picture as content or write it down."""
+    args, folder = call.args, call.box.folder
+    if named(args) and args.get("fullPage"):
+        raise InvalidArguments("An element and fullPage exclude each other.", hint="Leave one of them out.")
+    kind = _format_of(args)
+    place = folder.place(args["filePath"], _SUFFIXES[kind]) if "filePath" in args else None
+    page = await call.page()
+    lost = call.box.held.lost(page)
+    clip, note, shown = await _clip(page, args)
+    whole = shown if args.get("fullPage") else None
+    params: dict[str, Any] = {"format": kind}
+    if kind != "png":
+        params["quality"] = args.get("quality", 80)
+    if clip:
+        params.update(clip=clip, captureBeyondViewport=True)
+    marks: list[Mark] = []
+    if args.get("annotate"):
+        marks = [mark for mark in await marks_of(page, whole=shown is not None) if shown is None or shown.meets(mark)]
+    encoded = await capture(page, call.box.held, params, marks, whole)
+    facts: dict[str, Any] = {"tabId": page.tab_id, "mimeType": f"image/{kind}", "bytes": _length(encoded)}
+    facts.update(_size(kind, encoded))
+    if notes := " ".join(filter(None, (note, lost))):
+        facts["note"] = notes
+    texts = [notes] if notes else []
+    if args.get("annotate"):
+        texts.append("\n".join(mark.label for mark in marks) or "There is nothing to act on in the picture.")
+    if place is None:
+        image = b'{"type":"image","data":"' + encoded + b'","mimeType":"image/' + kind.encode() + b'"}'
+        said = b"".join(b',{"type":"text","text":' + orjson.dumps(text) + b"}" for text in texts)
+        return ToolResult(b'{"content":[' + image + said + b'],"structuredContent":' + orjson.dumps(facts) + b"}")
+    data = await asyncio.to_thread(base64.b64decode, encoded)
+    await asyncio.to_thread(folder.write, place, data, overwrite=args.get("overwrite", False))
+    facts["filePath"] = str(place)
+    if not args.get("annotate"):
+        return ToolResult.data(facts)
+    content = [{"type": "text", "text": text} for text in (orjson.dumps(facts).decode(), texts[-1])]
+    return ToolResult.of(content, structured=facts)
+
+
+def _format_of(args: dict[str, Any]) -> str:
+    if "format" in args:
+        return str(args["format"])
+    ending = str(args.get("filePath", "")).lower()
+    return next((kind for kind, suffixes in _SUFFIXES.items() if ending.endswith(suffixes)), "png")
+
+
+async def _clip(page: Page, args: dict[str, Any]) -> tuple[dict[str, float] | None, str, Area | None]:
+    """The part of the page to draw, if it is not just what is in view, and what is to be said of it.
+
+    Where it is not in view, also the same part from the beginning of the viewport.
+    """
+    scale = args.get("scale", 1)
+    note = ""
+    shown: Area | None = None
+    if named(args):
+        element = await find(page, args)
+        shown = await _around(element)
+        note = f"{element.others} more elements match; the picture shows the first." if element.others else ""
+    elif not args.get("fullPage") and scale == 1:
+        return None, "", None
+    metrics = await page.cdp("Page.getLayoutMetrics")
+    view = _area(metrics, "cssLayoutViewport")
+    if shown is not None:
+        area = Area(shown.x + view.x, shown.y + view.y, shown.width, shown.height)
+    elif args.get("fullPage"):
+        area = _area(metrics, "cssContentSize")
+        shown = Area(area.x - view.x, area.y - view.y, area.width, area.height)
+    else:
+        area = _area(metrics, "cssVisualViewport")
+    longest = _LONGEST_SIDE / scale
+    if area.width > longest or area.height > longest:
+        note = (
+            f"The page is {area.width:.0f} x {area.height:.0f}; only the first {longest:.0f} pixels of a side are in "
+            "the picture."
+        )
+    clip = {"x": area.x, "y": area.y, "width": min(area.width, longest), "height": min(area.height, longest)}
+    return {**clip, "scale": scale}, note, shown
+
+
+async def _around(element: Element) -> Area:
+    """The part of the viewport an element takes, once everything around it has been scrolled so that it shows."""
+    page, frame = element.page, element.frame
+    outer = []
+    while frame.parent is not None:
+        outer.append(frame)
+        frame = frame.parent
+    for inner in reversed(outer):
+        if inner.parent is not None:
+            await inner.parent.evaluate("reveal", {"ref": await inner.owner()})
+    await element.call("reveal")
+    box = await element.box()
+    if box.width < 1 or box.height < 1:
+        raise CommandFailed(
+            f"{element.label} has no size in tab {page.tab_id}: it is hidden or empty.",
+            hint="Take the picture of an element around it, or of the whole tab.",
+        )
+    return Area(box.x, box.y, box.width, box.height)
+
+
+def _area(metrics: Any, name: str) -> Area:
+    area = metrics.get(name) if isinstance(metrics, dict) else None
+    if not isinstance(area, dict):
+        raise CommandFailed(f"invalid response: the browser did not give {name}.")
+    sides = ("x", "y", "width", "height") if "width" in area else ("pageX", "pageY", "clientWidth", "clientHeight")
+    return Area(*(_number(area.get(side)) for side in sides))
+
+
+def _number(value: Any) -> float:
+    return float(value) if type(value) in (int, float) else 0.0
+
+
+def _size(kind: str, encoded: bytes) -> dict[str, int]:
+    if kind != "png" or len(encoded) <= 60:
+        return {}
+    head = base64.b64decode(encoded[:44])
+    return {"width": int.from_bytes(head[16:20], "big"), "height": int.from_bytes(head[20:24], "big")}
+
+
+def _length(encoded: bytes) -> int:
+    return len(encoded) * 3 // 4 - encoded[-2:].count(b"=")
+
+
+TOOLS = (screenshot_tab,)

@@ -1,0 +1,195 @@
+"""browser_execute_script: the agent's own code in the page, in one round trip.
+
+The code is put into the expression as it is, on lines of its own, so that a line number the browser reports is the
+agent's line number. What it returns is made plain in the page; what it throws becomes an error result that shows where.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+import orjson
+
+from tabhub.browser.driver import page_code as pagecode
+from tabhub.browser.driver.page import Page
+from tabhub.browser.elements.frame_choice import FRAME, place
+from tabhub.browser.tool_spec import Call, hints, tool
+from tabhub.core.tools import ToolResult
+from tabhub.errors import CommandFailed
+
+_NAME = "tabhub-script.js"
+# A name of its own, for the agent's code sees it: `run` and the like belong to the page.
+_OPENING = "(async () => {const tabhubScript = async (args) => {\n"
+_PLAIN = "(e) => { throw Object(e) === e && !(e instanceof Error) ? String(JSON.stringify(e)) : e; }"
+_CALL = f"(await tabhubScript(%s).catch({_PLAIN}))"
+_CLOSING = f"\n}};\nreturn (\n{pagecode.source('value')}\n){_CALL};}})()\n//# sourceURL={_NAME}"
+_NO_ARGS = _CLOSING.replace("%s", "{}")
+_ENCODED_OPENING = orjson.dumps(_OPENING)[:-1]
+_ENCODED_NO_ARGS = orjson.dumps(_NO_ARGS)[1:]
+_EVALUATE = (
+    b'"method":"Runtime.evaluate","params":{"expression":%b,"awaitPromise":true,"returnByValue":true,"timeout":%d}'
+)
+_PLACE = re.compile(re.escape(_NAME) + r":(\d+):(\d+)")
+_FRAME = re.compile(
+    r"^\s+at (?:(?:async )?(?P<name>[^(]*?) ?\()?" + re.escape(_NAME) + r":(?P<line>\d+):(?P<column>\d+)\)?$"
+)
+_OURS = ("tabhubScript", "Object.tabhubScript")
+_LONGEST = 2000
+_MARK = b'{"tabhub":1,'
+_MARKED = b'"{\\"tabhub\\":1,'
+
+
+class _Remote(msgspec.Struct):
+    type: str = "undefined"
+    value: msgspec.Raw = msgspec.Raw(b"null")
+    description: str | None = None
+
+
+class _Evaluated(msgspec.Struct):
+    result: _Remote = msgspec.field(default_factory=_Remote)
+    exceptionDetails: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET  # noqa: N815 - the name on the wire
+
+
+class _Described(msgspec.Struct):
+    tabhub: int
+    value: msgspec.Raw
+    note: str | None = None
+
+
+_EVALUATED = msgspec.json.Decoder(_Evaluated)
+_DESCRIBED = msgspec.json.Decoder(_Described)
+
+
+@tool(
+    "browser_execute_script",
+    "Run JavaScript",
+    "Runs JavaScript in the page and gives what it returns; it can do whatever the page itself can.",
+    takes={
+        "code": {"type": "string", "minLength": 1, "maxLength": 1_000_000, "description": "Body of an async function."},
+        "args": {"type": "object", "description": "Is there as `args`."},
+        "frame": FRAME,
+    },
+    required=("code",),
+    gives={
+        "value": {},
+    },
+    always=("value",),
+    annotations=hints(destructive=True),
+)
+async def execute_script(call: Call) -> ToolResult:
+    """Evaluate, and splice the value into the answer without reading it."""
+    page = call.known_page() or await call.page()
+    call.box.activity.wake(page)  # a script may wait for the page to be drawn
+    code = call.args["code"]
+    # A loop that never gives way is stopped by the browser itself, shortly before the call's own deadline.
+    most = round(call.box.browsers.limits.call_timeout * 900)
+    try:
+        if "frame" in call.args:
+            answer = await _in_frame(page, call.args["frame"], expression(code, call.args.get("args")), most)
+        else:
+            answer = await page.cdp_encoded(_EVALUATE % (expression(code, call.args.get("args")), most))
+    except CommandFailed as error:
+        if "Execution was terminated" not in error.message:
+            raise
+        raise CommandFailed(
+            f"The script ran for {most / 1000:g} s without a pause, and was stopped.",
+            hint="Do less at a time; `await` between the steps of a long script.",
+        ) from None
+    try:
+        evaluated = _EVALUATED.decode(answer)
+    except msgspec.DecodeError as error:
+        raise CommandFailed(f"invalid response: the browser's answer to the script cannot be read: {error}") from None
+    if evaluated.exceptionDetails is not msgspec.UNSET:
+        return ToolResult.text(thrown(orjson.loads(bytes(evaluated.exceptionDetails)), code), is_error=True)
+    body = _body(bytes(evaluated.result.value))
+    # Both forms of the same answer; the text is the JSON once more, as a string.
+    text = orjson.dumps(body.decode())
+    return ToolResult(b'{"content":[{"type":"text","text":' + text + b'}],"structuredContent":' + body + b"}")
+
+
+async def _in_frame(page: Page, wanted: int | str, encoded: bytes, most: int) -> bytes:
+    """The same in a frame: in its session, or as a call on an object of its world."""
+    where = await place(page, wanted)
+    text: str = orjson.loads(encoded)
+    answer: bytes
+    if where.object_id is None:
+        params: dict[str, Any] = {"expression": text, "awaitPromise": True, "returnByValue": True, "timeout": most}
+        answer = await page.cdp("Runtime.evaluate", params, where.session_id, raw=True)
+        return answer
+    # Nothing before the code but what is on its first line, so that its line numbers stay.
+    params = {"functionDeclaration": f"function () {{ return {text}\n}}", "objectId": where.object_id}
+    params |= {"awaitPromise": True, "returnByValue": True}
+    answer = await page.cdp("Runtime.callFunctionOn", params, where.session_id, raw=True)
+    return answer
+
+
+def _body(value: bytes) -> bytes:
+    """The structured answer: what our page function wrote, or the bare value where it is not ours."""
+    if value.startswith(_MARKED):
+        written: bytes = orjson.loads(value).encode()
+        try:
+            _DESCRIBED.decode(written)
+        except msgspec.DecodeError as error:
+            raise CommandFailed(f"invalid response: the page changed the script's answer: {error}") from None
+        return b"{" + written[len(_MARK) :]
+    return b'{"value":' + value + b"}"
+
+
+def expression(code: str, args: dict[str, Any] | None) -> bytes:
+    """The whole expression as a JSON string; the agent's first line is its second.
+
+    What is around the code is the same every time and was encoded once; the JSON of a text is that of its parts.
+    """
+    if not args:
+        return _ENCODED_OPENING + orjson.dumps(code)[1:-1] + _ENCODED_NO_ARGS
+    before, after = _CLOSING.split("%s")
+    return orjson.dumps(f"{_OPENING}{code}{before}{pagecode.literal(args)}{after}")
+
+
+def thrown(details: Any, code: str) -> str:
+    """What the script threw, where in the agent's own lines, and through which of its functions."""
+    details = details if isinstance(details, dict) else {}
+    exception = details.get("exception") if isinstance(details.get("exception"), dict) else {}
+    lines = code.split("\n")
+    description = exception.get("description")
+    if not isinstance(description, str):
+        shown = orjson.dumps(exception.get("value")).decode() if "value" in exception else details.get("text", "")
+        return f"The script threw {str(shown)[:_LONGEST]}."
+    message, frames = _split(description)
+    places = [
+        (name, line, column)
+        for name, line, column in (_frame(frame) for frame in frames)
+        if name is not None and 1 <= line <= len(lines)
+    ]
+    if not places and type(at := details.get("lineNumber")) is int and 1 <= at <= len(lines):
+        column = details.get("columnNumber")
+        places = [("", at, column + 1 if type(column) is int else 1)]
+    text = [f"The script threw {message[:_LONGEST]}"]
+    for number, (name, line, column) in enumerate(places[:10]):
+        inside = f" in {name}" if name and name not in _OURS else ""
+        source = f": {lines[line - 1].strip()[:200]}" if number == 0 else ""
+        text.append(f"  at line {line}, column {column}{inside}{source}")
+    if message.startswith("SyntaxError") and not places:
+        text.append("  The code must be the body of a function; nothing of it ran.")
+    return "\n".join(text)
+
+
+def _split(description: str) -> tuple[str, list[str]]:
+    """An error's message and the lines of its stack."""
+    lines = description.split("\n")
+    start = next((n for n, line in enumerate(lines) if line.startswith("    at ")), len(lines))
+    return "\n".join(lines[:start]), lines[start:]
+
+
+def _frame(frame: str) -> tuple[str | None, int, int]:
+    """Function, line and column of a stack line in the agent's code; line 1 of the expression is ours."""
+    found = _FRAME.match(frame)
+    if found is None:
+        place = _PLACE.search(frame)
+        return ("", int(place[1]) - 1, int(place[2])) if place else (None, 0, 0)
+    return found["name"] or "", int(found["line"]) - 1, int(found["column"])
+
+
+TOOLS = (execute_script,)

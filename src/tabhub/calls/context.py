@@ -1,0 +1,84 @@
+"""One running call as its tool sees it: who called, progress, questions, and the wait while a person has the wheel.
+
+Owns how a call is interrupted. What becomes of the call is the engine's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from tabhub.calls.protocols import Answers, Caller, Questions
+from tabhub.core.calls import Call
+from tabhub.core.sessions import Session
+
+if TYPE_CHECKING:
+    from tabhub.calls.engine import Engine
+
+
+class Context:
+    """One running call, as its tool sees it (hub.tools.CallContext)."""
+
+    __slots__ = ("_engine", "call", "caller", "slow", "task", "turn")
+
+    def __init__(self, engine: Engine, call: Call, caller: Caller) -> None:
+        self._engine = engine
+        self.call = call
+        self.caller = caller
+        self.task: asyncio.Task[Any] | None = asyncio.current_task(engine.loop)
+        self.turn: asyncio.Future[None] | None = None
+        self.slow = False
+
+    @property
+    def session(self) -> Session:
+        """The session that made the call."""
+        return self.caller.session
+
+    @property
+    def extra(self) -> Mapping[str, Any]:
+        """The request's own params, for what passes through the hub (`_meta`, `extensions`); REST has none."""
+        params: Mapping[str, Any] = getattr(self.caller, "params", None) or {}
+        return params
+
+    def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
+        """Extend the deadline and tell the agent."""
+        if self._engine.calls.progress(self.call, self._engine.clock()):
+            self.caller.progress(progress, total, message)
+
+    def log(self, level: str, logger: str, data: Any) -> None:
+        """Pass a log message of the tool to the agent."""
+        self.caller.log(level, logger, data)
+
+    async def go_on(self) -> None:
+        """Wait while a person has the wheel."""
+        await self._engine.hold(self)
+
+    def sent(self) -> None:
+        """Something has left for the browser."""
+        self.call.sent = True
+
+    def touch(self, tab_id: int | None, origin: str | None) -> None:
+        """The tab and origin the call works on."""
+        self.call.tab = tab_id
+        self.call.origin = origin
+
+    async def ask(self, questions: Questions) -> Answers:
+        """Ask the agent's client something (elicitation, sampling, roots); a tool asks before it acts."""
+        return await self.caller.ask(self.call.tool.name, questions)
+
+    def confirm(self, words: str, tab_id: int) -> Awaitable[bool] | None:
+        """Ask the person who runs the hub for a tab that another holds; None if nobody can be asked."""
+        hand_over = self._engine.hand_over
+        return None if hand_over is None else hand_over(self, words, tab_id)
+
+    def can(self, capability: str) -> bool:
+        """Whether the agent's client declared a capability."""
+        return self.caller.can(capability)
+
+    def interrupt(self) -> None:
+        """Stop waiting: the call's failure has been decided."""
+        if self.turn is not None and not self.turn.done():
+            self.turn.set_result(None)
+        elif self.task is not None and self.task is not asyncio.current_task():
+            self.task.cancel()

@@ -1,0 +1,357 @@
+"""The engine: carries one call from any surface through the hub to its tool and back.
+
+Owns the order of things: find, validate, permit, admit, run, budget, audit, answer. The decisions are hub/'s and
+trust/'s; this module only runs them and keeps the clock. A call runs in the task of the request that made it, so a
+quick call costs no task of its own; what takes longer is looked after by one shared ticker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from tabhub.calls.approvals.outcome import Grant
+from tabhub.calls.browser_wait import Awaited
+from tabhub.calls.context import Context
+from tabhub.calls.meter import Meter
+from tabhub.calls.pause import Wheel
+from tabhub.calls.protocols import Answers, Caller, InputRequired, Permit, Questions, Waits, Watcher
+from tabhub.core.calls import Call, Calls
+from tabhub.core.listing.search import nearest
+from tabhub.core.registry import Entry, Registry
+from tabhub.core.results.budget import fit
+from tabhub.core.sessions import Session, Sessions
+from tabhub.core.tools import Source, Tool, ToolResult
+from tabhub.errors import CallCancelled, NotConnected, PermissionDenied, RateLimited, TabhubError, UnknownTool
+from tabhub.limits import Limits
+from tabhub.store.audit import AuditLog, entry
+from tabhub.store.results import ResultStore
+from tabhub.trust.permissions import Permissions
+from tabhub.trust.redact import clean, redact
+from tabhub.trust.sliding_window import Rate
+
+__all__ = ["Answers", "Caller", "Context", "Engine", "InputRequired", "Questions"]
+
+log = logging.getLogger("tabhub.calls")
+
+_TICK = 0.05
+"""Seconds between looks at the deadlines; a call younger than this is never looked at."""
+
+UNKNOWN = Source("hub", "unknown")
+"""What the audit log says of a call to a tool that does not exist."""
+
+READ_RESULT = "tabhub_read_result"
+
+_BIG = 256 * 1024
+"""Results above this are cut to budget in a thread."""
+
+
+class Engine:
+    """Everything a surface needs to call tools."""
+
+    def __init__(
+        self,
+        *,
+        registry: Registry,
+        sessions: Sessions,
+        limits: Limits,
+        permissions: Permissions,
+        audit: AuditLog,
+        results: ResultStore,
+        clock: Callable[[], float],
+        wall: Callable[[], float],
+        keep_arguments: bool = False,
+    ) -> None:
+        self.registry = registry
+        self.sessions = sessions
+        self.limits = limits
+        self.permissions = permissions
+        self.audit = audit
+        self.results = results
+        self.clock = clock
+        self.wall = wall
+        self.keep_arguments = keep_arguments
+        self.calls = Calls(limits)
+        self.meter = Meter()
+        self.wheel = Wheel(wall)
+        self.awaited = Awaited(clock)
+        self.waits: list[Waits] = [self.wheel.holding, self.awaited.holding]
+        self.permit: Permit | None = None
+        """Unset, the permissions alone decide, and there is no one to ask."""
+        self.hand_over: Callable[[Context, str, int], Awaitable[bool] | None] | None = None
+        """Asks the person whether an agent may have another's tab (server.trusting.Trust)."""
+        self.watcher: Watcher | None = None
+        self.when_ended: Callable[[Session], None] = lambda _: None
+        """Told of every session that has ended, to see to its tabs."""
+        # One at a time: several threads at work on large texts would keep the loop from its turn, and be no quicker.
+        self._cutter = ThreadPoolExecutor(1, "tabhub-cut")
+        self._rate = Rate(limits.call_rate)
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self._ticker: asyncio.TimerHandle | None = None
+
+    def find(self, name: str) -> Entry:
+        """The tool of that name, or UnknownTool with the nearest ones."""
+        entry = self.registry.get(name)
+        if entry is None:
+            near = nearest(name[:200], self.registry.names())
+            hint = f"Did you mean {', '.join(near)}?" if near else "List the tools to see what there is."
+            raise UnknownTool(f"There is no tool named {name[:200]!r}.", hint=hint, data={"nearest": near})
+        return entry
+
+    async def call(
+        self,
+        caller: Caller,
+        name: str,
+        arguments: dict[str, Any],
+        found: Entry | None = None,
+        grant: Grant | None = None,
+    ) -> ToolResult:
+        """Run one call to its one answer; failures are raised, after they are in the audit log.
+
+        `found` is what runs where that is nothing of the registry's: an external server's resource, or a prompt.
+        `grant` is the word of a person who has been asked for this call already.
+        """
+        began = self.clock()
+        call: Call | None = None
+        source = UNKNOWN
+        try:
+            if self._rate.limit:
+                self._slow_down(caller.session, began)
+            if found is None:
+                found = self.find(name)
+            tool = found.tool
+            source = tool.source
+            tool.check(arguments)
+            starts = caller.session.called = began
+            if self.permit is None:
+                self._permit(tool)
+            elif grant is None and (asked := self.permit.permit(caller, tool, arguments)) is not None:
+                if not isinstance(asked, Grant):
+                    asked = await asked
+                    starts = self.clock()
+                grant = asked
+            while self.wheel.taken is not None and not tool.read_only:
+                await self.wheel.turn(caller, tool, self.calls.timeout_of(tool))
+                starts = self.clock()
+                if self.permit is not None:
+                    self.permit.still(caller.session, tool)
+            call = self.calls.open(caller.session.id, tool, starts)
+            ctx = call.carrier = Context(self, call, caller)
+            if self.watcher is not None:
+                self.watcher.began(call, caller, arguments)
+            if self._ticker is None:
+                self._begin_ticking()
+            try:
+                if call.waiting:
+                    await self._turn(ctx)
+                result = await found.run(ctx, arguments)
+            except (TabhubError, InputRequired):
+                raise
+            except asyncio.CancelledError:
+                if call.failure is None or ctx.task is None:
+                    raise
+                ctx.task.uncancel()
+                raise call.failure from None
+            except Exception:
+                log.exception("tool %s failed inside", tool.name)
+                raise TabhubError(
+                    f"{tool.name} failed inside the hub.", hint="The hub's log has the details: tabhub logs"
+                ) from None
+            finally:
+                call.carrier = None  # a circle would have to wait for the collector
+                if started := self.calls.close(call, self.clock()):
+                    self._start(started)
+            if call.failure is not None:
+                raise call.failure
+            if len(result.payload) > self.limits.result_tokens:
+                result = await self._within_budget(tool, result, caller.session)
+        except TabhubError as error:
+            if found is not None and isinstance(error, NotConnected) and not (call is not None and call.sent):
+                failure = await self.awaited.comes(caller, found.tool, error)
+                if failure is None:
+                    if call is not None and self.watcher is not None:
+                        self.watcher.ended(call, self.clock() - began, error, success=False)
+                    return await self.call(caller, name, arguments, found, grant)
+                error = failure
+            # A name nobody registered is text from outside, and may be anything the agent knows.
+            shown = clean(redact(name[:1000]), 200) if source is UNKNOWN else name
+            self._record(caller, shown, source, arguments, began, call, error, grant)
+            raise error from None
+        self._record(caller, name, source, arguments, began, call, None, grant, failed=result.is_error)
+        if call.origin is not None and self.permit is not None:
+            self.permit.after(caller.session, call)
+        return result
+
+    def _slow_down(self, session: Session, now: float) -> None:
+        """Refuse a session that calls more often than it may; stateless calls without a handle count as one."""
+        retry_after = self._rate.hit(session.id, now)
+        if retry_after is not None:
+            raise RateLimited(
+                f"This session has made {self._rate.limit} calls within a minute, which is the limit.",
+                retry_after=int(retry_after) + 1,
+                hint="Nothing was sent. Wait, or raise limits.call_rate.",
+            )
+
+    def _permit(self, tool: Tool) -> None:
+        """What the settings say, where there is no one to ask."""
+        stated = self.permissions.stated(tool.source.setting, (tool.name,))
+        if stated is None or stated.level == "auto" or (stated.level == "ask" and self.permissions.skipped):
+            return
+        why = (
+            "is switched off by the person who runs this hub"
+            if stated.level == "off"
+            else "needs the person's approval, and there is no one to ask on this connection"
+        )
+        raise PermissionDenied(
+            f"{tool.name} {why}.",
+            hint=f"They can allow it with: tabhub config set permissions.{tool.source.setting}.tools.{tool.name} auto",
+        )
+
+    async def hold(self, ctx: Context) -> None:
+        """Keep a call that is open from acting while a person has the wheel; that time is not the call's own."""
+        call = ctx.call
+        if self.wheel.taken is None or call.tool.read_only:
+            return
+        call.deadline = call.latest
+        await self.wheel.turn(ctx.caller, call.tool, self.calls.timeout_of(call.tool))
+        self.calls.progress(call, self.clock())
+        if self.permit is not None:
+            self.permit.still(ctx.session, call.tool)
+
+    async def _turn(self, ctx: Context) -> None:
+        """Wait until the source has room for the call, or its failure is decided."""
+        ctx.turn = asyncio.get_running_loop().create_future()
+        await ctx.turn
+        ctx.turn = None
+        if ctx.call.failure is not None:
+            raise ctx.call.failure
+        await self.hold(ctx)
+
+    @staticmethod
+    def _start(calls: list[Call]) -> None:
+        """Let calls go that were waiting for their turn."""
+        for call in calls:
+            waiting: Context | None = call.carrier
+            if waiting is not None and waiting.turn is not None and not waiting.turn.done():
+                waiting.turn.set_result(None)
+
+    def _begin_ticking(self) -> None:
+        self.loop = asyncio.get_running_loop()
+        self._ticker = self.loop.call_later(_TICK, self._tick)
+
+    def _tick(self) -> None:
+        """Look at the calls that are taking a while."""
+        now = self.clock()
+        for call in self.calls.due(now):
+            if call.carrier is not None:
+                call.carrier.interrupt()
+        for call in self.calls:
+            ctx: Context | None = call.carrier
+            if ctx is not None and not ctx.slow and now - call.opened >= _TICK:
+                ctx.slow = True
+                ctx.caller.slow()
+        self._ticker = asyncio.get_running_loop().call_later(_TICK, self._tick) if len(self.calls) else None
+
+    def cancel(self, call: Call, reason: str) -> None:
+        """The agent took a call back, or went away."""
+        if self.calls.fail(call, CallCancelled(f"{call.tool.name} was cancelled: {reason}.")):
+            call.carrier.interrupt()
+
+    def cancel_for(self, caller: Caller, reason: str) -> None:
+        """Take back whatever this caller runs."""
+        for waits in self.waits:
+            waits.cancel_for(caller, reason)
+        for call in self.calls:
+            if call.carrier is not None and call.carrier.caller is caller:
+                self.cancel(call, reason)
+
+    def left(self, caller: Caller, reason: str) -> None:
+        """The client went away under its call: others need not wait long for its tabs unless it comes back."""
+        caller.session.left = self.clock()
+        self.cancel_for(caller, reason)
+
+    def end_session(self, session_id: str, reason: str) -> Session | None:
+        """End a session and the calls it has in flight."""
+        for waits in self.waits:
+            waits.cancel_session(session_id, reason)
+        for call in self.calls.of_session(session_id):
+            self.cancel(call, reason)
+        session = self.sessions.end(session_id)
+        if session is not None:
+            self.when_ended(session)
+        return session
+
+    async def _within_budget(self, tool: Tool, result: ToolResult, session: Session) -> ToolResult:
+        if tool.name == READ_RESULT:
+            return result
+        if len(result.payload) > _BIG:
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._cutter, self._cut, result, session.owner)
+        return self._cut(result, session.owner)
+
+    def _cut(self, result: ToolResult, owner: str) -> ToolResult:
+        fitted = fit(result.payload, self.limits.result_tokens)
+        if fitted is None:
+            return result
+        handle = self.results.put(owner, fitted.mime, fitted.full_text.encode())
+        return ToolResult(fitted.render(handle), result.is_error)
+
+    def _record(
+        self,
+        caller: Caller,
+        name: str,
+        source: Source,
+        arguments: Mapping[str, Any],
+        began: float,
+        call: Call | None,
+        error: TabhubError | None,
+        grant: Grant | None,
+        *,
+        failed: bool = False,
+    ) -> None:
+        """Put the call in the audit log; this happens before its answer leaves."""
+        duration = self.clock() - began
+        success = error is None and not failed
+        if self.watcher is not None and call is not None:
+            self.watcher.ended(call, duration, error, success=success)
+        self.meter.call(source.key, duration, ok=success)
+        session = caller.session
+        tab, origin = (call.tab, call.origin) if call is not None else (None, None)
+        if success and not self.keep_arguments and grant is None:
+            self.audit.succeeded(
+                now=self.wall(),
+                tool=name,
+                source=source,
+                duration_ms=duration * 1000,
+                session=session.id,
+                client=session.client,
+                via=caller.via,
+                token=session.token,
+                arguments=arguments,
+                tab_id=tab,
+                origin=origin,
+                may_wait=at_once() if (at_once := getattr(caller, "at_once", None)) is not None else False,
+            )
+            return
+        self.audit.write(
+            entry(
+                now=self.wall(),
+                tool=name,
+                source=source,
+                success=success,
+                duration_ms=duration * 1000,
+                session=session.id,
+                client=session.client,
+                via=caller.via,
+                token=session.token,
+                arguments=arguments,
+                keep_arguments=self.keep_arguments,
+                tab_id=tab,
+                origin=origin,
+                error=error,
+                approval=grant.facts() if grant is not None else ((error and error.data) or {}).get("approval"),
+            )
+        )

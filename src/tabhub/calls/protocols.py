@@ -1,0 +1,99 @@
+"""What the engine knows of those around it: who calls, what may hold a call back, and who watches.
+
+Owns these interfaces and what is asked of an agent's client in the middle of a call; it runs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping
+from typing import Any, Protocol
+
+from tabhub.calls.approvals.outcome import Grant
+from tabhub.core.calls import Call
+from tabhub.core.sessions import Session
+from tabhub.core.tools import Tool
+from tabhub.errors import TabhubError
+
+Questions = dict[str, tuple[str, dict[str, Any]]]
+"""What to ask an agent's client: by key, the method and its params."""
+Answers = dict[str, dict[str, Any]]
+
+
+class InputRequired(Exception):
+    """The call cannot go on in this round: the agent's client must answer first, then call again."""
+
+    def __init__(self, questions: Questions) -> None:
+        super().__init__("input required")
+        self.questions = questions
+
+
+class Caller(Protocol):
+    """Who makes a call and how it can be reached while the call runs; each surface has its own."""
+
+    session: Session
+    via: str
+    """The way in, for the audit log: mcp, gateway, rest, cli or daemon."""
+
+    def slow(self) -> None:
+        """The call is still running: begin to watch whether the agent is still there."""
+        ...
+
+    def progress(self, progress: float, total: float | None, message: str | None) -> None:
+        """Tell the agent how far the call is."""
+        ...
+
+    def log(self, level: str, logger: str, data: Any) -> None:
+        """Tell the agent a log message of the tool."""
+        ...
+
+    async def ask(self, tool: str, questions: Questions) -> Answers:
+        """Ask the agent's own client, and through it its human."""
+        ...
+
+    def can(self, capability: str) -> bool:
+        """Whether the agent's client declared a capability (elicitation, sampling, roots)."""
+        ...
+
+
+class Permit(Protocol):
+    """What decides whether a call may run (server.permits.Permits)."""
+
+    def permit(self, caller: Caller, tool: Tool, arguments: Mapping[str, Any]) -> Awaitable[Grant] | Grant | None:
+        """None lets it run, a Grant says by whose word; PermissionDenied refuses; an awaitable asks a person."""
+        ...
+
+    def still(self, session: Session, tool: Tool) -> None:
+        """PermissionDenied if a tool was switched off while a call that had been permitted was held back."""
+        ...
+
+    def after(self, session: Session, call: Call) -> None:
+        """A call has given its answer."""
+        ...
+
+
+class Waits(Protocol):
+    """What holds calls back before they are open: a person's wheel, a person's word."""
+
+    def cancel_for(self, caller: Caller, reason: str) -> None:
+        """The agent took a call back."""
+        ...
+
+    def cancel_session(self, session_id: str, reason: str) -> None:
+        """A session is over."""
+        ...
+
+    def cancel_all(self, reason: str) -> None:
+        """The hub is going."""
+        ...
+
+
+class Watcher(Protocol):
+    """Who is told of calls as they run (server.panel.Panel)."""
+
+    def began(self, call: Call, caller: Caller, arguments: Mapping[str, Any]) -> None:
+        """A call is on its way."""
+        ...
+
+    def ended(self, call: Call, seconds: float, error: TabhubError | None, *, success: bool) -> None:
+        """It has its answer."""
+        ...

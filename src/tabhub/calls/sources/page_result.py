@@ -1,0 +1,97 @@
+"""What a page answers to a call, as a result for an agent: checked, and marked as the content of that page.
+
+Owns the reading of `{success, payload}`, the mark of untrusted content and what of `_meta` may pass either way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import orjson
+
+from tabhub.core.descriptions import visible
+from tabhub.core.page_tools import PageTool
+from tabhub.core.tools import ToolResult
+from tabhub.errors import CommandFailed
+
+UNTRUSTED = "tabhub/untrusted"
+_OURS = "tabhub"
+_RESERVED = frozenset({"mcp", "modelcontextprotocol"})
+_KINDS = frozenset({"text", "image", "audio", "resource", "resource_link"})
+_ERROR = 4_000
+
+
+class _Answer(msgspec.Struct):
+    success: bool
+    payload: msgspec.Raw
+
+
+_ANSWER = msgspec.json.Decoder(_Answer)
+_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+def passing(meta: Any) -> dict[str, Any]:
+    """What of a `_meta` belongs to those who speak through the hub: not MCP's own keys, and not the hub's."""
+    if not isinstance(meta, Mapping):
+        return {}
+    return {key: value for key, value in meta.items() if not _is_reserved(key)}
+
+
+def _is_reserved(key: str) -> bool:
+    prefix, slash, _ = key.partition("/")
+    if not slash:
+        return key == "progressToken"
+    labels = prefix.lower().split(".")
+    return not _RESERVED.isdisjoint(labels) or labels[0] == _OURS
+
+
+def read_answer(raw: bytes, tool: PageTool, origin: str) -> ToolResult:
+    """The result in a page's answer; one that is none of the agreed forms is a failure of the page."""
+    try:
+        answer = _ANSWER.decode(raw)
+        if not answer.success:
+            return _failed(msgspec.json.decode(answer.payload), origin)
+        fields = _FIELDS.decode(answer.payload)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise CommandFailed(
+            f"{origin} ran {tool.name} and answered with something that is no tool result: {error}.",
+            hint="The call was carried out; only its answer is lost.",
+        ) from None
+    blocks = msgspec.json.decode(fields.get("content", b"[]"))
+    if not isinstance(blocks, list) or not all(isinstance(b, dict) and b.get("type") in _KINDS for b in blocks):
+        raise CommandFailed(
+            f"{origin} ran {tool.name}, but the content of its answer is not as MCP has it.",
+            hint="The call was carried out; only its answer is lost.",
+        )
+    is_error = bytes(fields.get("isError", b"false")).strip() == b"true"
+    fields["content"] = fields.get("content", msgspec.Raw(b"[]"))
+    problem = None if is_error else _unfit(fields.get("structuredContent"), tool)
+    if problem is not None:
+        blocks.append({"type": "text", "text": f"[{problem}]"})
+        fields["content"], is_error = msgspec.Raw(orjson.dumps(blocks)), True
+        fields.pop("structuredContent", None)
+    said = passing(msgspec.json.decode(fields.get("_meta", b"{}")))
+    fields["_meta"] = msgspec.Raw(orjson.dumps({**said, UNTRUSTED: {"origin": origin}}))
+    fields.pop("isError", None)
+    if is_error:
+        fields["isError"] = msgspec.Raw(b"true")
+    return ToolResult(msgspec.json.encode(fields), is_error)
+
+
+def _unfit(structured: msgspec.Raw | None, tool: PageTool) -> str | None:
+    """What is wrong with the structured part, by the page's own word."""
+    if tool.output is None:
+        return None
+    if structured is None:
+        return "The page promises structured content and gave none."
+    if not tool.output.is_valid(orjson.loads(bytes(structured))):
+        return "The page's structured content does not fit the page's own outputSchema, and is left out."
+    return None
+
+
+def _failed(payload: Any, origin: str) -> ToolResult:
+    said = payload if isinstance(payload, str) else orjson.dumps(payload).decode()
+    text = f"The page's tool failed. {origin} says: {visible(said[:_ERROR])[0] or 'nothing'}"
+    return ToolResult.of([{"type": "text", "text": text}], is_error=True, meta={UNTRUSTED: {"origin": origin}})

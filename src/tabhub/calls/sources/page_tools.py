@@ -1,0 +1,378 @@
+"""Page tools in the hub: what pages say becomes tools of the registry, by site, and goes when it goes.
+
+Owns the taking in of registrations (origin, allowance, rate), the naming and describing of what is offered, and the
+keeping of tools that outlive their page. Storage, names, words and choices are hub/'s; calls are pagecalls'. Messages
+come by the transport, whatever that is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from tabhub.calls.sources.page_calls import Held, PageCalls
+from tabhub.config.settings import PageSettings
+from tabhub.core.descriptions import Place, describe, one_line, without_hidden
+from tabhub.core.page_tool_names import PageKey, TabNumbers, ToolNamer, domain_of
+from tabhub.core.page_tools import Frame, PageChange, Pages, PageTool
+from tabhub.core.registry import Entry, Registry
+from tabhub.core.tabs import TabBook, TabChanges, origin_of
+from tabhub.core.tools import Source, Tool
+from tabhub.errors import InvalidParams
+from tabhub.limits import Limits
+from tabhub.links.sites import Sites
+from tabhub.links.transport import TabHubTransport
+from tabhub.store.audit import AuditLog
+from tabhub.store.page_tools import PageToolStore
+from tabhub.trust.redact import clean
+from tabhub.trust.sliding_window import Rate
+
+log = logging.getLogger("tabhub.pages")
+
+_RETELL = 0.05
+"""Seconds in which changes of words, as when the person goes from tab to tab, are gathered."""
+_SEEN_EVERY = 300.0
+_TEXT = 8192
+_DOCUMENT = 200
+_EXTENSIONS = 64 * 1024
+_LOGGED = 5
+_LOGGED_A_MINUTE = 60
+_NAMES = 50
+
+
+class PageTools:
+    """The tools of all pages, in the registry."""
+
+    def __init__(
+        self,
+        transport: TabHubTransport,
+        registry: Registry,
+        tabs: TabBook,
+        sites: Sites,
+        store: PageToolStore,
+        *,
+        limits: Limits,
+        settings: PageSettings,
+        audit: AuditLog,
+        clock: Callable[[], float],
+        wall: Callable[[], float],
+        leases: Held,
+    ) -> None:
+        self.pages = Pages(limits)
+        self.settings = settings
+        self._registry = registry
+        self._tabs = tabs
+        self._store = store
+        self._audit = audit
+        self._clock = clock
+        self._wall = wall
+        self._namer = ToolNamer()
+        self._numbers = TabNumbers()
+        self._keys: dict[str, set[PageKey]] = {}
+        self._built: dict[str, dict[str, tuple[PageTool, Tool]]] = {}
+        self._rate = Rate(limits.page_update_rate, 1.0)
+        self._log_rate = Rate(_LOGGED_A_MINUTE)
+        self._late: dict[tuple[int, int], dict[str, Any]] = {}
+        self._said: dict[tuple[int, int], tuple[str, ...]] = {}
+        self._untold: set[str] = set()
+        self._dirty = False
+        self._seen = wall()
+        self.calls = PageCalls(transport, self.pages, tabs, sites, limits, self._numbers.tab, leases)
+        transport.on_message(self.take)
+        transport.on_disconnect(None, self._tab_gone)
+        self.pages.restore(store.load(wall()))
+        for origin in self.pages.sites():
+            self._publish(origin)
+
+    def capabilities(self) -> dict[str, Any]:
+        """What clients are told of pages."""
+        return self.pages.capabilities()
+
+    # what tabs say
+
+    def take(self, tab_id: int, message: dict[str, Any]) -> Any:
+        """One message of a tab; one that is malformed is refused, said in the log, and changes nothing."""
+        try:
+            return self._take(tab_id, message)
+        except InvalidParams as error:
+            if self._log_rate.hit("refused", self._clock()) is None:
+                log.warning("tab %d: %s refused: %s", tab_id, message["method"], error.message)
+            raise
+
+    def _take(self, tab_id: int, message: dict[str, Any]) -> Any:
+        method, params = message["method"], message["params"]
+        if method == "browser/elicitConfirmation":
+            return self.calls.confirm(tab_id, params)
+        place = (tab_id, _frame_id(params))
+        if method == "browser/disconnected":
+            waiting = self._late.get(place)
+            if waiting is not None and waiting["params"].get("documentId") == params.get("documentId"):
+                del self._late[place]
+            self._said.pop(place, None)
+            self.calls.left(*place, params["documentId"])
+            self._apply(tab_id, self.pages.gone(*place, params["documentId"]))
+        elif method in ("browser/registerTools", "browser/updateTools"):
+            self._list(place, message)
+        return None
+
+    def _list(self, place: tuple[int, int], message: dict[str, Any]) -> None:
+        """A list of tools: now, or a little later where the site sends too many; then the last one counts."""
+        if place in self._late:
+            self._late[place] = _later(self._late[place], message)
+            return
+        frame = self.pages.frame(*place)
+        origin = frame.origin if frame is not None else str(message["params"].get("origin"))[:_TEXT]
+        wait = self._rate.hit(origin, self._clock())
+        if wait is None:
+            self._take_list(place, message)
+        else:
+            self._late[place] = message
+            asyncio.get_running_loop().call_later(wait, self._catch_up, place)
+
+    def _catch_up(self, place: tuple[int, int]) -> None:
+        message = self._late.pop(place, None)
+        if message is not None:
+            try:
+                self._list(place, message)
+            except InvalidParams as error:
+                log.warning("tab %d: %s", place[0], error.message)
+
+    def _take_list(self, place: tuple[int, int], message: dict[str, Any]) -> None:
+        params = message["params"]
+        if message["method"] == "browser/updateTools":
+            change = self.pages.update(*place, params["documentId"], params.get("tools"), self._wall())
+        else:
+            frame = self._frame(place, params)
+            if not self.settings.allow(frame.origin):
+                log.info("tools of %s in tab %d are not taken: its origin is not allowed", frame.origin, place[0])
+                return
+            self._said.pop(place, None)
+            before = self.pages.frame(*place)
+            change = self.pages.register(frame, params.get("tools"))
+            if before is not None and before.document != frame.document:
+                self.calls.left(*place, before.document)
+        if params.get("tools") == []:
+            log.info("tab %d, frame %d: the page offers no tools", *place)
+        self._complain(place, change)
+        self._apply(place[0], change)
+
+    def _frame(self, place: tuple[int, int], params: dict[str, Any]) -> Frame:
+        """The frame as the browser describes it; what the page says of itself decides nothing."""
+        url, title = params.get("url"), params.get("title")
+        if not isinstance(url, str) or not isinstance(params.get("origin"), str):
+            raise InvalidParams("browser/registerTools needs `origin` and `url`, as texts.")
+        origin = origin_of(params["origin"]) or (origin_of(url) if params["origin"] == "null" else None)
+        if origin is None or (params["origin"] == "null" and origin != "file://"):
+            raise InvalidParams(f"tools of {clean(params['origin'], 100)} are not taken: it is not a site of its own")
+        shown = origin_of(url)
+        if shown is not None and shown != origin:
+            raise InvalidParams(f"tools of {origin} are not taken: their page is said to be at {clean(url, 100)}")
+        if len(params["documentId"]) > _DOCUMENT:
+            raise InvalidParams("`documentId` is too long.")
+        capabilities = params.get("capabilities")
+        browser = capabilities.get("browser", capabilities) if isinstance(capabilities, dict) else None
+        extensions = params.get("extensions")
+        if len(str(extensions)) > _EXTENSIONS:
+            raise InvalidParams(f"`extensions` is larger than {_EXTENSIONS} bytes.")
+        return Frame(
+            *place,
+            document=params["documentId"],
+            origin=origin,
+            url=url[:_TEXT],
+            title=title[:_TEXT] if isinstance(title, str) else "",
+            tools={},
+            updated=self._wall(),
+            capabilities=browser if isinstance(browser, dict) else {},
+            extensions=extensions,
+        )
+
+    def _complain(self, place: tuple[int, int], change: PageChange) -> None:
+        """Say what was refused; the same again is not said again."""
+        if self._said.get(place, ()) == change.problems:
+            return
+        self._said[place] = change.problems
+        if change.problems and self._log_rate.hit("refused", self._clock()) is not None:
+            return
+        for problem in change.problems[:_LOGGED]:
+            log.warning("tab %d, frame %d: refused: %s", *place, clean(problem, 300))
+        if len(change.problems) > _LOGGED:
+            log.warning("tab %d, frame %d: and %d more refused", *place, len(change.problems) - _LOGGED)
+
+    def _tab_gone(self, tab_id: int) -> None:
+        for place in [place for place in (*self._late, *self._said) if place[0] == tab_id]:
+            self._late.pop(place, None)
+            self._said.pop(place, None)
+        self._apply(tab_id, self.pages.tab_gone(tab_id))
+
+    def tabs_changed(self, changes: TabChanges) -> None:
+        """Tabs changed: numbers of closed ones are free, and descriptions tell which is active."""
+        for tab in changes.closed:
+            self._numbers.closed(tab.tab_id)
+        touched = {origin for tab in changes.changed for origin in self.pages.sites_of(tab.tab_id)}
+        if touched:
+            self._retell_soon(touched)
+
+    def allow(self, settings: PageSettings) -> None:
+        """The settings changed: what is no longer allowed goes."""
+        self.settings = settings
+        for origin in self.pages.sites():
+            if not settings.allow(origin):
+                for frame in self.pages.frames(origin):
+                    self._apply(frame.tab_id, self.pages.gone(*frame.place, frame.document))
+            self._publish(origin)
+
+    # into the registry
+
+    def _apply(self, tab_id: int, change: PageChange) -> None:
+        for origin in sorted(change.sites):
+            self._publish(origin)
+            self.calls.changed(origin)
+            self._dirty = True
+            if change.added or change.removed:
+                added, removed = _names(change.added), _names(change.removed)
+                log.info("%s, tab %d: %d tools came, %d went", origin, tab_id, len(change.added), len(change.removed))
+                source = Source("page", origin)
+                self._audit.event("page.tools", source, tab_id=tab_id, origin=origin, added=added, removed=removed)
+        if change.words - change.sites:
+            self._retell_soon(set(change.words - change.sites))
+
+    def _publish(self, origin: str) -> None:
+        """Set a site's tools anew."""
+        for problem in self._registry.replace(Source("page", origin), self._entries(origin)):
+            log.warning("tool refused: %s", problem)
+
+    def _retell_soon(self, origins: set[str]) -> None:
+        if not self._untold:
+            asyncio.get_running_loop().call_later(_RETELL, self._retell)
+        self._untold |= origins
+
+    def _retell(self) -> None:
+        """Describe tools anew; agents are not told, for nothing they could call has changed."""
+        origins, self._untold = self._untold, set()
+        for origin in sorted(origins):
+            if not self._registry.refresh(Source("page", origin), self._entries(origin)):
+                self._publish(origin)
+
+    def _entries(self, origin: str) -> list[Entry]:
+        offered: dict[PageKey, tuple[PageTool, Place, dict[str, Any]]] = {}
+        holders: dict[str, list[Frame]] = {}
+        domain = domain_of(origin)
+        for frame in self.pages.frames(origin):
+            if not frame.tools:
+                continue
+            number = self._numbers.number(origin, frame.tab_id)
+            tab = self._tabs.get(frame.tab_id)
+            top = tab.origin if tab is not None and frame.frame_id else None
+            place = Place(
+                domain,
+                frame.title or (tab.title if tab is not None and not frame.frame_id else ""),
+                number,
+                tab is not None and tab.active,
+                embedded_in=domain_of(top) if top is not None and top != origin else None,
+            )
+            facts = {"origin": origin, "tab": number, "tabId": frame.tab_id, "frameId": frame.frame_id}
+            for tool in frame.tools.values():
+                key = PageKey(origin, number, tool.name)
+                if key in offered:
+                    key = PageKey(origin, number, tool.name, frame.frame_id)
+                offered[key] = (tool, place, facts)
+                holders.setdefault(tool.name, []).append(frame)
+        kept = self.pages.cached(origin) if self.settings.allow(origin) else {}
+        for name in sorted({*holders, *kept}):
+            there = holders.get(name, [])
+            newest = max(there, key=lambda frame: frame.updated, default=None)
+            tool = newest.tools[name] if newest is not None else kept[name].tool
+            place = Place(domain, tabs=len({frame.tab_id for frame in there}))
+            offered[PageKey(origin, None, name)] = (tool, place, {"origin": origin})
+        return self._build(origin, offered, holders)
+
+    def _build(
+        self,
+        origin: str,
+        offered: dict[PageKey, tuple[PageTool, Place, dict[str, Any]]],
+        holders: dict[str, list[Frame]],
+    ) -> list[Entry]:
+        for key in self._keys.get(origin, set()) - offered.keys():
+            self._namer.release(key)
+        built, before = {}, self._built.get(origin, {})
+        entries: list[Entry] = []
+        for key, (declared, place, facts) in offered.items():
+            name = self._namer.name(key)
+            known = before.get(name)
+            words = describe(declared.description, place)
+            meta = {"tabhub/page": {**facts, "via": declared.via}}
+            if known is None or known[0].wire != declared.wire:
+                tool = _tool(name, origin, declared, words, meta)
+            else:
+                tool = known[1]
+                if tool.description != words or tool.meta != meta:
+                    tool = tool.told_anew(words, meta)
+            built[name] = (declared, tool)
+            listed = key.number is not None or key.tool not in holders
+            entries.append(Entry(tool, partial(self.calls.run, key), listed))
+        if offered:
+            self._keys[origin], self._built[origin] = set(offered), built
+        else:
+            self._keys.pop(origin, None)
+            self._built.pop(origin, None)
+        return entries
+
+    def declared(self, tool: Tool) -> PageTool | None:
+        """A tool in its page's own words."""
+        known = self._built.get(tool.source.key, {}).get(tool.name)
+        return known[0] if known is not None else None
+
+    # what outlives a page
+
+    async def keep(self) -> None:
+        """Write down what is to survive a restart, if it changed."""
+        now = self._wall()
+        if now - self._seen >= _SEEN_EVERY:
+            self._seen, self._dirty = now, True
+        if self._dirty:
+            self._dirty = False
+            self.pages.see(now)
+            data = self._store.encode(self.pages.all_cached())
+            if not await asyncio.to_thread(self._store.save, data):
+                self._dirty = True
+
+    def close(self) -> None:
+        """Write down the last state."""
+        self.pages.see(self._wall())
+        self._store.save(self._store.encode(self.pages.all_cached()))
+
+
+def _tool(name: str, origin: str, declared: PageTool, words: str, meta: dict[str, Any]) -> Tool:
+    output = declared.output_schema
+    return Tool(
+        name,
+        Source("page", origin),
+        words,
+        without_hidden(declared.input_schema),
+        title=one_line(declared.title) or None if declared.title else None,
+        output_schema=without_hidden(output) if output is not None else None,
+        annotations=declared.annotations,
+        meta=meta,
+    )
+
+
+def _frame_id(params: dict[str, Any]) -> int:
+    frame_id = params.get("frameId")
+    if type(frame_id) is not int or not 0 <= frame_id < 2**53 or not isinstance(params.get("documentId"), str):
+        raise InvalidParams("A page's message needs `frameId`, a whole number, and `documentId`, a text.")
+    return frame_id
+
+
+def _later(waiting: dict[str, Any], message: dict[str, Any]) -> dict[str, Any]:
+    """What is left to do of two lists that wait: the last one, as a registration if there was one."""
+    same = waiting["params"].get("documentId") == message["params"].get("documentId")
+    if same and waiting["method"] == "browser/registerTools" and message["method"] == "browser/updateTools":
+        return {**waiting, "params": {**waiting["params"], "tools": message["params"].get("tools")}}
+    return message if same or message["method"] == "browser/registerTools" else waiting
+
+
+def _names(names: tuple[str, ...]) -> list[str]:
+    return [one_line(name) for name in names[:_NAMES]]

@@ -1,0 +1,119 @@
+"""What plugins log: kept per plugin, and passed on to the agents.
+
+Owns the ring of each plugin and who is told: the agents whose calls that plugin runs, or everyone who listens if it
+runs none. Entries come from pages: each field is bounded, and made one safe line.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Protocol
+
+import orjson
+
+from tabhub.core.calls import Call
+from tabhub.limits import Limits
+from tabhub.trust.redact import clean, redact
+from tabhub.wire.jsonrpc import encode_notification
+from tabhub.wire.mcp import LOG_LEVELS
+
+log = logging.getLogger("tabhub.plugins")
+
+_LEVELS = {"log": "info", "warn": "warning", **{level: level for level in LOG_LEVELS}}
+_AT_ONCE = 200
+_MESSAGE = 2_000
+_DATA = 8_000
+
+
+class Stream(Protocol):
+    """An event stream to an agent."""
+
+    def append(self, message: bytes, /) -> object:
+        """Add a message."""
+        ...
+
+
+class LogReader(Protocol):
+    """An agent's session that may receive log messages."""
+
+    log_level: int
+
+    @property
+    def listener(self) -> Stream | None:
+        """Its open stream, if there is one."""
+        ...
+
+
+class Listening(Protocol):
+    """An endpoint with its sessions (mcp.handshake.HandshakeEdge)."""
+
+    @property
+    def sessions(self) -> Mapping[str, LogReader]:
+        """By session id."""
+        ...
+
+
+class PluginLogs:
+    """The logs of all plugins."""
+
+    def __init__(
+        self, limits: Limits, calls: Iterable[Call], edges: Iterable[Listening], wall: Callable[[], float]
+    ) -> None:
+        self._limits = limits
+        self._calls = calls
+        self._edges = tuple(edges)
+        self._wall = wall
+        self._rings: dict[str, deque[dict[str, Any]]] = {}
+
+    def of(self, plugin: str) -> list[dict[str, Any]]:
+        """The entries of one plugin, oldest first."""
+        return list(self._rings.get(plugin, ()))
+
+    def size(self, plugin: str) -> int:
+        """How many there are."""
+        return len(self._rings.get(plugin, ()))
+
+    def forget(self, plugin: str) -> None:
+        """The plugin is gone."""
+        self._rings.pop(plugin, None)
+
+    def take(self, params: dict[str, Any], known: Callable[[str], bool]) -> None:
+        """A batch of entries; those that are not of the agreed form, or of no plugin, are dropped."""
+        entries = params.get("entries")
+        for raw in entries[:_AT_ONCE] if isinstance(entries, list) else ():
+            plugin = raw.get("plugin") if isinstance(raw, dict) else None
+            if isinstance(plugin, str) and known(plugin) and isinstance(raw.get("message"), str):
+                self._keep(plugin, raw)
+
+    def _keep(self, plugin: str, raw: dict[str, Any]) -> None:
+        level = _LEVELS.get(str(raw.get("level")), "info")
+        message = clean(redact(raw["message"][: _MESSAGE * 4]), _MESSAGE)
+        entry: dict[str, Any] = {"at": round(self._wall() * 1000), "level": level, "message": message}
+        data = raw.get("data")
+        if data not in (None, [], {}):
+            said = orjson.dumps(data).decode()
+            safe = redact(said)
+            entry["data"] = data if safe == said and len(said) <= _DATA else clean(safe, _DATA)
+        ring = self._rings.setdefault(plugin, deque(maxlen=max(self._limits.plugin_logs, 1)))
+        ring.append(entry)
+        log.log(logging.DEBUG, "%s: %s: %s", plugin, level, message)
+        self._tell(plugin, level, {key: value for key, value in entry.items() if key in ("message", "data")})
+
+    def _tell(self, plugin: str, level: str, data: dict[str, Any]) -> None:
+        running = [
+            c for c in self._calls if c.tool.source.kind == "plugin" and c.tool.source.key == plugin and c.carrier
+        ]
+        for call in running:
+            call.carrier.log(level, plugin, data)
+        if running:
+            return
+        said: bytes | None = None
+        for edge in self._edges:
+            for mcp in list(edge.sessions.values()):
+                if mcp.listener is not None and LOG_LEVELS.index(level) >= mcp.log_level:
+                    said = said or encode_notification(
+                        "notifications/message", {"level": level, "logger": plugin, "data": data}
+                    )
+                    mcp.listener.append(said)

@@ -1,0 +1,343 @@
+"""Site plugins in the hub: what is found becomes tools of the registry and adapters in the browsers, and goes with it.
+
+Owns the table of plugins in use, which is replaced whole: a call in flight goes on with the plugin it began with. Also
+what browsers tell of plugins (tabs that are ready, logs), and what health and the panel show. Finding and reading
+plugins is plugins/'s, calls are plugincalls'.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tabhub.browser.tool_spec import PluginSite
+from tabhub.calls.sources.page_calls import Held
+from tabhub.calls.sources.plugin_calls import Active, PluginCalls
+from tabhub.calls.sources.plugin_logs import PluginLogs
+from tabhub.config.settings import Config
+from tabhub.core.registry import Registry
+from tabhub.core.tabs import Tab
+from tabhub.core.tools import Source
+from tabhub.errors import SetupError, TabhubError
+from tabhub.limits import Limits
+from tabhub.links.browsers import Browsers, Change
+from tabhub.links.extension import ExtensionLink
+from tabhub.links.transport import TabHubTransport
+from tabhub.plugins import adapters, settings
+from tabhub.plugins.discovery import Discovered, Discovery
+from tabhub.plugins.model import Plugin, agents_name
+from tabhub.plugins.watch import Watcher
+from tabhub.store.config_file import set_plugin_settings
+from tabhub.store.home import Home
+
+log = logging.getLogger("tabhub.plugins")
+
+_STATES = ("closed", "unavailable", "ready")
+
+
+class UnknownPlugin(TabhubError):
+    """No plugin of that name."""
+
+    status = 404
+    category = "not_found"
+
+
+@dataclass(slots=True)
+class _Told:
+    """What one browser says of its tabs, by plugin: the browser's own tab ids and whether each is ready."""
+
+    ready: dict[str, dict[int, bool]] = field(default_factory=dict)
+
+
+class Plugins:
+    """All plugins in use."""
+
+    def __init__(
+        self,
+        home: Home,
+        registry: Registry,
+        browsers: Browsers,
+        transport: TabHubTransport,
+        logs: PluginLogs,
+        *,
+        limits: Limits,
+        leases: Held,
+        config: Callable[[], Config],
+        apply: Callable[[], Any],
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        self.home = home
+        self.logs = logs
+        self.problem: str | None = None
+        """Why adapters cannot reach the browsers."""
+        self.changes = 0
+        """Counts what the panel would show otherwise."""
+        self._registry = registry
+        self._browsers = browsers
+        self._limits = limits
+        self._config = config
+        self._apply = apply
+        self._discovery = Discovery(home.plugins)
+        self._found = Discovered()
+        self._active: dict[str, Active] = {}
+        self._told: dict[str, _Told] = {}
+        self._uninstalls: set[asyncio.Task[None]] = set()
+        self.calls = PluginCalls(transport, browsers, limits, leases, self._is_ready)
+        self.watcher = Watcher(self._changed_on_disk, wall)
+        browsers.on_plugins(self._said)
+        browsers.on_hello(self._greet)
+        browsers.on_change(self._browsers_changed)
+
+    # the table
+
+    def __len__(self) -> int:
+        return len(self._active)
+
+    def all(self) -> tuple[Active, ...]:
+        """Every plugin in use, by name."""
+        return tuple(self._active[name] for name in sorted(self._active))
+
+    def get(self, name: str) -> Active:
+        """One plugin, or UnknownPlugin naming those there are."""
+        found = self._active.get(name)
+        if found is None:
+            names = ", ".join(sorted(self._active)[:30])
+            raise UnknownPlugin(
+                f"There is no plugin named {name[:100]!r}.",
+                hint=f"Plugins: {names}." if names else "No plugins are installed: tabhub plugin install",
+            )
+        return found
+
+    def failures(self) -> list[dict[str, str]]:
+        """Plugins that could not be loaded."""
+        return [{"path": failure.path, "error": failure.error} for failure in self._found.failures]
+
+    @property
+    def problems(self) -> list[str]:
+        """What is wrong and stops nothing."""
+        return [*self._found.problems, *(p for active in self.all() for p in active.setup.problems)]
+
+    def load(self, *, watched: bool = False) -> int:
+        """Look for plugins anew and put what is found in the place of what was; returns how many there are."""
+        config = self._config()
+        found = self._discovery.look(config)
+        for failure in found.failures:
+            if failure not in self._found.failures:
+                log.warning("plugin not loaded: %s: %s", failure.path, failure.error)
+        fresh = {plugin.name: self._activate(plugin, config) for plugin in found.plugins}
+        if watched:
+            # A save that is half written or wrong must not take the tools away under the agents.
+            broken = {failure.path for failure in found.failures}
+            fresh |= {n: a for n, a in self._active.items() if n not in fresh and a.plugin.path in broken}
+        before, self._active, self._found = self._active, fresh, found
+        self._write()
+        changed = [name for name, active in fresh.items() if before.get(name) != active]
+        gone = [name for name in before if name not in fresh]
+        for name in gone:
+            self._registry.remove(Source("plugin", name))
+            self.logs.forget(name)
+        for name in changed:
+            for problem in self._registry.replace(Source("plugin", name), self.calls.entries(fresh[name])):
+                log.warning("tool refused: %s", problem)
+        self.watcher.watch(found.watched, found.above, len(found.pending))
+        self._tell(changed, gone, only_changed=watched and not gone and all(name in before for name in changed))
+        return len(fresh)
+
+    def _activate(self, plugin: Plugin, config: Config) -> Active:
+        setup = settings.resolve(plugin, config.settings.get(plugin.name, {}))
+        known = self._active.get(plugin.name)
+        if known is not None and known.plugin == plugin and known.setup == setup:
+            return known
+        return Active(plugin, setup, adapters.compose(plugin, setup))
+
+    def _write(self) -> None:
+        folders = (self.home.extension, self.home.managed / "extension")
+        try:
+            adapters.write(folders, [active.adapter for active in self._active.values()])
+            self.problem = None
+        except SetupError as error:
+            self.problem = error.text()
+            log.error("%s", error.text())
+
+    def _changed_on_disk(self) -> None:
+        began = time.monotonic()
+        self.load(watched=True)
+        log.info("plugins loaded anew after a change on disk, in %.0f ms", (time.monotonic() - began) * 1000)
+
+    # life
+
+    def start(self) -> None:
+        """Begin to watch; the managed browser's folder is there by now."""
+        self._write()
+        self.watcher.start()
+
+    def keep(self) -> None:
+        """Look for changes that the system did not tell."""
+        self.watcher.poll()
+
+    def stop(self) -> None:
+        """End."""
+        self.watcher.stop()
+        for task in self._uninstalls:
+            task.cancel()
+
+    # to the browsers
+
+    def _greet(self, link: ExtensionLink) -> None:
+        link.notify("sync.full", {"plugins": [self._wire(active, link) for active in self.all()]})
+
+    def _tell(self, changed: list[str], gone: list[str], *, only_changed: bool) -> None:
+        if not changed and not gone:
+            return
+        self.changes += 1
+        for link in self._browsers.links():
+            for name in gone:
+                task = asyncio.ensure_future(_uninstall(link, name))
+                self._uninstalls.add(task)
+                task.add_done_callback(self._uninstalls.discard)
+            if only_changed:
+                for name in changed:
+                    link.notify("plugin.update", {"plugin": self._wire(self._active[name], link)})
+            else:
+                self._greet(link)
+            link.notify("plugins.changed", {})
+
+    def _wire(self, active: Active, link: ExtensionLink) -> dict[str, Any]:
+        plugin, setup, adapter = active.plugin, active.setup, active.adapter
+        facts: dict[str, Any] = {
+            "name": plugin.name,
+            "displayName": plugin.display_name,
+            "version": plugin.version,
+            "description": plugin.description,
+            "urlPatterns": list(setup.url_patterns),
+            "excludePatterns": list(plugin.exclude_patterns),
+            "homepage": setup.homepage,
+            "adapterHash": adapter.hash,
+            # The folder of a browser elsewhere cannot be written to.
+            **({"adapterFile": adapter.file} if link.local else {"adapterSource": adapter.text}),
+            "tools": [tool.name for tool in plugin.tools],
+        }
+        if adapter.pre_file is not None and link.local:
+            facts["preScriptFile"] = adapter.pre_file
+        if plugin.icon_svg is not None:
+            facts["iconSvg"] = plugin.icon_svg
+        if setup.instances:
+            facts["instances"] = [{"name": each.name, "urlPatterns": list(each.patterns)} for each in setup.instances]
+        return facts
+
+    # from the browsers
+
+    def _said(self, link: ExtensionLink, method: str, params: dict[str, Any]) -> None:
+        if method == "plugin.log":
+            self.logs.take(params, self._active.__contains__)
+        elif method == "tab.syncAll":
+            told = params.get("plugins")
+            self._told[link.browser_id] = _Told()
+            for name, state in told.items() if isinstance(told, dict) else ():
+                self._state(link.browser_id, name, state)
+        else:
+            self._state(link.browser_id, params.get("plugin"), params)
+
+    def _state(self, browser_id: str, name: Any, state: Any) -> None:
+        if (
+            not isinstance(name, str)
+            or name not in self._active
+            or not isinstance(state, dict)
+            or state.get("state") not in _STATES
+        ):
+            return
+        tabs = state.get("tabs")
+        ready = {
+            each["tabId"]: each.get("ready") is True
+            for each in (tabs[: self._limits.tabs_per_browser] if isinstance(tabs, list) else ())
+            if isinstance(each, dict) and type(each.get("tabId")) is int
+        }
+        told = self._told.setdefault(browser_id, _Told()).ready
+        if told.get(name) != ready:
+            told[name] = ready
+            self.changes += 1
+
+    def _browsers_changed(self, change: Change) -> None:
+        if change.kind == "disconnected":
+            self._told.pop(change.browser_id, None)
+
+    def _is_ready(self, tab: Tab, plugin: str) -> bool:
+        told = self._told.get(tab.browser_id)
+        return told is not None and told.ready.get(plugin, {}).get(tab.chrome_id) is True
+
+    # facts
+
+    def sites(self) -> list[PluginSite]:
+        """What the browser tools know of plugins."""
+        return [PluginSite(active.name, active.setup.url_patterns, self._about(active)) for active in self.all()]
+
+    def _about(self, active: Active) -> Callable[[Tab], dict[str, Any] | None]:
+        def about(tab: Tab) -> dict[str, Any] | None:
+            if not active.owns(tab.url):
+                return None
+            facts: dict[str, Any] = {"ready": self._is_ready(tab, active.name)}
+            instance = active.setup.instance_of(tab.url)
+            return facts if instance is None else {**facts, "instance": instance}
+
+        return about
+
+    def tabs(self, active: Active) -> list[dict[str, Any]]:
+        """The open tabs of a plugin, as health and the panel show them."""
+        about = self._about(active)
+        found = [(tab, about(tab)) for tab in self._browsers.book]
+        return [
+            {"tabId": tab.tab_id, "url": tab.url, "title": tab.title, **more} for tab, more in found if more is not None
+        ]
+
+    def details(self) -> list[dict[str, Any]]:
+        """`pluginDetails` of /health (seed 002)."""
+        return [self._details(active) for active in self.all()]
+
+    def _details(self, active: Active) -> dict[str, Any]:
+        plugin, tabs = active.plugin, self.tabs(active)
+        facts: dict[str, Any] = {
+            "name": plugin.name,
+            "displayName": plugin.display_name,
+            "version": plugin.version,
+            "toolCount": len(plugin.tools),
+            "tools": [agents_name(plugin.name, tool.name) for tool in plugin.tools],
+            "tabState": "ready" if any(tab["ready"] for tab in tabs) else "unavailable" if tabs else "closed",
+            "tabs": tabs,
+            "source": plugin.source,
+            "sdkVersion": plugin.sdk_version,
+            "logBufferSize": self.logs.size(plugin.name),
+        }
+        if plugin.icon_svg is not None:
+            facts["iconSvg"] = plugin.icon_svg
+        return facts
+
+    # settings
+
+    def configure(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Set settings of a plugin, checked against its schema, and put them in force; gives what may be shown."""
+        active = self.get(name)
+        stored = self._config().settings.get(name, {})
+        set_plugin_settings(self.home, name, settings.check(active.plugin, stored, given))
+        self._apply()
+        return self.settings_of(self.get(name))
+
+    def settings_of(self, active: Active) -> dict[str, Any]:
+        """A plugin's settings as the config file has them, secrets hidden."""
+        return settings.masked(active.plugin, self._config().settings.get(active.name, {}))
+
+    def folders(self) -> set[Path]:
+        """The folders the hub tells of, which a person may have opened for them."""
+        own = {Path(active.plugin.path) for active in self.all() if active.plugin.source != "python"}
+        return {self.home.root, self.home.plugins, self.home.files, *own, *(Path(f.path) for f in self._found.failures)}
+
+
+async def _uninstall(link: ExtensionLink, name: str) -> None:
+    try:
+        await link.request("plugin.uninstall", {"name": name})
+    except TabhubError as error:
+        log.warning("browser %s did not confirm that %s is gone: %s", link.browser_id, name, error.message)

@@ -1,0 +1,325 @@
+"""External MCP servers in the hub: their records, their tools in the registry, and what panel and command line may do.
+
+Owns which servers there are and what of them is offered: from the cache at once, from the server as soon as it answers.
+Connections are upstream.pool's, calls upstream.calls'. Changing servers is the person's alone, as a command in a record
+runs on this machine: the panel's link and the approver's key open these ways, agents have none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Awaitable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit, urlunsplit
+
+from msgspec.structs import replace
+
+from tabhub.core.resources import NOTHING, Offers
+from tabhub.core.tools import Source
+from tabhub.core.upstream_names import upstream_name
+from tabhub.errors import InvalidParams, TabhubError
+from tabhub.store.upstream_servers import Server, UpstreamStore
+from tabhub.trust.redact import redact
+from tabhub.upstream import config
+from tabhub.upstream.calls import Calls
+from tabhub.upstream.config import Wanted
+from tabhub.upstream.failures import UnknownServer, UpstreamOffline
+from tabhub.upstream.launch_plan import Plan
+from tabhub.upstream.login_callbacks import LoginDesk
+from tabhub.upstream.pool import Pool
+from tabhub.upstream.secrets import has_reference
+from tabhub.upstream.server_connection import Life, facts_of
+from tabhub.upstream.tools import Listed
+from tabhub.wire import strict_json as strict
+
+if TYPE_CHECKING:
+    from tabhub.server.hub import Hub
+
+log = logging.getLogger("tabhub.upstream")
+
+_WORDS = 2_000
+
+
+class Upstreams:
+    """All external servers of one hub."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+        self._limits = hub.engine.limits
+        self.store = UpstreamStore(hub.home.root / "mcp.json")
+        self._servers = {server.name: server for server in self.store.load()}
+        self.calls = Calls(self._limits)
+        self.pool = Pool(
+            self._limits,
+            hosts=lambda: hub.config.upstream_hosts,
+            listed=self._listed,
+            changed=self._changed,
+            offered=self._offered,
+            updated=lambda life, uri: hub.offering.following.updated(life.server.name, uri),
+            authorize=self._authorize,
+        )
+        hub.offering.following.changed = self._followed
+        self.desk = LoginDesk(hub.home.root / "mcp-logins", hub.port, self._show)
+        self.changes = 0
+        """Counts what the panel would show otherwise."""
+        self._starting: asyncio.Task[None] | None = None
+        self._change = asyncio.Lock()
+
+    # life
+
+    def start(self) -> None:
+        """Offer what the cache knows, and begin to connect; nobody waits for it."""
+        self._starting = asyncio.ensure_future(self._start())
+
+    async def _start(self) -> None:
+        await self.pool.take(self._servers.values())
+        self._hub.offering.catch_up()
+        for server in self._servers.values():
+            await self._offer(server)
+
+    async def stop(self) -> None:
+        """End all connections."""
+        if self._starting is not None:
+            self._starting.cancel()
+            await asyncio.gather(self._starting, return_exceptions=True)
+        await self.pool.stop()
+
+    # what servers list
+
+    async def _listed(self, life: Life, listed: Listed) -> None:
+        server = self._servers.get(life.server.name)
+        if server is None or server.id != life.server.id or server.cached_tools == listed.tools:
+            return
+        fresh = replace(server, cached_tools=listed.tools)
+        await self._store([fresh])
+        life.server = fresh
+        await self._offer(fresh)
+
+    async def _offer(self, server: Server) -> None:
+        """Put the tools of a server into the registry: those that are on, of a server that is."""
+        life = self.pool.get(server.name)
+        if life is None or not server.enabled:
+            self._hub.registry.remove(Source("upstream", server.name))
+            self._pass_on(server.name, NOTHING)
+            return
+        self._pass_on(server.name, life.offers.current)
+        self._followed(server.name)
+        on = [tool for tool in server.cached_tools if tool.get("name") not in server.disabled_tools]
+        # Schemas are compiled on the way, which takes its time where there are hundreds.
+        entries = await asyncio.to_thread(self.calls.entries, life, on)
+        if self._servers.get(server.name) is server:
+            self._hub.register(Source("upstream", server.name), entries)
+
+    def _offered(self, life: Life) -> None:
+        """A server has other resources or prompts than before."""
+        if self.pool.get(life.server.name) is life and life.server.enabled:
+            self.changes += 1
+            self._pass_on(life.server.name, life.offers.current)
+
+    def _followed(self, name: str) -> None:
+        """Others of a server's resources are followed than before, or it is another connection's to tell."""
+        if (life := self.pool.get(name)) is not None:
+            life.follows.want(self._hub.offering.following.book.wanted(name))
+
+    def _pass_on(self, name: str, offers: Offers) -> None:
+        for kind in self._hub.offering.book.replace(name, offers):
+            self._hub.notices.changed(kind)
+
+    def _changed(self, _life: Life) -> None:
+        self.changes += 1
+
+    async def _store(self, fresh: Iterable[Server], gone: Sequence[str] = ()) -> None:
+        named = {server.name: server for server in fresh}
+        self._servers = {name: s for name, s in (self._servers | named).items() if name not in gone}
+        after = tuple(self._servers.values())
+        self.changes += 1
+        await asyncio.to_thread(self.store.change, lambda _before: after)
+
+    # logging in
+
+    def _authorize(self, life: Life, plan: Plan) -> Any:
+        """OAuth for servers by address, unless the person gave them an Authorization of their own."""
+        if plan.url is None or any(header.lower() == "authorization" for header in plan.headers):
+            return None
+        from tabhub.upstream.oauth import provider  # the SDK is loaded by now
+
+        return provider(life, plan.url, self.desk, plan.oauth)
+
+    async def _show(self, address: str) -> None:
+        """Open the login in the person's own browser where one is connected; panel and terminal show it too."""
+        for link in self._hub.browsers.links():
+            if link.local:
+                try:
+                    await link.request("createTab", {"url": address, "active": True})
+                except TabhubError as error:
+                    log.info("the login page could not be opened in a browser: %s", error.message)
+                return
+
+    # what a person does
+
+    def get(self, name: str) -> Server:
+        """One server, or UnknownServer naming those there are."""
+        found = self._servers.get(name)
+        if found is None:
+            names = ", ".join(sorted(self._servers)[:30])
+            raise UnknownServer(
+                f"There is no external server named {name[:100]!r}.",
+                hint=f"Servers: {names}." if names else "Add one: tabhub mcp add NAME URL",
+            )
+        return found
+
+    async def add(self, given: Any) -> list[dict[str, Any]]:
+        """Add or replace servers from a pasted configuration, and wait until each has been tried."""
+        value = strict.decode(given, self._limits) if isinstance(given, str) else given
+        wanted = config.read(value)
+        for each in wanted:
+            await self._judge(each)
+        async with self._change:
+            fresh = [record(each, self._servers.get(each.name)) for each in wanted]
+            await self._store(fresh)
+            await self._take(fresh)
+        lives = [life for each in fresh if (life := self.pool.get(each.name)) is not None]
+        await self._tried(life.settled() for life in lives)
+        return [self.facts(self.get(each.name)) for each in fresh if each.name in self._servers]
+
+    async def _judge(self, wanted: Wanted) -> None:
+        """Refuse an address that must not be reached before it is stored; one that is only not found may be later."""
+        if wanted.url is None or has_reference(wanted.url):
+            return
+        parts = urlsplit(wanted.url)
+        try:
+            await self.pool.guard.resolve(parts.hostname or "", parts.port or 443)
+        except UpstreamOffline as error:
+            log.info("%s: %s", wanted.name, error.message)
+
+    async def _take(self, fresh: Iterable[Server]) -> None:
+        # A person asked for these, and may be sent to log in.
+        await self.pool.take(self._servers.values(), asked={server.name for server in fresh})
+        for server in fresh:
+            await self._offer(server)
+
+    async def _tried(self, waits: Iterable[Awaitable[None]]) -> None:
+        tasks = [asyncio.ensure_future(wait) for wait in waits]
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=self._limits.upstream_connect + 1)
+            for task in late:
+                task.cancel()
+
+    async def set(
+        self, name: str, *, enabled: bool | None = None, disabled: Sequence[str] | None = None
+    ) -> dict[str, Any]:
+        """Switch a server, or single tools of it, on or off."""
+        async with self._change:
+            server = self.get(name)
+            fresh = replace(
+                server,
+                enabled=server.enabled if enabled is None else enabled,
+                disabled_tools=server.disabled_tools if disabled is None else tuple(dict.fromkeys(disabled)),
+            )
+            if fresh != server:
+                await self._store([fresh])
+                await self._take([fresh])
+        life = self.pool.get(name)
+        if enabled and life is not None:
+            await self._tried([life.settled()])
+        return self.facts(self.get(name))
+
+    async def refresh(self, name: str) -> dict[str, Any]:
+        """List a server's tools anew, connecting at once if it is not; the person may be asked to log in."""
+        server = self.get(name)
+        life = self.pool.get(name)
+        if not server.enabled or life is None:
+            raise InvalidParams(f"The server {name} is disabled.", hint=f"Enable it: tabhub mcp enable {name}")
+        await self._tried([life.refresh(login=True)])
+        return self.facts(self.get(name))
+
+    async def remove(self, name: str) -> None:
+        """Forget a server: its record, its tools, its connection."""
+        async with self._change:
+            server = self.get(name)
+            await self._store((), gone=[name])
+            await self.pool.take(self._servers.values())
+            self.desk.forget(server.id)
+            self._hub.registry.remove(Source("upstream", name))
+            self._pass_on(name, NOTHING)
+            self._hub.offering.forget(name)
+            self._hub.trust.pins.forget(Source("upstream", name).setting)
+            log.info("external server %s (%s) was removed", name, server.id)
+
+    # facts
+
+    def all(self) -> list[dict[str, Any]]:
+        """Every server, as panel and command line show it; secrets are not in it."""
+        return [self.facts(self._servers[name]) for name in sorted(self._servers)]
+
+    def facts(self, server: Server) -> dict[str, Any]:
+        """One server."""
+        life = self.pool.get(server.name)
+        return {**shown(server), **(facts_of(life) if life is not None else {"state": "off"})}
+
+    def brief(self) -> list[dict[str, Any]]:
+        """Every server in a line, for health."""
+        return [
+            {"name": each["name"], "state": each["state"], "toolCount": len(each["tools"])}
+            | ({"error": each["error"]} if "error" in each else {})
+            for each in self.all()
+        ]
+
+    def problem(self) -> str | None:
+        """What health says of the store."""
+        return f"External servers cannot be kept: {self.store.error}" if self.store.error else None
+
+
+def record(wanted: Wanted, known: Server | None) -> Server:
+    """The record of a server as it is wanted; one of that name keeps its id, its cache and what was switched off."""
+    made = Server(
+        id=known.id if known is not None else os.urandom(8).hex(),
+        name=wanted.name,
+        enabled=wanted.enabled,
+        url=wanted.url,
+        headers=dict(wanted.headers),
+        oauth=dict(wanted.oauth),
+        command=wanted.command,
+        args=wanted.args,
+        env=dict(wanted.env),
+        cwd=wanted.cwd,
+        disabled_tools=wanted.disabled_tools,
+    )
+    if known is None:
+        return made
+    same_place = (known.url, known.command, known.args) == (made.url, made.command, made.args)
+    return replace(
+        made,
+        disabled_tools=made.disabled_tools or known.disabled_tools,
+        cached_tools=known.cached_tools if same_place else (),
+    )
+
+
+def shown(server: Server) -> dict[str, Any]:
+    """A record as it may be shown: names of headers and variables, never what they hold."""
+    facts: dict[str, Any] = {"id": server.id, "name": server.name, "enabled": server.enabled}
+    if server.url is not None:
+        parts = urlsplit(server.url)
+        facts["url"] = urlunsplit(parts._replace(query="…" if parts.query else ""))
+        facts["headers"] = sorted(server.headers)
+        if server.oauth:
+            facts["oauth"] = sorted(server.oauth)
+    else:
+        facts["command"] = redact(server.where)
+        facts["env"] = sorted(server.env)
+    facts["tools"] = [_tool(server, tool) for tool in server.cached_tools]
+    return facts
+
+
+def _tool(server: Server, tool: dict[str, Any]) -> dict[str, Any]:
+    own = str(tool.get("name"))
+    return {
+        "name": upstream_name(server.name, own),
+        "tool": own,
+        "title": tool.get("title"),
+        "description": str(tool.get("description") or "")[:_WORDS],
+        "readOnly": (tool.get("annotations") or {}).get("readOnlyHint") is True,
+        "enabled": own not in server.disabled_tools,
+    }

@@ -1,0 +1,71 @@
+"""The example shop on a port of its own, for as long as the tour lasts.
+
+Owns where the shop's files are and serving them to this machine alone. It knows neither hub nor tools.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from tabhub.cli.terminal import CliError
+
+_FIRST_PAGE = "index.html"
+
+
+def packaged_shop() -> Path:
+    """The shop as shipped: inside the installed package, or beside `src` in a checkout."""
+    package = Path(__file__).resolve().parents[2]
+    for place in (package / "_shop", package.parents[1] / "examples" / "shop"):
+        if (place / _FIRST_PAGE).is_file():
+            return place
+    raise CliError(
+        "The example shop is missing from this installation of tabhub.",
+        "Install tabhub again; in a checkout, restore its examples folder.",
+    )
+
+
+@contextlib.contextmanager
+def serve_shop(folder: Path) -> Iterator[str]:
+    """Serve the shop on a free port of the loopback address, and give its address."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Files, directory=str(folder)))
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+class _Files(SimpleHTTPRequestHandler):
+    """Files and nothing else: no listings, no log, nothing kept by the browser."""
+
+    # Said here, because what the machine's own table says of scripts may keep a browser from running them.
+    extensions_map = {  # noqa: RUF012 - the base class's attribute
+        ".html": "text/html; charset=utf-8",
+        ".css": "text/css; charset=utf-8",
+        ".js": "text/javascript; charset=utf-8",
+        ".svg": "image/svg+xml",
+        "": "application/octet-stream",
+    }
+    timeout = 30
+
+    def end_headers(self) -> None:
+        """Another run of the tour may have the same port and other files."""
+        self.send_header("Cache-Control", "no-store")
+        super().end_headers()
+
+    def list_directory(self, path: Any) -> None:
+        """A folder without a first page has nothing to show."""
+        self.send_error(404)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
+        """The tour's own words are what the person reads."""

@@ -1,0 +1,164 @@
+"""A hub in the background: is one running, start one, wait until it answers.
+
+Owns the one place that spawns a hub, and the lock that makes one winner of several that try at once. It does not
+know how a hub serves.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from tabhub.cli.hub.client import Hub, find_hub, request
+from tabhub.cli.terminal import CliError, duration
+
+START_TIMEOUT = 20.0
+_END_TIMEOUT = 10.0
+_POLL = 0.02
+_SHOWN_LINES = 15
+
+
+def health(hub: Hub, timeout: float = 3.0) -> dict[str, Any] | None:
+    """What the hub says of itself to those who know its secret; None when no hub of ours answers."""
+    if hub.secret is None:
+        return None
+    try:
+        answer = request(hub, "GET", "/health", timeout=timeout)
+        facts = answer.json() if answer.status == 200 else None
+    except CliError:
+        return None
+    return facts if isinstance(facts, dict) and "version" in facts else None
+
+
+def describe(hub: Hub, facts: dict[str, Any]) -> str:
+    """The running hub in words: address, pid, version, since when."""
+    parts = [f"version {facts.get('version')}"]
+    if hub.pid is not None:
+        parts.insert(0, f"pid {hub.pid}")
+    uptime = facts.get("uptime")
+    if isinstance(uptime, int | float):
+        since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(time.time() - uptime))
+        parts.append(f"since {since}, {duration(uptime)} ago")
+    return f"http://{hub.address} ({', '.join(parts)})"
+
+
+def refuse_second() -> None:
+    """Raise when a hub of this home already answers."""
+    hub = find_hub()
+    facts = health(hub) if hub.pid is not None else None
+    if facts is not None:
+        raise CliError(
+            f"A hub is already running on {describe(hub, facts)}.",
+            "Use it as it is, or stop it first with: tabhub stop. "
+            "A second hub needs a home of its own: TABHUB_HOME=~/.tabhub-two tabhub start --port 9516",
+        )
+
+
+def start_in_background(words: Sequence[str]) -> tuple[Hub, dict[str, Any]]:
+    """Start a hub with these options of `start` and wait until it answers; an error when one runs already."""
+    with _one_at_a_time():
+        refuse_second()
+        return _spawn(words)
+
+
+def ensure_running(words: Sequence[str]) -> tuple[Hub, dict[str, Any]]:
+    """The hub of this home, started with these options if none runs. Of several that call this, one starts it."""
+    hub = find_hub()
+    facts = health(hub)
+    if facts is not None:
+        return hub, facts
+    with _one_at_a_time():
+        hub = find_hub()
+        facts = health(hub)
+        return (hub, facts) if facts is not None else _spawn(words)
+
+
+def log_path(home: str) -> Path:
+    """Where the hub of a home writes its log."""
+    return Path(home, "logs", "hub.log")
+
+
+@contextlib.contextmanager
+def _one_at_a_time() -> Iterator[None]:
+    """Hold the lock of this home's start; it is let go when the process ends, however it ends."""
+    folder = Path(find_hub().home)
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle = os.open(folder / "start.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise CliError(
+            f"{folder} cannot be used as the home of the hub: {error.strerror}.",
+            "Make it a folder you may write to, or set TABHUB_HOME to another one.",
+        ) from None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _spawn(words: Sequence[str]) -> tuple[Hub, dict[str, Any]]:
+    home = find_hub().home
+    path = log_path(home)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with _interrupts_held() as interrupted, open(path, "ab", opener=lambda p, f: os.open(p, f, 0o600)) as log:
+        before = log.tell()
+        child = subprocess.Popen(
+            # -P: the working directory is no place to import modules from
+            [sys.executable, "-P", "-m", "tabhub", "start", "--background-child", *words],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd=home,
+            env={**os.environ, "TABHUB_HOME": home},
+            start_new_session=True,
+        )
+    until = time.monotonic() + START_TIMEOUT
+    try:
+        if interrupted:
+            raise KeyboardInterrupt
+        while time.monotonic() < until:
+            hub = find_hub()
+            if hub.pid == child.pid:
+                facts = health(hub, timeout=1.0)
+                if facts is not None:
+                    return hub, facts
+            code = child.poll()
+            if code is not None:
+                raise _failed(f"The hub did not start (exit code {code}).", path, before)
+            time.sleep(_POLL)
+    except KeyboardInterrupt:  # the hub is in a session of its own, which Ctrl+C does not reach
+        child.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(_END_TIMEOUT)
+        raise
+    child.terminate()
+    raise _failed(f"The hub did not answer within {START_TIMEOUT:g} s of its start, and was ended.", path, before)
+
+
+@contextlib.contextmanager
+def _interrupts_held() -> Iterator[list[int]]:
+    """Note Ctrl+C instead of leaving by it: a process that is just being made would be left without an owner."""
+    came: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _frame: came.append(number))
+    try:
+        yield came
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _failed(what: str, log: Path, before: int) -> CliError:
+    """The error, with what the hub logged since its start."""
+    with log.open("rb") as file:
+        file.seek(before if before <= log.stat().st_size else 0)
+        lines = file.read(1024 * 1024).decode("utf-8", "replace").splitlines()[-_SHOWN_LINES:]
+    shown = "\n".join(f"  {text}" for text in lines) if lines else "  (it logged nothing)"
+    return CliError(what, f"The whole log: {log}. `tabhub doctor` checks this machine.", detail=f"It said:\n{shown}")

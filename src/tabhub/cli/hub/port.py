@@ -1,0 +1,97 @@
+"""Who holds a TCP port of this machine.
+
+Owns the reading of /proc (and of lsof where there is none); it opens no socket that anyone else sees, except to ask
+whether somebody listens.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from tabhub.cli.hub.client import HOST
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """The process that listens on a port, as far as this user may know."""
+
+    pid: int | None
+    name: str | None
+
+    def words(self) -> str:
+        """The holder for a sentence."""
+        if self.pid is None:
+            return "a process of another user"
+        return f"{self.name or 'a process'} (pid {self.pid})"
+
+
+def taken(port: int) -> bool:
+    """Whether somebody listens on the port of this machine."""
+    try:
+        with socket.create_connection((HOST, port), timeout=1.0):
+            return True
+    except OSError:
+        return False
+
+
+def holder(port: int) -> Holder:
+    """Who listens on the port."""
+    if Path("/proc/net/tcp").exists():
+        return _from_proc(port)
+    return _from_lsof(port)
+
+
+def _from_proc(port: int) -> Holder:
+    inodes = set()
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        if Path(table).exists():
+            for row in Path(table).read_text("ascii").splitlines()[1:]:
+                fields = row.split()
+                if fields[3] == "0A" and int(fields[1].rsplit(":", 1)[1], 16) == port:
+                    inodes.add(f"socket:[{fields[9]}]")
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and inodes and _holds(entry, inodes):
+            try:
+                name = (entry / "comm").read_text("utf-8", "replace").strip()
+            except OSError:
+                name = None  # it ended meanwhile
+            return Holder(int(entry.name), name)
+    return Holder(None, None)
+
+
+def _holds(process: Path, inodes: set[str]) -> bool:
+    try:
+        return any(_target(entry) in inodes for entry in os.scandir(process / "fd"))
+    except OSError:
+        return False  # another user's, or gone: it cannot be known
+
+
+def _target(link: os.DirEntry[str]) -> str:
+    try:
+        return os.readlink(link)  # noqa: PTH115 - thousands of them
+    except OSError:
+        return ""
+
+
+def _from_lsof(port: int) -> Holder:
+    lsof = shutil.which("lsof")
+    if lsof is None:
+        return Holder(None, None)
+    try:
+        found = subprocess.run(
+            [lsof, "-nP", f"-iTCP:{port}", "-sTCP:LISTEN", "-Fpc"],
+            capture_output=True,
+            text=True,
+            timeout=5,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return Holder(None, None)
+    fields = {text[0]: text[1:] for text in found.stdout.splitlines() if text}
+    pid = fields.get("p", "")
+    return Holder(int(pid), fields.get("c")) if pid.isdigit() else Holder(None, None)

@@ -1,0 +1,242 @@
+"""`tabhub mcp`: external MCP servers whose tools the hub offers beside its own.
+
+Owns how servers are named on the command line and shown. A running hub does the work and tries each server at once;
+without one, the records are changed on disk and the servers are tried when the hub starts. Secrets are never shown.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tabhub.cli.command import Command, Group, LazyCommand
+from tabhub.cli.mcp.servers import Servers, servers
+from tabhub.cli.terminal import CliError, count, cut, json_text, line, paint, safe, width
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+_STATES = {
+    "ready": "green",
+    "waiting": "red",
+    "login": "yellow",
+    "connecting": "yellow",
+    "off": "dim",
+}
+
+
+def add(args: Namespace) -> int:
+    """Add or replace servers."""
+    if args.url is not None:
+        entry: dict[str, Any] = {"url": args.url}
+        if args.header:
+            entry["headers"] = dict(_header(each) for each in args.header)
+        given: Any = {args.source: entry}
+    else:
+        if args.header:
+            raise CliError("--header goes with NAME URL.", "In a file, headers stand in the entry.", exit_code=2)
+        given = read_json(args.source)
+    return report(servers().add(given), as_json=args.json, what="added")
+
+
+def read_json(source: str) -> Any:
+    """A configuration from a file, or from standard input for `-`; comments are allowed, as editors write them."""
+    from tabhub.cli.setup import jsonc
+
+    where = "standard input" if source == "-" else source
+    try:
+        text = sys.stdin.read() if source == "-" else Path(source).expanduser().read_text(encoding="utf-8-sig")
+        return jsonc.parse(text).value
+    except FileNotFoundError:
+        raise CliError(
+            f"There is no file {source}.", "To add a server by its address: tabhub mcp add NAME URL", exit_code=2
+        ) from None
+    except OSError as error:
+        raise CliError(f"{where} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise CliError(f"{where} is not UTF-8 text.") from None
+    except jsonc.JsoncError as error:
+        raise CliError(f"{where} is not valid JSON: {error}.") from None
+
+
+def report(facts: list[dict[str, Any]], *, as_json: bool, what: str) -> int:
+    """Say what became of servers; 1 if one of them cannot be used yet."""
+    if as_json:
+        print(json_text(facts))
+    else:
+        for each in facts:
+            held = ", ".join([count(len(each["tools"]), "tool"), *_beside(each)])
+            print(f"{paint(safe(each['name']), 'bold')} {what}: {_state(each)}, {held}")
+            _trouble(each)
+    return 1 if any(each.get("state") in ("waiting", "login") for each in facts) else 0
+
+
+def listed(args: Namespace) -> int:
+    """All servers."""
+    facts = servers().all()
+    if args.json:
+        print(json_text(facts))
+        return 0
+    if not facts:
+        print("No external servers. Add one: tabhub mcp add NAME URL")
+    for each in facts:
+        on = sum(tool["enabled"] for tool in each["tools"])
+        held = ", ".join([f"{on} of {count(len(each['tools']), 'tool')} on", *_beside(each)])
+        print(paint(safe(each["name"]), "bold"), _state(each), f"({held})")
+        print(f"  {safe(each.get('url') or each.get('command') or '')}")
+        _trouble(each)
+    return 0
+
+
+def tools(args: Namespace) -> int:
+    """The tools of one server."""
+    found = servers().get(args.name)
+    if args.json:
+        print(json_text(found["tools"]))
+        return 0
+    room = width()
+    for tool in found["tools"]:
+        off = "" if tool["enabled"] else paint(" (disabled)", "dim")
+        words = safe(line(tool["description"] or ""))
+        print(f"{paint(tool['name'], 'bold')}{off}  {cut(words, room - len(tool['name']) - 14 if room else None)}")
+    if not found["tools"]:
+        print(f"No tools of {safe(found['name'])} are known. Look for them: tabhub mcp refresh {safe(found['name'])}")
+    return 0
+
+
+def enable(args: Namespace) -> int:
+    """Switch a server or single tools on."""
+    return _switch(args, on=True)
+
+
+def disable(args: Namespace) -> int:
+    """Switch a server or single tools off."""
+    return _switch(args, on=False)
+
+
+def _switch(args: Namespace, *, on: bool) -> int:
+    every = servers()
+    if not args.tool:
+        facts = every.set(args.name, enabled=on)
+    else:
+        known = every.get(args.name)
+        own = {name: tool["tool"] for tool in known["tools"] for name in (tool["name"], tool["tool"])}
+        for tool in args.tool:
+            if tool not in own:
+                raise CliError(f"{args.name} has no tool {tool!r}.", f"List them: tabhub mcp tools {args.name}")
+        meant = {own[tool] for tool in args.tool}
+        off = {tool["tool"] for tool in known["tools"] if not tool["enabled"]}
+        facts = every.set(args.name, disabled=sorted(off - meant if on else off | meant))
+    if args.json:
+        print(json_text(facts))
+        return 0
+    what = count(len(args.tool), "tool") if args.tool else "the server"
+    print(f"{paint(safe(args.name), 'bold')}: {what} {'enabled' if on else 'disabled'}.")
+    _trouble(facts)
+    return 0
+
+
+def refresh(args: Namespace) -> int:
+    """Look for a server's tools anew."""
+    return report([servers().refresh(args.name)], as_json=args.json, what="refreshed")
+
+
+def remove(args: Namespace) -> int:
+    """Forget a server."""
+    servers().remove(args.name)
+    print(json.dumps({"removed": args.name}) if args.json else f"{paint(safe(args.name), 'bold')} removed.")
+    return 0
+
+
+def _header(text: str) -> tuple[str, str]:
+    name, colon, value = text.partition(":")
+    if not colon or not name.strip():
+        raise CliError(f"{name[:60]!r} is not a header.", "Write it as 'Name: value'.", exit_code=2)
+    return name.strip(), value.strip()
+
+
+def _state(facts: dict[str, Any]) -> str:
+    state = facts.get("state", "off")
+    words = {"login": "wants you to log in", "waiting": "not connected", "off": "disabled"}
+    if state == "off" and facts.get("enabled"):
+        return paint("tried when the hub starts", "dim")
+    return paint(words.get(state, state), _STATES.get(state, "dim"))
+
+
+def _beside(facts: dict[str, Any]) -> list[str]:
+    """What a server has beside tools, counted."""
+    return [
+        count(facts[f"{kind}Count"], kind) for kind in ("resource", "template", "prompt") if facts.get(f"{kind}Count")
+    ]
+
+
+def _trouble(facts: dict[str, Any]) -> None:
+    if error := facts.get("error"):
+        print(f"  {safe(error)}")
+    if url := facts.get("loginUrl"):
+        print(f"  Log in here: {safe(url)}")
+    for problem in facts.get("problems", ()):
+        print(f"  {safe(problem)}")
+
+
+def _add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("source", metavar="FILE|-|NAME", help="a JSON file, - for standard input, or a server's name")
+    parser.add_argument("url", nargs="?", metavar="URL", help="the address, after a name")
+    parser.add_argument(
+        "--header", action="append", metavar="'NAME: VALUE'", help="sent with every request; may be repeated"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _name_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="the server's name")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _switch_arguments(parser: ArgumentParser) -> None:
+    _name_arguments(parser)
+    parser.add_argument("--tool", action="append", metavar="TOOL", help="only this tool of it; may be repeated")
+
+
+def _list_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+COMMAND = Group(
+    "External MCP servers: the hub offers their tools to every agent.",
+    {
+        "add": Command(
+            "Add servers from a file, standard input, or by name and address",
+            add,
+            arguments=_add_arguments,
+            details=(
+                'The JSON is what MCP clients use: {"name": {"url": "…", "headers": {…}}} or {"name":\n'
+                '{"command": "…", "args": […], "env": {…}}}, also inside "mcpServers" or "servers". Secrets are best\n'
+                "referred to: ${NAME} is a variable of the hub's environment, ${keyring:SERVICE/USER} the keyring."
+            ),
+            examples=(
+                ("tabhub mcp add weather http://localhost:3001/mcp", "by address"),
+                ("tabhub mcp add github URL --header 'Authorization: Bearer ${GITHUB_TOKEN}'", "with a header"),
+                ("tabhub mcp add servers.json", "all servers of a file"),
+            ),
+        ),
+        "list": Command("Show the servers and how they are", listed, arguments=_list_arguments),
+        "tools": Command("Show the tools of a server", tools, arguments=_name_arguments),
+        "enable": Command("Switch a server, or single tools of it, on", enable, arguments=_switch_arguments),
+        "disable": Command("Switch a server, or single tools of it, off", disable, arguments=_switch_arguments),
+        "refresh": Command("Look for a server's tools anew; log in if it asks", refresh, arguments=_name_arguments),
+        "remove": Command("Forget a server", remove, arguments=_name_arguments),
+        "import": LazyCommand(
+            "Take over the servers of Claude Code, Cursor or VS Code", "tabhub.cli.mcp.import_servers"
+        ),
+    },
+    examples=(
+        ("tabhub mcp add weather http://localhost:3001/mcp", "add one by its address"),
+        ("tabhub mcp import cursor", "take over those of another client"),
+        ("tabhub mcp disable weather --tool forecast", "switch a single tool off"),
+    ),
+)
+
+__all__ = ["COMMAND", "Servers", "read_json", "report"]

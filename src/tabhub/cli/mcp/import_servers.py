@@ -1,0 +1,90 @@
+"""`tabhub mcp import`: take over the servers that an MCP client of this machine is set up with.
+
+Owns where they stand in each client's settings. The client's file is only read; the hub itself, and servers the hub
+cannot use, are left out and named.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tabhub.cli.command import Command
+from tabhub.cli.mcp.command import read_json, report
+from tabhub.cli.mcp.servers import servers
+from tabhub.cli.setup.clients import NAME, Client, clients
+from tabhub.cli.terminal import CliError, show_warning
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+_FROM = ("claude-code", "cursor", "vscode")
+
+
+def take_over(args: Namespace) -> int:
+    """Read the client's settings and add what they name."""
+    from tabhub.upstream.config import read_server
+    from tabhub.upstream.failures import BadServer
+
+    client = clients()[args.client]
+    found, paths = _found(client)
+    if not found:
+        looked = ", ".join(str(path) for path in paths)
+        raise CliError(f"{client.title} is set up with no servers here.", f"Looked in: {looked}.")
+    known = {each["name"] for each in servers().all()}
+    wanted: dict[str, Any] = {}
+    for name, entry in found.items():
+        if name == NAME:
+            continue  # that is this hub
+        if name in known and not args.replace:
+            show_warning(f"{name} is there already and was left as it is; --replace takes it over anew.")
+            continue
+        try:
+            read_server(name, entry)
+        except BadServer as error:
+            show_warning(f"left out: {error.text()}")
+            continue
+        wanted[name] = entry
+    if args.dry_run or not wanted:
+        print(json.dumps(sorted(wanted)) if args.json else f"To take over: {', '.join(sorted(wanted)) or 'nothing'}.")
+        return 0
+    return report(servers().add(wanted), as_json=args.json, what="taken over")
+
+
+def _found(client: Client) -> tuple[dict[str, Any], list[Path]]:
+    """The servers of a client's own settings and of the project in this folder, whose word goes first."""
+    paths = [client.path(project=False), *([client.path(project=True)] if client.project else [])]
+    found: dict[str, Any] = {}
+    for path in paths:
+        if not path.is_file():
+            continue
+        value = read_json(str(path))
+        if not isinstance(value, dict):
+            raise CliError(f"{path} does not hold a JSON object.")
+        found |= _section(value, client)
+        # Claude Code keeps what was added for one folder under that folder's name.
+        projects = value.get("projects")
+        here = projects.get(str(Path.cwd())) if isinstance(projects, dict) else None
+        found |= _section(here, client) if isinstance(here, dict) else {}
+    return found, paths
+
+
+def _section(value: dict[str, Any], client: Client) -> dict[str, Any]:
+    section = value.get(client.section)
+    return dict(section) if isinstance(section, dict) else {}
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("client", choices=_FROM, metavar="CLIENT", help=", ".join(_FROM))
+    parser.add_argument("--replace", action="store_true", help="also those whose name the hub knows already")
+    parser.add_argument("--dry-run", action="store_true", help="only say what would be taken over")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+COMMAND = Command(
+    "Take over the servers of Claude Code, Cursor or VS Code",
+    take_over,
+    arguments=_arguments,
+    examples=(("tabhub mcp import claude-code", "the servers Claude Code knows, in this folder too"),),
+)

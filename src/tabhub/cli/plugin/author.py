@@ -1,0 +1,137 @@
+"""`tabhub plugin create` and `tabhub plugin dev`: for those who write plugins.
+
+Owns the words of both. The hub itself watches local plugins; `dev` names the folder to it, and tells the author at once
+what every save comes to.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tabhub.cli.command import Command
+from tabhub.cli.hub.client import HubDownError, find_hub
+from tabhub.cli.plugin.command import home_and_config, tell_hub
+from tabhub.cli.terminal import count, paint, safe, show_error
+
+_LOOK = 1.0
+"""Seconds between looks of its own, for a save that the system does not tell."""
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from tabhub.plugins.discovery import Stamp
+
+
+def create(args: Namespace) -> int:
+    """Write a new plugin."""
+    from tabhub.plugins.scaffold import create as make
+
+    folder = Path(args.dir or args.name).expanduser()
+    plugin = make(folder, args.name, args.url, python=args.python, title=args.title)
+    print(f"{folder} holds {safe(plugin.display_name)}, with {count(len(plugin.tools), 'tool')} to begin with.")
+    print(f"Test it:  {'pytest ' + str(folder) if args.python else f'cd {folder} && node --test'}")
+    print(f"Use it:   tabhub plugin dev {folder}")
+    return 0
+
+
+def dev(args: Namespace) -> int:
+    """Use a folder and tell what each save comes to, until interrupted."""
+    import asyncio
+
+    from tabhub.plugins.discovery import load, stamp_of
+
+    folder = Path(args.folder).expanduser().absolute()
+    stamp = stamp_of(folder)  # before it is read: a save from here on is a change
+    plugin = load(folder, "local")
+    added = _use(folder)
+    try:
+        if not tell_hub():
+            raise HubDownError(find_hub())
+        words = f"{safe(plugin.display_name)} is in use, with {count(len(plugin.tools), 'tool')}."
+        print(f"{words} Every save counts at once.")
+        print(paint("Ctrl+C ends it." + (" The plugin then goes out of use." if added else ""), "dim"), flush=True)
+        asyncio.run(_follow(folder, stamp))
+    except KeyboardInterrupt:
+        print()
+    finally:
+        if added:
+            _unuse(folder)
+            tell_hub()
+    return 0
+
+
+async def _follow(folder: Path, before: Stamp) -> None:
+    import asyncio
+
+    from tabhub.errors import TabhubError
+    from tabhub.plugins.discovery import load, stamp_of
+    from tabhub.plugins.watch import Watcher
+
+    def changed() -> None:
+        nonlocal before
+        now = stamp_of(folder)
+        if now == before:
+            return
+        watcher.watch([folder])  # a build may have made its folder anew
+        before = now
+        try:
+            plugin = load(folder, "local")
+        except TabhubError as error:
+            show_error(error.message, error.hint)
+            return
+        print(f"{paint('loaded', 'green')} {plugin.name} {safe(plugin.version)}: {count(len(plugin.tools), 'tool')}")
+        for problem in plugin.problems:
+            show_error(problem)
+
+    watcher = Watcher(changed)
+    watcher.watch([folder])
+    watcher.start()
+    try:
+        while True:
+            await asyncio.sleep(_LOOK)
+            changed()
+    finally:
+        watcher.stop()
+
+
+def _use(folder: Path) -> bool:
+    """Name the folder in localPlugins; False if it was."""
+    from tabhub.store.config_file import set_value
+
+    home, config = home_and_config()
+    if any(Path(text).expanduser() == folder for text in config.local_plugins):
+        return False
+    if any(Path(text).expanduser() == folder.parent for text in config.local_plugin_dirs):
+        return False
+    set_value(home, "localPlugins", json.dumps([*config.local_plugins, str(folder)]))
+    return True
+
+
+def _unuse(folder: Path) -> None:
+    from tabhub.store.config_file import set_value
+
+    home, config = home_and_config()
+    set_value(home, "localPlugins", json.dumps([text for text in config.local_plugins if text != str(folder)]))
+
+
+def _create_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="its name: lower-case letters, digits and hyphens")
+    parser.add_argument("--url", required=True, metavar="PATTERN", help="the pages it is for: https://*.example.com/*")
+    parser.add_argument("--title", metavar="TEXT", help="what people call the web app")
+    parser.add_argument("--dir", metavar="FOLDER", help="where to put it; else a folder of its name here")
+    parser.add_argument("--python", action="store_true", help="tools in Python and one JavaScript file for the page")
+
+
+def _dev_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("folder", nargs="?", default=".", metavar="FOLDER", help="the plugin's folder; else this one")
+
+
+CREATE = Command(
+    "Make a new plugin, working and with a test",
+    create,
+    arguments=_create_arguments,
+    examples=(("tabhub plugin create my-app --url 'https://my.example.com/*'", ""),),
+)
+DEV = Command("Use a plugin's folder, and load it anew at every save", dev, arguments=_dev_arguments)

@@ -1,0 +1,307 @@
+"""`tabhub plugin`: find, install, update and remove plugins, set them up, and write your own.
+
+Owns the command's words. Plugins are installed on disk by plugins/; a hub that runs is told to look anew.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+from tabhub.cli.command import Command, Group, LazyCommand
+from tabhub.cli.hub.client import HubDownError, find_hub, request
+from tabhub.cli.hub.http_errors import checked
+from tabhub.cli.terminal import CliError, count, cut, json_text, line, paint, safe, show_warning, width
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from tabhub.config.settings import Config
+    from tabhub.plugins.discovery import Discovered
+    from tabhub.plugins.install import Installer
+    from tabhub.plugins.model import Plugin
+    from tabhub.store.home import Home
+
+
+def home_and_config() -> tuple[Home, Config]:
+    """The home and its settings."""
+    from tabhub.store import config_file as config
+    from tabhub.store.home import Home
+
+    home = Home.find()
+    return home, config.load(home, os.environ)
+
+
+def installer() -> Installer:
+    """The plugins of this home."""
+    from tabhub.plugins.install import Installer
+    from tabhub.plugins.npm import find_registry
+
+    home, config = home_and_config()
+    home.ensure()
+    return Installer(home.plugins, lambda: find_registry(config.plugin_registry, os.environ))
+
+
+def discovered() -> Discovered:
+    """Every plugin there is, from disk."""
+    from tabhub.plugins.discovery import Discovery
+
+    home, config = home_and_config()
+    return Discovery(home.plugins).look(config)
+
+
+def named(name: str) -> Plugin:
+    """A plugin by its name."""
+    from tabhub.cli.terminal import nearest
+
+    found = {plugin.name: plugin for plugin in discovered().plugins}
+    if name not in found:
+        near = nearest(name, list(found))
+        hint = f"Did you mean '{near}'?" if near else "`tabhub plugin list` shows what there is."
+        raise CliError(f"There is no plugin named '{name}'.", hint)
+    return found[name]
+
+
+def tell_hub() -> bool:
+    """Have the running hub look for plugins anew; False if none runs."""
+    hub = find_hub()
+    if hub.pid is None:
+        return False
+    try:
+        checked(hub, request(hub, "POST", "/reload", body=b"{}", timeout=30.0))
+    except HubDownError:
+        return False
+    return True
+
+
+def _now(told: bool) -> str:
+    return "It is in use now." if told else "It is used when the hub starts: tabhub start"
+
+
+def search(args: Namespace) -> int:
+    """Print plugins of the registry."""
+    from dataclasses import asdict
+
+    tool = installer()
+    found = tool.search(" ".join(args.words))
+    if args.json:
+        print(json_text([asdict(each) for each in found]))
+        return 0
+    if not found:
+        print("No plugin fits these words.")
+        return 0
+    there = {each.package for each in tool.installed()}
+    room = max(len(each.package) for each in found)
+    for each in found:
+        mark = " (installed)" if each.package in there else ""
+        left = f"{safe(each.package).ljust(room)}  {safe(each.version)}{mark}  "
+        columns = width()
+        print(left + cut(safe(line(each.description)), columns and columns - len(left)))
+    print(paint("\nInstall one: tabhub plugin install NAME", "dim"))
+    return 0
+
+
+def list_plugins(args: Namespace) -> int:
+    """Print the plugins of this home."""
+    found = discovered()
+    states = _states()
+    if args.json:
+        shown = {
+            "plugins": [{**_facts(plugin), **states.get(plugin.name, {})} for plugin in found.plugins],
+            "failed": [{"path": failure.path, "error": failure.error} for failure in found.failures],
+            "problems": list(found.problems),
+        }
+        print(json_text(shown))
+        return 0
+    for plugin in found.plugins:
+        state = states.get(plugin.name, {}).get("tabState")
+        more = f", tabs: {state}" if state else ""
+        print(paint(safe(plugin.display_name), "bold"), f"({plugin.name} {safe(plugin.version)})")
+        print(f"  {count(len(plugin.tools), 'tool')}, {plugin.source}{more}  {safe(plugin.path)}")
+    if not found.plugins and not found.failures:
+        print("No plugins. Find one with `tabhub plugin search`, or write one: `tabhub plugin create`.")
+    for failure in found.failures:
+        show_warning(f"{failure.path}: {failure.error}")
+    for problem in found.problems:
+        show_warning(problem)
+    return 0
+
+
+def _states() -> dict[str, dict[str, Any]]:
+    """What the running hub knows of tabs; nothing if none runs."""
+    hub = find_hub()
+    if hub.pid is None:
+        return {}
+    try:
+        health = checked(hub, request(hub, "GET", "/health"))
+    except CliError:
+        return {}
+    details = health.get("pluginDetails", ())
+    return {each["name"]: {"tabState": each["tabState"], "tabs": each["tabs"]} for each in details}
+
+
+def _facts(plugin: Plugin) -> dict[str, Any]:
+    return {
+        "name": plugin.name,
+        "displayName": plugin.display_name,
+        "version": plugin.version,
+        "description": plugin.description,
+        "source": plugin.source,
+        "path": plugin.path,
+        "package": plugin.package,
+        "urlPatterns": list(plugin.url_patterns),
+        "excludePatterns": list(plugin.exclude_patterns),
+        "homepage": plugin.homepage,
+        "preScript": plugin.pre_script is not None,
+        "settings": {field.key: field.facts() for field in plugin.fields},
+        "tools": [tool.name for tool in plugin.tools],
+    }
+
+
+def install(args: Namespace) -> int:
+    """Install a plugin."""
+    plugin = installer().install(args.name, args.version)
+    for problem in plugin.problems:
+        show_warning(f"{plugin.name}: {problem}")
+    print(f"Installed {safe(plugin.display_name)} {safe(plugin.version)} with {count(len(plugin.tools), 'tool')}.")
+    print(_now(tell_hub()))
+    if any(field.required for field in plugin.fields):
+        print(f"It wants settings: tabhub plugin configure {plugin.name}")
+    return 0
+
+
+def update(args: Namespace) -> int:
+    """Bring plugins to their newest versions, or tell which there are."""
+    tool = installer()
+    if args.check or not args.name:
+        found, problems = tool.updates()
+        for problem in problems:
+            show_warning(problem)
+        if not found:
+            print("All plugins from the registry have their newest version.")
+            return 1 if problems else 0
+        for each in found:
+            print(f"{each.name}  {safe(each.version)} -> {safe(each.newest)}")
+        if args.check:
+            return 0
+        names = [each.name for each in found]
+    else:
+        names = [args.name]
+    for name in names:
+        plugin, before = tool.update(name)
+        print(f"{name}: {before} is the newest." if plugin is None else f"{name}: {before} -> {plugin.version}")
+    tell_hub()
+    return 0
+
+
+def remove(args: Namespace) -> int:
+    """Remove an installed plugin, or stop using a local one."""
+    from pathlib import Path
+
+    from tabhub.store.config_file import set_value
+
+    home, config = home_and_config()
+    local = [p for p in discovered().plugins if p.source == "local" and p.name == args.name]
+    listed = [text for text in config.local_plugins if local and Path(text).expanduser() == Path(local[0].path)]
+    if listed:
+        set_value(home, "localPlugins", json.dumps([text for text in config.local_plugins if text not in listed]))
+        print(f"{args.name} is not used any more; its folder stays: {local[0].path}")
+    else:
+        known = installer().remove(args.name)
+        print(f"Removed {known.name} ({safe(known.package)}).")
+    tell_hub()
+    return 0
+
+
+def inspect(args: Namespace) -> int:
+    """Print what a plugin brings."""
+    from pathlib import Path
+
+    from tabhub.plugins.discovery import load
+    from tabhub.plugins.model import agents_name
+
+    folder = Path(args.name).expanduser()
+    plugin = load(folder, "local") if folder.is_dir() else named(args.name)
+    if args.json:
+        tools = [
+            {
+                "name": agents_name(plugin.name, tool.name),
+                "title": tool.title,
+                "description": tool.description,
+                "inputSchema": tool.input_schema,
+                "annotations": dict(tool.annotations),
+            }
+            for tool in plugin.tools
+        ]
+        print(json.dumps({**_facts(plugin), "tools": tools, "problems": list(plugin.problems)}, indent=2))
+        return 0
+    print(paint(safe(plugin.display_name), "bold"), f"({plugin.name} {safe(plugin.version)})")
+    print(safe(plugin.description))
+    for title, texts in (("Pages", plugin.url_patterns), ("Except", plugin.exclude_patterns)):
+        if texts:
+            print(f"{title}: {', '.join(texts)}")
+    if plugin.pre_script is not None:
+        print("It also runs a script in these pages before their own.")
+    for field in plugin.fields:
+        print(f"Setting {field.key} ({field.kind}{', required' if field.required else ''}): {safe(field.label)}")
+    for tool in plugin.tools:
+        print(f"  {agents_name(plugin.name, tool.name)}  {safe(line(tool.description))}")
+    for problem in plugin.problems:
+        show_warning(problem)
+    return 0
+
+
+def _json_flag(parser: ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _search_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("words", nargs="*", metavar="WORD", help="what to look for")
+    _json_flag(parser)
+
+
+def _install_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="a plugin's name, a package (also name@version), or a .tgz file")
+    parser.add_argument("--version", metavar="V", help="the version, instead of the newest")
+
+
+def _update_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("name", nargs="?", metavar="NAME", help="only this plugin")
+    parser.add_argument("--check", action="store_true", help="only tell what is newer")
+
+
+def _name_argument(parser: ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="the plugin's name")
+
+
+def _inspect_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME|FOLDER", help="a plugin's name, or its folder")
+    _json_flag(parser)
+
+
+COMMAND = Group(
+    summary="Find, install and set up plugins for web apps; write your own.",
+    commands={
+        "search": Command("Search the registry for plugins", search, arguments=_search_arguments),
+        "list": Command("Show the plugins there are, and those that failed", list_plugins, arguments=_json_flag),
+        "install": Command(
+            "Install a plugin",
+            install,
+            arguments=_install_arguments,
+            details="No script of the package is run. The registry is npm's own, or the setting pluginRegistry.",
+        ),
+        "update": Command("Update plugins from the registry", update, arguments=_update_arguments),
+        "remove": Command("Remove a plugin", remove, arguments=_name_argument),
+        "configure": LazyCommand("Show and set a plugin's settings", "tabhub.cli.plugin.settings"),
+        "inspect": Command("Show what a plugin brings", inspect, arguments=_inspect_arguments),
+        "create": LazyCommand("Make a new plugin, working and with a test", "tabhub.cli.plugin.author", "CREATE"),
+        "dev": LazyCommand("Use a plugin's folder, and load it anew at every save", "tabhub.cli.plugin.author", "DEV"),
+    },
+    examples=(
+        ("tabhub plugin search jira", "what there is"),
+        ("tabhub plugin install jira", "install it"),
+        ("tabhub plugin configure jira instanceUrl.work=https://jira.example.com", "set it up"),
+        ("tabhub plugin create my-app --url 'https://my.example.com/*'", "write one"),
+    ),
+)

@@ -1,0 +1,155 @@
+"""Merge our server into a client's settings file without losing anything that is in it.
+
+Owns reading, checking, backing up and replacing that file. A file that is not understood is refused and left alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tabhub.cli.setup import jsonc, toml_table
+from tabhub.cli.setup.clients import NAME, TRANSPORT_KEYS, Client
+from tabhub.cli.terminal import CliError
+
+_LARGEST = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """What was done to the file."""
+
+    changed: bool
+    added: bool
+    backup: Path | None
+    mode: int
+
+
+def merge(path: Path, client: Client, entry: dict[str, Any]) -> Merged:
+    """Set our entry in the file; every other value in it stays as it is."""
+    target = Path(os.path.realpath(path))  # settings are often links into a folder of dotfiles
+    text, mode = _read(target)
+    bom = "\ufeff" if text.startswith("\ufeff") else ""
+    old = text.removeprefix("\ufeff")
+    new, added = (_toml if client.toml else _json)(target, old, client, entry)
+    if new == old:
+        return Merged(changed=False, added=False, backup=None, mode=mode)
+    try:
+        backup = _back_up(target, mode) if target.exists() else None
+        _replace(target, (bom + new).encode(), mode)
+    except OSError as error:
+        raise CliError(
+            f"Could not write {target}: {error.strerror}. It is as it was.",
+            "Check that it is yours and that the disk has room.",
+        ) from None
+    return Merged(changed=True, added=added, backup=backup, mode=mode)
+
+
+def _read(path: Path) -> tuple[str, int]:
+    try:
+        with path.open("rb") as file:
+            raw = file.read(_LARGEST + 1)
+            mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+    except FileNotFoundError:
+        return "", 0o600
+    except OSError as error:
+        raise CliError(f"Could not read {path}: {error.strerror}.", "Nothing was changed.") from None
+    if len(raw) > _LARGEST:
+        raise _refused(path, "it is too large to be a settings file")
+    try:
+        return raw.decode("utf-8"), mode
+    except UnicodeDecodeError:
+        raise _refused(path, "it is not UTF-8 text") from None
+
+
+def _refused(path: Path, why: str) -> CliError:
+    return CliError(
+        f"{path} was left alone: {why}.", "Mend the file, or add the block by hand: the same command without --write."
+    )
+
+
+def _kept(old: object, entry: dict[str, Any]) -> dict[str, Any]:
+    """Our entry, with what the person has added to the one that is there."""
+    if not isinstance(old, dict):
+        return entry
+    merged = {key: value for key, value in old.items() if key not in TRANSPORT_KEYS or key in entry}
+    for key, value in entry.items():
+        before = old.get(key)
+        merged[key] = {**before, **value} if isinstance(value, dict) and isinstance(before, dict) else value
+    return merged
+
+
+def _json(path: Path, text: str, client: Client, entry: dict[str, Any]) -> tuple[str, bool]:
+    if not text.strip():
+        return json.dumps({client.section: {NAME: entry}}, indent=2, ensure_ascii=False) + "\n", True
+    try:
+        before = jsonc.parse(text).value
+        if not isinstance(before, dict):
+            raise _refused(path, "it does not hold a JSON object")
+        section = before.get(client.section, {})
+        if not isinstance(section, dict):
+            raise _refused(path, f'its "{client.section}" is not an object')
+        old = section.get(NAME)
+        wanted = _kept(old, entry)
+        new = text if old == wanted else jsonc.set_member(text, (client.section, NAME), wanted)
+        after = jsonc.parse(new).value
+    except jsonc.JsoncError as error:
+        raise _refused(path, f"it is not valid JSON: {error}") from None
+    if after != {**before, client.section: {**section, NAME: wanted}}:  # the last word before anything is written
+        raise _refused(path, "it is written in a way that cannot be changed safely")
+    return new, old is None
+
+
+def _toml(path: Path, text: str, client: Client, entry: dict[str, Any]) -> tuple[str, bool]:
+    try:
+        section = toml_table.read(text).get(client.section, {})
+        old = section.get(NAME) if isinstance(section, dict) else None
+        wanted = _kept(old, entry)
+        new = text if old == wanted else toml_table.set_table(text, client.section, NAME, wanted)
+    except toml_table.TomlError as error:
+        raise _refused(path, f"{error}") from None
+    return new, old is None
+
+
+def _back_up(path: Path, mode: int) -> Path:
+    """Copy the file beside itself, never over an earlier backup."""
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    for number in range(1000):
+        backup = path.with_name(f"{path.name}.backup-{stamp}{f'-{number}' if number else ''}")
+        try:
+            handle = os.open(backup, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        except FileExistsError:
+            continue
+        try:
+            with os.fdopen(handle, "wb") as file:
+                os.fchmod(handle, mode)
+                file.write(path.read_bytes())
+        except BaseException:
+            backup.unlink(missing_ok=True)  # half a backup is none
+            raise
+        return backup
+    raise FileExistsError(17, "too many backups of this second", str(path))
+
+
+def _replace(path: Path, data: bytes, mode: int) -> None:
+    """Put a new file in the old one's place in one step, with its mode and owner."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    temp = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    handle = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fchmod(handle, mode)
+            if path.exists() and path.stat().st_uid != os.geteuid():
+                os.fchown(handle, path.stat().st_uid, path.stat().st_gid)
+            os.fsync(handle)
+        temp.replace(path)
+    except BaseException:
+        temp.unlink(missing_ok=True)
+        raise

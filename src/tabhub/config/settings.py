@@ -1,0 +1,339 @@
+"""Typed settings: what `config.json` may say, what each key means, and how a text becomes a value.
+
+Owns the keys, their kinds and defaults. Knows nothing of files: it turns a decoded JSON object into a `Config`, and
+the text of `tabhub config set KEY VALUE` into a place and a value. A wrong value is refused with its key; an unknown
+key is reported with the nearest known one and kept, so that a typing error never silently changes what is allowed.
+
+A key is written with dots: `port`, `limits.call_timeout`, `permissions.default`, `permissions.<plugin>.permission`,
+`permissions.<plugin>.tools.<tool>`, `permissions.clients.<client>.…` (the same for one token's client),
+`settings.<plugin>.<key>`, `pages.modelContext`. A plugin's name may itself hold dots (a domain does).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from tabhub.config import permissions as permissionsettings
+from tabhub.config.agent import AGENT, AgentSettings
+from tabhub.config.permissions import PermissionSettings
+from tabhub.config.setting_types import (
+    READERS,
+    Choice,
+    Guarding,
+    RelaySettings,
+    from_text,
+    json_or_text,
+    mapping,
+    number,
+)
+from tabhub.errors import SetupError
+from tabhub.limits import DEFAULTS, Limits
+
+_LIMITS = {f.name: f for f in fields(Limits)}
+
+
+def _is(kind: str, doc: str) -> dict[str, str]:
+    return {"kind": kind, "doc": doc}
+
+
+@dataclass(frozen=True, slots=True)
+class PageSettings:
+    """The `pages` of the config file: which pages may offer tools, and how."""
+
+    allowed_origins: tuple[str, ...] = ("*",)
+    model_context: bool = True
+    trust_read_only: bool = False
+
+    def allow(self, origin: str) -> bool:
+        """Whether pages of an origin may offer tools; `https://*.example.com` allows all below example.com."""
+        wide = [allowed.partition("*.") for allowed in self.allowed_origins if "://*." in allowed]
+        below = any(origin.startswith(scheme) and origin.endswith(f".{host}") for scheme, _, host in wide)
+        return below or "*" in self.allowed_origins or origin in self.allowed_origins
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalSettings:
+    """The `approvals` of the config file: by which ways a person is asked."""
+
+    elicitation: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Everything a person can set."""
+
+    port: int = field(default=9515, metadata=_is("port", "port the hub listens on, on this machine only"))
+    launch: Choice = field(
+        default="never",
+        metadata=_is("choice", "start a browser of the hub's own: always, never, or auto (when none has connected)"),
+    )
+    headless: Choice = field(
+        default="auto", metadata=_is("choice", "that browser without a window; auto: where there is no display")
+    )
+    browser: str | None = field(
+        default=None, metadata=_is("path", "program of the browser to start; unset takes the first one found")
+    )
+    files_dir: str | None = field(
+        default=None, metadata=_is("path", "folder that tools write files to; unset is `files` in the home")
+    )
+    files_anywhere: bool = field(
+        default=False, metadata=_is("bool", "let tools write and upload files of this machine outside that folder")
+    )
+    file_urls: bool = field(
+        default=False, metadata=_is("bool", "let agents open file: addresses, and so read files of this machine")
+    )
+    tools: str = field(
+        default="all",
+        metadata=_is("words", "tools listed to agents that do not say: core, all, or families such as core,network"),
+    )
+    audit_arguments: bool = field(
+        default=False, metadata=_is("bool", "keep the arguments of calls in the audit log, not only their digest")
+    )
+    log_messages: bool = field(
+        default=False,
+        metadata=_is(
+            "bool", "write what passes between hub and browsers into the log, of those that connect from then on"
+        ),
+    )
+    show_disabled: bool = field(
+        default=False, metadata=_is("bool", "list tools that are off, marked [Disabled], instead of leaving them out")
+    )
+    skip_permissions: bool = field(
+        default=False, metadata=_is("bool", "treat every `ask` as `auto`: nobody is asked any more")
+    )
+    approval_timeout: float = field(
+        default=120.0, metadata=_is("seconds", "how long a call waits for a person to allow it; then it is refused")
+    )
+    dataflow: Guarding = field(
+        default="ask",
+        metadata=_is("guard", "an agent that read one site and acts on another: off, warn (log it), or ask"),
+    )
+    require_tokens: bool = field(
+        default=False,
+        metadata=_is("bool", "agents need a token of their own (`tabhub token`): the secret is not enough"),
+    )
+    keep_tabs: bool = field(
+        default=False, metadata=_is("bool", "leave the tabs of a session open when it ends, instead of closing them")
+    )
+    read_leased_tabs: bool = field(
+        default=True, metadata=_is("bool", "let agents read tabs that another session holds; never act in them")
+    )
+    local_plugins: tuple[str, ...] = field(default=(), metadata=_is("paths", "folders that each hold one plugin"))
+    local_plugin_dirs: tuple[str, ...] = field(
+        default=(), metadata=_is("paths", "folders whose sub-folders hold plugins")
+    )
+    plugin_registry: str | None = field(
+        default=None, metadata=_is("address", "npm registry that plugins come from; unset takes npm's own setting")
+    )
+    upstream_hosts: tuple[str, ...] = field(
+        default=(), metadata=_is("hosts", "private hosts and networks that external MCP servers may be on")
+    )
+    relays: tuple[RelaySettings, ...] = field(
+        default=(), metadata=_is("relays", "relays whose browsers the hub uses too, each with `url` and `tokenFile`")
+    )
+    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    permissions: PermissionSettings = field(default_factory=PermissionSettings)
+    pages: PageSettings = PageSettings()
+    approvals: ApprovalSettings = ApprovalSettings()
+    agent: AgentSettings = field(default_factory=AgentSettings)
+    limits: Limits = DEFAULTS
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """What the file says under keys nobody knows, by dotted key."""
+    problems: tuple[str, ...] = ()
+    """One sentence for each such key."""
+
+    @classmethod
+    def parse(cls, values: Mapping[str, Any]) -> Config:
+        """Read a decoded config file; a wrong value raises SetupError, an unknown key becomes a problem."""
+        read: dict[str, Any] = {}
+        unknown = _Unknown()
+        for key, value in values.items():
+            if key in _SIMPLE:
+                name, kind = _SIMPLE[key]
+                read[name] = READERS[kind](key, value)
+            elif key in _SECTIONS:
+                read[key] = _SECTIONS[key](mapping(key, value), unknown)
+            else:
+                unknown.add("", key, value, [*_SIMPLE, *_SECTIONS])
+        return cls(**read, extra=unknown.kept, problems=tuple(unknown.problems))
+
+    @classmethod
+    def known_keys(cls) -> dict[str, str]:
+        """Every key `config set` takes, with what it means; `<…>` stands for a name."""
+        known = {_camel(f.name): str(f.metadata["doc"]) for f in fields(cls) if f.metadata}
+        known["permissions.default"] = (
+            "permission of tools without one of their own: off, ask or auto; unset asks for what acts in your browser"
+        )
+        known["permissions.<plugin>.permission"] = "permission of a plugin, origin or `mcp__<server>`: off, ask or auto"
+        known["permissions.<plugin>.tools.<tool>"] = "permission of one tool: off, ask or auto"
+        known["permissions.clients.<client>.default"] = (
+            "the same for the client whose token has that name; `<plugin>` and `<tool>` can be set so, too"
+        )
+        known["settings.<plugin>.<key>"] = "a plugin's own setting"
+        for section, table in _TABLES.items():
+            known.update({f"{section}.{key}": doc for key, (_, _, doc) in table.items()})
+        known.update({f"limits.{name}": str(spec.metadata["doc"]) for name, spec in _LIMITS.items()})
+        return known
+
+    def with_environment(self, env: Mapping[str, str]) -> Config:
+        """The same settings with the environment in their place: TABHUB_PORT or PORT, TABHUB_LAUNCH, the skip flag."""
+        config = self
+        for name in ("PORT", "TABHUB_PORT"):
+            if env.get(name):
+                config = replace(config, port=from_text("port", name, env[name]))
+        if env.get("TABHUB_LAUNCH"):
+            config = replace(config, launch=from_text("choice", "TABHUB_LAUNCH", env["TABHUB_LAUNCH"]))
+        skip = "TABHUB_DANGEROUSLY_SKIP_PERMISSIONS"
+        if env.get(skip):
+            config = replace(config, skip_permissions=from_text("bool", skip, env[skip]) or self.skip_permissions)
+        return config
+
+    def values(self) -> dict[str, Any]:
+        """The settings in force, defaults included, as the config file would write them."""
+        values: dict[str, Any] = {key: _plain(getattr(self, name)) for key, (name, _) in _SIMPLE.items()}
+        values["settings"] = {name: dict(own) for name, own in self.settings.items()}
+        values["permissions"] = self.permissions.values()
+        for section, table in _TABLES.items():
+            own = getattr(self, section)
+            values[section] = {key: _plain(getattr(own, name)) for key, (name, _, _) in table.items()}
+        values["limits"] = {name: getattr(self.limits, name) for name in _LIMITS}
+        return values
+
+
+def convert(key: str, text: str) -> tuple[tuple[str, ...], Any]:
+    """Where `config set KEY TEXT` writes in the file, and the value it writes."""
+    path = locate(key)
+    if path[0] in _SIMPLE:
+        return path, _plain(from_text(_SIMPLE[path[0]][1], key, text))
+    if path[0] == "limits":
+        value = from_text("number", key, text)
+        Limits.parse({path[1]: value})
+        return path, value
+    if path[0] in _TABLES:
+        return path, _plain(from_text(_TABLES[path[0]][path[1]][1], key, text))
+    if path[0] == "permissions":
+        return path, permissionsettings.permission(key, text.strip())
+    return path, json_or_text(text)
+
+
+def locate(key: str) -> tuple[str, ...]:
+    """The place of a known key in the file, or SetupError naming the nearest known one."""
+    head, _, rest = key.partition(".")
+    if head in _SIMPLE and not rest:
+        return (head,)
+    if head == "limits" and _snake(rest) in _LIMITS:
+        return (head, _snake(rest))
+    if rest in _TABLES.get(head, ()):
+        return (head, rest)
+    if head == "permissions" and (found := permissionsettings.locate(rest)):
+        return (head, *found)
+    if head == "settings" and len(steps := rest.split(".")) > 1 and all(steps):
+        return (head, *steps)
+    raise SetupError(
+        f"{key!r} is not a setting.{_nearest(key, Config.known_keys())}",
+        hint="`tabhub config set --help` lists the settings.",
+    )
+
+
+class _Unknown:
+    """The keys nobody knows, collected while reading."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, Any] = {}
+        self.problems: list[str] = []
+
+    def add(self, section: str, key: str, value: Any, known: Iterable[str]) -> None:
+        path = f"{section}.{key}" if section else key
+        self.kept[path] = value
+        self.problems.append(f"{path!r} is not a setting and has no effect.{_nearest(key, known, section)}")
+
+
+def _nearest(key: str, known: Iterable[str], section: str = "") -> str:
+    import difflib
+
+    spelled = {_camel(name).lower(): name for name in known}
+    close = difflib.get_close_matches(_camel(key).lower(), spelled, n=1, cutoff=0.6)
+    if not close:
+        return ""
+    found = spelled[close[0]]
+    return f" Did you mean {(section + '.' + found if section else found)!r}?"
+
+
+def _read_limits(values: Mapping[str, Any], unknown: _Unknown) -> Limits:
+    kept: dict[str, Any] = {}
+    for key, value in values.items():
+        name = _snake(key)
+        if name not in _LIMITS:
+            unknown.add("limits", key, value, _LIMITS)
+        elif name in kept:
+            raise SetupError(f"limits.{name} is written twice, as {name!r} and {key!r}.", hint="Remove one of them.")
+        else:
+            kept[name] = number(f"limits.{name}", value)
+    return Limits.parse(kept)
+
+
+def _read_permissions(values: Mapping[str, Any], unknown: _Unknown) -> PermissionSettings:
+    return permissionsettings.read(values, unknown.add)
+
+
+def _read_settings(values: Mapping[str, Any], _unknown: _Unknown) -> dict[str, Mapping[str, Any]]:
+    return {plugin: dict(mapping(f"settings.{plugin}", value)) for plugin, value in values.items()}
+
+
+def _reader(section: str, settings: type[Any]) -> Callable[[Mapping[str, Any], _Unknown], Any]:
+    return lambda values, unknown: settings(**_read_table(section, values, unknown))
+
+
+def _read_table(section: str, values: Mapping[str, Any], unknown: _Unknown) -> dict[str, Any]:
+    table = _TABLES[section]
+    for key in values.keys() - table.keys():
+        unknown.add(section, key, values[key], table)
+    return {
+        name: READERS[kind](f"{section}.{key}", values[key]) for key, (name, kind, _) in table.items() if key in values
+    }
+
+
+_PAGES: Mapping[str, tuple[str, str, str]] = {
+    "allowedOrigins": ("allowed_origins", "origins", 'origins whose pages may offer tools, or `["*"]` for all'),
+    "modelContext": ("model_context", "bool", "give pages a `document.modelContext` where the browser has none"),
+    "trustReadOnly": (
+        "trust_read_only",
+        "bool",
+        "believe pages which of their tools only read, and do not ask for those",
+    ),
+}
+_APPROVALS: Mapping[str, tuple[str, str, str]] = {
+    "elicitation": ("elicitation", "bool", "ask through the agent's own MCP client too, where it can ask its person"),
+}
+_TABLES: Mapping[str, Mapping[str, tuple[str, str, str]]] = {"pages": _PAGES, "approvals": _APPROVALS, "agent": AGENT}
+"""Sections of a few keys each: by key, the field, its kind and what it means."""
+_SECTIONS: Mapping[str, Callable[[Mapping[str, Any], _Unknown], Any]] = {
+    "settings": _read_settings,
+    "permissions": _read_permissions,
+    "pages": _reader("pages", PageSettings),
+    "approvals": _reader("approvals", ApprovalSettings),
+    "agent": _reader("agent", AgentSettings),
+    "limits": _read_limits,
+}
+
+
+def _plain(value: Any) -> Any:
+    if not isinstance(value, tuple):
+        return value
+    return [item.values() if isinstance(item, RelaySettings) else item for item in value]
+
+
+def _camel(name: str) -> str:
+    return re.sub(r"_([a-z])", lambda match: match[1].upper(), name)
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"[A-Z]", lambda match: f"_{match[0].lower()}", name)
+
+
+_SIMPLE: Mapping[str, tuple[str, str]] = {
+    _camel(f.name): (f.name, str(f.metadata["kind"])) for f in fields(Config) if f.metadata
+}

@@ -1,0 +1,162 @@
+"""Leases: which session holds which tab, and what that means for the others.
+
+Owns the one holder of every tab and the words of a refusal. A session holds the tab it is bound to, the tabs it opened
+and the tabs it has acted in; a tab it only read is let go when it goes on to another. A bound tab is always held, so
+a call that names no tab, or the bound one, needs no look here. Pure: the time is passed in, and who carries calls out
+is known elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tabhub.core.sessions import Session, Sessions
+from tabhub.errors import TabLeased
+from tabhub.limits import Limits
+
+
+@dataclass(slots=True, eq=False)
+class Lease:
+    """One session's hold on one tab."""
+
+    tab: int
+    holder: Session
+    since: float
+
+
+class Leases:
+    """All leases of the hub."""
+
+    def __init__(self, sessions: Sessions, limits: Limits) -> None:
+        self._sessions = sessions
+        self._limits = limits
+        self._by_tab: dict[int, Lease] = {}
+
+    def __len__(self) -> int:
+        return len(self._by_tab)
+
+    def __iter__(self) -> Iterator[Lease]:
+        return iter(list(self._by_tab.values()))
+
+    def get(self, tab: int) -> Lease | None:
+        """Who holds a tab."""
+        return self._by_tab.get(tab)
+
+    def other(self, session: Session, tab: int) -> Lease | None:
+        """The lease on a tab if somebody else has it."""
+        lease = self._by_tab.get(tab)
+        return None if lease is None or lease.holder is session else lease
+
+    def of(self, session: Session) -> list[Lease]:
+        """What a session holds."""
+        return [lease for lease in self._by_tab.values() if lease.holder is session]
+
+    def is_idle(self, lease: Lease, now: float) -> bool:
+        """Whether the holder has made no call, or was gone, for so long that another may take the tab."""
+        return self._free_in(lease.holder, now) <= 0
+
+    def _free_in(self, holder: Session, now: float) -> float:
+        limits, left = self._limits, holder.called + self._limits.lease_idle - now
+        if holder.gone:
+            # The session of a daemon's client ends with its grace, and the tabs it opened with it: others come before.
+            most = limits.daemon_grace / 2 if holder.kind == "daemon" else limits.lease_orphan
+            left = min(left, holder.left + min(most, limits.lease_orphan) - now)
+        return max(left, 0.0)
+
+    def bind(self, session: Session, tab: int, now: float, *, acting: bool, opened: bool = False) -> None:
+        """Make a tab the session's own; whoever held it loses it, so the caller asks `other` first."""
+        before = session.tab
+        if before is not None and before != tab and not session.acted and before not in session.own_tabs:
+            self._by_tab.pop(before, None)
+        lease = self._by_tab.get(tab)
+        again = lease is not None and lease.holder is session
+        if not again:
+            if lease is not None:
+                self._sessions.lose(lease.holder, tab, f"was taken over by {session.client} ({session.short})")
+            self._by_tab[tab] = Lease(tab, session, now)
+        self._sessions.bind(session, tab, opened=opened)
+        session.acted = acting or opened or again
+
+    def restore(self, session: Session, tab: int, since: float) -> bool:
+        """Give back a lease from before a restart, unless the tab has a holder."""
+        return self._by_tab.setdefault(tab, Lease(tab, session, since)).holder is session
+
+    def release(self, session: Session, tab: int) -> bool:
+        """Let a tab go, which is from then on nobody's; False if the session does not hold it."""
+        lease = self._by_tab.get(tab)
+        if lease is None or lease.holder is not session:
+            return False
+        del self._by_tab[tab]
+        session.own_tabs.discard(tab)
+        if session.tab == tab:
+            session.tab = None
+        self._sessions.changes += 1
+        return True
+
+    def free(self, session: Session, tab: int) -> bool:
+        """The person takes a tab from its holder, which is told with its next call; False if it does not hold it."""
+        bound = session.tab == tab
+        if not self.release(session, tab):
+            return False
+        if bound:
+            session.lost_tab, session.lost_how = tab, "was freed by the person, for others to use"
+        return True
+
+    def end(self, session: Session) -> list[int]:
+        """The session is over: all it held is free. Gives the tabs it opened and nobody else holds."""
+        for lease in self.of(session):
+            del self._by_tab[lease.tab]
+        return [tab for tab in session.own_tabs if tab not in self._by_tab]
+
+    def tab_closed(self, tab: int) -> None:
+        """A tab is gone, with whatever was held of it."""
+        self._by_tab.pop(tab, None)
+        self._sessions.tab_closed(tab)
+
+    def found_again(self, old: int, new: int) -> None:
+        """A tab has come back under another id. It may be the person's own, so it is not one the session opened."""
+        lease = self._by_tab.pop(old, None)
+        if lease is None:
+            return
+        if new in self._by_tab:
+            self._sessions.lose(lease.holder, old)
+            return
+        self._by_tab[new] = Lease(new, lease.holder, lease.since)
+        lease.holder.own_tabs.discard(old)
+        if lease.holder.tab == old:
+            self._sessions.bind(lease.holder, new)
+
+    def refusal(self, lease: Lease, now: float, *, asked: bool = False) -> TabLeased:
+        """The error for a call on a tab that somebody else holds: who, since when, and how to get it.
+
+        Who has `asked` for the tab is not told to do that.
+        """
+        holder = lease.holder
+        idle = max(0.0, now - holder.called)
+        left = self._free_in(holder, now)
+        gone = " and its client has gone" if holder.gone else ""
+        ask = "" if asked else " ask for this one with browser_request_tab,"
+        return TabLeased(
+            f"Tab {lease.tab} is held by another session: {holder.client} ({holder.short}), "
+            f"for {span(now - lease.since)}; its last call was {span(idle)} ago{gone}.",
+            hint=f"Nothing was sent. Work in a tab of your own (leave out tabId, or browser_open_tab),{ask} "
+            f"or wait: it is free {span(left)} from now if its holder makes no call until then. "
+            f"The person can free it with: tabhub sessions release {lease.tab}",
+            data={
+                "tabId": lease.tab,
+                "holder": {"client": holder.client, "session": holder.short},
+                "heldSeconds": round(now - lease.since),
+                "idleSeconds": round(idle),
+                "freeInSeconds": round(left),
+            },
+        )
+
+
+def span(seconds: float) -> str:
+    """A time span in words."""
+    whole = round(max(seconds, 0))
+    if whole < 90:
+        return f"{whole} s"
+    minutes = round(whole / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"

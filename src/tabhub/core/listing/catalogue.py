@@ -1,0 +1,188 @@
+"""The catalogue: what an agent is shown of the registry, in pages of encoded bytes.
+
+Owns order, paging and the two forms of a listing: as the tool declares itself, and for stateless clients with the
+`session` handle added to tools that work on a tab. Pages are built once per change and spliced into answers.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from bisect import bisect_right
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import orjson
+
+from tabhub.core.listing.compact_listing import lean
+from tabhub.core.listing.profiles import EVERYTHING, Selection
+from tabhub.core.listing.search import ToolIndex
+from tabhub.core.registry import Registry, sort_key
+from tabhub.core.tools import Tool
+from tabhub.errors import InvalidParams
+from tabhub.limits import Limits
+
+LIST_TTL_MS = 1000
+"""How long a stateless client may keep a listing: a page's tools must be seen within a second."""
+
+_SELECTIONS_KEPT = 50
+
+SESSION_PROPERTY: dict[str, Any] = {
+    "type": "string",
+    "description": "Handle from an earlier result; keeps your calls on the same tab.",
+}
+
+
+def takes_tab(tool: Tool) -> bool:
+    """Whether a tool works on a tab, and so on a session's tab when none is named; a page's `tabId` is its own."""
+    properties = tool.input_schema.get("properties") if tool.source.kind != "page" else None
+    return isinstance(properties, Mapping) and "tabId" in properties
+
+
+def with_session(listing: dict[str, Any]) -> dict[str, Any]:
+    """A listing entry with the `session` handle among its arguments."""
+    schema = dict(listing["inputSchema"])
+    schema["properties"] = {**schema.get("properties", {}), "session": SESSION_PROPERTY}
+    return {**listing, "inputSchema": schema}
+
+
+class Catalogue:
+    """The listing of one registry."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        limits: Limits,
+        hidden: Callable[[Tool], bool],
+        mark: bool,
+        selection: Selection = EVERYTHING,
+    ) -> None:
+        self._registry = registry
+        self._selection = selection
+        self._size = max(limits.list_page, 1)
+        self._hidden = hidden
+        self._mark = mark
+        self._version = -1
+        self._tools: tuple[Tool, ...] = ()
+        self._keys: list[tuple[int, str]] = []
+        self._pages: dict[tuple[int, bool], bytes] = {}
+        self._wires: dict[tuple[Tool, bool], bytes] = {}
+        self._index: ToolIndex | None = None
+        self._index_version = -1
+
+    def tools(self) -> tuple[Tool, ...]:
+        """The tools an agent sees, in order."""
+        self._refresh()
+        return self._tools
+
+    def index(self) -> ToolIndex:
+        """The search index over them."""
+        self._refresh()
+        if self._index is None or self._index_version != self._version:
+            self._index = ToolIndex.build(self._tools, self._index)
+            self._index_version = self._version
+        return self._index
+
+    def show(self, *, marked: bool) -> None:
+        """Permissions or settings changed: build anew what is shown."""
+        self._mark = marked
+        self._version = self._index_version = -1
+
+    def disabled(self, tool: Tool) -> bool:
+        """Whether the person switched the tool off."""
+        return self._hidden(tool)
+
+    def page(self, cursor: str | None, *, stateless: bool) -> bytes:
+        """One page of tools/list, encoded."""
+        self._refresh()
+        start = 0 if cursor is None else self._after(cursor)
+        page = self._pages.get((start, stateless))
+        if page is None:
+            page = self._build(start, stateless=stateless)
+            if start % self._size == 0:  # a made-up cursor must not fill the memory with pages
+                self._pages[(start, stateless)] = page
+        return page
+
+    def _refresh(self) -> None:
+        if self._version == self._registry.revision:
+            return
+        tools = self._registry.tools()
+        if not self._selection.everything:
+            tools = tuple(tool for tool in tools if self._selection.shows(tool))
+        self._tools = tools if self._mark else tuple(t for t in tools if not self._hidden(t))
+        self._keys = [sort_key(tool) for tool in self._tools]
+        self._pages.clear()
+        kept = set(self._tools)
+        self._wires = {k: v for k, v in self._wires.items() if k[0] in kept}
+        self._version = self._registry.revision
+
+    def _build(self, start: int, *, stateless: bool) -> bytes:
+        chunk = self._tools[start : start + self._size]
+        body = b",".join(self._wire(tool, stateless=stateless) for tool in chunk)
+        tail = b""
+        if start + len(chunk) < len(self._tools):
+            tail = b',"nextCursor":"%b"' % _cursor(chunk[-1])
+        if stateless:
+            tail += b',"ttlMs":%d,"cacheScope":"private"' % LIST_TTL_MS
+        return b'{"tools":[%b]%b}' % (body, tail)
+
+    def _after(self, cursor: str) -> int:
+        """Where the page after a cursor starts; the cursor names the last tool seen, so changes do not shift pages."""
+        try:
+            kind, name = base64.urlsafe_b64decode(cursor.encode()).decode().split(" ")
+            return bisect_right(self._keys, (int(kind), name))
+        except (binascii.Error, ValueError):
+            raise InvalidParams("The cursor is not one of this list.", hint="Start again without a cursor.") from None
+
+    def _wire(self, tool: Tool, *, stateless: bool) -> bytes:
+        marked = self._mark and self._hidden(tool)
+        extended = stateless and takes_tab(tool)
+        short = not self._selection.everything and tool.source.kind in ("browser", "hub")
+        if not (marked or extended or short):
+            return tool.wire
+        key = (tool, stateless)
+        wire = None if marked else self._wires.get(key)
+        if wire is None:
+            listing = tool.listing()
+            if marked:
+                listing["description"] = f"[Disabled] {listing['description']}"
+            if extended:
+                listing = with_session(listing)
+            if short:
+                listing = lean(listing)
+            wire = orjson.dumps(listing)
+            if not marked:
+                self._wires[key] = wire
+        return wire
+
+
+class Catalogues:
+    """The listings of one registry, one for each selection in use; that of everything is always there."""
+
+    def __init__(self, registry: Registry, limits: Limits, hidden: Callable[[Tool], bool], mark: bool) -> None:
+        self._make = partial(Catalogue, registry, limits, hidden)
+        self._mark = mark
+        self.everything = self._make(mark)
+        self._others: dict[Selection, Catalogue] = {}
+
+    def of(self, selection: Selection) -> Catalogue:
+        """The listing of a selection."""
+        if selection.everything:
+            return self.everything
+        found = self._others.pop(selection, None) or self._make(self._mark, selection)
+        self._others[selection] = found  # the one used last comes last
+        if len(self._others) > _SELECTIONS_KEPT:
+            del self._others[next(iter(self._others))]
+        return found
+
+    def show(self, *, marked: bool) -> None:
+        """Permissions or settings changed."""
+        self._mark = marked
+        for catalogue in (self.everything, *self._others.values()):
+            catalogue.show(marked=marked)
+
+
+def _cursor(tool: Tool) -> bytes:
+    kind, name = sort_key(tool)
+    return base64.urlsafe_b64encode(b"%d %b" % (kind, name.encode()))

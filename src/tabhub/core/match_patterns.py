@@ -1,0 +1,136 @@
+"""Match patterns: which addresses a site plugin works on, as browsers write them (`https://*.example.com/app/*`).
+
+Owns reading a pattern, matching an address and telling which of two patterns says more. Knows no plugins and no tabs.
+A host without a port stands for every port, as browsers have it; `*` as scheme means http and https.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from tabhub.wire import urls as addresses
+
+_PATTERN = re.compile(r"(\*|https?)://([^/?#\s@]+)(/[^#\s]*)")
+_HOST = re.compile(r"(\*\.)?[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*|\[[0-9a-f:.]+\]|\*")
+_LONGEST = 1_000
+_MOST_STARS = 5
+_ALL = "<all_urls>"
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """One pattern, read."""
+
+    scheme: str
+    host: str
+    port: str
+    path: str
+
+    def matches(self, url: str) -> bool:
+        """Whether an address fits."""
+        found = _parts(url)
+        if found is None:
+            return False
+        scheme, host, port, path = found
+        if scheme not in (("http", "https") if self.scheme == "*" else (self.scheme,)):
+            return False
+        if self.port not in ("", "*", port):
+            return False
+        below = self.host.removeprefix("*.")
+        wide = below != self.host and (host == below or host.endswith(f".{below}"))
+        return (self.host in ("*", host) or wide) and fits(self.path, path)
+
+    @property
+    def specificity(self) -> tuple[bool, int, bool, int, bool]:
+        """How much it says; the greater, the fewer addresses it means."""
+        exact = not self.host.startswith("*")
+        return exact, len(self.host), bool(self.port), len(self.path.replace("*", "")), self.scheme != "*"
+
+
+@lru_cache(maxsize=4096)
+def parse(text: str) -> Pattern | None:
+    """The pattern a text writes, or None if it is none."""
+    if text == _ALL:
+        return Pattern("*", "*", "", "/*")
+    found = _PATTERN.fullmatch(text) if len(text) <= _LONGEST else None
+    if found is None:
+        return None
+    host, port = _host_port(found[2].lower())
+    if not _HOST.fullmatch(host) or not (port in ("", "*") or (port.isascii() and port.isdigit() and len(port) < 6)):
+        return None
+    return Pattern(found[1], host, port, found[3])
+
+
+def problem(text: str) -> str | None:
+    """Why a plugin may not claim this pattern, or None if it may."""
+    shown = repr(text[:100])
+    if text == _ALL or (pattern := parse(text)) is None:
+        broad = "is every site there is" if text == _ALL else "is not a match pattern such as https://*.example.com/*"
+        return f"the pattern {shown} {broad}"
+    if pattern.host == "*" or (pattern.host.startswith("*.") and "." not in pattern.host[2:]):
+        return f"the pattern {shown} means every site, or every site of a top-level domain; name the site's own domain"
+    if pattern.path.count("*") > _MOST_STARS:
+        return f"the pattern {shown} has more than {_MOST_STARS} stars in its path"
+    return None
+
+
+def matches(text: str, url: str) -> bool:
+    """Whether an address fits a pattern; a text that is no pattern fits nothing."""
+    pattern = parse(text)
+    return pattern is not None and pattern.matches(url)
+
+
+def any_matches(patterns: Iterable[str], url: str, without: Iterable[str] = ()) -> bool:
+    """Whether an address fits one of the patterns and none of those that exclude."""
+    return any(matches(each, url) for each in patterns) and not any(matches(each, url) for each in without)
+
+
+def of_address(url: str) -> str | None:
+    """The pattern that means the site of an address, or None if it is no web address."""
+    parts = addresses.split(url)
+    if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
+        return None
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    pattern = f"*://{host}:{parts.port}/*" if parts.port is not None else f"*://{host}/*"
+    return pattern if parse(pattern) is not None else None
+
+
+def fits(pattern: str, text: str) -> bool:
+    """Whether a text fits a pattern in which each `*` stands for anything; in linear time for what patterns are."""
+    first, *others = pattern.split("*")
+    if not others:
+        return text == first
+    if not text.startswith(first):
+        return False
+    at = len(first)
+    for piece in others[:-1]:
+        found = text.find(piece, at)
+        if found < 0:
+            return False
+        at = found + len(piece)
+    return len(text) - at >= len(others[-1]) and text.endswith(others[-1])
+
+
+def _parts(url: str) -> tuple[str, str, str, str] | None:
+    """Scheme, host, port (as written, or the scheme's own) and the rest without fragment."""
+    scheme, there, rest = url.partition("://")
+    scheme = scheme.lower()
+    if not there or scheme not in ("http", "https"):
+        return None
+    authority = re.split(r"[/?#\\]", rest, maxsplit=1)[0]
+    path = rest[len(authority) :].partition("#")[0]
+    host, port = _host_port(authority.rpartition("@")[2].lower())
+    if not host:
+        return None
+    return scheme, host, port or ("80" if scheme == "http" else "443"), path if path.startswith("/") else f"/{path}"
+
+
+def _host_port(authority: str) -> tuple[str, str]:
+    if authority.startswith("["):
+        host, _, rest = authority.partition("]")
+        return f"{host}]", rest.removeprefix(":")
+    host, _, port = authority.partition(":")
+    return host, port

@@ -1,0 +1,342 @@
+"""What pages offer: their tools by site, tab and frame, as last told, and those that outlive their page.
+
+Owns `PageTool`, `Frame` and the storage of both (seed 000's DomainToolStorage). Every method takes facts, with origin,
+tab and frame as the browser says them, and returns what changed. It reads what pages send and refuses what is not a
+tool, one by one. It knows no links, names nothing for agents and keeps no files.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import orjson
+
+from tabhub.core.schema_bounds import trouble
+from tabhub.core.tools import Validator, compile_schema
+from tabhub.errors import BadInput
+from tabhub.limits import DEFAULTS, Limits
+
+_MAX_NAME = 128
+_MAX_TEXT = 20_000
+_MAX_SCHEMA = 64 * 1024
+_MAX_HINTS = 20
+_HINT = re.compile(r"[A-Za-z][A-Za-z0-9]{0,39}")
+_WAYS = ("webmcp", "mcpb", "form")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PageTool:
+    """One tool as a page declares it, read and checked; two are the same when their `wire` is the same."""
+
+    name: str
+    title: str | None
+    description: str
+    input_schema: Mapping[str, Any]
+    output_schema: Mapping[str, Any] | None
+    annotations: Mapping[str, Any]
+    via: str
+    wire: bytes = field(repr=False)
+    output: Validator | None = field(repr=False, default=None)
+
+    @property
+    def cached(self) -> bool:
+        """Whether the page wants it known beyond its own life."""
+        return self.annotations.get("cache") is True
+
+    def raw(self) -> dict[str, Any]:
+        """The declaration, as `read_tool` takes it."""
+        declared: dict[str, Any] = orjson.loads(self.wire)
+        return declared
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One frame's document and what it offers."""
+
+    tab_id: int
+    frame_id: int
+    document: str
+    origin: str
+    url: str
+    title: str
+    tools: Mapping[str, PageTool]
+    updated: float
+    capabilities: Mapping[str, Any] = field(default_factory=dict)
+    extensions: Any = None
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Where it is: tab and frame."""
+        return self.tab_id, self.frame_id
+
+
+@dataclass(frozen=True, slots=True)
+class Cached:
+    """A tool that is known though no page may offer it now."""
+
+    origin: str
+    url: str
+    tool: PageTool
+    seen: float
+
+
+@dataclass(frozen=True, slots=True)
+class PageChange:
+    """What a report changed: the sites whose tools differ, those whose words may, and what was refused and why."""
+
+    sites: frozenset[str] = frozenset()
+    words: frozenset[str] = frozenset()
+    problems: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+
+
+class Pages:
+    """The tools of all pages."""
+
+    def __init__(self, limits: Limits = DEFAULTS) -> None:
+        self._limits = limits
+        self._frames: dict[tuple[int, int], Frame] = {}
+        self._tabs: dict[int, set[int]] = {}
+        self._sites: dict[str, dict[tuple[int, int], Frame]] = {}
+        self._cached: dict[str, dict[str, Cached]] = {}
+        self._total = 0
+
+    def register(self, frame: Frame, raw_tools: Any) -> PageChange:
+        """Take all tools of a frame's document; the same again changes nothing, another document takes its place."""
+        before = self._frames.get(frame.place)
+        same = before is not None and (before.document, before.origin) == (frame.document, frame.origin)
+        tools, problems = self._read(raw_tools, before.tools if before is not None and same else {})
+        return self._put(before, replace(frame, tools=tools), problems)
+
+    def update(self, tab_id: int, frame_id: int, document: str, raw_tools: Any, now: float) -> PageChange:
+        """Take the whole list again of a document that is known."""
+        before = self._frames.get((tab_id, frame_id))
+        if before is None or before.document != document:
+            return PageChange(problems=("an update of a document that never registered",))
+        tools, problems = self._read(raw_tools, before.tools)
+        return self._put(before, replace(before, tools=tools, updated=now), problems)
+
+    def gone(self, tab_id: int, frame_id: int, document: str) -> PageChange:
+        """A document is gone; a newer one in its frame stays."""
+        frame = self._frames.get((tab_id, frame_id))
+        return self._drop([frame]) if frame is not None and frame.document == document else PageChange()
+
+    def tab_gone(self, tab_id: int) -> PageChange:
+        """A tab is closed or out of reach, with all its frames."""
+        return self._drop([self._frames[tab_id, frame_id] for frame_id in sorted(self._tabs.get(tab_id, ()))])
+
+    def sites(self) -> list[str]:
+        """The origins that offer anything, or whose tools are kept."""
+        return sorted({*self._sites, *self._cached})
+
+    def frames(self, origin: str) -> list[Frame]:
+        """A site's frames, by tab; in a tab the top frame comes first."""
+        there = self._sites.get(origin, {})
+        return [there[place] for place in sorted(there)]
+
+    def frame(self, tab_id: int, frame_id: int) -> Frame | None:
+        """The frame at a place."""
+        return self._frames.get((tab_id, frame_id))
+
+    def holders(self, origin: str, tool: str) -> list[Frame]:
+        """The frames that offer a tool, of each tab the first."""
+        found: dict[int, Frame] = {}
+        for frame in self.frames(origin):
+            if tool in frame.tools:
+                found.setdefault(frame.tab_id, frame)
+        return list(found.values())
+
+    def sites_of(self, tab_id: int) -> set[str]:
+        """The sites that have frames in a tab."""
+        return {self._frames[tab_id, frame_id].origin for frame_id in self._tabs.get(tab_id, ())}
+
+    def capabilities(self) -> dict[str, bool]:
+        """What pages can do, taken together: one that can is enough."""
+        said = [frame.capabilities for frame in self._frames.values()]
+        return {
+            "multiTabSupport": True,
+            "cacheSupported": bool(self._cached) or any(each.get("cacheSupported") is True for each in said),
+            "elicitation": any(each.get("elicitation") not in (None, False) for each in said),
+        }
+
+    # tools that outlive their page
+
+    def cached(self, origin: str) -> dict[str, Cached]:
+        """A site's tools that are kept."""
+        return self._cached.get(origin, {})
+
+    def all_cached(self) -> Iterator[Cached]:
+        """Every tool that is kept."""
+        return (cached for tools in self._cached.values() for cached in tools.values())
+
+    def restore(self, kept: Iterable[Cached]) -> None:
+        """Take what an earlier run kept."""
+        for cached in kept:
+            self._keep(cached)
+
+    def see(self, now: float) -> None:
+        """Note that kept tools whose pages are open were there just now."""
+        for frame in self._frames.values():
+            for name in frame.tools.keys() & self._cached.get(frame.origin, {}).keys():
+                self._cached[frame.origin][name] = replace(self._cached[frame.origin][name], seen=now)
+
+    def _keep(self, cached: Cached) -> None:
+        self._cached.setdefault(cached.origin, {})[cached.tool.name] = cached
+        if sum(map(len, self._cached.values())) > self._limits.page_cached:
+            oldest = min(self.all_cached(), key=lambda each: each.seen)
+            del self._cached[oldest.origin][oldest.tool.name]
+            if not self._cached[oldest.origin]:
+                del self._cached[oldest.origin]
+
+    # inside
+
+    def _put(self, before: Frame | None, frame: Frame, problems: list[str]) -> PageChange:
+        room = self._limits.page_tools_all - self._total + (len(before.tools) if before else 0)
+        if len(frame.tools) > room:
+            problems.append(f"{len(frame.tools) - room} tools are not taken: all pages together have too many")
+            frame = replace(frame, tools=dict(list(frame.tools.items())[: max(room, 0)]))
+        sites = {frame.origin}
+        if before is not None:
+            if before.origin == frame.origin and _same(before.tools, frame.tools):
+                sites = set()
+                # What did not change is not newer: only the page around it may be.
+                frame = replace(frame, tools=before.tools, updated=before.updated)
+            elif before.origin != frame.origin:
+                sites.add(before.origin)
+            self._take_out(before)
+        self._frames[frame.place] = frame
+        self._tabs.setdefault(frame.tab_id, set()).add(frame.frame_id)
+        self._sites.setdefault(frame.origin, {})[frame.place] = frame
+        self._total += len(frame.tools)
+        if sites:
+            for tool in frame.tools.values():
+                if tool.cached:
+                    self._keep(Cached(frame.origin, frame.url, tool, frame.updated))
+        old = before.tools if before is not None and before.origin == frame.origin else {}
+        added = tuple(name for name in frame.tools if name not in old)
+        removed = tuple(name for name in old if name not in frame.tools)
+        return PageChange(frozenset(sites), frozenset({frame.origin}), tuple(problems), added, removed)
+
+    def _drop(self, frames: list[Frame]) -> PageChange:
+        for frame in frames:
+            self._take_out(frame)
+        removed = tuple(name for frame in frames for name in frame.tools)
+        sites = frozenset(frame.origin for frame in frames)
+        return PageChange(sites, sites, removed=removed)
+
+    def _take_out(self, frame: Frame) -> None:
+        del self._frames[frame.place]
+        self._tabs[frame.tab_id].discard(frame.frame_id)
+        if not self._tabs[frame.tab_id]:
+            del self._tabs[frame.tab_id]
+        there = self._sites[frame.origin]
+        del there[frame.place]
+        if not there:
+            del self._sites[frame.origin]
+        self._total -= len(frame.tools)
+
+    def _read(self, raw_tools: Any, known: Mapping[str, PageTool]) -> tuple[dict[str, PageTool], list[str]]:
+        if not isinstance(raw_tools, list):
+            return dict(known), ["`tools` is not a list"]
+        tools: dict[str, PageTool] = {}
+        problems: list[str] = []
+        most = self._limits.page_tools
+        for raw in raw_tools[:most]:
+            try:
+                tool = read_tool(raw, known)
+            except BadInput as error:
+                problems.append(error.message)
+                continue
+            if tool.name in tools:
+                problems.append(f"tool {tool.name!r} is declared twice; the first counts")
+            else:
+                tools[tool.name] = tool
+        if len(raw_tools) > most:
+            problems.append(f"{len(raw_tools)} tools, of which the first {most} are looked at")
+        return tools, problems
+
+
+def _same(one: Mapping[str, PageTool], other: Mapping[str, PageTool]) -> bool:
+    return list(one) == list(other) and all(tool.wire == other[name].wire for name, tool in one.items())
+
+
+def read_tool(raw: Any, known: Mapping[str, PageTool] | None = None) -> PageTool:
+    """A page's declaration as a tool, or BadInput saying what is wrong with it; a known one is not read anew."""
+    if not isinstance(raw, dict):
+        raise BadInput("a tool that is not an object")
+    name = raw.get("name")
+    if not isinstance(name, str) or not name.strip():
+        raise BadInput("a tool without a name")
+    if len(name) > _MAX_NAME:
+        raise BadInput(f"a tool name of {len(name)} characters; {_MAX_NAME} are the most")
+    try:
+        wire = orjson.dumps({word: raw[word] for word in _FIELDS if raw.get(word) is not None})
+    except TypeError as error:
+        raise BadInput(f"tool {name!r}: {error}") from None
+    same = known.get(name) if known else None
+    if same is not None and same.wire == wire:
+        return same
+    via = raw.get("via", "webmcp")
+    if via not in _WAYS:
+        raise BadInput(f"tool {name!r}: `via` is none of {', '.join(_WAYS)}")
+    if raw.get("inputSchema") is None and via == "mcpb":
+        raise BadInput(f"tool {name!r} has no inputSchema")
+    output = _schema(name, "outputSchema", raw.get("outputSchema"))
+    return PageTool(
+        name,
+        _text(name, "title", raw.get("title")),
+        _text(name, "description", raw.get("description")) or "",
+        _schema(name, "inputSchema", raw.get("inputSchema")) or {"type": "object", "properties": {}},
+        output,
+        _annotations(raw.get("annotations")),
+        via,
+        wire,
+        compile_schema(output) if output is not None else None,
+    )
+
+
+_FIELDS = ("name", "title", "description", "inputSchema", "outputSchema", "annotations", "via")
+
+
+def _text(name: str, word: str, value: Any) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise BadInput(f"tool {name!r}: `{word}` is not a text")
+    return value[:_MAX_TEXT]
+
+
+def _schema(name: str, word: str, value: Any) -> dict[str, Any] | None:
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        raise BadInput(f"tool {name!r}: `{word}` is not an object")
+    schema = {"type": "object", **value}
+    if schema["type"] != "object":
+        raise BadInput(f"tool {name!r}: `{word}` is not of type object")
+    if len(orjson.dumps(schema)) > _MAX_SCHEMA:
+        raise BadInput(f"tool {name!r}: `{word}` is larger than {_MAX_SCHEMA} bytes")
+    problem = trouble(schema)
+    if problem is not None:
+        raise BadInput(f"tool {name!r}: {problem}")
+    try:
+        compile_schema(schema)
+    except BadInput as error:
+        raise BadInput(f"tool {name!r}: {error.message}") from None
+    return schema
+
+
+def _annotations(value: Any) -> dict[str, Any]:
+    """The hints of a page: yes-or-no ones, and short texts; the rest says nothing to anybody."""
+    if not isinstance(value, dict):
+        return {}
+    kept = {
+        word: hint
+        for word, hint in value.items()
+        if _HINT.fullmatch(word) and (type(hint) is bool or (isinstance(hint, str) and len(hint) <= 200))
+    }
+    return dict(list(kept.items())[:_MAX_HINTS])

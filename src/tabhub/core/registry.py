@@ -1,0 +1,148 @@
+"""The registry: all tools by source, swapped as a whole for each source.
+
+Owns which names exist and which source may use which. A change makes a new table; whoever holds an old entry (a call in
+flight) goes on with it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from tabhub.core.tools import Runner, Source, SourceKind, Tool
+
+NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+RESERVED: dict[str, frozenset[SourceKind]] = {
+    "browser_": frozenset({"browser"}),
+    "extension_": frozenset({"browser"}),
+    "plugin_": frozenset({"browser"}),
+    "tabhub_": frozenset({"hub"}),
+    "opentabs_": frozenset({"hub"}),
+    "website_tool_": frozenset({"page"}),
+    "mcp__": frozenset({"upstream"}),
+}
+"""Prefixes and the kinds of source that may use them."""
+
+_KIND_ORDER: dict[SourceKind, int] = {"browser": 0, "hub": 1, "plugin": 2, "page": 3, "upstream": 4}
+
+
+def sort_key(tool: Tool) -> tuple[int, str]:
+    """The place of a tool in every listing."""
+    return _KIND_ORDER[tool.source.kind], tool.name
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A tool and what runs it."""
+
+    tool: Tool
+    run: Runner
+    listed: bool = True
+    """Whether agents are shown it; one that is not can be called all the same."""
+
+
+class Registry:
+    """Every tool the hub can call."""
+
+    def __init__(self) -> None:
+        self._sources: dict[Source, tuple[Entry, ...]] = {}
+        self._by_name: dict[str, Entry] = {}
+        self._sorted: tuple[Tool, ...] | None = ()
+        self._listeners: list[Callable[[], None]] = []
+        self.version = 0
+        """Counts the changes agents are told of."""
+        self.revision = 0
+        """Counts every change of what is listed, new words for known tools too."""
+
+    def get(self, name: str) -> Entry | None:
+        """The tool of that name."""
+        return self._by_name.get(name)
+
+    def tools(self) -> tuple[Tool, ...]:
+        """All tools, in one fixed order: by kind of source, then by name."""
+        if self._sorted is None:
+            tools = [entry.tool for entry in self._by_name.values() if entry.listed]
+            tools.sort(key=sort_key)
+            self._sorted = tuple(tools)
+        return self._sorted
+
+    def names(self) -> Iterable[str]:
+        """All names."""
+        return self._by_name.keys()
+
+    def sources(self) -> dict[Source, int]:
+        """How many tools each source lists."""
+        return {source: sum(entry.listed for entry in entries) for source, entries in self._sources.items()}
+
+    def on_change(self, listener: Callable[[], None]) -> None:
+        """Call `listener` after every change of what is listed."""
+        self._listeners.append(listener)
+
+    def replace(self, source: Source, entries: Iterable[Entry]) -> list[str]:
+        """Set all tools of one source at once; returns what was refused and why."""
+        kept: dict[str, Entry] = {}
+        problems: list[str] = []
+        for entry in entries:
+            problem = self._refusal(source, entry.tool, kept)
+            if problem:
+                problems.append(problem)
+            else:
+                kept[entry.tool.name] = entry
+        same = _shown(self._sources.get(source, ())) == _shown(kept.values())
+        self._store(source, kept)
+        if same:
+            return problems
+        self.version += 1
+        self._changed()
+        for listener in self._listeners:
+            listener()
+        return problems
+
+    def refresh(self, source: Source, entries: Iterable[Entry]) -> bool:
+        """Give known tools of a source new words without telling agents; False, and nothing done, if names differ."""
+        fresh = {entry.tool.name: entry for entry in entries}
+        there = {entry.tool.name: entry.listed for entry in self._sources.get(source, ())}
+        if {name: entry.listed for name, entry in fresh.items()} != there:
+            return False
+        same = all(self._by_name[name].tool is entry.tool for name, entry in fresh.items())
+        self._store(source, fresh)
+        if not same:
+            self._changed()
+        return True
+
+    def remove(self, source: Source) -> None:
+        """Forget all tools of one source."""
+        self.replace(source, ())
+
+    def _changed(self) -> None:
+        self.revision += 1
+        self._sorted = None
+
+    def _store(self, source: Source, kept: dict[str, Entry]) -> None:
+        # In place: thousands of tools of others must cost nothing when one site's change.
+        for entry in self._sources.get(source, ()):
+            del self._by_name[entry.tool.name]
+        self._by_name.update(kept)
+        if kept:
+            self._sources[source] = tuple(kept.values())
+        else:
+            self._sources.pop(source, None)
+
+    def _refusal(self, source: Source, tool: Tool, kept: dict[str, Entry]) -> str | None:
+        name = tool.name
+        if tool.source != source:
+            return f"{name!r} says it is of {tool.source}, but {source} registers it"
+        if not NAME.fullmatch(name):
+            return f"{name[:80]!r} is not a tool name (1 to 64 of letters, digits, _ and -)"
+        for prefix, kinds in RESERVED.items():
+            if name.startswith(prefix) and source.kind not in kinds:
+                return f"{name!r} uses the reserved prefix {prefix!r}"
+        other = self._by_name.get(name)
+        if name in kept or (other is not None and other.tool.source != source):
+            return f"{name!r} is taken"
+        return None
+
+
+def _shown(entries: Iterable[Entry]) -> list[bytes]:
+    return [entry.tool.wire for entry in entries if entry.listed]

@@ -1,0 +1,189 @@
+"""What external servers have beside tools: resources, templates of resources, and prompts, in one book.
+
+Owns which there are, under which names agents know them, whose a name is, and the pages of their listings. An entry is
+encoded once. Pure: it asks no server, and is told whose entries are hidden.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Literal
+
+from tabhub.core.listing.catalogue import LIST_TTL_MS
+from tabhub.core.listing.search import nearest
+from tabhub.core.upstream_names import PREFIX
+from tabhub.core.upstream_uris import SCHEME, could_be_of, parse_resource_uri, resource_uri
+from tabhub.errors import InvalidParams, UnknownPrompt, UnknownResource
+
+Kind = Literal["resources", "prompts"]
+Shelf = Literal["resources", "templates", "prompts"]
+KINDS: tuple[Kind, ...] = ("resources", "prompts")
+READ, GET, COMPLETE = "resources/read", "prompts/get", "completion/complete"
+SUBSCRIBE, UNSUBSCRIBE = "resources/subscribe", "resources/unsubscribe"
+_LISTED: dict[Shelf, bytes] = {"resources": b"resources", "templates": b"resourceTemplates", "prompts": b"prompts"}
+_SEVERAL = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """One entry of a listing."""
+
+    key: str
+    """What agents call it: a prefixed name, URI or template."""
+    own: str
+    """What its server calls it."""
+    wire: bytes
+    """The encoded entry, spliced into answers."""
+    needs: tuple[str, ...] = ()
+    """The arguments without which a prompt cannot be got."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offers:
+    """All that one server has."""
+
+    resources: tuple[Offer, ...] = ()
+    templates: tuple[Offer, ...] = ()
+    prompts: tuple[Offer, ...] = ()
+    reads: bool = False
+    """Whether it has resources at all; not each need be listed."""
+
+    def shelf(self, shelf: Shelf) -> tuple[Offer, ...]:
+        """The entries of one listing."""
+        found: tuple[Offer, ...] = getattr(self, shelf)
+        return found
+
+
+NOTHING = Offers()
+Hidden = Callable[[str, str], bool]
+"""Whether a server's entries that a method reaches are switched off."""
+
+
+class OfferBook:
+    """What all servers have."""
+
+    def __init__(self, page: int, hidden: Hidden) -> None:
+        self._size = max(page, 1)
+        self._hidden = hidden
+        self._servers: dict[str, Offers] = {}
+        self.versions: dict[str, int] = dict.fromkeys(KINDS, 0)
+        """Counts the changes of each kind."""
+
+    def replace(self, server: str, offers: Offers) -> list[Kind]:
+        """Set all that a server has; returns the kinds whose listings are others now."""
+        before = self._servers.pop(server, NOTHING)
+        if offers != NOTHING:
+            self._servers[server] = offers
+        changed: list[Kind] = []
+        if (before.resources, before.templates) != (offers.resources, offers.templates):
+            changed.append("resources")
+        if before.prompts != offers.prompts:
+            changed.append("prompts")
+        for kind in changed:
+            self.versions[kind] += 1
+        return changed
+
+    # listings
+
+    def page(self, shelf: Shelf, cursor: str | None, *, stateless: bool) -> bytes:
+        """One page of a listing, encoded."""
+        rows = self._rows(shelf)
+        start = 0 if cursor is None else bisect_right(rows, _seen(cursor), key=attrgetter("key"))
+        chunk = rows[start : start + self._size]
+        tail = b""
+        if start + len(chunk) < len(rows):
+            tail = b',"nextCursor":"%b"' % base64.urlsafe_b64encode(chunk[-1].key.encode("utf-8", "surrogatepass"))
+        if stateless:
+            tail += b',"ttlMs":%d,"cacheScope":"private"' % LIST_TTL_MS
+        return b'{"%b":[%b]%b}' % (_LISTED[shelf], b",".join(row.wire for row in chunk), tail)
+
+    def _rows(self, shelf: Shelf) -> list[Offer]:
+        method = GET if shelf == "prompts" else READ
+        shown = (offers.shelf(shelf) for server, offers in self._servers.items() if not self._hidden(server, method))
+        return sorted((row for rows in shown for row in rows), key=attrgetter("key"))
+
+    # whose a name is
+
+    def prompt(self, name: str) -> tuple[str, Offer]:
+        """A prompt and its server; its own name alone will do where one server has it."""
+        own: list[tuple[str, Offer]] = []
+        for server, offers in self._servers.items():
+            for row in offers.prompts:
+                if row.key == name:
+                    return server, row
+                if row.own == name:
+                    own.append((server, row))
+        if len(own) == 1:
+            return own[0]
+        if own:
+            keys = ", ".join(sorted(row.key for _, row in own)[:_SEVERAL])
+            raise UnknownPrompt(f"{len(own)} servers have a prompt named {name[:200]!r}.", hint=f"Say which: {keys}.")
+        near = nearest(name[:200], [row.key for row in self._rows("prompts")])
+        hint = f"Did you mean {', '.join(near)}?" if near else "List the prompts to see what there is."
+        raise UnknownPrompt(f"There is no prompt named {name[:200]!r}.", hint=hint, data={"nearest": near})
+
+    def resource(self, uri: str, known: Iterable[str]) -> tuple[str, str]:
+        """Server and own URI of a resource or template; the own URI alone will do where one server has it.
+
+        `known` are all servers that are on, also those that have told nothing yet.
+        """
+        if (said := parse_resource_uri(uri)) is not None and (server := _named(said[0], known)) is not None:
+            return server, said[1]
+        for found in (self._listing(uri), self._fitting(uri), self._reading()):
+            if len(found) == 1:
+                return found[0], uri
+            if found:
+                uris = ", ".join(resource_uri(server, uri[:200]) for server in sorted(found)[:_SEVERAL])
+                raise UnknownResource(
+                    f"{len(found)} servers may have the resource {uri[:200]!r}.",
+                    hint=f"Say whose it is: {uris}.",
+                    data={"uri": uri[:1000]},
+                )
+        raise UnknownResource(
+            f"There is no resource {uri[:200]!r}: no external server that is on has it.",
+            hint="List the resources to see what there is.",
+            data={"uri": uri[:1000]},
+        )
+
+    def _listing(self, uri: str) -> list[str]:
+        shelves = ("resources", "templates")
+        return [
+            server
+            for server, offers in self._servers.items()
+            if any(row.own == uri for shelf in shelves for row in offers.shelf(shelf))  # type: ignore[arg-type]
+        ]
+
+    def _fitting(self, uri: str) -> list[str]:
+        return [
+            server
+            for server, offers in self._servers.items()
+            if any(could_be_of(row.own, uri) for row in offers.templates)
+        ]
+
+    def _reading(self) -> list[str]:
+        return [server for server, offers in self._servers.items() if offers.reads]
+
+
+def _named(word: str, known: Iterable[str]) -> str | None:
+    """The server of that name; a host's letters may have been made small on the way."""
+    names = list(known)
+    if word in names:
+        return word
+    alike = [name for name in names if name.lower() == word.lower()]
+    return alike[0] if len(alike) == 1 else None
+
+
+def _seen(cursor: str) -> str:
+    refused = InvalidParams("The cursor is not one of this list.", hint="Start again without a cursor.")
+    try:
+        key = base64.urlsafe_b64decode(cursor.encode()).decode("utf-8", "surrogatepass")
+    except (binascii.Error, ValueError):
+        raise refused from None
+    if not key.startswith((SCHEME, PREFIX)):
+        raise refused
+    return key

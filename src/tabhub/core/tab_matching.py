@@ -1,0 +1,77 @@
+"""Finding tabs again after the browser, its extension or the hub was away.
+
+Owns when a tab that is there now counts as one that was there before. While the browser runs, a tab keeps the id it has
+there; after a restart of the browser the ids are new, and only the address tells. Pure: it is given both pictures.
+An address is kept as a digest: what is needed is whether it is the same, and it may hold what is nobody's business.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from tabhub.core.tabs import Tab
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What is remembered of a tab to know it again."""
+
+    tab_id: int
+    browser_id: str
+    chrome_id: int
+    origin: str | None
+    page: str
+
+    @classmethod
+    def of(cls, tab: Tab) -> Mark:
+        """The mark of a tab as it is now."""
+        return cls(tab.tab_id, tab.browser_id, tab.chrome_id, tab.origin, digest(tab.url))
+
+    def fits(self, tab: Tab) -> bool:
+        """Whether a tab with the same id in the browser is still that tab: at the same address, or the same site."""
+        return (self.origin is not None and self.origin == tab.origin) or self.page == digest(tab.url)
+
+
+@dataclass(frozen=True, slots=True)
+class Reunion:
+    """What became of the tabs that matter."""
+
+    lost: list[int] = field(default_factory=list)
+    moved: dict[int, int] = field(default_factory=dict)
+    """Old hub id to new."""
+
+
+def reunite(before: Mapping[int, Mark], ids_before: Collection[int], now: Collection[Tab], free: set[int]) -> Reunion:
+    """Compare what a browser had (`before` the tabs that matter by hub id, `ids_before` all its own tab ids) with now.
+
+    By address alone a tab is found only if no tab has the id it had before, so the browser was started anew; only
+    among the `free` tabs; and only if there is exactly one.
+    """
+    there = {tab.chrome_id: tab for tab in now}
+    restarted = not any(chrome_id in there for chrome_id in ids_before)
+    reunion = Reunion()
+    for tab_id, mark in before.items():
+        same = there.get(mark.chrome_id)
+        if same is not None and same.tab_id == tab_id and mark.fits(same):
+            continue
+        found = _by_address(mark, now, free) if restarted else None
+        if found is None:
+            reunion.lost.append(tab_id)
+        else:
+            free.discard(found)
+            reunion.moved[tab_id] = found
+    return reunion
+
+
+def _by_address(mark: Mark, now: Iterable[Tab], free: set[int]) -> int | None:
+    if mark.origin is None:
+        return None
+    found = [tab.tab_id for tab in now if tab.origin == mark.origin and digest(tab.url) == mark.page]
+    return found[0] if len(found) == 1 and found[0] in free else None
+
+
+def digest(url: str) -> str:
+    """An address that can be compared and not read."""
+    return hashlib.sha256(url.encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -1,0 +1,354 @@
+"""The picture of tabs: which tabs each browser has, and the ids the hub hands out for them.
+
+Owns `Tab`, `TabBook` and the reading of tab descriptions that come from outside. Every method takes facts and returns
+what changed; who is told, and how a tab is reached, is known elsewhere.
+
+Ids: a tab's hub id is the browser's own id unless a tab of another browser has had it; then it is a fresh number above
+anything a browser gives. An id once handed out for one browser never names another browser's tab. When a browser goes
+away its tabs are kept aside, and get the same ids back if it returns with them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from tabhub.limits import DEFAULTS, Limits
+from tabhub.wire import urls as addresses
+
+_FIRST_FRESH = 2**31 + 1
+_BROWSERS_ASIDE = 64
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_STATUSES = ("loading", "complete", "unloaded")
+_BLANK = "".join(map(chr, range(33)))
+_UNSEEN = str.maketrans("", "", "\t\n\r")
+_WEB = re.compile(r"(https?):[/\\]*([^/\\?#]*)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Tab:
+    """One tab as the browser last described it."""
+
+    tab_id: int
+    browser_id: str
+    chrome_id: int
+    url: str = ""
+    title: str = ""
+    active: bool = False
+    window_id: int = -1
+    window_focused: bool = False
+    index: int = -1
+    status: str = "complete"
+    pinned: bool = False
+    incognito: bool = False
+    group_id: int | None = None
+    opener_chrome_id: int | None = None
+    discarded: bool = False
+    audible: bool = False
+    last_accessed: float | None = None
+
+    @property
+    def origin(self) -> str | None:
+        """The origin of the page in the tab."""
+        return origin_of(self.url)
+
+    def facts(self) -> dict[str, Any]:
+        """What an agent is told of the tab; flags only where they are set."""
+        facts: dict[str, Any] = {
+            "tabId": self.tab_id,
+            "title": self.title,
+            "url": self.url,
+            "active": self.active,
+            "windowId": self.window_id,
+            "status": self.status,
+            "browserId": self.browser_id,
+        }
+        for name, value in (
+            ("windowFocused", self.window_focused),
+            ("pinned", self.pinned),
+            ("incognito", self.incognito),
+            ("discarded", self.discarded),
+            ("audible", self.audible),
+        ):
+            if value:
+                facts[name] = True
+        if self.group_id is not None:
+            facts["groupId"] = self.group_id
+        return facts
+
+
+@dataclass(frozen=True, slots=True)
+class TabChanges:
+    """What one report changed. `away` tabs cannot be reached now and may come back; `closed` ones are gone."""
+
+    opened: tuple[Tab, ...] = ()
+    closed: tuple[Tab, ...] = ()
+    changed: tuple[Tab, ...] = ()
+    away: tuple[Tab, ...] = ()
+    problems: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.opened or self.closed or self.changed or self.away)
+
+
+class TabBook:
+    """All tabs of all connected browsers."""
+
+    def __init__(self, limits: Limits = DEFAULTS) -> None:
+        self._limits = limits
+        self._tabs: dict[int, Tab] = {}
+        self._by_browser: dict[str, dict[int, int]] = {}
+        self._aside: dict[str, dict[int, Tab]] = {}
+        self._owner: dict[int, tuple[str, int]] = {}
+        self._fresh = _FIRST_FRESH
+
+    def __len__(self) -> int:
+        return len(self._tabs)
+
+    def __iter__(self) -> Iterator[Tab]:
+        return iter(self._tabs.values())
+
+    def get(self, tab_id: int) -> Tab | None:
+        """The tab of that hub id, if its browser is connected."""
+        return self._tabs.get(tab_id)
+
+    def find(self, browser_id: str, chrome_id: int) -> Tab | None:
+        """The tab by its browser and the id it has there."""
+        tab_id = self._by_browser.get(browser_id, {}).get(chrome_id)
+        return None if tab_id is None else self._tabs.get(tab_id)
+
+    def of(self, browser_id: str) -> list[Tab]:
+        """The tabs of one browser."""
+        return [self._tabs[tab_id] for tab_id in self._by_browser.get(browser_id, {}).values()]
+
+    def away(self, tab_id: int) -> Tab | None:
+        """The tab as it last was, if its browser is not connected now."""
+        return next((tab for tabs in self._aside.values() for tab in tabs.values() if tab.tab_id == tab_id), None)
+
+    def is_away(self, tab_id: int) -> bool:
+        """Whether the tab belongs to a browser that is not connected now."""
+        return self.away(tab_id) is not None
+
+    def expect(self, tab_id: int, browser_id: str, chrome_id: int) -> None:
+        """Keep an id for a tab of a browser that is not connected yet, as it was handed out before a restart."""
+        self._aside.setdefault(browser_id, {})[chrome_id] = Tab(tab_id, browser_id, chrome_id)
+        self._owner[tab_id] = (browser_id, chrome_id)
+        self._fresh = max(self._fresh, tab_id + 1)
+
+    def sync(self, browser_id: str, raw_tabs: Iterable[Any]) -> TabChanges:
+        """Take a full list of a browser's tabs; what is not in it is closed."""
+        problems: list[str] = []
+        described: dict[int, Mapping[str, Any]] = {}
+        for raw in raw_tabs:
+            problem = _problem(raw)
+            if problem:
+                problems.append(problem)
+            elif len(described) >= self._limits.tabs_per_browser:
+                problems.append(f"more than {self._limits.tabs_per_browser} tabs; the rest is not kept")
+                break
+            else:
+                described[raw["tabId"]] = raw
+        known = self._by_browser.setdefault(browser_id, {})
+        aside = self._aside.pop(browser_id, {})
+        closed = [self._drop(browser_id, chrome_id) for chrome_id in list(known) if chrome_id not in described]
+        closed += [tab for chrome_id, tab in aside.items() if chrome_id not in described and chrome_id not in known]
+        opened, changed = [], []
+        for chrome_id, raw in described.items():
+            before = self.find(browser_id, chrome_id)
+            tab_id = before.tab_id if before else self._id_for(browser_id, chrome_id, aside.get(chrome_id))
+            tab = self._put(_read(raw, tab_id, browser_id, self._limits.tab_text))
+            if before is None:
+                opened.append(tab)
+            elif before != tab:
+                changed.append(tab)
+        return TabChanges(tuple(opened), tuple(closed), tuple(changed), problems=tuple(problems))
+
+    def changed(self, browser_id: str, report: Any) -> TabChanges:
+        """Take one tab's report: {tabId, change, tab?, removedTabId?}."""
+        if not isinstance(report, dict) or not _is_id(report.get("tabId")):
+            return TabChanges(problems=("a tab report without a whole number `tabId`",))
+        chrome_id: int = report["tabId"]
+        change = report.get("change")
+        if change == "removed":
+            known = self.find(browser_id, chrome_id) is not None
+            lost = self._drop(browser_id, chrome_id) if known else self._aside.get(browser_id, {}).pop(chrome_id, None)
+            return TabChanges(closed=(lost,)) if lost else TabChanges()
+        if change == "replaced":
+            self._rename(browser_id, report.get("removedTabId"), chrome_id)
+        raw = report.get("tab")
+        before = self.find(browser_id, chrome_id)
+        if raw is None:
+            return self._without_description(before, chrome_id, change)
+        problem = _problem(raw) or ("" if raw["tabId"] == chrome_id else f"tab {chrome_id} described as {raw['tabId']}")
+        if problem:
+            return TabChanges(problems=(problem,))
+        most = self._limits.tabs_per_browser
+        if before is None and len(self._by_browser.get(browser_id, ())) >= most:
+            return TabChanges(problems=(f"more than {most} tabs; tab {chrome_id} is not kept",))
+        aside = self._aside.get(browser_id, {}).pop(chrome_id, None)
+        tab_id = before.tab_id if before else self._id_for(browser_id, chrome_id, aside)
+        tab = _read(raw, tab_id, browser_id, self._limits.tab_text)
+        if before == tab:
+            return TabChanges()
+        self._put(tab)
+        others = self._unset_others(tab)
+        if before is None:
+            return TabChanges(opened=(tab,), changed=others)
+        return TabChanges(changed=(tab, *others))
+
+    def moved(self, browser_id: str, chrome_id: int, url: str, title: str, status: str) -> TabChanges:
+        """Take where a tab arrived, as the answer to a navigation tells it before the tab's own report comes."""
+        before = self.find(browser_id, chrome_id)
+        if before is None:
+            return TabChanges()
+        longest = self._limits.tab_text
+        state = status if status in _STATUSES else before.status
+        tab = replace(before, url=url[:longest], title=title[:longest], status=state)
+        return TabChanges(changed=(self._put(tab),)) if tab != before else TabChanges()
+
+    def gone(self, browser_id: str) -> TabChanges:
+        """The browser is no longer connected: its tabs are out of reach, and kept aside."""
+        known = self._by_browser.pop(browser_id, {})
+        tabs = {chrome_id: self._tabs.pop(tab_id) for chrome_id, tab_id in known.items()}
+        if not tabs:
+            return TabChanges()
+        self._aside[browser_id] = {**self._aside.pop(browser_id, {}), **tabs}
+        forgotten: tuple[Tab, ...] = ()
+        if len(self._aside) > _BROWSERS_ASIDE:
+            forgotten = tuple(self._aside.pop(next(iter(self._aside))).values())
+        return TabChanges(away=tuple(tabs.values()), closed=forgotten)
+
+    def _without_description(self, before: Tab | None, chrome_id: int, change: Any) -> TabChanges:
+        if before is None:
+            # What was replaced may not be known here; the new one is described by itself.
+            told = change == "replaced"
+            return TabChanges(problems=() if told else (f"tab {chrome_id} {change!s:.40} without a description",))
+        if change != "activated" or before.active:
+            return TabChanges()
+        tab = self._put(replace(before, active=True))
+        return TabChanges(changed=(tab, *self._unset_others(tab)))
+
+    def _unset_others(self, tab: Tab) -> tuple[Tab, ...]:
+        """One active tab a window, one focused window a browser."""
+        if not (tab.active or tab.window_focused):
+            return ()
+        changed = []
+        for other in self.of(tab.browser_id):
+            if other.tab_id == tab.tab_id:
+                continue
+            active = other.active and not (tab.active and other.window_id == tab.window_id)
+            focused = other.window_focused and not (tab.window_focused and other.window_id != tab.window_id)
+            if (active, focused) != (other.active, other.window_focused):
+                changed.append(self._put(replace(other, active=active, window_focused=focused)))
+        return tuple(changed)
+
+    def _id_for(self, browser_id: str, chrome_id: int, before: Tab | None) -> int:
+        if before is not None:
+            return before.tab_id
+        tab_id, here = chrome_id, (browser_id, chrome_id)
+        if self._owner.setdefault(tab_id, here) != here:
+            tab_id, self._fresh = self._fresh, self._fresh + 1
+            self._owner[tab_id] = here
+        return tab_id
+
+    def _rename(self, browser_id: str, old: Any, new: int) -> None:
+        """The browser swapped a tab's contents: it has a new id there and keeps its id here."""
+        before = self.find(browser_id, old) if _is_id(old) else None
+        if before is None or self.find(browser_id, new) is not None:
+            return
+        del self._by_browser[browser_id][before.chrome_id]
+        self._put(replace(before, chrome_id=new))
+        self._owner[before.tab_id] = (browser_id, new)
+
+    def _put(self, tab: Tab) -> Tab:
+        self._tabs[tab.tab_id] = tab
+        self._by_browser.setdefault(tab.browser_id, {})[tab.chrome_id] = tab.tab_id
+        return tab
+
+    def _drop(self, browser_id: str, chrome_id: int) -> Tab:
+        return self._tabs.pop(self._by_browser[browser_id].pop(chrome_id))
+
+
+@lru_cache(maxsize=4096)
+def origin_of(url: str) -> str | None:
+    """The origin of a web address, `file://` for files, None for pages that have none.
+
+    It is read as browsers read one: they take any number of slashes of either kind, and forgive what cannot be seen.
+    """
+    text = url.lstrip(_BLANK).translate(_UNSEEN)
+    web = _WEB.match(text)
+    if web is None:
+        return "file://" if text[:5].lower() == "file:" else None
+    parts = addresses.split(f"{web[1].lower()}://{web[2].rpartition('@')[2]}")
+    if parts is None or not parts.hostname:
+        return None
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    suffix = "" if parts.port in (None, _DEFAULT_PORTS[parts.scheme]) else f":{parts.port}"
+    return f"{parts.scheme}://{host}{suffix}"
+
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    "url": (str,),
+    "title": (str,),
+    "active": (bool,),
+    "windowId": (int,),
+    "windowFocused": (bool,),
+    "index": (int,),
+    "status": (str,),
+    "pinned": (bool,),
+    "incognito": (bool,),
+    "groupId": (int,),
+    "openerTabId": (int,),
+    "discarded": (bool,),
+    "audible": (bool,),
+    "lastAccessed": (int, float),
+}
+
+
+def _is_id(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 2**53
+
+
+def _problem(raw: Any) -> str:
+    """What is wrong with a tab's description, or nothing."""
+    if not isinstance(raw, dict):
+        return "a tab described by something other than an object"
+    if not _is_id(raw.get("tabId")):
+        return "a tab without a whole number `tabId`"
+    for name, kinds in _TYPES.items():
+        value = raw.get(name)
+        if value is not None and type(value) not in kinds:
+            return f"tab {raw['tabId']}: `{name}` is a {type(value).__name__}"
+    return ""
+
+
+def _read(raw: Mapping[str, Any], tab_id: int, browser_id: str, longest: int) -> Tab:
+    """A tab from a description that has been checked."""
+    status = raw.get("status")
+    group = raw.get("groupId")
+    return Tab(
+        tab_id=tab_id,
+        browser_id=browser_id,
+        chrome_id=raw["tabId"],
+        url=(raw.get("url") or "")[:longest],
+        title=(raw.get("title") or "")[:longest],
+        active=raw.get("active") or False,
+        window_id=_or(raw.get("windowId"), -1),
+        window_focused=raw.get("windowFocused") or False,
+        index=_or(raw.get("index"), -1),
+        status=status if status in _STATUSES else "complete",
+        pinned=raw.get("pinned") or False,
+        incognito=raw.get("incognito") or False,
+        group_id=None if group is None or group < 0 else group,
+        opener_chrome_id=raw.get("openerTabId"),
+        discarded=raw.get("discarded") or False,
+        audible=raw.get("audible") or False,
+        last_accessed=raw.get("lastAccessed"),
+    )
+
+
+def _or(value: int | None, default: int) -> int:
+    return default if value is None else value

@@ -1,0 +1,137 @@
+"""Event streams: an ordered run of messages, one reader at a time, resumable by event id.
+
+Owns buffering, replay and cutting a reader that does not keep up. Knows nothing of what the messages say.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+
+from tabhub.http.responses import Header, Receive, Send, cut
+from tabhub.limits import Limits
+from tabhub.wire import sse
+
+RETRY_MS = 1000
+HEADERS: list[Header] = [
+    (b"content-type", b"text/event-stream"),
+    (b"cache-control", b"no-cache, no-transform"),
+    (b"x-accel-buffering", b"no"),
+]
+
+
+class EventStream:
+    """Messages on their way to one agent."""
+
+    def __init__(self, stream_id: str, limits: Limits, *, resumable: bool) -> None:
+        self.id = stream_id
+        self.resumable = resumable
+        self.done = False
+        self.overrun = False
+        self._limits = limits
+        self._events: deque[tuple[int, bytes]] = deque()
+        self._bytes = 0
+        self._seq = 0
+        self._delivered = 0
+        self._reader = 0
+        self._reading: Send | None = None
+        """Where the current reader is written to."""
+        self._wake = asyncio.Event()
+
+    def append(self, data: bytes) -> None:
+        """Add a message."""
+        if self.done:
+            return
+        self._seq += 1
+        self._events.append((self._seq, data))
+        self._bytes += len(data)
+        self._trim()
+        self._wake.set()
+
+    def _trim(self) -> None:
+        """Keep what the bounds allow; rather than lose what is unread, the stream ends and its slow reader is cut."""
+        # The newest is left out: one large answer does not make its reader slow.
+        older = self._bytes - len(self._events[-1][1])
+        while len(self._events) > 1 and (
+            len(self._events) > self._limits.stream_events or older > self._limits.stream_bytes
+        ):
+            seq, data = self._events[0]
+            if seq > self._delivered:
+                self.overrun = self.done = True
+                if self._reading is not None:
+                    cut(self._reading)
+                return
+            self._events.popleft()
+            self._bytes -= len(data)
+            older -= len(data)
+
+    def finish(self) -> None:
+        """No more messages will come."""
+        self.done = True
+        self._wake.set()
+
+    def knows(self, seq: int) -> bool:
+        """Whether everything after `seq` is still here."""
+        return not self._events or self._events[0][0] <= seq + 1
+
+    async def deliver(self, send: Send, after: int | None = None, *, prime: bool = False) -> None:
+        """Write the stream to a reader, from after what it saw last, until it ends or another reader takes over."""
+        self._reader += 1
+        reader, seen = self._reader, self._delivered if after is None else after
+        self._reading = send
+        self._wake.set()
+        if prime and self.resumable:
+            await self._write(send, sse.priming(f"{self.id}.{seen}", RETRY_MS))
+        while reader == self._reader:
+            for seq, data in list(self._events):
+                if seq > seen:
+                    event_id = f"{self.id}.{seq}" if self.resumable else None
+                    await self._write(send, sse.event(data, event_id))
+                    if reader != self._reader:
+                        break
+                    seen = seq
+                    self._delivered = max(self._delivered, seq)
+            if self.done:
+                break
+            self._wake.clear()
+            if self._seq > seen:
+                continue
+            try:
+                async with asyncio.timeout(self._limits.stream_keepalive):
+                    await self._wake.wait()
+            except TimeoutError:
+                await self._write(send, sse.KEEPALIVE)
+        if reader == self._reader:
+            self._reading = None
+        await send({"type": "http.response.body", "body": b""})
+
+    @staticmethod
+    async def _write(send: Send, data: bytes) -> None:
+        await send({"type": "http.response.body", "body": data, "more_body": True})
+
+
+async def gone(receive: Receive) -> None:
+    """Wait until the client has closed the request."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def serve(
+    stream: EventStream,
+    receive: Receive,
+    send: Send,
+    headers: list[Header],
+    after: int | None = None,
+    *,
+    prime: bool = False,
+) -> None:
+    """Answer a request with a stream, until the stream ends or the client leaves."""
+    await send({"type": "http.response.start", "status": 200, "headers": [*HEADERS, *headers]})
+    writer = asyncio.ensure_future(stream.deliver(send, after, prime=prime))
+    watcher = asyncio.ensure_future(gone(receive))
+    try:
+        await asyncio.wait((writer, watcher), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in (writer, watcher):
+            task.cancel()
+        await asyncio.gather(writer, watcher, return_exceptions=True)

@@ -1,0 +1,131 @@
+"""The guard: what every request passes before anything reads it. Order: Host, Origin, size, token, rate.
+
+Owns the order, and who a token makes of a caller: the secret is the person's and opens everything, a named token is one
+agent's and opens what agents use. The verdicts are trust/'s. The body's size is checked here where it is announced, and
+while reading where it is not.
+"""
+
+from __future__ import annotations
+
+from hmac import compare_digest
+from typing import Protocol
+
+from tabhub.errors import Forbidden, RateLimited, TooLarge, Unauthorized
+from tabhub.http.known_heads import TOKEN
+from tabhub.http.responses import Header, Scope
+from tabhub.limits import Limits
+from tabhub.trust.guard import host_allowed, origin_allowed
+from tabhub.trust.sliding_window import Rate
+from tabhub.trust.tokens import bearer, proof, same
+
+
+class Tokens(Protocol):
+    """The named tokens (store.tokens.TokenStore)."""
+
+    def name_of(self, token: bytes) -> str | None:
+        """The name of a token that is in force."""
+        ...
+
+
+class Guard:
+    """The checks of one hub."""
+
+    def __init__(self, port: int, secret: bytes, limits: Limits, tokens: Tokens | None = None) -> None:
+        self._port = port
+        self._limits = limits
+        self._failures = Rate(limits.auth_failure_rate)
+        self._secret = secret
+        self._usual = b"Bearer " + secret
+        self._tokens = tokens
+        self.tokens_required = False
+        """Whether agents need a token of their own."""
+
+    def replace_secret(self, secret: bytes) -> None:
+        """The secret was rotated."""
+        self._secret = secret
+        self._usual = b"Bearer " + secret
+
+    def place(self, scope: Scope) -> dict[bytes, bytes]:
+        """Check where a request comes from and how large it says it is; its headers are returned, by name."""
+        raw: list[Header] = scope["headers"]
+        headers: dict[bytes, bytes] = dict(raw)
+        if len(headers) != len(raw):
+            self._refuse_doubled(raw, headers)
+        if not host_allowed(headers.get(b"host"), self._port):
+            raise Forbidden(
+                "The Host header does not name this hub.",
+                hint=f"Use 127.0.0.1:{self._port} or localhost:{self._port}.",
+            )
+        if b"origin" in headers and not origin_allowed((headers[b"origin"],)):
+            raise Forbidden("Requests from web pages and other extensions are refused.")
+        length = headers.get(b"content-length")
+        if length is not None and length.isdigit() and int(length[:20]) > self._limits.max_body:
+            raise TooLarge(f"The request body is larger than {self._limits.max_body} bytes.")
+        return headers
+
+    def admits_again(self, headers: dict[bytes, bytes], size: int) -> bool:
+        """Whether headers that an agent passed with would pass once more.
+
+        What may differ is the secret or token, that one is required, and the body's size.
+        """
+        if size > self._limits.max_body:
+            return False
+        authorization = headers.get(b"authorization")
+        if (name := headers.get(TOKEN)) is None:
+            return not self.tokens_required and self.authenticated(authorization)
+        return self.named(authorization) == name.decode()
+
+    @staticmethod
+    def _refuse_doubled(raw: list[Header], headers: dict[bytes, bytes]) -> None:
+        """Readers would disagree on which of two counts: a doubled Host or Origin is as bad as a wrong one."""
+        names = [name for name, _ in raw]
+        if names.count(b"host") > 1 or names.count(b"origin") > 1:
+            raise Forbidden("The Host or Origin header appears more than once.")
+        if names.count(b"authorization") > 1:
+            headers[b"authorization"] = b""
+
+    def authenticated(self, authorization: bytes | None) -> bool:
+        """Whether an Authorization header carries the secret."""
+        if authorization is None:
+            return False
+        if compare_digest(authorization, self._usual):
+            return True
+        token = bearer(authorization)
+        return token is not None and same(token, self._secret)
+
+    def prove(self, challenge: str) -> str | None:
+        """What shows a browser or a command, before it says the secret, that this is the hub whose secret it is."""
+        return proof(self._secret, self._port, challenge)
+
+    def named(self, authorization: bytes | None) -> str | None:
+        """The name of the token an Authorization header carries."""
+        token = bearer(authorization) if self._tokens is not None else None
+        return self._tokens.name_of(token) if token is not None and self._tokens is not None else None
+
+    def require(self, authorization: bytes | None, now: float, *, agents: bool = True) -> str | None:
+        """Refuse a request without the secret or a token, whose name is given; many wrong ones are slowed.
+
+        `agents` says whether the address is one for agents.
+        """
+        if self.authenticated(authorization):
+            if agents and self.tokens_required:
+                raise Unauthorized(
+                    "The hub's secret is not taken from agents here: each needs a token of its own.",
+                    hint="The person makes one with `tabhub token create NAME`.",
+                )
+            return None
+        if (name := self.named(authorization)) is not None:
+            if not agents:
+                raise Forbidden(
+                    "This address is for the person; an agent's token does not open it.",
+                    hint="An agent's token opens /mcp, /mcp/gateway and /tools.",
+                )
+            return name
+        retry_after = self._failures.hit("all", now)
+        if retry_after is not None:
+            raise RateLimited("Too many requests with a wrong token.", retry_after=int(retry_after) + 1)
+        what = "missing" if authorization is None else "wrong"
+        raise Unauthorized(
+            f"The token is {what}.",
+            hint="Send `Authorization: Bearer <secret>`; `tabhub config show --show-secret` shows the secret.",
+        )

@@ -1,0 +1,400 @@
+"""The handshake era, 2025-03-26 to 2025-11-25: initialize, sessions, streams that can be resumed.
+
+Owns the methods of that era and which session a request belongs to; what a session holds is mcp_session.py's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import orjson
+
+from tabhub.calls.engine import Engine
+from tabhub.core.resources import SUBSCRIBE, UNSUBSCRIBE
+from tabhub.core.sessions import Session
+from tabhub.errors import (
+    InvalidArguments,
+    InvalidParams,
+    InvalidRequest,
+    MethodNotFound,
+    RateLimited,
+    SessionNotFound,
+    TabhubError,
+    UnknownResource,
+    UnknownTool,
+)
+from tabhub.http.event_streams import serve
+from tabhub.http.known_heads import TOKEN, TOOLS
+from tabhub.http.responses import JSON, Receive, Send, respond
+from tabhub.mcp.exchange import Exchange
+from tabhub.mcp.handshake_session import HandshakeCaller, McpSession, agree, new_stream_id
+from tabhub.mcp.notifications import Notices
+from tabhub.mcp.resources import LISTS, PASSED, Offering
+from tabhub.mcp.surface import Surface, failure_result
+from tabhub.store.sessions import SavedMcp
+from tabhub.trust.sliding_window import Rate
+from tabhub.wire.jsonrpc import (
+    Message,
+    Notification,
+    Request,
+    Response,
+    encode_error,
+    encode_failure,
+    encode_notification,
+    encode_result,
+)
+from tabhub.wire.mcp import (
+    HANDSHAKE_VERSIONS,
+    LIST_CHANGED,
+    LOG_LEVELS,
+    MissingCapability,
+    client_name,
+    initialize_payload,
+    progress_token,
+)
+
+_BATCHES = "2025-03-26"
+_TOOL_ERRORS_SINCE = "2025-11-25"
+"""From this revision on arguments that do not fit are a tool error, before it a protocol error."""
+_NO_RESOURCE = -32002
+"""What a resource that is not there is answered with in these revisions."""
+
+
+class HandshakeEdge:
+    """The 2025 side of one endpoint."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        surface: Surface,
+        notices: Notices,
+        offering: Offering,
+        *,
+        server: dict[str, Any],
+        capabilities: Callable[[], dict[str, Any]],
+        instructions: str,
+        session_rate: Rate,
+    ) -> None:
+        self._engine = engine
+        self._surface = surface
+        self._notices = notices
+        self.offering = offering
+        self._server = server
+        self._capabilities = capabilities
+        self._instructions = instructions
+        self._rate = session_rate
+        self.sessions: dict[str, McpSession] = {}
+
+    # POST
+
+    def post(self, message: Message, headers: dict[bytes, bytes], receive: Receive, send: Send) -> Awaitable[None]:
+        """Serve one message."""
+        if isinstance(message, Request) and message.method == "initialize":
+            return self._initialize(message, headers, send)
+        return self._post(self._require(headers), message, receive, send)
+
+    async def _post(self, mcp: McpSession, message: Message, receive: Receive, send: Send) -> None:
+        session = mcp.session
+        session.busy += 1
+        try:
+            if isinstance(message, Request):
+                exchange = self._exchange(mcp, receive, send)
+                answer = await self.answer(mcp, message, exchange)
+                if not exchange.finished(answer):
+                    await exchange.finish(answer)
+            else:
+                self.take(mcp, message)
+                await respond(send, 202)
+        finally:
+            session.busy -= 1
+            session.seen = self._engine.clock()
+
+    async def batch(
+        self, messages: list[Message | InvalidRequest], headers: dict[bytes, bytes], receive: Receive, send: Send
+    ) -> None:
+        """Serve a batch, which only the first revision has."""
+        mcp = self._require(headers)
+        if mcp.version != _BATCHES:
+            raise InvalidRequest(f"Batches are not part of MCP {mcp.version}. Send one message at a time.")
+        if not messages:
+            raise InvalidRequest("A batch must not be empty.")
+        if any(isinstance(m, Request) and m.method == "initialize" for m in messages):
+            raise InvalidRequest("`initialize` must not be part of a batch.")
+        mcp.session.busy += 1
+        try:
+            await self._batch(mcp, messages, self._exchange(mcp, receive, send), send)
+        finally:
+            mcp.session.busy -= 1
+            mcp.session.seen = self._engine.clock()
+
+    async def _batch(
+        self, mcp: McpSession, messages: list[Message | InvalidRequest], exchange: Exchange, send: Send
+    ) -> None:
+        pending: list[Awaitable[bytes]] = []
+        broken: list[bytes] = []
+        for message in messages:
+            if isinstance(message, InvalidRequest):
+                broken.append(encode_failure(None, message))
+            elif isinstance(message, Request):
+                pending.append(self.answer(mcp, message, exchange))
+            else:
+                self.take(mcp, message)
+        answers = [*await asyncio.gather(*pending), *broken]
+        if not answers:
+            await respond(send, 202)
+        elif exchange.stream is not None:
+            for data in answers[:-1]:
+                exchange.notify(data)
+            await exchange.finish(answers[-1])
+        else:
+            await exchange.finish(b"[%b]" % b",".join(answers))
+
+    def _exchange(self, mcp: McpSession, receive: Receive, send: Send) -> Exchange:
+        return Exchange(
+            receive,
+            send,
+            new_stream=lambda: mcp.new_stream(self._engine.limits),
+            headers=mcp.headers,
+            prime=mcp.version >= "2025-11-25",
+        )
+
+    async def _initialize(self, request: Request, headers: dict[bytes, bytes], send: Send) -> None:
+        if b"mcp-session-id" in headers:
+            raise InvalidRequest("This session is initialized already. Initialize without Mcp-Session-Id.")
+        params = request.params
+        version, capabilities = agree(params)
+        now = self._engine.clock()
+        retry_after = self._rate.hit("sessions", now)
+        if retry_after is not None:
+            raise RateLimited(
+                "Too many new MCP sessions.",
+                retry_after=int(retry_after) + 1,
+                hint="Wait, or raise limits.session_rate.",
+            )
+        ident = secrets.token_hex(16)
+        client, token = client_name(params.get("clientInfo")), headers.get(TOKEN, b"").decode() or None
+        session = self._engine.sessions.open(ident, "mcp", client, now, token)
+        mcp = McpSession(session, version, capabilities, new_stream_id)
+        self.sessions[ident] = mcp
+        await respond(send, 200, encode_result(request.id, self.greeting(version)), [JSON, *mcp.headers])
+
+    def greeting(self, version: str) -> bytes:
+        """The result of `initialize`."""
+        return initialize_payload(version, self._server, self._capabilities(), self._instructions)
+
+    def _require(self, headers: dict[bytes, bytes]) -> McpSession:
+        """The session a request names; its version header must be one we speak."""
+        raw = headers.get(b"mcp-session-id")
+        if raw is None:
+            raise InvalidRequest("The Mcp-Session-Id header is missing.", hint="Begin with `initialize`.")
+        mcp = self.sessions.get(raw.decode("latin-1"))
+        if mcp is None or (mcp.session.token or "") != headers.get(TOKEN, b"").decode():
+            raise SessionNotFound("This session has ended or never was.", hint="Begin again with `initialize`.")
+        if TOOLS in headers:
+            mcp.tools = headers[TOOLS].decode()
+        version = headers.get(b"mcp-protocol-version")
+        if version is not None and version.decode("latin-1") not in HANDSHAKE_VERSIONS:
+            raise InvalidRequest("The MCP-Protocol-Version header names a version this session does not speak.")
+        return mcp
+
+    def take(self, mcp: McpSession, message: Notification | Response | InvalidRequest) -> None:
+        """A message that wants no answer."""
+        if isinstance(message, Response):
+            mcp.answered(message)
+        elif isinstance(message, Notification) and message.method == "notifications/cancelled":
+            ident = message.params.get("requestId")
+            caller = mcp.in_flight.get(ident) if isinstance(ident, str | int) else None
+            if caller is not None:
+                self._engine.cancel_for(caller, "the agent asked for it")
+
+    def answer(self, mcp: McpSession, request: Request, exchange: Exchange) -> Awaitable[bytes]:
+        """The whole answer to a request of a session, encoded; it never fails."""
+        if request.method == "tools/call":
+            return self._call(mcp, request, exchange)
+        if request.method in PASSED or request.method == SUBSCRIBE:
+            return self._pass_on(mcp, request, exchange)
+        return self._other(mcp, request)
+
+    async def _other(self, mcp: McpSession, request: Request) -> bytes:
+        try:
+            return encode_result(request.id, self._simple(mcp, request))
+        except TabhubError as error:
+            return encode_failure(request.id, error)
+
+    def _simple(self, mcp: McpSession, request: Request) -> bytes:
+        if request.method == "tools/list":
+            cursor = request.params.get("cursor")
+            if cursor is not None and not isinstance(cursor, str):
+                raise InvalidParams("`cursor` must be a string.")
+            mcp.listed["tools"] = self._engine.registry.version
+            return self._surface.page(cursor, stateless=False, tools=mcp.tools)
+        if request.method in LISTS:
+            kind = request.method.partition("/")[0]
+            mcp.listed[kind] = self.offering.versions()[kind]
+            return self.offering.page(request.method, request.params, stateless=False)
+        if request.method == "ping":
+            return b"{}"
+        if request.method == UNSUBSCRIBE:
+            mcp.following(self.offering.following).remove(str(request.params.get("uri")))
+            self._engine.sessions.changes += 1
+            return b"{}"
+        if request.method == "logging/setLevel":
+            level = request.params.get("level")
+            if level not in LOG_LEVELS:
+                raise InvalidParams(f"`level` must be one of {', '.join(LOG_LEVELS)}.")
+            mcp.log_level = LOG_LEVELS.index(level)
+            self._engine.sessions.changes += 1
+            return b"{}"
+        raise MethodNotFound(f"Method not found: {request.method[:100]}")
+
+    async def _call(self, mcp: McpSession, request: Request, exchange: Exchange) -> bytes:
+        params = request.params
+        name, arguments = params.get("name"), params.get("arguments", {})
+        try:
+            if not isinstance(name, str):
+                raise InvalidParams("`name` must be a string.")
+            if not isinstance(arguments, dict):
+                if arguments is not None:
+                    raise InvalidParams("`arguments` must be an object.")
+                arguments = {}
+            _refuse_twice(mcp, request)
+        except TabhubError as error:
+            return encode_failure(request.id, error)
+        caller = HandshakeCaller(mcp, exchange, progress_token(params) if "_meta" in params else None, params)
+        exchange.when_left(lambda: self._left(mcp, caller, exchange))
+        mcp.in_flight[request.id] = caller
+        try:
+            result = await self._surface.call(caller, name, arguments)
+            return encode_result(request.id, result.payload)
+        except (UnknownTool, MissingCapability) as error:
+            return encode_failure(request.id, error)
+        except TabhubError as error:
+            if isinstance(error, InvalidArguments) and mcp.version < _TOOL_ERRORS_SINCE:
+                return encode_failure(request.id, error)
+            return encode_result(request.id, failure_result(error).payload)
+        finally:
+            del mcp.in_flight[request.id]
+
+    async def _pass_on(self, mcp: McpSession, request: Request, exchange: Exchange) -> bytes:
+        """What an external server answers: a resource, a prompt, a completion."""
+        try:
+            _refuse_twice(mcp, request)
+            wanted = self.offering.find(request.method, request.params)
+        except TabhubError as error:
+            return _refusal(request, error)
+        params = request.params
+        caller = HandshakeCaller(mcp, exchange, progress_token(params) if "_meta" in params else None, params)
+        exchange.when_left(lambda: self._left(mcp, caller, exchange))
+        mcp.in_flight[request.id] = caller
+        try:
+            result = await self.offering.answer(caller, wanted, stateless=False)
+            if wanted.method == SUBSCRIBE:
+                mcp.following(self.offering.following).add(wanted.followed)
+                self._engine.sessions.changes += 1
+            return encode_result(request.id, result)
+        except TabhubError as error:
+            return _refusal(request, error)
+        finally:
+            del mcp.in_flight[request.id]
+
+    def _left(self, mcp: McpSession, caller: HandshakeCaller, exchange: Exchange) -> None:
+        """A dropped stream can be resumed; without one the answer could never be read, so the call ends."""
+        if exchange.stream is None:
+            listens = mcp.listening or exchange.via == "daemon"
+            gone = self._engine.cancel_for if listens else self._engine.left
+            gone(caller, "the agent disconnected")
+
+    # GET and DELETE
+
+    async def listen(self, headers: dict[bytes, bytes], receive: Receive, send: Send) -> None:
+        """Serve the session's own stream, or resume a broken one."""
+        mcp = self._require(headers)
+        if b"text/event-stream" not in headers.get(b"accept", b"") and b"*/*" not in headers.get(b"accept", b""):
+            raise InvalidRequest("The Accept header must allow text/event-stream.")
+        mcp.session.busy += 1
+        try:
+            last = headers.get(b"last-event-id")
+            if last is not None:
+                await self._resume(mcp, last.decode("latin-1"), receive, send)
+            else:
+                await self._standalone(mcp, receive, send)
+        finally:
+            mcp.session.busy -= 1
+            mcp.session.seen = self._engine.clock()
+
+    async def _resume(self, mcp: McpSession, last: str, receive: Receive, send: Send) -> None:
+        stream_id, _, seq = last.partition(".")
+        stream = mcp.streams.get(stream_id)
+        if stream is None or not seq.isdecimal() or len(seq) > 12 or not stream.knows(int(seq)):
+            raise InvalidRequest("That event is no longer kept, so this stream cannot be resumed.")
+        if stream is mcp.listener:
+            await self._standalone(mcp, receive, send, int(seq))
+            return
+        await serve(stream, receive, send, mcp.headers, int(seq))
+
+    async def _standalone(self, mcp: McpSession, receive: Receive, send: Send, after: int | None = None) -> None:
+        stream = mcp.listener
+        if stream is None or stream.done:  # one that was cut for a slow reader, or ended, is over for good
+            stream, after = mcp.new_stream(self._engine.limits), None
+            mcp.listener = stream
+
+        def tell(kind: str) -> None:
+            stream.append(encode_notification(LIST_CHANGED[kind]))
+
+        for kind in mcp.outdated(self.offering.versions()):
+            tell(kind)
+        mcp.listening += 1
+        mcp.tell_missed()
+        mcp.session.left = 0.0
+        mcp.session.asker = mcp.ask if isinstance(mcp.capabilities.get("elicitation"), dict) else None
+        try:
+            with self._notices.subscribe(tell, stream.finish, token=mcp.session.token):
+                await serve(stream, receive, send, mcp.headers, after, prime=mcp.version >= "2025-11-25")
+        finally:
+            mcp.listening -= 1
+            if not mcp.listening:
+                mcp.session.asker = None
+                mcp.session.left = self._engine.clock()
+
+    async def delete(self, headers: dict[bytes, bytes], send: Send) -> None:
+        """End a session."""
+        mcp = self._require(headers)
+        self.end(mcp.session.id, "the session was ended")
+        await respond(send, 204)
+
+    # over a restart of the hub
+
+    def agreed(self, session_id: str) -> SavedMcp | None:
+        """What a client has agreed on."""
+        mcp = self.sessions.get(session_id)
+        return None if mcp is None else mcp.saved(self._surface.path)
+
+    def take_up(self, session: Session, agreed: SavedMcp) -> bool:
+        """Go on with a client from before a restart; one that listens is told to list the tools anew."""
+        mcp = McpSession.restored(session, agreed, new_stream_id)
+        if mcp is None:
+            return False
+        self.offering.follow_again(mcp.following(self.offering.following), agreed.followed)
+        self.sessions[session.id] = mcp
+        return True
+
+    def end(self, session_id: str, reason: str) -> None:
+        """Let go of a session and all it has."""
+        mcp = self.sessions.pop(session_id, None)
+        if mcp is not None:
+            mcp.close()
+        self._engine.end_session(session_id, reason)
+
+
+def _refuse_twice(mcp: McpSession, request: Request) -> None:
+    if request.id in mcp.in_flight:
+        raise InvalidRequest(f"A request with id {orjson.dumps(request.id).decode()} is still in flight.")
+
+
+def _refusal(request: Request, error: TabhubError) -> bytes:
+    if isinstance(error, UnknownResource):
+        return encode_error(request.id, _NO_RESOURCE, error.text(), {**error.facts(), "code": _NO_RESOURCE})
+    return encode_failure(request.id, error)

@@ -1,0 +1,234 @@
+"""One client of the handshake era: its version, capabilities, log level, streams, and what it has in flight.
+
+Owns the state of a session and how a running call reaches its client. Knows no methods and no HTTP routes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tabhub.calls.engine import Answers, Questions
+from tabhub.core.resources import KINDS
+from tabhub.core.sessions import Session
+from tabhub.errors import InvalidParams, TabhubError
+from tabhub.http.event_streams import EventStream
+from tabhub.http.responses import Header
+from tabhub.limits import Limits
+from tabhub.mcp.exchange import Exchange
+from tabhub.mcp.subscriptions import Follower, Following
+from tabhub.store.sessions import SavedMcp
+from tabhub.wire.jsonrpc import Id, Response, encode_notification, encode_request
+from tabhub.wire.mcp import (
+    CAPABILITY_OF,
+    HANDSHAKE_VERSIONS,
+    LOG_LEVELS,
+    RESOURCE_UPDATED,
+    MissingCapability,
+    negotiate,
+)
+
+_STREAMS_KEPT = 16
+_BEFORE = -1
+"""A version of the catalogue that is never the present one."""
+CAPABILITIES = ("elicitation", "sampling", "roots")
+
+
+class McpSession:
+    """One client of the handshake era."""
+
+    def __init__(self, session: Session, version: str, capabilities: dict[str, Any], new_id: Callable[[], str]) -> None:
+        self.session = session
+        self.version = version
+        self.capabilities = capabilities
+        self.log_level = LOG_LEVELS.index("info")
+        self.in_flight: dict[Id, HandshakeCaller] = {}
+        self.asked: dict[Id, asyncio.Future[Response]] = {}
+        self.streams: OrderedDict[str, EventStream] = OrderedDict()
+        self.tools: str | None = None
+        """The selection of tools the client asked for."""
+        self.listed: dict[str, int] = {}
+        """The version of each list the client last read."""
+        self.listener: EventStream | None = None
+        self.listening = 0
+        """How many connections read it."""
+        self.follower: Follower | None = None
+        """What it follows, if it ever asked to."""
+        self.missed: dict[str, None] = {}
+        """Resources that changed while it did not listen."""
+        self.tell: Callable[[bytes], None] | None = None
+        """A carrier's own way to the client, which needs no stream."""
+        self.headers: list[Header] = [(b"mcp-session-id", session.id.encode())]
+        """What every answer carries."""
+        self._new_id = new_id
+
+    def outdated(self, versions: Mapping[str, int]) -> list[str]:
+        """The lists the client has read that are others now."""
+        return [kind for kind, seen in self.listed.items() if seen != versions[kind]]
+
+    def new_stream(self, limits: Limits) -> EventStream:
+        """A stream that can be resumed; the oldest finished ones are let go."""
+        stream = EventStream(self._new_id(), limits, resumable=True)
+        self.streams[stream.id] = stream
+        for old in list(self.streams.values()):
+            if len(self.streams) <= _STREAMS_KEPT:
+                break
+            if old.done:
+                del self.streams[old.id]
+        return stream
+
+    @classmethod
+    def restored(cls, session: Session, agreed: SavedMcp, new_id: Callable[[], str]) -> McpSession | None:
+        """A client from before a restart; None if what it agreed on cannot be."""
+        if agreed.version not in HANDSHAKE_VERSIONS or not 0 <= agreed.log_level < len(LOG_LEVELS):
+            return None
+        mcp = cls(session, agreed.version, {name: {} for name in agreed.capabilities}, new_id)
+        mcp.log_level = agreed.log_level
+        mcp.listed = {"tools": _BEFORE, **dict.fromkeys(KINDS, 0)}  # what servers have is not known over a restart
+        return mcp
+
+    def saved(self, endpoint: str) -> SavedMcp:
+        """What is kept of it for a restart."""
+        can = [name for name in CAPABILITIES if isinstance(self.capabilities.get(name), dict)]
+        followed = self.follower.uris if self.follower is not None else []
+        return SavedMcp(endpoint, self.version, can, self.log_level, followed)
+
+    def following(self, following: Following) -> Follower:
+        """What it follows, from now on if it never did."""
+        if self.follower is None:
+            self.follower = following.follower(self.updated)
+        return self.follower
+
+    def updated(self, uri: str) -> None:
+        """A resource it follows has changed; it is told now, or when it listens."""
+        if self.tell is not None:
+            self.tell(encode_notification(RESOURCE_UPDATED, {"uri": uri}))
+        elif self.listening and self.listener is not None:
+            self.listener.append(encode_notification(RESOURCE_UPDATED, {"uri": uri}))
+        else:
+            self.missed[uri] = None
+
+    def tell_missed(self) -> None:
+        """It listens now: tell it what changed before."""
+        missed, self.missed = self.missed, {}
+        for uri in missed:
+            self.updated(uri)
+
+    def answered(self, response: Response) -> None:
+        """The client answered a question of ours; anything else is dropped."""
+        waiting = self.asked.pop(response.id, None)
+        if waiting is not None and not waiting.done():
+            waiting.set_result(response)
+
+    def question(self, send: Callable[[bytes], None], method: str, params: dict[str, Any]) -> asyncio.Future[Response]:
+        """Send the client a request; the future gets its answer."""
+        ident = f"tabhub-{secrets.token_hex(8)}"
+        waiting = self.asked[ident] = asyncio.get_running_loop().create_future()
+
+        def over(done: asyncio.Future[Response]) -> None:
+            """A question that was answered elsewhere is taken back, so that the client can close it."""
+            if self.asked.pop(ident, None) is not None and done.cancelled():
+                reason = {"requestId": ident, "reason": "It was answered elsewhere, or is not needed any more."}
+                send(encode_notification("notifications/cancelled", reason))
+
+        waiting.add_done_callback(over)
+        send(encode_request(ident, method, params))
+        return waiting
+
+    async def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        """Ask the client something that belongs to no call, on the stream it listens to."""
+        stream = self.listener
+        if stream is None or stream.done:
+            raise TabhubError("The client listens to no stream just now, so it cannot be asked.")
+        return read_answer(method, await self.question(stream.append, method, params))
+
+    def close(self) -> None:
+        """End its streams and questions."""
+        if self.follower is not None:
+            self.follower.close()
+        for stream in self.streams.values():
+            stream.finish()
+        asked, self.asked = self.asked, {}
+        for waiting in asked.values():
+            waiting.cancel()
+
+
+class HandshakeCaller:
+    """One call of a handshake client."""
+
+    __slots__ = ("_exchange", "_mcp", "_token", "params", "session", "via")
+
+    def __init__(
+        self, mcp: McpSession, exchange: Exchange, token: str | int | None, params: dict[str, Any] | None = None
+    ) -> None:
+        self._mcp = mcp
+        self._exchange = exchange
+        self._token = token
+        self.params = params
+        self.session = mcp.session
+        self.via = exchange.via
+
+    def at_once(self) -> bool:
+        """Whether the answer would leave with the others of this turn."""
+        return self._exchange.at_once()
+
+    def slow(self) -> None:
+        """Notice it when the client closes the request."""
+        self._exchange.watch()
+
+    def progress(self, progress: float, total: float | None, message: str | None) -> None:
+        """Progress, if the client gave a token."""
+        if self._token is None:
+            return
+        params: dict[str, Any] = {"progressToken": self._token, "progress": progress}
+        if total is not None:
+            params["total"] = total
+        if message is not None and self._mcp.version >= "2025-03-26":
+            params["message"] = message
+        self._exchange.notify(encode_notification("notifications/progress", params))
+
+    def log(self, level: str, logger: str, data: Any) -> None:
+        """A log message of the tool, at or above the client's level."""
+        if LOG_LEVELS.index(level) >= self._mcp.log_level:
+            params = {"level": level, "logger": logger, "data": data}
+            self._exchange.notify(encode_notification("notifications/message", params))
+
+    def can(self, capability: str) -> bool:
+        """Whether the client declared a capability."""
+        return isinstance(self._mcp.capabilities.get(capability), dict)
+
+    async def ask(self, tool: str, questions: Questions) -> Answers:
+        """Send requests to the client on this call's stream and wait for the answers."""
+        for method, _ in questions.values():
+            if not self.can(CAPABILITY_OF[method]):
+                raise MissingCapability(tool, CAPABILITY_OF[method])
+        waiting: dict[str, asyncio.Future[Response]] = {}
+        for key, (method, params) in questions.items():
+            waiting[key] = self._mcp.question(self._exchange.notify, method, params)
+        return {key: read_answer(questions[key][0], await future) for key, future in waiting.items()}
+
+
+def new_stream_id() -> str:
+    """An id for a stream, unlike any before."""
+    return secrets.token_hex(6)
+
+
+def agree(params: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """What `initialize` agrees on: the version, and what the client says it can do."""
+    version = negotiate(params.get("protocolVersion"))
+    capabilities = params.get("capabilities", {})
+    if not isinstance(capabilities, dict):
+        raise InvalidParams("`capabilities` must be an object.")
+    return version, capabilities
+
+
+def read_answer(method: str, response: Response) -> dict[str, Any]:
+    """What the client answered to a request of ours, or why it did not."""
+    if response.error is not None:
+        raise TabhubError(f"The client could not answer {method}: {response.error['message'][:300]}")
+    if not isinstance(response.result, dict):
+        raise TabhubError(f"The client's answer to {method} is not an object.")
+    return response.result

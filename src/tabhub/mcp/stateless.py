@@ -1,0 +1,361 @@
+"""The stateless era, 2026-07-28: every request carries its own envelope, and nothing is remembered between two.
+
+Owns server/discover, subscriptions/listen, multi-round-trip input and the `session` handle. Closing the request is
+cancelling the call.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Awaitable, Callable
+from contextlib import closing
+from typing import Any
+
+import orjson
+
+from tabhub.calls.engine import Answers, Engine, InputRequired, Questions
+from tabhub.core.sessions import Session
+from tabhub.core.tools import ToolResult
+from tabhub.errors import InvalidParams, MethodNotFound, TabhubError, UnknownTool
+from tabhub.http.event_streams import EventStream, serve
+from tabhub.http.known_heads import TOKEN, TOOLS, Head
+from tabhub.http.responses import JSON, Receive, Send, respond
+from tabhub.mcp.exchange import Exchange
+from tabhub.mcp.notifications import Notices
+from tabhub.mcp.resources import LISTS, PASSED, Offering
+from tabhub.mcp.surface import Surface, failure_result, with_note
+from tabhub.wire.jsonrpc import (
+    Message,
+    Notification,
+    Request,
+    Response,
+    encode_failure,
+    encode_notification,
+    encode_result,
+)
+from tabhub.wire.mcp import (
+    CAPABILITY_OF,
+    LIST_CHANGED,
+    LOG_LEVELS,
+    META_SERVER,
+    META_SUBSCRIPTION,
+    RESOURCE_UPDATED,
+    STATELESS,
+    SUPPORTED,
+    Envelope,
+    MissingCapability,
+    UnsupportedVersion,
+    acknowledged,
+    error_status,
+    read_envelope,
+    read_followed,
+    read_listen,
+    stateless_payload,
+)
+from tabhub.wire.param_headers import check as check_params
+
+_DISCOVER_TTL_MS = 60_000
+
+
+class StatelessCaller:
+    """One call of a stateless client."""
+
+    __slots__ = ("_envelope", "_exchange", "answers", "params", "session", "via")
+
+    def __init__(
+        self,
+        exchange: Exchange,
+        envelope: Envelope,
+        session: Session,
+        answers: Answers,
+        params: dict[str, Any] | None = None,
+    ) -> None:
+        self._exchange = exchange
+        self._envelope = envelope
+        self.answers = answers
+        self.params = params
+        self.session = session
+        self.via = exchange.via
+
+    def at_once(self) -> bool:
+        """Whether the answer would leave with the others of this turn."""
+        return self._exchange.at_once()
+
+    def slow(self) -> None:
+        """Notice it when the client closes the request."""
+        self._exchange.watch()
+
+    def progress(self, progress: float, total: float | None, message: str | None) -> None:
+        """Progress rides on the request's own stream."""
+        token = self._envelope.progress_token
+        if token is None:
+            return
+        params: dict[str, Any] = {"progressToken": token, "progress": progress}
+        if total is not None:
+            params["total"] = total
+        if message is not None:
+            params["message"] = message
+        self._exchange.notify(encode_notification("notifications/progress", params))
+
+    def log(self, level: str, logger: str, data: Any) -> None:
+        """Log messages go only to requests that asked for a level."""
+        wanted = self._envelope.log_level
+        if wanted is not None and LOG_LEVELS.index(level) >= LOG_LEVELS.index(wanted):
+            params = {"level": level, "logger": logger, "data": data}
+            self._exchange.notify(encode_notification("notifications/message", params))
+
+    def can(self, capability: str) -> bool:
+        """Whether the envelope declares a capability."""
+        return isinstance(self._envelope.capabilities.get(capability), dict)
+
+    async def ask(self, tool: str, questions: Questions) -> Answers:
+        """Answers that came with the request; what is missing ends this round."""
+        missing: Questions = {}
+        for key, (method, params) in questions.items():
+            if key not in self.answers:
+                if not self.can(CAPABILITY_OF[method]):
+                    raise MissingCapability(tool, CAPABILITY_OF[method])
+                missing[key] = (method, params)
+        if missing:
+            raise InputRequired(missing)
+        return {key: self.answers[key] for key in questions}
+
+
+class StatelessEdge:
+    """The 2026-07-28 side of one endpoint."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        surface: Surface,
+        notices: Notices,
+        offering: Offering,
+        *,
+        server: dict[str, Any],
+        capabilities: Callable[[], dict[str, Any]],
+        instructions: str,
+    ) -> None:
+        self._engine = engine
+        self._surface = surface
+        self._notices = notices
+        self.offering = offering
+        self._state_key = secrets.token_bytes(32)
+        self._capabilities = capabilities
+        self._discovered = {
+            "resultType": "complete",
+            "supportedVersions": list(SUPPORTED),
+            "instructions": instructions,
+            "ttlMs": _DISCOVER_TTL_MS,
+            "cacheScope": "private",
+            "_meta": {META_SERVER: server},
+        }
+
+    def post(self, message: Message, version: str, head: Head, receive: Receive, send: Send) -> Awaitable[None]:
+        """Serve one message."""
+        if not isinstance(message, Request):
+            return self._no_request(message, version, send)
+        envelope = read_envelope(message, version, head.headers)
+        if message.method == "tools/call":
+            token = head.headers.get(TOKEN)
+            exchange = Exchange(receive, send, new_stream=self._stream)
+            return self.call(message, envelope, exchange, head.raw, token=None if token is None else token.decode())
+        if message.method in PASSED:
+            token = head.headers.get(TOKEN)
+            exchange = Exchange(receive, send, new_stream=self._stream)
+            return self.pass_on(message, envelope, exchange, token=None if token is None else token.decode())
+        if message.method == "subscriptions/listen":
+            return self._listen(message, head.headers.get(TOKEN), receive, send)
+        return respond(send, 200, encode_result(message.id, self.simple(message, head.headers.get(TOOLS))), [JSON])
+
+    async def _no_request(self, message: Notification | Response, version: str, send: Send) -> None:
+        """This revision has no notifications from client to server over HTTP: they are taken and dropped."""
+        if isinstance(message, Response):
+            raise InvalidParams("A client does not post responses in this revision: retry with inputResponses.")
+        if version != STATELESS:
+            raise UnsupportedVersion(version)
+        await respond(send, 202)
+
+    def simple(self, request: Request, tools: bytes | None = None) -> bytes:
+        """The result of a method that only looks something up."""
+        if request.method == "tools/list":
+            cursor = request.params.get("cursor")
+            if cursor is not None and not isinstance(cursor, str):
+                raise InvalidParams("`cursor` must be a string.")
+            wanted = None if tools is None else tools.decode()
+            return stateless_payload(self._surface.page(cursor, stateless=True, tools=wanted))
+        if request.method in LISTS:
+            return stateless_payload(self.offering.page(request.method, request.params, stateless=True))
+        if request.method == "server/discover":
+            return orjson.dumps({**self._discovered, "capabilities": self._capabilities()})
+        raise MethodNotFound(f"Method not found: {request.method[:100]}")
+
+    async def call(
+        self,
+        request: Request,
+        envelope: Envelope,
+        exchange: Exchange,
+        raw_headers: list[tuple[bytes, bytes]] | None,
+        own: Session | None = None,
+        token: str | None = None,
+    ) -> None:
+        """Serve `tools/call`; a carrier other than HTTP has no headers, and may have a session of its own."""
+        params = request.params
+        name, arguments = params.get("name"), params.get("arguments")
+        if not isinstance(name, str):
+            raise InvalidParams("`name` must be a string.")
+        if arguments is None:
+            arguments = {}
+        elif not isinstance(arguments, dict):
+            raise InvalidParams("`arguments` must be an object.")
+        engine = self._engine
+        if raw_headers is not None and (entry := engine.registry.get(name)) is not None and entry.tool.param_headers:
+            check_params(entry.tool.param_headers, arguments, raw_headers)
+        session, handed = self._session(name, arguments, envelope, own, token)
+        answers = self._answers(request, name) if "inputResponses" in params or "requestState" in params else {}
+        caller = StatelessCaller(exchange, envelope, session, answers, params)
+        gone = engine.left if own is None else engine.cancel_for  # a carrier knows better when its client is gone
+        exchange.when_left(lambda: gone(caller, "the client closed the request"))
+        session.busy += 1
+        try:
+            result = await self._surface.call(caller, name, arguments)
+            if session.tab is not None and not handed:
+                result = _with_handle(result, session)
+            body = encode_result(request.id, stateless_payload(result.payload))
+            if not exchange.finished(body):
+                await exchange.finish(body)
+        except InputRequired as asked:
+            payload = self._input_required(asked.questions, answers, name)
+            await exchange.finish(encode_result(request.id, payload))
+        except (UnknownTool, MissingCapability) as error:
+            await exchange.finish(encode_failure(request.id, error), 400)
+        except TabhubError as error:
+            result = failure_result(error)
+            await exchange.finish(encode_result(request.id, stateless_payload(result.payload)))
+        finally:
+            session.busy -= 1
+            session.seen = engine.clock()
+
+    async def pass_on(
+        self,
+        request: Request,
+        envelope: Envelope,
+        exchange: Exchange,
+        own: Session | None = None,
+        token: str | None = None,
+    ) -> None:
+        """Serve what an external server answers: a resource, a prompt, a completion."""
+        params, engine = request.params, self._engine
+        try:
+            wanted = self.offering.find(request.method, params)
+            about = f"{wanted.method} {wanted.asked}"
+            answers = self._answers(request, about) if "inputResponses" in params or "requestState" in params else {}
+        except TabhubError as error:
+            await exchange.finish(encode_failure(request.id, error), error_status(error))
+            return
+        now = engine.clock()
+        session = own if own is not None else Session("stateless", "handle", envelope.client, now, now, token=token)
+        caller = StatelessCaller(exchange, envelope, session, answers, params)
+        gone = engine.left if own is None else engine.cancel_for
+        exchange.when_left(lambda: gone(caller, "the client closed the request"))
+        session.busy += 1
+        try:
+            payload = stateless_payload(await self.offering.answer(caller, wanted, stateless=True))
+            await exchange.finish(encode_result(request.id, payload))
+        except InputRequired as asked:
+            await exchange.finish(encode_result(request.id, self._input_required(asked.questions, answers, about)))
+        except TabhubError as error:
+            await exchange.finish(encode_failure(request.id, error), error_status(error))
+        finally:
+            session.busy -= 1
+            session.seen = engine.clock()
+
+    def _session(
+        self, name: str, arguments: dict[str, Any], envelope: Envelope, own: Session | None, token: str | None
+    ) -> tuple[Session, bool]:
+        """The session the handle names, the carrier's, or one that is not kept unless the call binds a tab to it."""
+        if "session" in arguments and self._surface.takes_session(name):
+            handle = arguments.pop("session")
+            if not isinstance(handle, str):
+                raise InvalidParams("`session` must be a string: the handle from an earlier result.")
+            return self._engine.sessions.require(handle, "handle", token), True
+        if own is not None:
+            return own, True
+        now = self._engine.clock()
+        return Session("stateless", "handle", envelope.client, now, now, token=token), False
+
+    def _stream(self) -> EventStream:
+        return EventStream("", self._engine.limits, resumable=False)
+
+    async def _listen(self, request: Request, token: bytes | None, receive: Receive, send: Send) -> None:
+        kinds, wanted = read_listen(request), read_followed(request)
+        stream = self._stream()
+        meta = {META_SUBSCRIPTION: request.id}
+        follower = self.offering.following.follower(
+            lambda uri: stream.append(encode_notification(RESOURCE_UPDATED, {"uri": uri, "_meta": meta}))
+        )
+        told = acknowledged(kinds, self.offering.follow(follower, wanted))
+        stream.append(encode_notification("notifications/subscriptions/acknowledged", {**told, "_meta": meta}))
+
+        def tell(kind: str) -> None:
+            stream.append(encode_notification(LIST_CHANGED[kind], {"_meta": meta}))
+
+        def end() -> None:
+            stream.append(encode_result(request.id, orjson.dumps({"resultType": "complete", "_meta": meta})))
+            stream.finish()
+
+        whose = None if token is None else token.decode()
+        with closing(follower), self._notices.subscribe(tell, end, kinds=kinds, token=whose):
+            await serve(stream, receive, send, [])
+
+    # multi-round-trip input: what was answered so far travels in a signed state
+
+    def _input_required(self, questions: Questions, answers: Answers, name: str) -> bytes:
+        state = orjson.dumps({"tool": name, "answers": answers})
+        signed = hmac.digest(self._state_key, state, "sha256") + state
+        return orjson.dumps(
+            {
+                "resultType": "input_required",
+                "inputRequests": {k: {"method": m, "params": p} for k, (m, p) in questions.items()},
+                "requestState": signed.hex(),
+            }
+        )
+
+    def _answers(self, request: Request, name: str) -> Answers:
+        answers: Answers = {}
+        state = request.params.get("requestState")
+        if state is not None:
+            answers.update(self._open_state(state, name))
+        given = request.params.get("inputResponses")
+        if given is None:
+            if "inputResponses" in request.params:
+                raise InvalidParams("`inputResponses` must be an object.")
+            return answers
+        if not isinstance(given, dict) or not all(isinstance(v, dict) for v in given.values()):
+            raise InvalidParams("`inputResponses` must be an object of objects.")
+        answers.update(given)
+        return answers
+
+    def _open_state(self, state: Any, name: str) -> Answers:
+        refused = InvalidParams("`requestState` is not one this hub gave out for this call.")
+        if not isinstance(state, str):
+            raise refused
+        try:
+            raw = bytes.fromhex(state)
+        except ValueError:
+            raise refused from None
+        size = hashlib.sha256().digest_size
+        if not hmac.compare_digest(hmac.digest(self._state_key, raw[size:], "sha256"), raw[:size]):
+            raise refused
+        opened = orjson.loads(raw[size:])
+        if opened["tool"] != name:
+            raise refused
+        answers: Answers = opened["answers"]
+        return answers
+
+
+def _with_handle(result: ToolResult, session: Session) -> ToolResult:
+    """Tell a stateless agent how to stay on the tab that was opened for it."""
+    note = f"Session: {session.id} (tab {session.tab}). Pass it as `session` to go on in this tab."
+    return with_note(result, note, {"tabhub/session": session.id})

@@ -1,0 +1,82 @@
+"""Telling agents that a resource of an external server has changed: those who follow it, at a bearable pace.
+
+Owns the followers and their pace. What a resource is called, and by whom, is in the book; how a server is asked to tell
+of changes is the upstream's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from tabhub.core.resource_subscriptions import FollowBook, Followed
+from tabhub.errors import InvalidParams
+from tabhub.limits import Limits
+from tabhub.mcp.notifications import Pace, gap
+
+
+class Follower:
+    """One agent that follows resources, for as long as its session or stream lasts."""
+
+    def __init__(self, following: Following, tell: Callable[[str], None]) -> None:
+        self._following = following
+        self._tell = tell
+        self._paces: dict[str, Pace] = {}
+        self.closed = False
+
+    @property
+    def uris(self) -> list[str]:
+        """What it follows, in its own words."""
+        return list(self._paces)
+
+    def add(self, followed: Followed) -> None:
+        """Tell it of changes of a resource from now on."""
+        following = self._following
+        if followed.asked not in self._paces:
+            if len(self._paces) >= following.limits.followed_resources:
+                raise InvalidParams(
+                    f"This client follows {len(self._paces)} resources already, which is the most.",
+                    hint="Unsubscribe from some, or raise limits.followed_resources.",
+                )
+            self._paces[followed.asked] = Pace(partial(self._tell, followed.asked), gap(following.limits))
+        following.book.add(self, followed)
+        following.changed(followed.server)
+
+    def remove(self, uri: str) -> None:
+        """Tell it no more of a resource; one it does not follow is none the worse."""
+        gone = self._following.book.remove(self, uri)
+        if gone is not None:
+            self._paces.pop(uri).stop()
+            self._following.changed(gone.server)
+
+    def poke(self, uri: str) -> None:
+        """The resource has changed."""
+        self._paces[uri].poke()
+
+    def close(self) -> None:
+        """It is gone."""
+        self.closed = True
+        for pace in self._paces.values():
+            pace.stop()
+        self._paces.clear()
+        for server in {followed.server for followed in self._following.book.drop(self)}:
+            self._following.changed(server)
+
+
+class Following:
+    """All that is followed at one hub."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.book: FollowBook[Follower] = FollowBook()
+        self.changed: Callable[[str], None] = lambda _server: None
+        """Told of a server of whose resources others are followed than before."""
+
+    def follower(self, tell: Callable[[str], None]) -> Follower:
+        """Somebody new, who follows nothing yet; `tell` gets the URI in that agent's words."""
+        return Follower(self, tell)
+
+    def updated(self, server: str, uri: str) -> None:
+        """A server says that a resource has changed."""
+        for follower, asked in list(self.book.concerned(server, uri)):
+            follower.poke(asked)

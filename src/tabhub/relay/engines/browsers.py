@@ -1,0 +1,98 @@
+"""The way from an agent over HTTP to the browsers of its user: connections to the node in the same process.
+
+Owns how long they last: as long as the token, and on with a newer one, also after a pause without any.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from tabhub.limits import Limits
+from tabhub.links.browsers import Browsers
+from tabhub.links.relay_browsers import Road
+from tabhub.links.relay_link import RelayRefused
+from tabhub.relay.engines.local_agent import PeerLink, peer_link
+from tabhub.relay.node import Node
+from tabhub.trust.jwt import Claims
+
+_EXPIRED = 1.0
+"""A connection that ends so few seconds before its token does, ends with it: the node looks once a second."""
+
+
+class TokenRoad:
+    """The connections one token opens."""
+
+    def __init__(
+        self, node: Node, claims: Claims, browsers: Browsers, limits: Limits, *, wall: Callable[[], float]
+    ) -> None:
+        self.claims = claims
+        self.paused = False
+        """Whether the token has ended and no newer one has come yet."""
+        self._node = node
+        self._browsers = browsers
+        self._limits = limits
+        self._wall = wall
+        self._road = Road(browsers, limits, self._dial)
+        self._overseer: PeerLink | None = None
+        self._peers: set[PeerLink] = set()
+        self._renewed = asyncio.Event()
+
+    @asynccontextmanager
+    async def _dial(self, ident: str) -> AsyncIterator[PeerLink]:
+        async with peer_link(self._node, self.claims, ident, self._limits) as link:
+            self._peers.add(link)
+            try:
+                yield link
+            finally:
+                self._peers.discard(link)
+
+    async def run(self, pause: Callable[[], None]) -> str:
+        """Keep the connections; `pause` is told when the token has ended. Gives why it is over for good."""
+        try:
+            while True:
+                reason = await self._once()
+                if self._node.closing or self.claims.expires - self._wall() > _EXPIRED:
+                    return reason
+                self.paused = True
+                pause()
+                await self._renewed.wait()
+        finally:
+            self._road.settled.set()
+
+    async def _once(self) -> str:
+        self._renewed.clear()
+        try:
+            async with self._dial("relay") as link:
+                self._overseer = link
+                return await self._road.oversee(link)
+        except RelayRefused as error:
+            return error.message
+        finally:
+            self._overseer = None
+            await self._road.stop()
+
+    def renew(self, claims: Claims) -> None:
+        """A newer token of the same user has come: the connections go on with it, or are made anew."""
+        self.claims = claims
+        if self.paused:
+            self.paused = False
+            self._road = Road(self._browsers, self._limits, self._dial)
+            self._renewed.set()
+        for link in list(self._peers):
+            link.admit(claims)
+
+    async def settled(self) -> None:
+        """Wait until the browsers that are there have told their tabs, but not for long: calls say what is missing."""
+        road = self._road
+        if not road.settled.is_set():
+            try:
+                async with asyncio.timeout(self._limits.relay_open):
+                    await road.settled.wait()
+            except TimeoutError:
+                road.settled.set()
+
+    def weigh(self) -> float | None:
+        """Count a request; the seconds to wait if it is one too many."""
+        return self._node.weigh(self._overseer.client) if self._overseer is not None else None

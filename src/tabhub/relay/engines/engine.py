@@ -1,0 +1,273 @@
+"""An agent over HTTP at a relay: its engine, which runs the tools in the browsers of the agent's user.
+
+Owns one agent's registry, sessions, tabs and endpoint. The way to the browsers is http_road.py's. What may be done in a
+browser is decided there; nothing here is trusted with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from tabhub import __version__
+from tabhub.browser.families import CORE, FAMILIES
+from tabhub.calls.approvals.outcome import Grant
+from tabhub.calls.engine import Engine
+from tabhub.calls.protocols import Caller
+from tabhub.calls.results import read_result_tool
+from tabhub.calls.sources.page_tools import PageTools
+from tabhub.calls.tab_binding import Binding
+from tabhub.config.settings import Config
+from tabhub.core.leases import Leases
+from tabhub.core.listing.catalogue import Catalogues
+from tabhub.core.listing.profiles import Profiles
+from tabhub.core.registry import Entry, Registry
+from tabhub.core.sessions import Sessions
+from tabhub.core.tools import BROWSER, HUB, Source, ToolResult
+from tabhub.errors import Busy, CallTimeout, RateLimited, SetupError, TabhubError
+from tabhub.http.responses import Receive, Scope, Send
+from tabhub.limits import Limits
+from tabhub.links.browsers import Browsers
+from tabhub.links.sites import LinkSites
+from tabhub.links.transport import LinkTransport
+from tabhub.mcp.build import make_endpoint
+from tabhub.mcp.notifications import Notices
+from tabhub.mcp.resources import Offering
+from tabhub.mcp.surface import FullSurface
+from tabhub.relay.engines.browsers import TokenRoad
+from tabhub.relay.engines.tools import relay_tools
+from tabhub.relay.node import Node
+from tabhub.store.audit import AuditLog
+from tabhub.store.page_tools import PageToolStore
+from tabhub.store.results import ResultStore
+from tabhub.trust.jwt import Claims
+from tabhub.trust.permissions import Permissions
+from tabhub.trust.sliding_window import Rate
+
+if TYPE_CHECKING:
+    from tabhub.calls.sources.upstream import Upstreams
+
+log = logging.getLogger("tabhub.relay")
+
+_CLOSING = 2.0
+"""Seconds for the tabs of a session to be closed when its engine goes."""
+ADVICE = (
+    "Start the browser that is yours and has the Tabhub extension; in its panel, this relay's address and a token of "
+    "yours must be set."
+)
+_ASKED = "The person at the browser may have been asked whether to allow it: call again when they have answered."
+
+
+def engine_limits(limits: Limits) -> Limits:
+    """The bounds of one engine among many."""
+    most = limits.relay_engine_bytes
+    return replace(
+        limits,
+        sessions=limits.relay_engine_sessions,
+        result_store=most,
+        result_memory=most,
+        record_all=most,
+        record_bytes=min(limits.record_bytes, most // 4),
+        stream_bytes=min(limits.stream_bytes, most // 64),
+        tabs_per_browser=min(limits.tabs_per_browser, 500),
+        tab_text=min(limits.tab_text, 2048),
+        page_tools_all=min(limits.page_tools_all, 2000),
+        page_cached=min(limits.page_cached, 100),
+    )
+
+
+class RelayedEngine:
+    """One agent's engine."""
+
+    def __init__(
+        self,
+        node: Node,
+        claims: Claims,
+        *,
+        limits: Limits,
+        audit: AuditLog,
+        clock: Callable[[], float],
+        wall: Callable[[], float],
+    ) -> None:
+        self.user = claims.user
+        self.open = 0
+        """Requests and streams that are being served."""
+        self.used = self._began = clock()
+        self.ended: TabhubError | None = None
+        self.running: asyncio.Task[None] | None = None
+        self._limits = limits
+        registry = Registry()
+        self.sessions = Sessions(limits)
+        self.browsers = Browsers(limits, wall=wall)
+        self.browsers.advice = ADVICE
+        self._engine = Engine(
+            registry=registry,
+            sessions=self.sessions,
+            limits=limits,
+            permissions=Permissions.parse(Config()),
+            audit=audit,
+            results=ResultStore(None, limits, clock=wall),
+            clock=clock,
+            wall=wall,
+        )
+        self._notices = Notices(limits)
+        registry.on_change(self._notices.tools_changed)
+        calls = self._engine.calls
+        self._binding = Binding(
+            self.sessions,
+            Leases(self.sessions, limits),
+            self.browsers,
+            clock=clock,
+            runs_calls=lambda session_id: bool(calls.of_session(session_id)),
+        )
+        self._engine.when_ended = self._binding.ended
+        transport = LinkTransport(self.browsers)
+        self._register(registry, BROWSER, relay_tools(self.browsers, self._binding, self._facts))
+        self._register(registry, HUB, [read_result_tool(self._engine.results)])
+        pages = PageTools(
+            transport,
+            registry,
+            self.browsers.book,
+            LinkSites(self.browsers),
+            PageToolStore(None, limits),
+            limits=limits,
+            settings=Config().pages,
+            audit=audit,
+            clock=clock,
+            wall=wall,
+            leases=self._binding,
+        )
+        self.browsers.on_change(lambda change: pages.tabs_changed(change.tabs))
+        profiles = Profiles(FAMILIES, CORE)
+        catalogues = Catalogues(registry, limits, lambda _: False, mark=False)
+        self._endpoint = make_endpoint(
+            self._engine,
+            RelayedSurface(self._engine, catalogues, profiles, lambda: Config().tools),
+            self._notices,
+            ToolsAlone(self._engine),
+            Rate(limits.session_rate),
+            pages=pages.capabilities,
+            select=profiles.select,
+        )
+        self.road = TokenRoad(node, claims, self.browsers, limits, wall=wall)
+
+    @staticmethod
+    def _register(registry: Registry, source: Source, entries: Iterable[Entry]) -> None:
+        for problem in registry.replace(source, entries):
+            log.warning("tool refused: %s", problem)
+
+    def _facts(self) -> dict[str, Any]:
+        """What the agent is told of what serves it."""
+        return {
+            "version": __version__,
+            "relay": True,
+            "uptimeSeconds": round(self._engine.clock() - self._began),
+            "sessions": len(self.sessions),
+            "callsInFlight": len(self._engine.calls),
+        }
+
+    async def run(self) -> None:
+        """Be there until the token is revoked or the node ends; one that has ended may be followed by another."""
+        reason = "it was ended"
+        try:
+            reason = await self.road.run(self._pause)
+        finally:
+            self._over(reason)
+            self._binding.stop()
+
+    def _pause(self) -> None:
+        """The token has ended: what is open ends with it. The sessions wait for a newer one."""
+        self.used = self._engine.clock()
+        self._stop("the token has come to its end")
+
+    # requests
+
+    def knows(self, session_id: str) -> bool:
+        """Whether a session of the handshake era is one of this engine's."""
+        return session_id in self._endpoint.handshake.sessions
+
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request, once the browsers that are there have told their tabs."""
+        if self.open >= self._limits.relay_engine_requests:
+            raise Busy(
+                f"{self.open} requests of this token are open, which is the limit.",
+                hint="Close streams that are not needed, then try again.",
+            )
+        self.open += 1
+        try:
+            await self.road.settled()
+            if self.ended is not None:
+                raise self.ended
+            if (wait := self.road.weigh()) is not None:
+                raise RateLimited("Too many messages of this user or token.", retry_after=int(wait) + 1)
+            await self._endpoint(scope, receive, send)
+        finally:
+            self.open -= 1
+            self.used = self._engine.clock()
+
+    # time and end
+
+    def keep(self) -> None:
+        """About every second: let go of what is past its time."""
+        for session in self.sessions.expired(self._engine.clock()):
+            self._endpoint.handshake.end(session.id, "the session was idle too long")
+        self._engine.results.expire()
+
+    async def leave(self, reason: str) -> None:
+        """End in order: the sessions are over, and the tabs they opened are closed."""
+        self._over(reason)
+        await self._binding.closed(_CLOSING)
+
+    def _over(self, reason: str) -> None:
+        """No request is served any more, and those that are end."""
+        if self.ended is not None:
+            return
+        self.ended = Busy(f"This agent's place at the relay has ended: {reason}.", hint="Send the request once more.")
+        for session in self.sessions.all():
+            self._endpoint.handshake.end(session.id, reason)
+        self._stop(reason)
+        self._engine.results.close()
+
+    def _stop(self, reason: str) -> None:
+        for call in self._engine.calls:
+            self._engine.cancel(call, reason)
+        self._notices.close()
+
+
+class RelayedSurface(FullSurface):
+    """The tools, with what an agent should know of a call that took too long: there may have been a question."""
+
+    def __init__(self, engine: Engine, catalogues: Catalogues, profiles: Profiles, usual: Callable[[], str]) -> None:
+        super().__init__(engine, catalogues, profiles, usual)
+        self.call = self._asking
+
+    async def _asking(
+        self,
+        caller: Caller,
+        name: str,
+        arguments: dict[str, Any],
+        found: Entry | None = None,
+        grant: Grant | None = None,
+    ) -> ToolResult:
+        try:
+            return await self._engine.call(caller, name, arguments, found, grant)
+        except CallTimeout as error:
+            error.hint = f"{error.hint} {_ASKED}" if error.hint else _ASKED
+            raise
+
+
+class ToolsAlone(Offering):
+    """Beside tools a relay has nothing to offer: no external servers are connected to it."""
+
+    def __init__(self, engine: Engine) -> None:
+        super().__init__(engine, lambda _: False, _no_servers)
+
+    def _servers(self) -> list[str]:
+        return []
+
+
+def _no_servers() -> Upstreams:
+    raise SetupError("A relay has no external servers.")

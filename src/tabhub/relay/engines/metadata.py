@@ -1,0 +1,83 @@
+"""What a relay says of itself to OAuth clients (RFC 9728), and how it asks for a token (RFC 6750).
+
+Owns the address the relay is known by, the document about it and the challenge that points there. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from tabhub.errors import Forbidden, SetupError
+from tabhub.trust.guard import host_allowed
+from tabhub.wire import urls as addresses
+
+MCP = "/mcp"
+WELL_KNOWN = "/.well-known/oauth-protected-resource"
+_HOST = re.compile(rb"([A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5})?")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where clients find the relay."""
+
+    scheme: str
+    port: int
+    public_url: str | None = None
+    """How it is known to all; without one, each client is told the name it used itself."""
+
+    def base(self, headers: Mapping[bytes, bytes]) -> str:
+        """The address a request means, or Forbidden if that is not this relay's."""
+        host = headers.get(b"host", b"")
+        if self.public_url is not None:
+            names = _authorities(self.public_url)
+            if host.lower() not in names and not host_allowed(host, self.port):
+                raise Forbidden("The Host header does not name this relay.", hint=f"Use {self.public_url}{MCP}")
+            return self.public_url
+        if not _HOST.fullmatch(host):
+            raise Forbidden("The Host header does not name this relay.")
+        return f"{self.scheme}://{host.decode()}"
+
+
+def _authorities(url: str) -> tuple[bytes, ...]:
+    """What a Host header may say for an address: the usual port can be left out, and is by most."""
+    parts = urlsplit(url)
+    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else str(parts.hostname)
+    usual = 443 if parts.scheme == "https" else 80
+    port = parts.port or usual
+    named = f"{host}:{port}".encode()
+    return (named, host.encode()) if port == usual else (named,)
+
+
+def read_url(option: str, text: str) -> str:
+    """An https address as an option gives it, without the slash or the path at its end; plain http is for loopback."""
+    base = text.strip().rstrip("/")
+    if option == "--public-url":
+        base = base.removesuffix(MCP)
+    parts = addresses.split(base)
+    wrong = parts is None or not addresses.plain(parts) or (option == "--public-url" and parts.path)
+    if parts is None or wrong or parts.scheme not in ("http", "https") or not parts.hostname:
+        raise SetupError(f"{option} {text[:100]!r} is not an address.", hint="It is like https://relay.example.com")
+    if parts.scheme == "http" and not addresses.names_this_machine(parts.hostname):
+        raise SetupError(f"{option} must begin with https://", hint="Plain http works on this machine only.")
+    return base
+
+
+def document(base: str, auth_servers: Iterable[str]) -> dict[str, Any]:
+    """The protected resource's metadata."""
+    servers = list(auth_servers)
+    return {
+        "resource": f"{base}{MCP}",
+        **({"authorization_servers": servers} if servers else {}),
+        "bearer_methods_supported": ["header"],
+        "resource_name": "Tabhub relay",
+    }
+
+
+def challenge(base: str, problem: str | None) -> bytes:
+    """The WWW-Authenticate header; a client that showed no token is told of no error."""
+    error = "" if problem is None else f', error="invalid_token", error_description="{problem}"'
+    return f'Bearer resource_metadata="{base}{WELL_KNOWN}{MCP}"{error}'.encode()

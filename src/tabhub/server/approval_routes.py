@@ -1,0 +1,101 @@
+"""The terminal's way to approve: two routes, and the key without which they answer nobody.
+
+Owns the key, made anew at each start and readable by this user alone, and what the routes take. The hub's secret, which
+agents may have, is not enough here, and an agent's token even less; no tool reads the key. A program that runs as the
+person can read their files: docs/security.md says so.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from tabhub.errors import Forbidden, InvalidParams, TabhubError
+from tabhub.http.responses import Receive, Scope, Send, read_body, respond_json
+from tabhub.store.home import Home, write_atomic
+from tabhub.trust.approvals import DECISIONS, Decision
+from tabhub.trust.tokens import same
+from tabhub.wire import strict_json as strict
+
+if TYPE_CHECKING:
+    from tabhub.server.hub import Hub
+
+HEADER = b"tabhub-approver"
+_REASON = 500
+
+
+class NoRequest(TabhubError):
+    """No such request waits for an answer."""
+
+    status = 404
+    category = "not_found"
+
+
+class ApproverKey:
+    """What opens the routes."""
+
+    def __init__(self, home: Home) -> None:
+        self._path = home.root / "run" / "approver.key"
+        self._key = os.urandom(32).hex()
+
+    def publish(self) -> None:
+        """Write the key where the person's terminal finds it."""
+        self._path.parent.mkdir(mode=0o700, exist_ok=True)
+        write_atomic(self._path, self._key)
+
+    def withdraw(self) -> None:
+        """The hub is going."""
+        self._path.unlink(missing_ok=True)
+
+    def fits(self, key: bytes) -> bool:
+        """Whether somebody has the key, in a time that tells nothing of it."""
+        return same(key, self._key.encode())
+
+
+class ApprovalRoutes:
+    """`GET /approvals` and `POST /approvals/<id>`."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+
+    async def all(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """What waits for a person."""
+        self._require(scope)
+        await respond_json(send, {"approvals": self._hub.trust.approvals.pending(), "time": self._now()})
+
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """`{"decision", "reason"?}`: a person decided."""
+        self._require(scope)
+        ident = scope["path"].removeprefix("/approvals/")
+        limits = self._hub.engine.limits
+        body = strict.decode(await read_body(receive, limits), limits)
+        decision, reason = read_decision(body)
+        if not self._hub.trust.approvals.answer(ident, decision, "terminal", reason):
+            raise NoRequest(
+                f"No request {ident[:60]!r} waits for that answer.",
+                hint="It was answered elsewhere, has ended, or does not offer this decision.",
+            )
+        await respond_json(send, {"ok": True, "id": ident, "decision": decision})
+
+    def _now(self) -> int:
+        return round(self._hub.engine.wall() * 1000)
+
+    def _require(self, scope: Scope) -> None:
+        given = [value for name, value in scope["headers"] if name == HEADER]
+        if len(given) != 1 or not self._hub.trust.key.fits(given[0]):
+            raise Forbidden(
+                "Approvals are the person's: this address wants the approver's key.",
+                hint="Use the panel, or `tabhub approve` in a terminal.",
+            )
+
+
+def read_decision(body: Any) -> tuple[Decision, str]:
+    """A decision and its reason, as panel and terminal send them."""
+    decision = body.get("decision") if isinstance(body, dict) else None
+    for known in DECISIONS:
+        if decision == known:
+            reason = body.get("reason") or ""
+            if not isinstance(reason, str) or len(reason) > _REASON:
+                raise InvalidParams(f"`reason` must be a text of at most {_REASON} characters.")
+            return known, reason
+    raise InvalidParams(f"`decision` must be one of {', '.join(DECISIONS)}.")

@@ -1,0 +1,227 @@
+"""The daemon's socket: where the stdio servers of this user's MCP clients reach the hub.
+
+Owns the listener, who may connect, the registered sessions and how long one waits for a client whose connection broke.
+What is said on a connection is daemon_connection.py's, what a session does daemon_session.py's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import secrets
+import socket
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from tabhub.calls.engine import Engine
+from tabhub.errors import InvalidRequest, RateLimited, TabhubError
+from tabhub.mcp.endpoint import McpEndpoint
+from tabhub.mcp.notifications import Notices
+from tabhub.platform.socket_path import TCP, listen_tcp, listen_unix, tcp_record
+from tabhub.server.bridge.connection import Connection
+from tabhub.server.bridge.lines import Lines
+from tabhub.server.bridge.session import DaemonSession
+from tabhub.store.home import write_atomic
+from tabhub.trust.sliding_window import Rate
+from tabhub.wire import bridge as wire
+
+log = logging.getLogger("tabhub.daemon")
+
+_LAST_WORDS = 1.0
+
+
+class Daemon:
+    """Everyone who is connected by the socket."""
+
+    def __init__(
+        self,
+        place: str,
+        home: Path,
+        *,
+        engine: Engine,
+        endpoints: Mapping[str, McpEndpoint],
+        notices: Notices,
+        rate: Rate,
+        select: Callable[[str], object],
+        status: Callable[[], dict[str, Any]],
+    ) -> None:
+        self.place = place
+        self._home = home
+        self.engine = engine
+        self.limits = engine.limits
+        self._endpoints = endpoints
+        self._notices = notices
+        self._rate = rate
+        self._select = select
+        """Reads a selection of tools, and refuses one that is wrong."""
+        self.status = status
+        self.admit: Callable[[str | None], str | None] = lambda _: None
+        """Gives the name of a client's token; Unauthorized if it is wrong, or missing where one is needed."""
+        self._listener: socket.socket | None = None
+        self._inode: tuple[int, int] | None = None
+        self._server: asyncio.AbstractServer | None = None
+        self._token: bytes | None = None
+        self._connections: set[Connection] = set()
+        self.sessions: dict[str, DaemonSession] = {}
+        self.in_flight: set[str] = set()
+        """The ids of all requests, of whatever session."""
+        self._waiting: dict[str, asyncio.TimerHandle] = {}
+
+    # life
+
+    def bind(self) -> socket.socket:
+        """Take the socket's path, or fail with the reason; connections wait until `start`."""
+        if self._listener is not None:
+            return self._listener
+        if self.place == TCP:
+            self._listener = listen_tcp()
+            token = secrets.token_hex(32)
+            self._token = token.encode()
+            record = Path(tcp_record(str(self._home)))
+            record.parent.mkdir(mode=0o700, exist_ok=True)
+            write_atomic(record, json.dumps({"port": self._listener.getsockname()[1], "token": token}))
+        else:
+            self._listener = listen_unix(self.place)
+            self._inode = _inode(self.place)
+        return self._listener
+
+    async def start(self) -> None:
+        """Begin to serve; sessions of an earlier hub wait for their clients."""
+        await self._serve()
+        for session in self.engine.sessions.all():
+            if session.kind == "daemon":
+                session.left = self.engine.clock()
+                client = self._client(session.id, self._endpoints["all"])
+                self._wait_for(client)
+
+    async def _serve(self) -> None:
+        listener = self.bind()
+        loop = asyncio.get_running_loop()
+        if self.place == TCP:
+            self._server = await loop.create_server(self._accept, sock=listener)
+        else:
+            self._server = await loop.create_unix_server(self._accept, sock=listener)
+
+    def _accept(self) -> Lines:
+        return Lines(Connection(self, self._token), longest=self.limits.daemon_line, queue=self.limits.send_queue)
+
+    async def keep(self) -> None:
+        """See that the socket can still be found: cleaners of temporary folders take what looks old."""
+        if self._server is None or self.place == TCP or _inode(self.place) == self._inode:
+            return
+        log.warning("the daemon's socket %s was removed; it is made anew", self.place)
+        self._server.close()
+        self._listener = self._server = None
+        try:
+            await self._serve()
+        except TabhubError as error:
+            log.error("%s", error.text())
+
+    def closing(self) -> None:
+        """No one else may come; those who are there still get the answers they wait for."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+        if self._listener is not None:
+            self._listener.close()
+            self._listener = None
+        if self.place == TCP:
+            Path(tcp_record(str(self._home))).unlink(missing_ok=True)
+        elif self._inode is not None and _inode(self.place) == self._inode:
+            with contextlib.suppress(FileNotFoundError):
+                Path(self.place).unlink()
+
+    async def stop(self) -> None:
+        """End the connections. The sessions stay as they are, for the next hub."""
+        self.closing()
+        for timer in self._waiting.values():
+            timer.cancel()
+        tasks = [task for client in self.sessions.values() for task in client.ending()]
+        if tasks:
+            await asyncio.wait(tasks, timeout=_LAST_WORDS)
+        for connection in list(self._connections):
+            connection.close()
+
+    # sessions
+
+    def register(self, message: wire.Register) -> tuple[DaemonSession, bool]:
+        """The session a client comes back to, or a new one; and which of the two."""
+        token = self.admit(message.agent_token)
+        endpoint = self._endpoints[message.surface]
+        if message.tools is not None:
+            self._select(message.tools)
+        if message.session_id is not None:
+            known = self.sessions.get(message.session_id)
+            if known is not None and self.engine.sessions.knows(known.session) and known.session.token == token:
+                timer = self._waiting.pop(message.session_id, None)
+                if timer is not None:
+                    timer.cancel()
+                known.endpoint, known.tools = endpoint, message.tools
+                return known, True
+        now = self.engine.clock()
+        retry_after = self._rate.hit("sessions", now)
+        if retry_after is not None:
+            raise RateLimited(
+                "Too many new sessions.", retry_after=int(retry_after) + 1, hint="Wait, or raise limits.session_rate."
+            )
+        ident = secrets.token_hex(16)
+        self.engine.sessions.open(ident, "daemon", message.client or "unknown", now, token)
+        client = self._client(ident, endpoint)
+        client.tools = message.tools
+        return client, False
+
+    def _client(self, ident: str, endpoint: McpEndpoint) -> DaemonSession:
+        session = self.engine.sessions.require(ident, "daemon")
+        client = self.sessions[ident] = DaemonSession(session, endpoint, self.engine, self._notices, self.in_flight)
+        return client
+
+    def left(self, client: DaemonSession) -> None:
+        """A connection broke: the session waits a while for its client to come back."""
+        client.detach()
+        self._wait_for(client)
+
+    def _wait_for(self, client: DaemonSession) -> None:
+        ident = client.session.id
+        self._waiting[ident] = asyncio.get_running_loop().call_later(
+            self.limits.daemon_grace, self.end, client, "its client did not come back"
+        )
+
+    def end(self, client: DaemonSession, reason: str) -> None:
+        """End a session and all it has."""
+        ident = client.session.id
+        timer = self._waiting.pop(ident, None)
+        if timer is not None:
+            timer.cancel()
+        if self.sessions.get(ident) is client:
+            del self.sessions[ident]
+        client.close()
+        if self.engine.sessions.knows(client.session):
+            self.engine.end_session(ident, reason)
+
+    def opened(self, connection: Connection) -> None:
+        """Somebody has connected."""
+        self._connections.add(connection)
+
+    def closed(self, connection: Connection) -> None:
+        """And has gone."""
+        self._connections.discard(connection)
+
+    def replace(self, client: DaemonSession, by: Connection) -> None:
+        """A client that comes back before its old connection was seen to end takes the place of that."""
+        for connection in self._connections:
+            if connection.client is client and connection is not by:
+                connection.client = None
+                connection.refuse(None, InvalidRequest("This session was taken up on another connection."))
+                connection.close()
+        client.detach()
+
+
+def _inode(path: str) -> tuple[int, int] | None:
+    try:
+        facts = Path(path).stat()
+    except OSError:
+        return None
+    return facts.st_dev, facts.st_ino

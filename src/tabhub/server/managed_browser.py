@@ -1,0 +1,112 @@
+"""The browser the hub starts itself: when, from where, and what became of it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from tabhub.errors import SetupError
+from tabhub.links.launch.browser_process import BrowserExit, ManagedBrowser
+from tabhub.links.launch.extension_files import install_extension
+from tabhub.links.launch.installed_browsers import FoundBrowser
+from tabhub.store.home import Home
+
+log = logging.getLogger("tabhub.managed")
+
+_GRACE = 3.0
+"""Seconds a browser of the person's own has to connect before one is started instead."""
+
+_CLOSED = (
+    ", as when its last window is closed, and is not started again. "
+    "To have it back: `tabhub stop`, then `tabhub start --launch`."
+)
+
+
+class Managed:
+    """The managed browser of one hub."""
+
+    def __init__(
+        self,
+        home: Home,
+        browser: FoundBrowser,
+        *,
+        port: int,
+        secret: str,
+        headless: bool | None,
+        connected: Callable[[], bool],
+        only_if_needed: bool,
+    ) -> None:
+        self._home = home
+        self._port = port
+        self._connected = connected
+        self._only_if_needed = only_if_needed
+        self._error: str | None = None
+        self._tried_again = False
+        self.on_failure: Callable[[], None] = lambda: None
+        """Told when it did not start, or ended."""
+        self._task: asyncio.Task[None] | None = None
+        self.install(secret)
+        self._browser = ManagedBrowser(
+            browser,
+            extension_dir=home.managed / "extension",
+            profile_dir=home.managed / "profile",
+            log_file=home.logs / "browser.log",
+            headless=headless,
+            on_exit=self._ended,
+        )
+
+    @property
+    def name(self) -> str:
+        """What kind of browser it is."""
+        kind = " (no window)" if self._browser.headless else ""
+        return f"{self._browser.browser.name}{kind}"
+
+    def install(self, secret: str) -> None:
+        """Give the browser its copy of the extension with the secret in force."""
+        install_extension(self._home.managed / "extension", secret=secret, port=self._port, managed=True)
+
+    def begin(self) -> None:
+        """Start it, now or when no other browser has come."""
+        self._task = asyncio.create_task(self._start())
+
+    async def _start(self) -> None:
+        if self._only_if_needed:
+            until = asyncio.get_running_loop().time() + _GRACE
+            while asyncio.get_running_loop().time() < until:
+                if self._connected():
+                    log.info("a browser is connected; none is started")
+                    return
+                await asyncio.sleep(0.1)
+        try:
+            await self._browser.start()
+        except SetupError as error:
+            self._error = error.text()
+            log.error("the managed browser did not start: %s", error.text())
+            self.on_failure()
+
+    def _ended(self, end: BrowserExit) -> None:
+        self._tried_again = end.restart_in is not None
+        next_ = _CLOSED if end.restart_in is None else f"; it is started again in {end.restart_in:g} s."
+        self._error = f"{end.reason.rstrip('.')}{next_}"
+        log.warning("the managed browser ended: %s", self._error)
+        self.on_failure()
+
+    async def stop(self) -> None:
+        """End it."""
+        if self._task is not None:
+            self._task.cancel()
+        await self._browser.stop()
+
+    @property
+    def starting(self) -> bool:
+        """Whether it is on its way, as far as is known."""
+        return self._task is not None and (self._error is None or self._tried_again)
+
+    def facts(self) -> dict[str, Any]:
+        """For health."""
+        facts: dict[str, Any] = {"name": self.name, "running": self._browser.alive, "pid": self._browser.pid}
+        if self._error is not None and not self._browser.alive:
+            facts["error"] = self._error
+        return facts

@@ -1,0 +1,209 @@
+"""The agent in the panel: conversations the person has with a model there, while the hub runs.
+
+Owns the panel's `agent.*` methods and the conversations at work. Such an agent is an agent like any other: it comes to
+the hub's own `/mcp` with a session and a token of its own, and what it wants to do is allowed or refused as for all;
+questions come to the panel. What happens is told to every open panel, as `agent.event`. Agents have no way here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import secrets
+import time
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from tabhub.agent.hub_tools import HubTools
+from tabhub.agent.loop import Bounds, Ended, Event, Loop
+from tabhub.agent.providers import model_of
+from tabhub.browser.families import CORE
+from tabhub.errors import Busy, InvalidParams, SetupError, TabhubError
+from tabhub.links.extension import ExtensionLink, Handler
+from tabhub.server.panel.chat import Chat
+from tabhub.store.conversations import Conversation, ConversationStore, Summary
+from tabhub.store.tokens import PANEL
+
+if TYPE_CHECKING:
+    from tabhub.server.hub import Hub
+
+log = logging.getLogger("tabhub.agent")
+
+_LONGEST = 20_000
+_AT_ONCE = 8
+"""Conversations that keep their session with the hub."""
+
+
+def agent_parts(hub: Hub) -> AgentChat:
+    """The agent of a hub, known to its panel."""
+    chat = AgentChat(hub)
+    hub.trust.panel.add(chat.methods())
+    return chat
+
+
+class AgentChat:
+    """The panel's conversations."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+        self._store = ConversationStore(hub.home.root / "conversations", hub.config.limits.agent_conversations)
+        self._token = hub.trust.tokens.lend(PANEL)
+        self._chats: dict[str, Chat] = {}
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    def methods(self) -> dict[str, Handler]:
+        """The methods by name, for links of the person's own extension."""
+        return {
+            "agent.send": self._later(self._send),
+            "agent.stop": self._stop,
+            "agent.list": self._later(self._list),
+            "agent.resume": self._later(self._resume),
+            "agent.remove": self._later(self._remove),
+        }
+
+    def closing(self) -> None:
+        """The hub is going: the work stops."""
+        for chat in self._chats.values():
+            if chat.loop is not None:
+                chat.loop.stop()
+
+    async def stop(self) -> None:
+        """Wait until what was said is kept."""
+        self.closing()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
+    async def _send(self, link: ExtensionLink, params: dict[str, Any]) -> dict[str, Any]:
+        text, ident = params.get("text"), params.get("conversation")
+        if not isinstance(text, str) or not text.strip() or len(text) > _LONGEST:
+            raise InvalidParams(f"`text` must be a text of 1 to {_LONGEST} characters.")
+        config = self._hub.config
+        model = model_of(config.agent, config.limits, os.environ)
+        chat = await self._chat(None if ident is None else _ident(params))
+        if chat.loop is not None:
+            raise Busy("The agent is still at work in this conversation.", hint="Wait for it, or stop it first.")
+
+        def tell(event: Event) -> None:
+            self._tell(link, chat, chat.take(event, time.monotonic()))
+
+        loop = Loop(
+            model,
+            chat.tools,
+            chat.conversation,
+            form=config.agent.format,
+            bounds=Bounds(config.agent.steps, config.agent.tokens, config.limits.agent_prompt),
+            first=frozenset(CORE),
+            tell=tell,
+        )
+        chat.conversation.changed = time.time()
+        self._tell(link, chat, chat.begin(loop, text, time.monotonic()))
+        self._begin(self._work(chat, loop, text, tell))
+        return {"conversation": chat.conversation.id}
+
+    async def _work(self, chat: Chat, loop: Loop, text: str, tell: Callable[[Event], None]) -> None:
+        try:
+            if not chat.opened:
+                await chat.tools.open()
+                chat.opened = True
+            await loop.run(text)
+        except TabhubError as error:
+            tell(Ended("failed", error.text()))
+        finally:
+            chat.end()
+            chat.conversation.changed = time.time()
+            await asyncio.to_thread(self._store.save, chat.conversation)
+
+    async def _chat(self, ident: str | None) -> Chat:
+        if ident in self._chats:
+            return await self._current(self._chats[ident])
+        now = time.time()
+        if ident is None:
+            conversation = Conversation(secrets.token_hex(6), now, now)
+        else:
+            conversation = await asyncio.to_thread(self._store.load, ident)
+        chat = Chat(conversation, HubTools(f"127.0.0.1:{self._hub.port}", lambda: self._token, PANEL))
+        known = self._chats.setdefault(conversation.id, chat)  # two messages at once are of one conversation
+        idle = [each for each in self._chats.values() if each.loop is None and each is not known]
+        for old in idle[: max(len(self._chats) - _AT_ONCE, 0)]:
+            self._drop(old)
+        return known
+
+    async def _current(self, chat: Chat) -> Chat:
+        """The conversation may have gone on in a terminal meanwhile."""
+        if chat.loop is None:
+            with suppress(SetupError):  # nothing of it is kept: then what is here counts
+                kept = await asyncio.to_thread(self._store.load, chat.conversation.id)
+                if kept.changed > chat.conversation.changed and chat.loop is None:
+                    chat.conversation = kept
+        return chat
+
+    def _drop(self, chat: Chat) -> None:
+        del self._chats[chat.conversation.id]
+        if chat.opened:
+            self._begin(chat.tools.close())
+
+    def _stop(self, _link: ExtensionLink, params: dict[str, Any]) -> dict[str, Any]:
+        chat = self._chats.get(_ident(params))
+        if chat is None or chat.loop is None:
+            return {"stopped": False}
+        chat.loop.stop()
+        return {"stopped": True}
+
+    async def _list(self, _link: ExtensionLink, _params: dict[str, Any]) -> dict[str, Any]:
+        listed = {each.id: each for each in await asyncio.to_thread(self._store.all)}
+        for chat in self._chats.values():  # what is at work may not be kept yet
+            talk, kept = chat.conversation, listed.get(chat.conversation.id)
+            if kept is None or kept.changed < talk.changed:
+                listed[talk.id] = Summary(talk.id, talk.started, talk.changed, talk.title)
+        running = {ident for ident, chat in self._chats.items() if chat.loop is not None}
+        newest = sorted(listed.values(), key=lambda each: -each.changed)
+        return {"conversations": [{**msgspec.to_builtins(each), "running": each.id in running} for each in newest]}
+
+    async def _resume(self, _link: ExtensionLink, params: dict[str, Any]) -> dict[str, Any]:
+        chat = await self._chat(_ident(params))
+        return chat.picture(self._session(chat), time.monotonic())
+
+    async def _remove(self, _link: ExtensionLink, params: dict[str, Any]) -> dict[str, Any]:
+        ident = _ident(params)
+        chat = self._chats.get(ident)
+        if chat is not None and chat.loop is not None:
+            raise Busy("The agent is at work in this conversation.", hint="Stop it first.")
+        if chat is not None:
+            self._drop(chat)
+        await asyncio.to_thread(self._store.remove, ident)
+        return {"ok": True}
+
+    def _session(self, chat: Chat) -> str | None:
+        """The session as approvals name it."""
+        session = self._hub.sessions.get(chat.tools.session) if chat.tools.session else None
+        return session.short if session is not None else None
+
+    def _tell(self, link: ExtensionLink, chat: Chat, facts: dict[str, Any]) -> None:
+        about = {"conversation": chat.conversation.id, "session": self._session(chat)}
+        self._hub.trust.panel.tell("agent.event", {**about, **facts}, also=link)
+
+    def _later(self, work: Callable[[ExtensionLink, dict[str, Any]], Coroutine[Any, Any, Any]]) -> Handler:
+        return lambda link, params: self._begin(work(link, params))
+
+    def _begin(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+        return task
+
+    def _done(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if error is not None and not isinstance(error, TabhubError):
+            log.error("the agent's work failed inside", exc_info=error)
+
+
+def _ident(params: dict[str, Any]) -> str:
+    ident = params.get("conversation")
+    if not isinstance(ident, str) or len(ident) != 12:
+        raise InvalidParams("`conversation` must be the id of a conversation.", hint="agent.list gives them.")
+    return ident

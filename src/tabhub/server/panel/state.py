@@ -1,0 +1,158 @@
+"""What the person's panel is shown: one picture of the hub, built when it is asked for.
+
+Owns the shape of `config.getState`. Parts that know more of their own sources (plugins, external servers) hand in
+theirs; permissions are added here for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from tabhub import __version__
+from tabhub.browser.families import FAMILIES
+from tabhub.calls.approvals.permission_check import Permits
+from tabhub.core.sessions import Session
+from tabhub.core.tools import HUB, Source, Tool
+from tabhub.server import health
+from tabhub.server.session_routes import SessionRoutes
+
+if TYPE_CHECKING:
+    from tabhub.server.hub import Hub
+
+_ACTIVITY = 50
+_COLOURS = ("#3b6fd4", "#b4531f", "#2f8055", "#8a4fc1", "#a8325e", "#1f7d8c", "#8a6d00", "#5a6472")
+
+Provider = Callable[[], list[dict[str, Any]]]
+
+
+def colour(session: Session) -> str:
+    """A session's colour, the same wherever it is shown."""
+    return _COLOURS[sum(session.id.encode()) % len(_COLOURS)]
+
+
+class PanelState:
+    """The picture of one hub."""
+
+    def __init__(self, hub: Hub, permits: Permits) -> None:
+        self._hub = hub
+        self._permits = permits
+        self.providers: dict[str, Provider] = {}
+        """By field of the state, what gives the list that stands there."""
+
+    def picture(self, approvals: list[dict[str, Any]]) -> dict[str, Any]:
+        """Everything the panel shows."""
+        hub = self._hub
+        tools = hub.registry.tools()
+        sessions = SessionRoutes(hub).picture()
+        return {
+            "version": __version__,
+            "paused": sessions["paused"],
+            "skipPermissions": hub.config.skip_permissions,
+            "permissionDefault": self._permits.permissions.default,
+            "browsers": hub.browsers.status(),
+            "sessions": [self._session(facts) for facts in sessions["sessions"]],
+            "approvals": approvals,
+            "activity": hub.engine.audit.recent(_ACTIVITY),
+            "plugins": self._plugins(tools),
+            "failedPlugins": self._given("failedPlugins"),
+            "browserTools": self._browser_tools(tools),
+            "pages": self._pages(tools),
+            "upstream": self._upstream(tools),
+            "settings": {key: value for key, value in hub.config.values().items() if key not in _UNSHOWN},
+            "tokensRequired": hub.config.require_tokens,
+            "assistant": self._assistant(),
+            "problems": health.problems(hub),
+        }
+
+    def _assistant(self) -> dict[str, Any]:
+        """Whether the agent in the panel has a model, which, and how far it may go for one message."""
+        agent = self._hub.config.agent
+        wanted = {"agent.baseUrl": agent.base_url, "agent.model": agent.model}
+        return {
+            "missing": [key for key, value in wanted.items() if value is None],
+            "model": agent.model,
+            "steps": agent.steps,
+            "tokens": agent.tokens,
+        }
+
+    def _session(self, facts: dict[str, Any]) -> dict[str, Any]:
+        session = self._hub.sessions.get(facts["id"])
+        if session is None:
+            return facts
+        return {**facts, "color": colour(session)} | ({"token": session.token} if session.token else {})
+
+    def _given(self, field: str) -> list[dict[str, Any]]:
+        provider = self.providers.get(field)
+        return provider() if provider is not None else []
+
+    def tool(self, tool: Tool) -> dict[str, Any]:
+        """A tool with what is set for it, what counts, and where that comes from."""
+        permits = self._permits
+        names, permissions = permits.names(tool), permits.permissions
+        stated = permissions.stated(tool.source.setting, names.all)
+        verdict = permits.verdict_for_all(tool)
+        level = verdict.level or "ask"
+        came = {"tool": "this tool", "source": "its source", "default": "the default"}
+        return {
+            "name": tool.name,
+            **({"title": tool.title} if tool.title else {}),
+            "description": tool.description[:500],
+            "permission": stated.level if stated is not None and stated.scope == "tool" else None,
+            "effective": "auto" if level == "ask" and permissions.skipped else level,
+            "from": came[stated.scope] if stated is not None else "what it does",
+            "readOnly": tool.read_only,
+            **({"changed": True, "diff": verdict.diff} if verdict.why == "pin" else {}),
+        }
+
+    def _of(self, tools: Iterable[Tool], kind: str, key: str) -> list[Tool]:
+        return [tool for tool in tools if tool.source.kind == kind and tool.source.key == key]
+
+    def _plugins(self, tools: Iterable[Tool]) -> list[dict[str, Any]]:
+        shown = []
+        for facts in self._given("plugins"):
+            own = {tool["name"]: tool for tool in facts.get("tools", ())}
+            merged = [own.get(tool.name, {}) | self.tool(tool) for tool in self._of(tools, "plugin", facts["name"])]
+            shown.append({**facts, "permission": self._permits.permissions.source(facts["name"]), "tools": merged})
+        return shown
+
+    def _upstream(self, tools: Iterable[Tool]) -> list[dict[str, Any]]:
+        shown = []
+        for facts in self._given("upstream"):
+            here = {tool.name: self.tool(tool) for tool in self._of(tools, "upstream", facts["name"])}
+            listed = [tool | here.pop(tool.get("name", ""), {}) for tool in facts.get("tools", ())]
+            permission = self._permits.permissions.source(Source("upstream", facts["name"]).setting)
+            shown.append({**facts, "permission": permission, "tools": [*listed, *here.values()]})
+        return shown
+
+    def _browser_tools(self, tools: Iterable[Tool]) -> dict[str, Any]:
+        there = {tool.name: tool for tool in tools if tool.source.kind == "browser"}
+        families = [
+            {"name": family, "tools": [self.tool(there.pop(name)) for name in names if name in there]}
+            for family, names in FAMILIES.items()
+        ]
+        if rest := [*there.values(), *self._of(tools, "hub", HUB.key)]:
+            families.append({"name": "other", "tools": [self.tool(tool) for tool in rest]})
+        return {
+            "permission": self._permits.permissions.source("browser"),
+            "families": [family for family in families if family["tools"]],
+        }
+
+    def _pages(self, tools: Iterable[Tool]) -> list[dict[str, Any]]:
+        by_origin: dict[str, dict[str, Tool]] = {}
+        for tool in tools:
+            if tool.source.kind == "page":
+                # One line for a page's tool, whichever tabs have it: settings are the site's, not a tab's.
+                by_origin.setdefault(tool.source.key, {}).setdefault(self._permits.names(tool).own, tool)
+        return [
+            {
+                "origin": origin,
+                "permission": self._permits.permissions.source(origin),
+                "tools": [self.tool(tool) for tool in own.values()],
+            }
+            for origin, own in by_origin.items()
+        ]
+
+
+_UNSHOWN = ("settings", "permissions", "limits")
+"""Shown where they belong, or too much for a panel."""

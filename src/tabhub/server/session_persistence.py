@@ -1,0 +1,152 @@
+"""Keeping sessions over a restart of the hub: what is written down of the running hub, and how it is taken up again.
+
+Owns when the picture is written (at most once a second, and at the end) and the change from the hub's own clock to the
+time of day. What is in the file is store.sessions'.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from tabhub.calls.pause import Taken, Wheel
+from tabhub.calls.tab_binding import Binding
+from tabhub.core.leases import Lease, Leases
+from tabhub.core.sessions import Session, Sessions
+from tabhub.core.tab_matching import Mark
+from tabhub.errors import Busy
+from tabhub.store.sessions import Saved, SavedLease, SavedMcp, SavedPause, SavedSession, SavedTab, SessionStore
+
+log = logging.getLogger("tabhub.sessions")
+
+
+class Endpoint(Protocol):
+    """An MCP endpoint, as far as its clients' sessions go."""
+
+    def agreed(self, session_id: str) -> SavedMcp | None:
+        """What a client of the endpoint agreed on."""
+        ...
+
+    def take_up(self, session: Session, agreed: SavedMcp) -> bool:
+        """Go on with a client from before; False if it cannot."""
+        ...
+
+
+class Keeping:
+    """Writes sessions down and takes them up again."""
+
+    def __init__(
+        self,
+        store: SessionStore,
+        sessions: Sessions,
+        leases: Leases,
+        binding: Binding,
+        wheel: Wheel,
+        endpoints: Mapping[str, Endpoint],
+        *,
+        clock: Callable[[], float],
+        wall: Callable[[], float],
+    ) -> None:
+        self.store = store
+        self._sessions = sessions
+        self._leases = leases
+        self._binding = binding
+        self._wheel = wheel
+        self._endpoints = endpoints
+        self._clock = clock
+        self._wall = wall
+        self._saved_at = -1
+        self._number = 0
+
+    # writing
+
+    def picture(self) -> Saved:
+        """Everything that should go on after a restart."""
+        marks, ids = self._binding.marks()
+        held: dict[Session, list[Lease]] = {}
+        for lease in self._leases:
+            held.setdefault(lease.holder, []).append(lease)
+        taken = self._wheel.taken
+        return Saved(
+            sessions=[self._session(session, held.get(session, [])) for session in self._sessions.all()],
+            tabs=[SavedTab(m.tab_id, m.browser_id, m.chrome_id, m.origin, m.page) for m in marks],
+            browsers={browser: sorted(all_ids) for browser, all_ids in ids.items()},
+            pause=None if taken is None else SavedPause(taken.since, taken.by, taken.reason, taken.mode),
+        )
+
+    def _session(self, session: Session, held: list[Lease]) -> SavedSession:
+        ahead = self._wall() - self._clock()
+        agreed = (endpoint.agreed(session.id) for endpoint in self._endpoints.values())
+        return SavedSession(
+            id=session.id,
+            kind=session.kind,
+            client=session.client,
+            opened=session.opened + ahead,
+            tab=session.tab,
+            acted=session.acted,
+            own=sorted(session.own_tabs),
+            leases=[SavedLease(lease.tab, lease.since + ahead) for lease in held],
+            mcp=next((each for each in agreed if each is not None), None),
+            token=session.token,
+            lost=session.lost_tab,
+            lost_how=session.lost_how if session.lost_tab is not None else "",
+        )
+
+    async def keep(self, *, changed: bool = False) -> None:
+        """Write what changed since the last time; `changed` says that something did that is not counted."""
+        changes = self._sessions.changes
+        if (changed or changes != self._saved_at) and await asyncio.to_thread(self.store.save, *self._numbered()):
+            self._saved_at = changes
+
+    def keep_now(self) -> None:
+        """Write everything before the hub ends."""
+        self.store.save(*self._numbered())
+
+    def _numbered(self) -> tuple[Saved, int]:
+        self._number += 1
+        return self.picture(), self._number
+
+    # reading
+
+    def take_up(self) -> int:
+        """Go on with the sessions of before; gives how many there are."""
+        saved = self.store.load()
+        if saved.pause is not None:
+            pause = saved.pause
+            self._wheel.taken = Taken(pause.since, pause.by, pause.reason, pause.mode)
+        held = {lease.tab for session in saved.sessions for lease in session.leases}
+        marks = (Mark(t.id, t.browser, t.chrome, t.origin, t.page) for t in saved.tabs if t.id in held)
+        self._binding.expect(marks, {browser: set(ids) for browser, ids in saved.browsers.items()})
+        reachable = {tab.id for tab in saved.tabs}
+        for each in saved.sessions:
+            try:
+                self._take_up(each, reachable)
+            except Busy:
+                log.warning("there are more sessions from before than limits.sessions allows; the rest is forgotten")
+                break
+        return len(self._sessions)
+
+    def _take_up(self, saved: SavedSession, reachable: set[int]) -> None:
+        """One session. What is idle is counted from now: nobody could make a call while there was no hub."""
+        now, ahead = self._clock(), self._wall() - self._clock()
+        opened = min(now, saved.opened - ahead)
+        session = Session(saved.id, saved.kind, saved.client, opened, now, called=now, token=saved.token)
+        if saved.mcp is not None:
+            endpoint = self._endpoints.get(saved.mcp.endpoint)
+            if endpoint is None or not endpoint.take_up(session, saved.mcp):
+                return
+        elif saved.kind == "mcp":
+            return
+        self._sessions.restore(session)
+        for lease in saved.leases:
+            if lease.tab in reachable:
+                self._leases.restore(session, lease.tab, min(now, lease.since - ahead))
+        held = {lease.tab for lease in self._leases.of(session)}
+        session.own_tabs = held.intersection(saved.own)
+        session.tab = saved.tab if saved.tab in held else None
+        session.acted = saved.acted
+        session.lost_tab, session.lost_how = saved.lost, saved.lost_how
+        if saved.tab is not None and session.tab is None:
+            session.lost_tab, session.lost_how = saved.tab, "could not be found again"

@@ -1,0 +1,149 @@
+"""The person's ways to external servers: methods of the panel's link and routes of the command line.
+
+Owns what both take and give; the work is server.upstream's. A record may name a command that runs on this machine, so
+the routes that change something want the approver's key, which agents do not have (server.approving).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs
+
+from tabhub.calls.sources.upstream import Upstreams
+from tabhub.errors import Forbidden, InvalidParams, TabhubError
+from tabhub.http.responses import Receive, Scope, Send, read_body, respond, respond_json
+from tabhub.links.extension import ExtensionLink, Handler
+from tabhub.server.approval_routes import HEADER
+from tabhub.upstream.login_callbacks import PATH as CALLBACK
+from tabhub.wire import strict_json as strict
+
+if TYPE_CHECKING:
+    from tabhub.server.hub import Hub
+
+log = logging.getLogger("tabhub.upstream")
+
+__all__ = ["CALLBACK", "UpstreamWays", "logged_in", "upstream_parts"]
+
+_LONGEST = 300
+_MOST = 2000
+_QUERY = 16_000
+Route = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+def upstream_parts(hub: Hub) -> Upstreams:
+    """The external servers of a hub, known to its panel."""
+    upstreams = Upstreams(hub)
+    hub.trust.panel.add(UpstreamWays(hub, upstreams).methods(), upstream=upstreams.all)
+    return upstreams
+
+
+class UpstreamWays:
+    """What a person may do with external servers."""
+
+    def __init__(self, hub: Hub, upstreams: Upstreams) -> None:
+        self._hub = hub
+        self._upstreams = upstreams
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._works: dict[str, Callable[[dict[str, Any]], Coroutine[Any, Any, dict[str, Any]]]] = {
+            "add": self._add,
+            "set": self._set,
+            "refresh": self._refresh,
+            "remove": self._remove,
+        }
+
+    def methods(self) -> dict[str, Handler]:
+        """`upstream.*` for links of the person's own extension."""
+        return {f"upstream.{name}": self._later(work) for name, work in self._works.items()}
+
+    def routes(self) -> dict[str, dict[str, Route]]:
+        """`/upstream…` for the command line."""
+        posts: dict[str, dict[str, Route]] = {
+            f"/upstream/{name}": {"POST": self._route(work)} for name, work in self._works.items()
+        }
+        return {"/upstream": {"GET": self._all}, **posts}
+
+    async def _all(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await respond_json(send, {"servers": self._upstreams.all()})
+
+    def _route(self, work: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]) -> Route:
+        async def route(scope: Scope, receive: Receive, send: Send) -> None:
+            given = [value for name, value in scope["headers"] if name == HEADER]
+            if len(given) != 1 or not self._hub.trust.key.fits(given[0]):
+                raise Forbidden(
+                    "External servers are the person's to change: this address wants the approver's key.",
+                    hint="Use the panel, or `tabhub mcp` in a terminal.",
+                )
+            limits = self._hub.engine.limits
+            body = strict.decode(await read_body(receive, limits), limits)
+            if not isinstance(body, dict):
+                raise InvalidParams("The body must be an object.")
+            await respond_json(send, await work(body))
+
+        return route
+
+    def _later(self, work: Callable[[dict[str, Any]], Coroutine[Any, Any, dict[str, Any]]]) -> Handler:
+        def handle(_link: ExtensionLink, params: dict[str, Any]) -> asyncio.Future[Any]:
+            task = asyncio.ensure_future(_logged(work(params)))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+            return task
+
+        return handle
+
+    async def _add(self, params: dict[str, Any]) -> dict[str, Any]:
+        given = params.get("json")
+        if not isinstance(given, str | dict):
+            raise InvalidParams("`json` must be the configuration: a text or an object.")
+        return {"servers": await self._upstreams.add(given)}
+
+    async def _set(self, params: dict[str, Any]) -> dict[str, Any]:
+        enabled, off = params.get("enabled"), params.get("disabledTools")
+        if enabled is not None and not isinstance(enabled, bool):
+            raise InvalidParams("`enabled` must be true or false.")
+        if off is not None and (
+            not isinstance(off, list) or len(off) > _MOST or not all(isinstance(each, str) for each in off)
+        ):
+            raise InvalidParams("`disabledTools` must be a list of the server's own tool names.")
+        return {"server": await self._upstreams.set(_name(params), enabled=enabled, disabled=off)}
+
+    async def _refresh(self, params: dict[str, Any]) -> dict[str, Any]:
+        return {"server": await self._upstreams.refresh(_name(params))}
+
+    async def _remove(self, params: dict[str, Any]) -> dict[str, Any]:
+        await self._upstreams.remove(_name(params))
+        return {"ok": True}
+
+
+def _name(params: dict[str, Any]) -> str:
+    name = params.get("name")
+    if not isinstance(name, str) or not 0 < len(name) <= _LONGEST:
+        raise InvalidParams("`name` must be the name of a server.")
+    return name
+
+
+async def _logged(work: Coroutine[Any, Any, Any]) -> Any:
+    try:
+        return await work
+    except TabhubError:
+        raise
+    except Exception:
+        log.exception("a request of the panel failed inside")
+        raise
+
+
+async def logged_in(hub: Hub, scope: Scope, send: Send) -> None:
+    """`GET /oauth/callback`: a login page sends the person's browser back; its one-time `state` is what opens this."""
+    read = parse_qs(scope["query_string"][:_QUERY].decode("latin-1"), keep_blank_values=True)
+    taken = scope["method"] == "GET" and hub.upstream.desk.answered({key: values[-1] for key, values in read.items()})
+    words = "You are logged in. This tab can be closed." if taken else "No login is awaited here. Start it once more."
+    page = f"<!doctype html><meta charset=utf-8><title>Tabhub</title><p>{words}</p>".encode()
+    headers = [
+        (b"content-type", b"text/html; charset=utf-8"),
+        (b"content-security-policy", b"default-src 'none'"),
+        (b"cache-control", b"no-store"),
+        (b"referrer-policy", b"no-referrer"),
+    ]
+    await respond(send, 200 if taken else 400, page, headers)

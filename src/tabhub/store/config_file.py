@@ -1,0 +1,207 @@
+"""The config file: read, changed key by key, and re-read while the hub runs without ever losing a good one.
+
+Owns `config.json` as text. What the keys mean is `tabhub.config.settings`'s; who acts on a change is the caller's.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Mapping
+from typing import Any
+
+from tabhub.config.settings import Config, convert, locate
+from tabhub.errors import ParseError, SetupError
+from tabhub.store.home import Home, locked, write_atomic
+from tabhub.wire import strict_json as strict
+
+_LARGEST = 4 * 1024 * 1024
+_MEND = "Mend it, or go back to the defaults with: tabhub config reset (the old file is kept beside it)."
+
+
+def load(home: Home, env: Mapping[str, str] | None = None) -> Config:
+    """The settings of the file, defaults where it says nothing; `env` adds what the environment says."""
+    config = _parse(home, _read(home) or {})
+    return config if env is None else config.with_environment(env)
+
+
+def show(home: Home, env: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """The settings in force, defaults included, by the keys of the file; unknown keys as they are written."""
+    config = load(home, env)
+    return {**config.values(), **{key: value for key, value in config.extra.items() if "." not in key}}
+
+
+def set_value(home: Home, key: str, text: str) -> Config:
+    """Set one key from text; the file changes only if all of it is valid afterwards."""
+    return set_at(home, *convert(key, text))
+
+
+def set_at(home: Home, path: tuple[str, ...], value: Any) -> Config:
+    """Set what stands at a place, None to take it out; the file changes only if all of it is valid afterwards."""
+    home.ensure()
+    with _lock(home):
+        values = _read(home) or {}
+        if value is None:
+            _remove(values, path)
+            return _write(home, values)
+        place = values
+        for step in path[:-1]:
+            inner = place.setdefault(step, {})
+            if not isinstance(inner, dict):
+                raise SetupError(
+                    f"{'.'.join(path)} cannot be set: {step!r} is not an object in {home.config}.",
+                    hint=f"Remove it first: tabhub config reset {'.'.join(path[: path.index(step) + 1])}",
+                )
+            place = inner
+        place[path[-1]] = value
+        return _write(home, values)
+
+
+def set_plugin_settings(home: Home, plugin: str, settings: Mapping[str, Any]) -> Config:
+    """Set all settings of one plugin; the file changes only if all of it is valid afterwards."""
+    home.ensure()
+    with _lock(home):
+        values = _read(home) or {}
+        place = values.setdefault("settings", {})
+        if not isinstance(place, dict):
+            raise SetupError(f"`settings` is not an object in {home.config}.", hint=_MEND)
+        if settings:
+            place[plugin] = dict(settings)
+        else:
+            place.pop(plugin, None)
+        return _write(home, values)
+
+
+def reset(home: Home, key: str | None = None) -> Config:
+    """Go back to the default of one key (also an unknown one), or of all; the old file is kept as `config.json.bak`."""
+    home.ensure()
+    with _lock(home):
+        if key is None:
+            if home.config.exists():
+                write_atomic(home.config.with_name("config.json.bak"), home.config.read_bytes())
+            return _write(home, {})
+        values = _read(home) or {}
+        if key in values or key in ("settings", "permissions", "pages", "approvals", "limits"):
+            values.pop(key, None)
+        else:
+            _remove(values, _place(values, key))
+        return _write(home, values)
+
+
+class ConfigFile:
+    """The file while the hub runs: a broken one is reported and the last good settings stay in force."""
+
+    def __init__(self, home: Home, env: Mapping[str, str] | None = None) -> None:
+        """Read it for the first time; a broken file is an error here, for the permissions in it are unknown."""
+        self._home = home
+        self._env = dict(env or {})
+        self._seen = home.config.exists()
+        self.current = load(home, self._env)
+        self.error: str | None = None
+
+    def reload(self) -> tuple[Config, str | None]:
+        """Read it again: the settings in force, and what is wrong with the file if they are the last good ones."""
+        try:
+            values = _read(self._home)
+            if values is None and self._seen:
+                raise SetupError(f"{self._home.config} is gone.", hint="Go back to the defaults: tabhub config reset")
+            self.current = _parse(self._home, values or {}).with_environment(self._env)
+        except SetupError as error:
+            self.error = f"{error.text()} The settings read before stay in force."
+        else:
+            self._seen = values is not None
+            self.error = None
+        return self.current, self.error
+
+
+def _lock(home: Home) -> Any:
+    return locked(home.root / "config.lock")
+
+
+def _read(home: Home) -> dict[str, Any] | None:
+    """The file's object; None if there is no file."""
+    path = home.config
+    try:
+        with path.open("rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            raw = file.read(_LARGEST + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise SetupError(
+            f"Could not read {path}: {error.strerror}.", hint="Check that the file is yours and readable."
+        ) from error
+    if mode & stat.S_IWOTH:  # it says what agents may do, and which programs are started
+        raise SetupError(
+            f"Other users may write to {path}.", hint=f"See that it is as you left it, then: chmod 600 {path}"
+        )
+    if len(raw) > _LARGEST:
+        raise SetupError(f"{path} is larger than {_LARGEST} bytes.", hint=_MEND)
+    try:
+        values = strict.decode(raw)
+    except ParseError as error:
+        raise SetupError(f"{path} is broken. {_where(raw) or error.message}", hint=_MEND) from None
+    if not isinstance(values, dict):
+        raise SetupError(f"{path} is broken: it must hold one JSON object.", hint=_MEND)
+    return values
+
+
+def _where(raw: bytes) -> str | None:
+    """A line and column for a person's editor, where the standard parser finds the same fault."""
+    if not raw.strip():
+        return "It is empty."
+    try:
+        json.loads(raw)
+    except json.JSONDecodeError as error:
+        return f"Not valid JSON: {error.msg}, line {error.lineno} column {error.colno}."
+    except (ValueError, RecursionError):
+        return None
+    return None
+
+
+def _parse(home: Home, values: dict[str, Any]) -> Config:
+    try:
+        return Config.parse(values)
+    except SetupError as error:
+        hint = f"{error.hint} {_MEND}" if error.hint else _MEND
+        raise SetupError(f"{home.config}: {error.message.rstrip('.')}.", hint=hint) from None
+
+
+def _write(home: Home, values: dict[str, Any]) -> Config:
+    config = _parse(home, values)
+    write_atomic(home.config, json.dumps(values, indent=2, ensure_ascii=False) + "\n")
+    return config
+
+
+def _place(values: dict[str, Any], key: str) -> tuple[str, ...]:
+    """Where a key stands: a known one by its meaning, an unknown one step by step."""
+    steps = tuple(key.split("."))
+    if _holds(values, steps):
+        return steps
+    path = locate(key)
+    if path[0] == "limits" and not _holds(values, path):
+        spelled = {name.replace("_", "").lower(): name for name in values.get("limits", {})}
+        return (path[0], spelled.get(path[1].replace("_", ""), path[1]))
+    return path
+
+
+def _holds(values: Any, path: tuple[str, ...]) -> bool:
+    for step in path:
+        if not isinstance(values, dict) or step not in values:
+            return False
+        values = values[step]
+    return True
+
+
+def _remove(values: dict[str, Any], path: tuple[str, ...]) -> None:
+    """Take one key out, and the objects it leaves empty."""
+    if not _holds(values, path):
+        return
+    if len(path) == 1:
+        del values[path[0]]
+        return
+    inner = values[path[0]]
+    _remove(inner, path[1:])
+    if not inner:
+        del values[path[0]]

@@ -1,0 +1,100 @@
+"""What a server says by itself: that a list or a resource is another now, in either era of the protocol.
+
+Owns which of its words mean that, and the stream that a server of the stateless era has to be asked for. This module
+imports the SDK; others import it late, in a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import mcp_types as types
+from mcp import Client
+from mcp.client.subscriptions import (
+    PromptsListChanged,
+    ResourcesListChanged,
+    ResourceUpdated,
+    SubscriptionLost,
+    ToolsListChanged,
+)
+from mcp.shared.exceptions import MCPError
+
+if TYPE_CHECKING:
+    from tabhub.upstream.sdk_session import Hooks
+    from tabhub.upstream.subscriptions import Follows
+
+log = logging.getLogger("tabhub.upstream")
+
+LISTS = ("tools", "resources", "prompts")
+_CHANGED: Mapping[type[Any], str] = {
+    types.ToolListChangedNotification: "tools",
+    types.ResourceListChangedNotification: "resources",
+    types.PromptListChangedNotification: "prompts",
+    ToolsListChanged: "tools",
+    ResourcesListChanged: "resources",
+    PromptsListChanged: "prompts",
+}
+"""What a server says when a list has changed, in either era."""
+_AGAIN = 5.0
+
+
+def hear(said: Any, hooks: Hooks) -> None:
+    """Tell of a change, if that is what a server said."""
+    if isinstance(said, types.ResourceUpdatedNotification):
+        hooks.updated(said.params.uri)
+    elif isinstance(said, ResourceUpdated):
+        hooks.updated(said.uri)
+    elif (kind := _CHANGED.get(type(said))) is not None:
+        hooks.changed(kind)
+
+
+async def follow(name: str, client: Client, hooks: Hooks, follows: Follows) -> None:
+    """Hear of changes in the stateless era, where a client has to ask for them; ends with the server's will."""
+    while True:
+        listening = asyncio.ensure_future(_listen(name, client, hooks, sorted(follows.wanted)))
+        others = asyncio.ensure_future(follows.changed())
+        try:
+            await asyncio.wait((listening, others), return_when=asyncio.FIRST_COMPLETED)
+            if not listening.done():
+                continue  # others are followed now: it is asked anew
+            if not listening.result():
+                return
+            await asyncio.sleep(_AGAIN)
+            for kind in LISTS:
+                hooks.changed(kind)  # what happened meanwhile was not told
+            for uri in follows.wanted:
+                hooks.updated(uri)
+        finally:
+            for task in (listening, others):
+                task.cancel()
+            await asyncio.wait((listening, others))
+
+
+async def _listen(name: str, client: Client, hooks: Hooks, uris: Sequence[str]) -> bool:
+    """Hear of changes as long as the server tells; False if it will not."""
+    has = client.server_capabilities
+    tools, resources, prompts = (
+        offered is not None and bool(offered.list_changed) for offered in (has.tools, has.resources, has.prompts)
+    )
+    uris = uris if has.resources is not None and has.resources.subscribe else ()
+    if not (tools or resources or prompts or uris):
+        return bool(await asyncio.get_running_loop().create_future())  # until something is followed
+    try:
+        listening = client.listen(
+            tools_list_changed=tools,
+            resources_list_changed=resources,
+            prompts_list_changed=prompts,
+            resource_subscriptions=uris,
+        )
+        async with listening as events:
+            async for event in events:
+                hear(event, hooks)
+    except MCPError as error:
+        log.info("%s tells of no changes: %s", name, error.message[:300])
+        return False
+    except (SubscriptionLost, TimeoutError) as error:
+        log.debug("%s has stopped telling of changes: %s", name, error)
+    return True

@@ -1,0 +1,163 @@
+"""What a server has beside tools, asked for while it is connected: resources, templates of them, and prompts.
+
+Owns what is taken over of these lists, its bounds, and when they are asked for. It runs beside the server's life: a
+server whose lists fail or never come keeps its tools, and what was known before stays known.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from tabhub.core.descriptions import visible, without_hidden
+from tabhub.core.resources import KINDS, NOTHING, Offer, Offers, Shelf
+from tabhub.core.upstream_names import upstream_name
+from tabhub.core.upstream_uris import LONGEST, resource_uri, template_uri
+from tabhub.errors import TabhubError
+from tabhub.limits import Limits
+
+if TYPE_CHECKING:
+    from tabhub.upstream.sdk_session import Link
+
+log = logging.getLogger("tabhub.upstream")
+
+_COMMON = ("name", "title", "description", "icons", "_meta")
+_KEPT: Mapping[Shelf, tuple[str, ...]] = {
+    "resources": (*_COMMON, "uri", "mimeType", "size", "annotations"),
+    "templates": (*_COMMON, "uriTemplate", "mimeType", "annotations"),
+    "prompts": (*_COMMON, "arguments"),
+}
+_NAMED: Mapping[Shelf, tuple[str, Callable[[str, str], str], int]] = {
+    "resources": ("uri", resource_uri, LONGEST),
+    "templates": ("uriTemplate", template_uri, LONGEST),
+    "prompts": ("name", upstream_name, 500),
+}
+METHODS: Mapping[Shelf, tuple[str, str]] = {
+    "resources": ("resources/list", "resources"),
+    "templates": ("resources/templates/list", "resourceTemplates"),
+    "prompts": ("prompts/list", "prompts"),
+}
+"""How each list is asked for, and under which key it is answered."""
+_WORDS = 20_000
+_TITLE = 200
+_LARGEST = 32_000
+_PROBLEMS = 5
+_PACE = 0.2
+"""Seconds between two rounds: a server may say as often as it likes that a list has changed."""
+
+
+def read_offers(
+    server: str, shelf: Shelf, listing: Iterable[Any], limits: Limits
+) -> tuple[tuple[Offer, ...], list[str]]:
+    """The usable entries of a listing, and why others are not; the first of two with one name counts."""
+    key, name_of, longest = _NAMED[shelf]
+    kept: dict[str, Offer] = {}
+    problems: list[str] = []
+    size = 0
+    for raw in listing:
+        own = raw.get(key) if isinstance(raw, Mapping) else None
+        if not isinstance(raw, Mapping) or not isinstance(own, str) or not 0 < len(own) <= longest:
+            problems.append(f"One of its {shelf} has no usable {key} and was left out.")
+            continue
+        if own in kept:
+            continue
+        if len(kept) >= limits.upstream_offers or size > limits.upstream_answer:
+            problems.append(f"It lists more {shelf} than are taken; {len(kept)} are.")
+            break
+        entry = {**_worded(raw, _KEPT[shelf]), key: name_of(server, own)}
+        try:
+            wire = orjson.dumps(entry)
+        except (TypeError, ValueError) as error:  # numbers or texts that are no JSON for others
+            problems.append(f"{own[:100]!r} was left out of its {shelf}: {error}.")
+            continue
+        if len(wire) > _LARGEST:
+            problems.append(f"{own[:100]!r} was left out of its {shelf}: the entry is larger than {_LARGEST} bytes.")
+            continue
+        size += len(wire)
+        kept[own] = Offer(entry[key], own, wire, _needs(entry.get("arguments")))
+    return tuple(kept.values()), problems[:_PROBLEMS]
+
+
+def _worded(raw: Mapping[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:
+    """What is passed on of an entry; what a person could not read is taken out of its words."""
+    entry = {key: raw[key] for key in keys if raw.get(key) is not None}
+    for key, most in (("name", _TITLE), ("title", _TITLE), ("description", _WORDS)):
+        if isinstance(entry.get(key), str):
+            entry[key] = visible(entry[key][:most])[0]
+    if "arguments" in entry:
+        entry |= without_hidden({"arguments": entry["arguments"]})
+    return entry
+
+
+def _needs(arguments: Any) -> tuple[str, ...]:
+    """The names of a prompt's arguments that must be given."""
+    listed = [each for each in arguments if isinstance(each, Mapping)] if isinstance(arguments, list) else []
+    return tuple(str(each.get("name")) for each in listed if each.get("required") is True)
+
+
+class OfferList:
+    """What one server has, kept up to date while it is connected."""
+
+    def __init__(self, server: str, limits: Limits, changed: Callable[[], None]) -> None:
+        self._server = server
+        self._limits = limits
+        self._changed = changed
+        self._news: set[Shelf] = set()
+        self._wake = asyncio.Event()
+        self._troubles: dict[Shelf, tuple[str, ...]] = {}
+        self.current: Offers = NOTHING
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is wrong with the lists, as a person reads it."""
+        return tuple(trouble for shelf in METHODS for trouble in self._troubles.get(shelf, ()))
+
+    def said(self, kind: str) -> None:
+        """The server has said that a list is another now, or somebody wants to know."""
+        if kind in KINDS:
+            self._news |= {"prompts"} if kind == "prompts" else {"resources", "templates"}
+            self._wake.set()
+
+    async def keep(self, link: Link) -> None:
+        """Ask for the lists, and again whenever they change, for as long as the connection lasts."""
+        self._news = set(METHODS)
+        while True:
+            news, self._news = self._news, set()
+            self._wake.clear()
+            for shelf in METHODS:
+                if shelf in news:
+                    await self._list(link, shelf)
+            await asyncio.sleep(_PACE)
+            await self._wake.wait()
+
+    async def _list(self, link: Link, shelf: Shelf) -> None:
+        try:
+            async with asyncio.timeout(self._limits.upstream_connect):
+                raw = await link.list_all(*METHODS[shelf])
+            found, problems = await asyncio.to_thread(read_offers, self._server, shelf, raw or (), self._limits)
+        except TimeoutError:
+            self._troubled(shelf, f"It did not list its {shelf} within {self._limits.upstream_connect:g} s.")
+            return
+        except TabhubError as error:
+            self._troubled(shelf, f"Its {shelf} are not known: {error.message}")
+            return
+        except Exception as error:  # noqa: BLE001 - whatever a server does, it costs it this list alone
+            self._troubled(shelf, f"Its {shelf} are not known: {type(error).__name__}: {str(error)[:300]}")
+            return
+        self._troubles[shelf] = tuple(problems)
+        fresh = replace(self.current, **{shelf: found})  # type: ignore[arg-type]
+        if shelf == "resources":
+            fresh = replace(fresh, reads=raw is not None)
+        if fresh != self.current:
+            self.current = fresh
+            self._changed()
+
+    def _troubled(self, shelf: Shelf, words: str) -> None:
+        if self._troubles.get(shelf) != (words,):
+            log.warning("external server %s: %s", self._server, words)
+        self._troubles[shelf] = (words,)

@@ -1,0 +1,354 @@
+"""One open connection to an external server, over the official SDK's client.
+
+Owns the way from a plan to a session in either era of the protocol, requests whose answers are handed on as they came,
+and what the server says by itself. Which agent a question of the server belongs to is the hooks' to know. This module
+imports the SDK; others import it late, in a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import httpx2
+import mcp.client.auth  # noqa: F401 - loaded here, in the thread, for those who log in
+import mcp_types as types
+from mcp import Client
+from mcp.client.session import ClientRequestContext
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import TypeAdapter, ValidationError
+
+from tabhub import __version__
+from tabhub.core.resources import SUBSCRIBE, UNSUBSCRIBE
+from tabhub.limits import Limits
+from tabhub.upstream.elicitation import signed
+from tabhub.upstream.failures import NeedsLogin, UpstreamError, UpstreamLost, UpstreamOffline, first_cause
+from tabhub.upstream.launch_plan import Plan
+from tabhub.upstream.notifications import follow, hear
+from tabhub.upstream.subscriptions import Follows
+from tabhub.upstream.transport.address_guard import AddressGuard
+from tabhub.upstream.transport.direct_calls import CALL, Direct, direct
+from tabhub.upstream.transport.guarded_http import LOGIN, LOST, NOT_SENT, GuardedTransport, make_client, make_context
+from tabhub.upstream.transport.http_calls import carried
+from tabhub.upstream.transport.stdio import Process
+
+log = logging.getLogger("tabhub.upstream")
+for _noisy in ("mcp", "client"):  # what a server does wrong is said here, in a line; the SDK would add its tracebacks
+    logging.getLogger(_noisy).setLevel(logging.CRITICAL)
+
+Progress = Callable[[float, float | None, str | None], Awaitable[None]]
+_RAW: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])
+_PAGES = 200
+_MIRRORS = "x-mcp-header"
+"""What a schema has where a parameter is to be repeated in a header."""
+_REQUESTS: Mapping[str, type[Any]] = {
+    "tools/call": types.CallToolRequest,
+    "resources/read": types.ReadResourceRequest,
+    SUBSCRIBE: types.SubscribeRequest,
+    UNSUBSCRIBE: types.UnsubscribeRequest,
+    "prompts/get": types.GetPromptRequest,
+    "completion/complete": types.CompleteRequest,
+    "resources/list": types.ListResourcesRequest,
+    "resources/templates/list": types.ListResourceTemplatesRequest,
+    "prompts/list": types.ListPromptsRequest,
+}
+_CLOSED = ("Connection closed", "SSE stream ", "server answered a request with 202")
+"""What the SDK itself says with its code for that, which many servers use for errors of their own."""
+TLS = make_context()
+"""Made with the import, which is in a thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """What a connection tells those who use it."""
+
+    changed: Callable[[str], None]
+    """A list is another now: tools, resources or prompts."""
+    updated: Callable[[str], None]
+    """A resource has changed."""
+    log: Callable[[str, str, Any], None]
+    ask: Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
+    """Ask the agent whose call the server asks about; raises if it cannot be asked."""
+    lost: Callable[[], None]
+
+
+class Link:
+    """An open connection."""
+
+    def __init__(
+        self, name: str, client: Client, limits: Limits, transport: GuardedTransport | None, calls: Direct
+    ) -> None:
+        self._name = name
+        self._client = client
+        self._limits = limits
+        self._transport = transport
+        self._direct = calls
+        self._mirrored: set[str] = set()
+        self.hooks: Hooks | None = None
+        self.session_gone = False
+
+    @property
+    def version(self) -> str:
+        """The protocol's version that is spoken."""
+        return self._client.protocol_version
+
+    @property
+    def modern(self) -> bool:
+        """Whether it is the stateless era."""
+        return self.version in MODERN_PROTOCOL_VERSIONS
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """What the server says of itself."""
+        said = self._client.server_info
+        return {} if said is None else {"name": said.name[:200], "version": said.version[:100]}
+
+    def announces(self, kind: str) -> bool:
+        """Whether the server says when a list changes."""
+        told = getattr(self._client.server_capabilities, kind)
+        return told is not None and bool(told.list_changed)
+
+    @property
+    def updates(self) -> bool:
+        """Whether the server tells of changes of single resources."""
+        has = self._client.server_capabilities.resources
+        return has is not None and bool(has.subscribe)
+
+    @property
+    def completes(self) -> bool:
+        """Whether the server completes arguments."""
+        return self._client.server_capabilities.completions is not None
+
+    async def request(
+        self, method: str, params: Mapping[str, Any], progress: Progress | None = None, *, aside: bool = False
+    ) -> dict[str, Any]:
+        """Send a request and give its answer as it came; failures are UpstreamErrors that say what is known.
+
+        One that is made `aside` decides nothing: that the connection is gone is for the next call to find.
+        """
+        try:
+            if method == CALL and progress is not None and self._goes_direct(params):
+                return await self._direct.call(params, progress)
+            built = _REQUESTS[method].model_validate({"method": method, "params": params}, by_name=False)
+            session: Any = self._client.session  # typed for the SDK's models; the answer is wanted as it came
+            answer: dict[str, Any] = await session.send_request(built, _RAW, progress_callback=progress)
+            return answer
+        except MCPError as error:
+            raise self._failure(method, error, aside=aside) from None
+        except ValidationError as error:
+            problem = error.errors(include_input=False, include_url=False)[0]
+            where = ".".join(str(step) for step in problem["loc"])
+            raise UpstreamError(
+                f"{self._name} answered with something the protocol does not know: {where[:200]}: "
+                f"{problem['msg'][:200]}.",
+                hint="The server may have done what was asked; only its answer cannot be used.",
+            ) from None
+
+    def _goes_direct(self, params: Mapping[str, Any]) -> bool:
+        """Whether a call needs nothing that only the session knows: which parameters are mirrored in headers."""
+        return self._direct.ready and params["name"] not in self._mirrored
+
+    async def call(self, params: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
+        """Call a tool; a tool whose listing is out of date is listed again, once."""
+        try:
+            return await self.request("tools/call", params, progress)
+        except UpstreamError as error:
+            if not self.modern or (error.data or {}).get("upstream", {}).get("code") != types.HEADER_MISMATCH:
+                raise
+        await self.list_tools()
+        return await self.request("tools/call", params, progress)
+
+    async def list_all(self, method: str, key: str) -> list[Any] | None:
+        """All entries of a list other than that of tools, page by page; None if the server has no such thing."""
+        if getattr(self._client.server_capabilities, method.partition("/")[0]) is None:
+            return None
+        found: list[Any] = []
+        cursor: str | None = None
+        for _ in range(_PAGES):
+            try:
+                page = await self.request(method, {"cursor": cursor} if cursor else {}, aside=True)
+            except UpstreamError as error:
+                if (error.data or {}).get("upstream", {}).get("code") == types.METHOD_NOT_FOUND:
+                    return found  # many servers have resources and no templates
+                raise
+            found += page[key]
+            cursor = page.get("nextCursor")
+            if not cursor or len(found) > self._limits.upstream_offers:
+                break
+        return found
+
+    async def list_tools(self) -> list[Any]:
+        """All tools, page by page, through the SDK's own method, which remembers what a call needs."""
+        if self._client.server_capabilities.tools is None:
+            return []
+        found: list[Any] = []
+        cursor: str | None = None
+        for _ in range(_PAGES):
+            raw = await self._tools_page(types.PaginatedRequestParams(cursor=cursor))
+            found += raw["tools"]
+            cursor = raw.get("nextCursor")
+            if not cursor or len(found) > 10 * self._limits.upstream_tools:
+                break
+        self._mirrored = {tool["name"] for tool in found if _MIRRORS in str(tool.get("inputSchema"))}
+        return found
+
+    async def _tools_page(self, page: types.PaginatedRequestParams) -> dict[str, Any]:
+        try:
+            async with asyncio.timeout(self._limits.upstream_connect):
+                listed = await self._client.session.list_tools(params=page)
+        except MCPError as error:
+            raise self._failure("tools/list", error) from None
+        except TimeoutError:
+            raise UpstreamOffline(f"{self._name} did not list its tools in time.") from None
+        except ValidationError as error:
+            problem = error.errors(include_input=False, include_url=False)[0]
+            raise UpstreamError(
+                f"{self._name} lists its tools in a form that cannot be read: {problem['msg']}"
+            ) from None
+        return listed.model_dump(by_alias=True, mode="json", exclude_none=True)
+
+    def _failure(self, method: str, error: MCPError, *, aside: bool = False) -> UpstreamError:
+        code, message = error.code, error.message[:2000]
+        data = {"upstream": {"server": self._name, "code": code}}
+        if code == NOT_SENT:
+            self._gone(aside)
+            return UpstreamOffline(f"{self._name} cannot be reached: {message}", data=data)
+        if code == LOGIN:
+            return NeedsLogin(
+                f"{self._name} wants the person to log in for this.",
+                hint=f"They ask for it with `tabhub mcp refresh {self._name}`, or in the panel; then call again.",
+                data=data,
+            )
+        if code == LOST:
+            if self.hooks is not None and not aside:
+                self.hooks.changed("tools")  # listed anew, it shows whether the server is still there
+            return UpstreamLost(f"{self._name} gave no answer to {method}: {message}.", data=data)
+        if self._transport is not None and self._transport.session_gone:
+            self.session_gone = self.session_gone or not aside
+            self._gone(aside)
+            return UpstreamOffline(f"{self._name} has forgotten the session; it is opened anew.", data=data)
+        if code == types.CONNECTION_CLOSED and message.startswith(_CLOSED):
+            self._gone(aside)
+            return UpstreamLost(f"{self._name} ended the connection before it answered.", data=data)
+        if code == types.REQUEST_TIMEOUT and message == f"Request {method!r} timed out":
+            return UpstreamLost(f"{self._name} gave no answer to {method} in time.", data=data)
+        if self._transport is not None and message == "Server returned an error response":
+            message = f"it answered with status {self._transport.seen.status}"
+        return UpstreamError(f"{self._name} answered {method} with an error: {message}", data=data)
+
+    def _gone(self, aside: bool) -> None:
+        if self.hooks is not None and not aside:
+            self.hooks.lost()
+
+    async def follow(self, follows: Follows) -> None:
+        """Hear of changes in the stateless era, where a client has to ask for them; ends with the server's will."""
+        if self.hooks is not None:
+            await follow(self._name, self._client, self.hooks, follows)
+
+
+@asynccontextmanager
+async def open_link(
+    plan: Plan, hooks: Hooks, guard: AddressGuard, limits: Limits, *, legacy: bool, auth: httpx2.Auth | None = None
+) -> AsyncIterator[Link]:
+    """Connect, negotiate, and close on leaving. Failures say what the server did instead of answering."""
+    process = Process(plan, limits.upstream_answer) if plan.url is None else None
+    transport = GuardedTransport(guard, TLS, limits.upstream_answer, plan.url) if plan.url is not None else None
+
+    async def said(message: Any) -> None:
+        hear(message, hooks)
+
+    async def logged(params: types.LoggingMessageNotificationParams) -> None:
+        hooks.log(params.level, params.logger or plan.name, params.data)
+
+    async def asked(context: ClientRequestContext, params: types.ElicitRequestParams) -> Any:
+        return await _asked(hooks, plan.name, "elicitation/create", params, types.ElicitResult)
+
+    async def sampled(context: ClientRequestContext, params: types.CreateMessageRequestParams) -> Any:
+        return await _asked(hooks, plan.name, "sampling/createMessage", params, types.CreateMessageResult)
+
+    http = make_client(transport, dict(plan.headers), auth) if transport is not None else None
+    if http is not None:
+        assert transport is not None  # noqa: S101 - the client is over it
+        sdk = streamable_http_client(plan.url or "", http_client=http, max_sse_event_size=limits.upstream_answer)
+        streams: Any = carried(sdk, transport, limits.upstream_answer)
+    else:
+        assert process is not None  # noqa: S101 - one of the two
+        streams = process.streams()
+    made: list[Direct] = []
+    client = Client(
+        direct(streams, made.append),
+        mode="legacy" if legacy else "auto",
+        cache=None,
+        client_info=types.Implementation(name="tabhub", title="Tabhub", version=__version__),
+        message_handler=said,
+        logging_callback=logged,
+        log_level="info",
+        elicitation_callback=asked,
+        sampling_callback=sampled,
+    )
+    try:
+        async with client:
+            link = Link(plan.name, client, limits, transport, made[0])
+            link.hooks = hooks
+            watch = asyncio.ensure_future(_watch(process, hooks)) if process is not None else None
+            try:
+                yield link
+            finally:
+                if watch is not None:
+                    watch.cancel()
+    except Exception as error:
+        cause = first_cause(error)
+        if not isinstance(cause, MCPError):
+            raise
+        raise _no_connection(plan, cause, process, transport) from None
+    finally:
+        if http is not None:
+            await http.aclose()
+
+
+async def _watch(process: Process, hooks: Hooks) -> None:
+    await process.ended.wait()
+    hooks.lost()
+
+
+async def _asked(hooks: Hooks, server: str, method: str, params: Any, answer: type[Any]) -> Any:
+    try:
+        said = signed(server, method, params.model_dump(by_alias=True, mode="json", exclude_none=True))
+        given = await hooks.ask(method, said)
+        return answer.model_validate(given, by_name=False)
+    except ValidationError:
+        return types.ErrorData(code=types.INTERNAL_ERROR, message="The answer of the agent's client cannot be used.")
+    except UpstreamError as error:
+        return types.ErrorData(code=types.INVALID_REQUEST, message=error.text())
+
+
+def _no_connection(
+    plan: Plan, error: MCPError, process: Process | None, transport: GuardedTransport | None
+) -> UpstreamOffline:
+    """Why there is no session, in words that say what the server did."""
+    if process is not None:
+        if process.ended.is_set():
+            return UpstreamOffline(f"{plan.name} does not start. {process.why_ended()}")
+        said = f" It wrote: {words}" if (words := process.last_words()) else ""
+        return UpstreamOffline(f"{plan.name} started and does not speak MCP: {error.message[:300]}.{said}")
+    seen = transport.seen if transport is not None else None
+    if error.code == NOT_SENT or seen is None or seen.status == 0:
+        return UpstreamOffline(f"{plan.name} cannot be reached: {error.message[:500]}")
+    if seen.status in (401, 403):
+        return UpstreamOffline(
+            f"{plan.name} refuses the hub with status {seen.status}.",
+            hint="Check the headers it wants, or log in: tabhub mcp refresh " + plan.name,
+        )
+    what = f"status {seen.status}" + (f" and {seen.content_type}" if seen.content_type else "")
+    if 300 <= seen.status < 400:
+        return UpstreamOffline(f"{plan.name} redirects elsewhere, which is not followed: {error.message[:300]}")
+    return UpstreamOffline(
+        f"{plan.name} does not speak Streamable HTTP: it answered a POST of JSON-RPC 2.0 with {what}.",
+        hint="Check the address; it often ends in /mcp. The old SSE transport alone is not supported.",
+    )

@@ -1,0 +1,244 @@
+"""One request on its way over a connection of the hub's own, and what becomes of its answer.
+
+Owns the reading of an answer, plain or as an event stream, and coming back to a stream that broke off. Messages go to
+the inbox of the SDK's session as they come. An answer that says the server did not take the request (a login, a
+redirect, a session it knows no more) is not for here: the request then goes the SDK's own way.
+"""
+
+from __future__ import annotations
+
+from contextvars import Context
+from typing import Any, Literal, Protocol
+
+import mcp_types as types
+from mcp.shared.message import SessionMessage
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
+
+from tabhub.errors import BadInput
+from tabhub.upstream.transport.guarded_http import LOST
+from tabhub.upstream.transport.http1 import Connection
+from tabhub.upstream.transport.message_queue import Inbox
+from tabhub.upstream.transport.messages import read_message
+from tabhub.wire.sse_reader import Event, EventReader
+
+NOT_TAKEN = frozenset({301, 302, 303, 307, 308, 401, 403, 404})
+"""Answers that mean the request was not carried out, and can be sent again."""
+_VERSION = "mcp-protocol-version"
+_COME_BACK = 1.0
+_TRIES = 2
+_ERROR_BODY = 1024 * 1024
+
+
+class Road(Protocol):
+    """What a request needs of whoever sends it (upstream.carrier)."""
+
+    inbox: Inbox
+    largest: int
+
+    def over(self, post: Post) -> None:
+        """The request has its answer, or will have none."""
+        ...
+
+    def the_other_way(self, post: Post) -> None:
+        """Send the request by the SDK's own transport."""
+        ...
+
+    def come_back(self, post: Post, after: float) -> None:
+        """Ask for the rest of a stream."""
+        ...
+
+
+class Post:
+    """One request (h1.Answer)."""
+
+    def __init__(self, road: Road, given: SessionMessage, context: Context) -> None:
+        assert isinstance(given.message, types.JSONRPCRequest)  # noqa: S101 - only requests have answers
+        self._road = road
+        self.given = given
+        self.id = given.message.id
+        self.context = context
+        self.connection: Connection | None = None
+        self.last_id: str | None = None
+        self._mode: Literal["json", "events", "error", "other"] = "other"
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._status = 0
+        self._events: EventReader | None = None
+        self._retry: int | None = None
+        self._tries = 0
+        self._over = False
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers the session wants for this message."""
+        headers: dict[str, str] | None = getattr(self.given.metadata, "headers", None)
+        return headers or {}
+
+    @property
+    def modern(self) -> bool:
+        """Whether closing the request is what cancels it."""
+        return any(
+            name.lower() == _VERSION and value in MODERN_PROTOCOL_VERSIONS for name, value in self.headers.items()
+        )
+
+    def abort(self) -> None:
+        """Nobody waits for it any more."""
+        self._over = True
+        self._hang_up()
+
+    def fail(self, code: int, message: str) -> None:
+        """Answer in the server's place."""
+        if not self._over:
+            self._over = True
+            error = types.ErrorData(code=code, message=message)
+            self._put(types.JSONRPCError(jsonrpc="2.0", id=self.id, error=error))
+            self._road.over(self)
+
+    # h1.Answer
+
+    def head(self, status: int, headers: dict[str, str]) -> None:
+        """Decide by the head what to do with the body."""
+        self._parts, self._size = [], 0
+        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+        if self.last_id is not None and (status != 200 or kind != "text/event-stream"):
+            self._mode = "other"  # the stream to come back to is not there
+        elif status in NOT_TAKEN:
+            self._hang_up()
+            self._over = True
+            self._road.the_other_way(self)
+        elif status == 202:
+            self._hang_up()
+            self.fail(types.INVALID_REQUEST, "it took the request and said that no answer would follow")
+        elif not 200 <= status < 300:
+            self._mode, self._status = "error", status
+        elif kind == "application/json":
+            self._mode = "json"
+        elif kind == "text/event-stream":
+            self._mode = "events"
+            self._tries = 0
+            self._events = EventReader(self._road.largest, self.last_id)
+        else:
+            self._hang_up()
+            self.fail(types.INVALID_REQUEST, f"it answered with {kind[:100] or 'no content type'}")
+
+    def body(self, chunk: bytes) -> None:
+        """Some of the body."""
+        if self._over:
+            return
+        if self._events is not None:
+            self._stream(self._events, chunk)
+            return
+        self._size += len(chunk)
+        if self._size > (_ERROR_BODY if self._mode == "error" else self._road.largest):
+            self._hang_up()
+            self.fail(types.PARSE_ERROR, f"its answer is larger than {self._road.largest} bytes")
+        elif self._mode in ("json", "error"):
+            self._parts.append(chunk)
+
+    def done(self) -> None:
+        """The answer is whole."""
+        self.connection = None
+        if self._over:
+            return
+        if self._mode == "json":
+            self._answer(b"".join(self._parts))
+        elif self._mode == "error":
+            self._refusal(b"".join(self._parts))
+        else:
+            self._stopped("its event stream ended without an answer")
+
+    def broke(self, why: str) -> None:
+        """The connection is gone."""
+        self.connection = None
+        if not self._over:
+            self._stopped(why)
+
+    def no_way_back(self, why: str) -> None:
+        """The rest of a stream cannot be had."""
+        self._events = None
+        self._stopped(why)
+
+    # what is in it
+
+    def _answer(self, body: bytes) -> None:
+        try:
+            message = read_message(body)
+        except ValidationError:
+            self.fail(types.PARSE_ERROR, f"its answer is no JSON-RPC message: {body[:80]!r}")
+            return
+        if not self._mine(message):
+            self.fail(types.INVALID_REQUEST, "it answered with a message that is no answer to this request")
+
+    def _mine(self, message: Any) -> bool:
+        """Hand on the answer if it is this request's; an error without an id is."""
+        if isinstance(message, types.JSONRPCError) and message.id is None:
+            message.id = self.id
+        if not isinstance(message, types.JSONRPCResponse | types.JSONRPCError) or message.id != self.id:
+            return False
+        self._over = True
+        self._put(message)
+        self._road.over(self)
+        return True
+
+    def _refusal(self, body: bytes) -> None:
+        try:
+            message: Any = read_message(body)
+        except ValidationError:
+            message = None
+        if isinstance(message, types.JSONRPCError):
+            message.id = self.id
+            self._mine(message)
+        else:
+            self.fail(types.INTERNAL_ERROR, f"it answered with status {self._status}")
+
+    def _stream(self, events: EventReader, chunk: bytes) -> None:
+        try:
+            found = events.feed(chunk)
+        except BadInput:
+            self._hang_up()
+            self.fail(types.PARSE_ERROR, f"an event of its answer is larger than {self._road.largest} bytes")
+            return
+        for event in found:
+            if not self._over:
+                self._event(event)
+        self.last_id, self._retry = events.last_id, events.retry if events.retry is not None else self._retry
+        if not self._over and self._road.inbox.full and (connection := self.connection) is not None:
+            connection.pause()
+            self._road.inbox.when_roomy(connection.resume)
+
+    def _event(self, event: Event) -> None:
+        if event.kind != "message" or not event.data:
+            return
+        try:
+            message = read_message(event.data)
+        except ValidationError:
+            self._hang_up()
+            self.fail(types.PARSE_ERROR, f"an event of its answer is no JSON-RPC message: {event.data[:80]!r}")
+            return
+        if self._mine(message):
+            # Most servers end the stream now, and the connection can be used again; one that does not is left.
+            return
+        if not isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
+            self._put(message)
+
+    def _stopped(self, why: str) -> None:
+        """The answer did not come; a stream that told a place to come back to is taken up again there."""
+        if self.last_id is None:
+            self.fail(LOST, why)
+            return
+        if self._events is None:
+            self._tries += 1
+        self._events = None
+        if self._tries > _TRIES:
+            self.fail(LOST, f"{why}, and it could not be resumed")
+            return
+        self._road.come_back(self, _COME_BACK if self._retry is None else self._retry / 1000)
+
+    def _put(self, message: Any) -> None:
+        self._road.inbox.put(SessionMessage(message), self.context)
+
+    def _hang_up(self) -> None:
+        connection, self.connection = self.connection, None
+        if connection is not None:
+            connection.close()

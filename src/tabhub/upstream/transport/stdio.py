@@ -1,0 +1,194 @@
+"""A server that is a local command, spoken to over its standard input and output.
+
+Owns the process from start to end, the bounds of its lines, and the last words it wrote to standard error. A line that
+is no message is counted and left out: programs greet, warn and print. The command is a program and its arguments; no
+shell ever sees it. The process has a session of its own, and everything it started ends with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+from collections import deque
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any, Self
+
+import anyio
+from mcp.shared.message import SessionMessage
+
+from tabhub.errors import SetupError
+from tabhub.upstream.launch_plan import Plan
+from tabhub.upstream.transport.message_queue import Inbox
+from tabhub.upstream.transport.messages import read_message
+
+log = logging.getLogger("tabhub.upstream")
+
+_GRACE = 2.0
+_KILL = 1.0
+_LAST_WORDS = 20
+_WORD = 500
+_CHUNK = 64 * 1024
+_MOST_JUNK = 10_000
+"""Lines that are no messages before the process is given up."""
+
+
+class Process:
+    """One running command."""
+
+    def __init__(self, plan: Plan, longest: int) -> None:
+        self._plan = plan
+        self._longest = longest
+        self._words: deque[str] = deque(maxlen=_LAST_WORDS)
+        self.junk = 0
+        self.ended = asyncio.Event()
+        self._process: asyncio.subprocess.Process | None = None
+
+    def last_words(self) -> str:
+        """What it said last on standard error, in short."""
+        return " | ".join(self._words)[-_WORD:]
+
+    def why_ended(self) -> str:
+        """How it came to its end, for the words of an error."""
+        code = self._process.returncode if self._process is not None else None
+        how = "" if code is None else f" with exit code {code}" if code >= 0 else f" by signal {-code}"
+        said = f"; it wrote: {words}" if (words := self.last_words()) else ""
+        junk = f"; {self.junk} lines of its output were no messages" if self.junk else ""
+        return f"The command ended{how}{junk}{said}."
+
+    @asynccontextmanager
+    async def streams(self) -> AsyncIterator[tuple[Inbox, _Input]]:
+        """Start it; the SDK's two streams. Leaving ends it."""
+        process = await self._start()
+        self._process = process
+        inbox = Inbox()
+        tasks = [asyncio.ensure_future(work) for work in (self._read(process, inbox), self._listen(process))]
+        try:
+            yield inbox, _Input(process, self.ended)
+        finally:
+            inbox.end()
+            with anyio.CancelScope(shield=True):
+                await _to_the_end(self._stop(process, tasks))
+
+    async def _start(self) -> asyncio.subprocess.Process:
+        plan = self._plan
+        try:
+            return await asyncio.create_subprocess_exec(
+                *plan.argv,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                env=dict(plan.env),
+                cwd=plan.cwd,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or str(error)
+            raise SetupError(f"The command {plan.argv[0]} of {plan.name} cannot be started: {why}.") from None
+
+    async def _read(self, process: asyncio.subprocess.Process, inbox: Inbox) -> None:
+        assert process.stdout is not None  # noqa: S101 - asked for above
+        line = bytearray()
+        try:
+            while chunk := await process.stdout.read(_CHUNK):
+                *whole, rest = chunk.split(b"\n")
+                for part in whole:
+                    line += part
+                    if (message := self._message(bytes(line))) is not None:
+                        await inbox.put_in_turn(message)
+                    line.clear()
+                line += rest
+                if len(line) > self._longest or self.junk > _MOST_JUNK:
+                    self._words.append(f"more than {self._longest} bytes in a line, or {_MOST_JUNK} lines of junk")
+                    return
+        finally:
+            self.ended.set()
+            inbox.end()
+
+    def _message(self, line: bytes) -> SessionMessage | None:
+        if not line.strip():
+            return None
+        try:
+            return SessionMessage(read_message(line))
+        except ValueError:
+            self.junk += 1
+            if self.junk == 1:
+                log.warning("%s writes lines that are no messages to its standard output: left out", self._plan.name)
+            return None
+
+    async def _listen(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stderr is not None  # noqa: S101 - asked for above
+        while chunk := await process.stderr.read(_CHUNK):
+            for line in chunk.decode("utf-8", "replace").splitlines():
+                if line.strip():
+                    self._words.append(line.strip()[:_WORD])
+
+    async def _stop(self, process: asyncio.subprocess.Process, tasks: list[asyncio.Task[None]]) -> None:
+        """Close its input, and wait, ask and force in turn; every wait has an end."""
+        if process.stdin is not None:
+            process.stdin.close()
+        for wait, then in ((_GRACE, signal.SIGTERM), (_KILL, signal.SIGKILL), (_KILL, None)):
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(wait):
+                    await process.wait()
+                break
+            if then is not None:
+                _signal(process.pid, then)
+        _signal(process.pid, signal.SIGKILL)  # whatever it started and left behind
+        transport = getattr(process, "_transport", None)
+        if transport is not None:
+            transport.close()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+class _Input:
+    """The process's standard input, as a stream the SDK's session writes (its WriteStream)."""
+
+    def __init__(self, process: asyncio.subprocess.Process, ended: asyncio.Event) -> None:
+        assert process.stdin is not None  # noqa: S101 - asked for above
+        self._stdin = process.stdin
+        self._ended = ended
+
+    async def send(self, given: SessionMessage) -> None:
+        """One line."""
+        text = given.message.model_dump_json(by_alias=True, exclude_unset=True)
+        if self._stdin.is_closing():
+            raise anyio.ClosedResourceError
+        try:
+            self._stdin.write(text.encode() + b"\n")
+            await self._stdin.drain()
+        except OSError:
+            self._ended.set()
+            raise anyio.BrokenResourceError from None
+
+    async def aclose(self) -> None:
+        """The session writes no more; the process is ended by whoever started it."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+
+async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
+    """Carry work to its end however often this task is cancelled meanwhile: a process must not be left behind."""
+    task = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
+
+
+def _signal(pid: int, which: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, which)

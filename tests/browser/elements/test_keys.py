@@ -1,0 +1,87 @@
+"""Keys by name, and what typing a text comes to."""
+
+from __future__ import annotations
+
+import pytest
+
+from tabhub.browser.elements import keys, pointer
+from tabhub.errors import InvalidArguments
+
+
+@pytest.mark.parametrize(
+    ("given", "modifiers", "key", "held"),
+    [
+        ("Enter", [], "Enter", 0),
+        ("enter", [], "Enter", 0),
+        ("esc", [], "Escape", 0),
+        ("a", [], "a", 0),
+        ("A", [], "A", 8),
+        ("Control+A", [], "a", 2),
+        ("ctrl+shift+ArrowLeft", [], "ArrowLeft", 10),
+        ("a", ["Control"], "a", 2),
+        ("Shift+a", [], "A", 8),
+        ("Control++", [], "+", 10),
+        ("+", [], "+", 8),
+        ("Space", [], " ", 0),
+        (" ", [], " ", 0),
+        ("?", [], "?", 8),
+        ("ö", [], "ö", 0),
+        ("F5", [], "F5", 0),
+        ("Meta+c", [], "c", 4),
+    ],
+)
+def test_a_key_is_read_by_name(given: str, modifiers: list[str], key: str, held: int) -> None:
+    found, bits = keys.parse(given, modifiers)
+    assert (found.key, bits) == (key, held)
+
+
+@pytest.mark.parametrize(("given", "hint"), [("Entr", "Enter"), ("Foo+a", "Control"), ("", "KeyboardEvent.key")])
+def test_an_unknown_key_is_answered_with_what_there_is(given: str, hint: str) -> None:
+    with pytest.raises(InvalidArguments) as caught:
+        keys.parse(given)
+    assert hint in str(caught.value.hint)
+
+
+def test_modifiers_are_pressed_before_and_released_after() -> None:
+    events = keys.press(*keys.parse("Control+Shift+Tab"))
+    assert [(event["type"], event["key"], event["modifiers"]) for event in events] == [
+        ("rawKeyDown", "Control", 2),
+        ("rawKeyDown", "Shift", 10),
+        ("rawKeyDown", "Tab", 10),
+        ("keyUp", "Tab", 10),
+        ("keyUp", "Shift", 2),
+        ("keyUp", "Control", 0),
+    ]
+
+
+def test_a_key_with_control_makes_no_text() -> None:
+    down = keys.press(*keys.parse("Control+a"))[1]
+    assert "text" not in down
+    assert (down["code"], down["windowsVirtualKeyCode"]) == ("KeyA", 65)
+
+
+def test_a_command_key_of_a_mac_says_its_command() -> None:
+    assert keys.press(*keys.parse("Meta+a"))[1]["commands"] == ["selectAll"]
+
+
+def test_what_no_key_makes_is_inserted_between_key_presses() -> None:
+    events = pointer.written("aöb", lines=False)
+    assert [(method, params.get("text")) for method, params in events] == [
+        (pointer.KEY, "a"),
+        (pointer.KEY, None),
+        ("Input.insertText", "ö"),
+        (pointer.KEY, "b"),
+        (pointer.KEY, None),
+    ]
+
+
+def test_a_new_line_is_enter_in_one_line_and_shift_enter_in_many() -> None:
+    (single,) = [params for _, params in pointer.written("\n", lines=False) if params["type"] == "keyDown"]
+    several = [params for _, params in pointer.written("\n", lines=True)]
+    assert "modifiers" not in single
+    assert [params["key"] for params in several] == ["Shift", "Enter", "Enter", "Shift"]
+    assert several[1]["modifiers"] == 8
+
+
+def test_a_long_text_is_put_in_as_a_whole() -> None:
+    assert pointer.written("x" * 5000, lines=True) == [("Input.insertText", {"text": "x" * 5000})]

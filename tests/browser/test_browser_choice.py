@@ -1,0 +1,134 @@
+"""Which browser a call without a tab goes to, and what is made of answers that are not as they should be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from tabhub.browser.browser_choice import NotThere
+from tabhub.errors import CommandFailed, InvalidArguments, NotConnected, TabNotFound
+from tabhub.limits import DEFAULTS
+from tests.browser.conftest import Bench
+from tests.browser.fake_browser import Failure, FakeBrowser, tab
+
+
+@dataclass
+class Session:
+    """All a tool may know of one here."""
+
+    tab: int | None = None
+
+
+def group(number: int, title: str = "", tabs: list[int] | None = None) -> dict[str, Any]:
+    return {"groupId": number, "title": title, "color": "blue", "collapsed": False, "windowId": 1, "tabIds": tabs or []}
+
+
+def window(number: int, *tabs: int) -> dict[str, Any]:
+    return {"windowId": number, "focused": False, "type": "normal", "state": "normal", "tabIds": list(tabs)}
+
+
+@pytest.fixture
+async def other(bench: Bench) -> FakeBrowser:
+    """A second browser, connected last."""
+    return FakeBrowser("b2").join(bench.browsers, tab(1))
+
+
+async def test_a_call_goes_to_the_named_browser_or_the_sessions_or_the_one_used_last(
+    bench: Bench, other: FakeBrowser
+) -> None:
+    for browser in (bench.browser, other):
+        browser.answers["searchHistory"] = lambda _: {"entries": []}
+    await bench.call("browser_search_history", query="x", browserId="b1")
+    assert len(bench.browser.sent) == 1
+    await bench.call("browser_search_history", query="x")
+    assert len(other.sent) == 1
+    bench.context.session = Session(tab=2)
+    await bench.call("browser_search_history", query="x")
+    assert len(bench.browser.sent) == 2
+    with pytest.raises(NotConnected, match="Browser b9"):
+        await bench.call("browser_search_history", query="x", browserId="b9")
+
+
+async def test_tabs_of_different_browsers_are_not_put_into_one_group(bench: Bench, other: FakeBrowser) -> None:
+    theirs = next(each.tab_id for each in bench.browsers.book if each.browser_id == "b2")
+    with pytest.raises(InvalidArguments, match="different browsers") as caught:
+        await bench.call("browser_create_tab_group", tabIds=[1, theirs])
+    assert f"1 is in b1; {theirs} is in b2" in (caught.value.hint or "")
+    with pytest.raises(TabNotFound, match="no tab 77"):
+        await bench.call("browser_create_tab_group", tabIds=[1, 77])
+    assert not bench.browser.sent
+    assert not other.sent
+
+
+async def test_a_number_that_two_browsers_have_needs_the_browsers_name(bench: Bench, other: FakeBrowser) -> None:
+    for browser in (bench.browser, other):
+        browser.answers["getGroups"] = lambda _: {"groups": [group(5, "Work", [1])]}
+        browser.answers["updateGroup"] = lambda _: group(5, "Play", [1])
+    with pytest.raises(InvalidArguments, match="groupId 5 is in several browsers: b1, b2"):
+        await bench.call("browser_update_tab_group", groupId=5, title="Play")
+    changed = await bench.call("browser_update_tab_group", groupId=5, title="Play", browserId="b2")
+    assert changed["browserId"] == "b2"
+    assert changed["tabIds"][0] > 2**31
+    assert not bench.browser.commands("updateGroup")
+    listed = (await bench.call("browser_list_tab_groups"))["groups"]
+    assert [each["browserId"] for each in listed] == ["b1", "b2"]
+
+
+async def test_a_number_that_none_has_is_answered_with_what_there_is(bench: Bench, other: FakeBrowser) -> None:
+    bench.browser.answers["getWindows"] = lambda _: {"windows": [window(n) for n in range(1, 13)]}
+    other.answers["getWindows"] = lambda _: {"windows": []}
+    with pytest.raises(NotThere, match="There is no windowId 77") as caught:
+        await bench.call("browser_update_window", windowId=77, width=100)
+    assert "1 (normal, 0 tabs); 2 (normal" in (caught.value.hint or "")
+    assert "and 2 more." in (caught.value.hint or "")
+    assert caught.value.outcome == "not_sent"
+    assert bench.context.sends == 0
+
+
+async def test_a_browser_that_fails_is_left_out_of_a_list_and_named(bench: Bench, other: FakeBrowser) -> None:
+    def fails(_: Any) -> None:
+        raise Failure(-32601, "Method not found: getWindows")
+
+    bench.browser.answers["getWindows"] = fails
+    other.answers["getWindows"] = lambda _: {"windows": [window(1, 1)]}
+    listed = await bench.call("browser_list_windows")
+    assert [each["browserId"] for each in listed["windows"]] == ["b2"]
+    assert "Browser b1 is left out: The extension does not know the command getWindows" in listed["note"]
+    bench.browsers.detach(other.link)
+    with pytest.raises(CommandFailed, match="does not know the command"):
+        await bench.call("browser_list_windows")
+
+
+async def test_a_tab_that_went_away_under_the_command_is_told_in_the_hubs_numbers(bench: Bench) -> None:
+    def gone(_: Any) -> None:
+        raise Failure(-32001, "No tab with id 4711.")
+
+    bench.browser.answers["createGroup"] = gone
+    with pytest.raises(TabNotFound, match="One of the tabs 1, 2 is gone"):
+        await bench.call("browser_create_tab_group", tabIds=[1, 2])
+    assert bench.context.sends == 1
+
+
+@pytest.mark.parametrize("answer", [[], "text", {}, {"entries": "none"}, {"entries": None}])
+async def test_an_answer_that_is_no_list_is_an_error(bench: Bench, answer: Any) -> None:
+    bench.browser.answers["searchHistory"] = lambda _: answer
+    with pytest.raises(CommandFailed, match="invalid response"):
+        await bench.call("browser_search_history", query="x")
+
+
+async def test_of_an_answer_only_known_fields_of_the_right_kind_are_passed_on(bench: Bench) -> None:
+    entry = {"url": "https://a.example/", "title": 5, "visitCount": True, "secret": "x", "lastVisitTime": "t" * 9000}
+    bench.browser.answers["searchHistory"] = lambda _: {"entries": [entry, 7, None], "cut": "yes"}
+    found = await bench.call("browser_search_history", query="x")
+    assert found == {"entries": [{"url": "https://a.example/", "lastVisitTime": "t" * 4096}]}
+
+
+async def test_a_browser_that_hangs_does_not_hold_up_a_list(bench: Bench) -> None:
+    slow = FakeBrowser("b3", replace(DEFAULTS, browser_answer=0.05)).join(bench.browsers)
+    bench.browser.answers["getWindows"] = lambda _: {"windows": [window(1, 1)]}
+    listed = await bench.call("browser_list_windows")
+    assert [each["windowId"] for each in listed["windows"]] == [1]
+    assert listed["note"] == "Browser b3 is left out: Browser b3 did not answer within 0.05 s."
+    assert slow.commands("getWindows")

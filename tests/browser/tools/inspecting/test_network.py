@@ -1,0 +1,291 @@
+"""The network tools where a real browser is too slow or too kind: forgotten interceptions, ended sessions, secrets."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tabhub.browser.driver.page import Page
+from tabhub.browser.driver.tab_watch import Watch
+from tabhub.browser.intercepted_requests import Interceptions
+from tabhub.browser.record import headers
+from tabhub.browser.record.console_messages import message
+from tabhub.browser.record.endpoints import endpoints
+from tabhub.browser.record.recorder import Recorder
+from tabhub.browser.record.traffic import Request
+from tabhub.browser.tab_overrides import Held
+from tabhub.errors import CommandFailed
+from tabhub.limits import Limits
+from tabhub.links.browsers import Browsers
+from tests.browser.conftest import Bench
+from tests.browser.fake_browser import Failure, FakeBrowser, settle, tab
+
+ROW = {
+    "type": "object",
+    "description": "Object",
+    "properties": [{"name": "a", "type": "number", "value": "1"}, {"name": "b", "type": "string", "value": "x"}],
+}
+TABLE = {
+    "type": "object",
+    "subtype": "array",
+    "description": "Array(1)",
+    "preview": {
+        "subtype": "array",
+        "properties": [{"name": "0", "type": "object", "value": "Object", "valuePreview": ROW}],
+    },
+}
+
+
+def ready(bench: Bench, *more: str) -> None:
+    for name in ("Log.enable", "Fetch.enable", "Fetch.disable", "Fetch.continueRequest", *more):
+        bench.browser.answers[name] = lambda _: {}
+
+
+def stopped(bench: Bench, fetch_id: str, child: str | None = None) -> None:
+    request = {"url": "https://site1.example/api", "method": "GET", "headers": {}}
+    params: dict[str, Any] = {"requestId": fetch_id, "request": request, "resourceType": "Fetch"}
+    event = {"tabId": 1, "method": "Fetch.requestPaused", "params": params, **({"sessionId": child} if child else {})}
+    bench.browser.text(method="cdp.event", params=event)
+
+
+def continued(bench: Bench) -> list[str]:
+    return [m["params"]["params"]["requestId"] for m in bench.browser.commands("Fetch.continueRequest")]
+
+
+async def test_a_request_nobody_decides_on_goes_on_by_itself(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    ready(bench)
+    await bench.call("browser_intercept_requests", tabId=1)
+    timers: list[tuple[float, Any, tuple[Any, ...]]] = []
+
+    def call_later(delay: float, what: Any, *args: Any) -> asyncio.TimerHandle:
+        timers.append((delay, what, args))
+        return asyncio.get_running_loop().call_at(1e12, what, *args)
+
+    class Loop:
+        time = staticmethod(bench.browser.link.loop.time)
+
+    Loop.call_later = staticmethod(call_later)  # type: ignore[attr-defined]
+    with monkeypatch.context() as patched:
+        patched.setattr(bench.browser.link, "loop", Loop)
+        stopped(bench, "f1")
+    ((delay, what, args),) = timers
+    assert delay == Limits().intercept_wait == 30.0
+    what(*args)
+    await settle()
+    assert continued(bench) == ["f1"]
+    told = await bench.call("browser_intercept_requests", tabId=1)
+    assert told["paused"] == []
+    assert "1 went on by themselves" in told["note"]
+
+
+async def test_an_interception_nobody_asks_after_ends_with_all_that_waits() -> None:
+    browsers = Browsers(Limits(intercept_wait=0.02, intercept_idle=0.01))
+    browser, watch = FakeBrowser().join(browsers, tab(1)), Watch(browsers)
+    held = Held(browsers, watch, "network")
+    paused = Interceptions(browsers, watch, held, Recorder(browsers, watch))
+    over = asyncio.Event()
+    browser.answers |= {name: lambda _: {} for name in ("Fetch.enable", "Fetch.continueRequest")}
+    browser.answers["Fetch.disable"] = lambda _: over.set()
+    page = Page(browsers, watch, browsers.tab(1), None)
+    await paused.start(page, None, ("*/api",))
+    for name in ("f1", "f2"):
+        params = {"requestId": name, "request": {"url": "https://site1.example/api"}}
+        browser.tell("cdp.event", tabId=1, method="Fetch.requestPaused", params=params)
+    async with asyncio.timeout(30):
+        await over.wait()
+    sent = browser.commands("Fetch.continueRequest")
+    assert [message["params"]["params"]["requestId"] for message in sent] == ["f1", "f2"]
+    assert held.lost(page) == (
+        "No longer in force, because nobody asked what waits for 0.01 s: requests to */api are intercepted."
+    )
+    assert (paused.patterns(page), paused.ended(page), paused.ended(page)) == ((), True, False)
+
+
+async def test_whoever_looks_at_an_interception_that_ended_by_itself_does_not_begin_another(bench: Bench) -> None:
+    ready(bench)
+    await bench.call("browser_intercept_requests", tabId=1, urlPatterns=["*/api"])
+    bench.browser.tell("cdp.detached", tabId=1, reason="canceled_by_user")
+    told = await bench.call("browser_intercept_requests", tabId=1)
+    assert (told["urlPatterns"], told["paused"]) == ([], [])
+    assert "requests to */api are intercepted" in told["note"]
+    assert "call with urlPatterns to begin anew" in told["note"]
+    assert len(bench.browser.commands("Fetch.enable")) == 1
+    assert (await bench.call("browser_intercept_requests", tabId=1))["urlPatterns"] == ["*"]
+
+
+async def test_a_request_whose_answer_the_browser_does_not_take_goes_on_waiting(bench: Bench) -> None:
+    ready(bench)
+    await bench.call("browser_intercept_requests", tabId=1)
+    stopped(bench, "f1")
+
+    def refuse(_: dict[str, Any]) -> dict[str, Any]:
+        raise Failure(-32000, "Invalid header: Ä")
+
+    bench.browser.answers["Fetch.fulfillRequest"] = refuse
+    with pytest.raises(CommandFailed, match="did not take it: Invalid header: Ä") as caught:
+        await bench.call("browser_fulfill_request", tabId=1, requestId="p1", status=200, headers={"Ä": "x"})
+    assert "p1 still waits" in str(caught.value.hint)
+    assert [p["id"] for p in (await bench.call("browser_intercept_requests", tabId=1))["paused"]] == ["p1"]
+    bench.browser.answers["Fetch.fulfillRequest"] = lambda _: {}
+    await bench.call("browser_fulfill_request", tabId=1, requestId="p1", status=200)
+    assert (await bench.call("browser_intercept_requests", tabId=1))["paused"] == []
+
+
+async def test_a_request_its_page_gave_up_waits_no_longer(bench: Bench) -> None:
+    def gone(_: dict[str, Any]) -> dict[str, Any]:
+        raise Failure(-32000, "Invalid InterceptionId.")
+
+    ready(bench)
+    await bench.call("browser_intercept_requests", tabId=1)
+    for name in ("f1", "f2"):
+        asked = {"requestId": name, "request": {"url": "https://site1.example/api"}, "type": "Fetch", "timestamp": 1.0}
+        event = {"tabId": 1, "method": "Network.requestWillBeSent", "params": asked}
+        bench.browser.text(method="cdp.event", params=event)
+        stopped(bench, name)
+    failed = {"requestId": "f1", "errorText": "net::ERR_ABORTED", "canceled": True}
+    bench.browser.text(method="cdp.event", params={"tabId": 1, "method": "Network.loadingFailed", "params": failed})
+    assert [p["id"] for p in (await bench.call("browser_intercept_requests", tabId=1))["paused"]] == ["p2"]
+    bench.browser.answers["Fetch.fulfillRequest"] = gone
+    with pytest.raises(CommandFailed, match="p2 waits no longer: its page gave it up") as caught:
+        await bench.call("browser_fulfill_request", tabId=1, requestId="p2", status=200)
+    assert "None waits" in str(caught.value.hint)
+
+
+async def test_what_is_stopped_after_the_end_goes_on_at_once(bench: Bench) -> None:
+    ready(bench)
+    await bench.call("browser_intercept_requests", tabId=1)
+    stopped(bench, "f1")
+    assert (await bench.call("browser_stop_intercepting", tabId=1))["continued"] == 1
+    stopped(bench, "f2", child="c")
+    await settle()
+    assert continued(bench) == ["f1", "f2"]
+
+
+async def test_a_debugger_that_is_taken_away_ends_the_interception_and_that_is_told(bench: Bench) -> None:
+    ready(bench)
+    await bench.call("browser_intercept_requests", tabId=1, urlPatterns=["*/api"])
+    stopped(bench, "f1")
+    bench.browser.tell("cdp.detached", tabId=1, reason="canceled_by_user")
+    with pytest.raises(CommandFailed, match="No request 'p1' waits"):
+        await bench.call("browser_fail_request", tabId=1, requestId="p1")
+    told = await bench.call("browser_stop_intercepting", tabId=1)
+    assert "the person stopped debugging" in told["note"]
+
+
+async def test_the_end_of_a_session_ends_what_it_switched_on(bench: Bench) -> None:
+    ready(bench, "Network.emulateNetworkConditions")
+    session = bench.context.session = object()
+    await bench.call("browser_intercept_requests", tabId=1)
+    await bench.call("browser_throttle_network", tabId=1, preset="3g")
+    await bench.call("browser_enable_network_capture", tabId=1, urlFilter="x")
+    bench.end(session)
+    await settle()
+    assert len(bench.browser.commands("Fetch.disable")) == 1
+    last = bench.browser.commands("Network.emulateNetworkConditions")[-1]["params"]["params"]
+    assert last == {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
+    assert "note" not in await bench.call("browser_get_network_requests", tabId=1)
+
+
+async def test_a_navigation_waits_for_the_recording_to_begin_but_not_for_a_tab_that_cannot_be_recorded(
+    bench: Bench,
+) -> None:
+    bench.browser.answers["browser_navigate"] = lambda _: {
+        "url": "https://a.example/",
+        "status": "complete",
+        "ok": True,
+    }
+    await bench.call("browser_navigate_tab", tabId=1, url="https://a.example/", waitUntil="commit")
+    names = [bench.browser.what(m) for m in bench.browser.sent if "method" in m]
+    assert names.index("subscribeCDPEvents") < names.index("Network.enable") < names.index("browser_navigate")
+
+
+async def test_a_tab_that_goes_nowhere_for_what_was_done_to_its_network_says_so(bench: Bench) -> None:
+    said = iter(["The page did not answer within 25000 ms", "net::ERR_INTERNET_DISCONNECTED at https://a.example/"])
+
+    def nowhere(_: dict[str, Any]) -> dict[str, Any]:
+        raise Failure(-32000, next(said))
+
+    ready(bench, "Network.emulateNetworkConditions")
+    bench.browser.answers["browser_navigate"] = nowhere
+    await bench.call("browser_intercept_requests", tabId=1)
+    stopped(bench, "f1")
+    with pytest.raises(CommandFailed) as caught:
+        await bench.call("browser_navigate_tab", tabId=1, url="https://a.example/")
+    assert "1 of its requests are stopped, such as p1: browser_intercept_requests" in str(caught.value.hint)
+    await bench.call("browser_stop_intercepting", tabId=1)
+    await bench.call("browser_throttle_network", tabId=1, preset="offline")
+    with pytest.raises(CommandFailed) as caught:
+        await bench.call("browser_navigate_tab", tabId=1, url="https://a.example/")
+    assert "browser_clear_network_throttle ends it" in str(caught.value.hint)
+
+
+async def test_a_navigation_does_not_overtake_what_the_page_before_it_was_told(bench: Bench) -> None:
+    arrival = {"url": "https://a.example/", "status": "complete", "ok": True}
+    bench.browser.answers["browser_navigate"] = lambda _: arrival
+    # A browser forgets what a page that is left had not yet agreed to.
+    del bench.browser.answers["Network.enable"]
+    going = asyncio.create_task(bench.call("browser_navigate_tab", tabId=1, url="https://a.example/"))
+    await settle()
+    assert bench.browser.commands("browser_navigate") == []
+    (asked,) = bench.browser.commands("Network.enable")
+    bench.browser.reply(asked["id"], {})
+    assert (await going)["ok"] is True
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [
+        ("Authorization", "Bearer abc.def", "Bearer [redacted]"),
+        ("authorization", "plainkey", "[redacted]"),
+        ("Proxy-Authorization", "Basic dXNlcjpwYXNz", "Basic [redacted]"),
+        ("Cookie", "sid=abc; theme=dark", "sid=[redacted]; theme=[redacted]"),
+        ("Set-Cookie", "sid=abc; Path=/; HttpOnly\nb=c", "sid=[redacted]; Path=/; HttpOnly\nb=[redacted]"),
+        ("X-Api-Key", "k", "[redacted]"),
+        ("X-CSRF-Token", "k", "[redacted]"),
+        ("WWW-Authenticate", "Bearer realm=x", None),
+        ("Content-Type", "text/html", "text/html"),
+        ("Referer", "https://x/?access_token=abc&b=1", "https://x/?access_token=[redacted]&b=1"),
+    ],
+)
+def test_secrets_in_headers_are_hidden_and_the_rest_is_seen(name: str, value: str, shown: str | None) -> None:
+    given = headers.header(name, value)
+    assert given == shown if shown is not None else given.startswith("Bearer")
+
+
+@pytest.mark.parametrize(
+    ("args", "text"),
+    [
+        ([{"type": "string", "value": "100%"}, {"type": "number", "value": 1}], "100% 1"),
+        ([{"type": "string", "value": "%s and %s"}, {"type": "string", "value": "a"}], "a and %s"),
+        ([{"type": "string", "value": "%cred"}, {"type": "string", "value": "color:red"}], "red"),
+        ([{"type": "number", "unserializableValue": "NaN"}], "NaN"),
+        ([{"type": "object", "subtype": "null", "value": None}], "null"),
+        ([{"type": "object", "description": "Object", "preview": {"overflow": True, "properties": []}}], "{…}"),
+        ([TABLE], '[{a: 1, b: "x"}]'),
+        ([], ""),
+        ("nonsense", ""),
+    ],
+)
+def test_logged_values_read_as_in_a_console(args: Any, text: str) -> None:
+    made = message("Runtime.consoleAPICalled", {"type": "log", "args": args, "timestamp": 1}, 100)
+    assert made is not None
+    assert made.text == text
+
+
+def test_endpoints_leave_ids_open_and_name_only_the_parameters() -> None:
+    made = [
+        Request(n, (None, str(n)), 1, "GET", url, "fetch", 0.0, 0.0, "", {"X-Auth": "secret"}, status=200)
+        for n, url in enumerate(
+            (
+                "https://u:p@x.example/api/users/42?page=1&key=topsecret",
+                "https://x.example/api/users/43?page=2",
+                "https://x.example/api/users/0b9f8a76-11aa-4c33-9d1e-abcdefabcdef",
+            )
+        )
+    ]
+    (entry,) = endpoints(made)
+    assert (entry["url"], entry["count"]) == ("https://x.example/api/users/{id}", 3)
+    assert entry["parameters"] == ["key", "page"]
+    assert "secret" not in str(entry)

@@ -1,0 +1,66 @@
+"""The window tools: what they send, what they refuse."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tabhub.errors import CommandFailed, InvalidArguments, TabLeased
+from tests.browser.conftest import Bench, Choice
+from tests.browser.fake_browser import Failure, tab
+from tests.browser.test_browser_choice import window
+
+
+async def test_a_new_window_is_empty_first_and_its_tab_sent_to_the_address_then(bench: Bench) -> None:
+    arrived = {"tabId": 9, "url": "https://new.example/", "title": "New", "status": "complete", "ok": True}
+    bench.browser.answers["createWindow"] = lambda _: {"window": window(4, 9), "tab": tab(9, windowId=4)}
+    bench.browser.answers["browser_navigate"] = lambda _: arrived
+    made = await bench.call("browser_create_window", url="https://new.example/", width=300, focused=False)
+    assert bench.browser.commands("createWindow")[0]["params"] == {"width": 300, "focused": False}
+    assert (made["tabId"], made["window"]["windowId"], made["window"]["tabIds"]) == (9, 4, [9])
+    await bench.call("browser_create_window", url="data:text/plain,x")
+    assert bench.browser.commands("createWindow")[1]["params"] == {"url": "data:text/plain,x"}
+
+
+@pytest.mark.parametrize(
+    ("wishes", "says"),
+    [
+        ({"state": "minimized", "left": 1}, "has no left"),
+        ({"state": "fullscreen", "width": 100, "height": 100}, "has no width or height"),
+        ({"state": "minimized", "focused": True}, "cannot be minimized with focused: true"),
+        ({"state": "maximized", "focused": False}, "cannot be maximized with focused: false"),
+    ],
+)
+async def test_wishes_that_exclude_each_other_send_nothing(bench: Bench, wishes: dict[str, Any], says: str) -> None:
+    for name, more in (("browser_create_window", {}), ("browser_update_window", {"windowId": 1})):
+        with pytest.raises(InvalidArguments, match=says):
+            await bench.call(name, **more, **wishes)
+    assert not bench.browser.sent
+
+
+async def test_a_window_with_a_tab_of_another_session_is_not_closed(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(self: Choice, session: Any, tab_id: int) -> None:
+        raise TabLeased(f"Tab {tab_id} is held.")
+
+    monkeypatch.setattr(Choice, "may_act", refuse)
+    bench.browser.answers["getWindows"] = lambda _: {"windows": [window(1, 1), window(2, 2)]}
+    with pytest.raises(TabLeased, match="Tab 2 is held"):
+        await bench.call("browser_close_window", windowId=2)
+    assert not bench.browser.commands("closeWindow")
+
+
+async def test_a_window_that_a_page_holds_open_is_told_with_the_way_out(bench: Bench) -> None:
+    def held(_: Any) -> None:
+        raise Failure(-32000, "Window 2 is still open: a page in it asks the person first.")
+
+    bench.browser.answers["getWindows"] = lambda _: {"windows": [window(1, 1), window(2, 2)]}
+    bench.browser.answers["closeWindow"] = held
+    with pytest.raises(CommandFailed, match="still open") as caught:
+        await bench.call("browser_close_window", windowId=2)
+    assert "browser_close_tab" in (caught.value.hint or "")
+    bench.browser.answers["closeWindow"] = lambda _: {"closed": True}
+    assert (await bench.call("browser_close_window", windowId=2))["tabIds"] == [2]
+    assert bench.browsers.book.get(2) is None

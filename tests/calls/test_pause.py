@@ -1,0 +1,172 @@
+"""A person takes the wheel: what acts waits or fails, what reads goes on, and all of it is told."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from tabhub.core.registry import Entry
+from tabhub.core.tools import HUB, CallContext, Tool, ToolResult
+from tests.harness.agent import Agent, client, message
+from tests.harness.fake_extension import FakeExtension
+from tests.harness.hub import RunningHub, running_hub
+from tests.harness.probe import Probe
+from tests.harness.waiting import until
+
+
+def offer(hub: RunningHub) -> list[int]:
+    """Tools that note their number, one of which only reads; gives the notes."""
+    ran: list[int] = []
+
+    async def run(ctx: CallContext, args: dict[str, Any]) -> ToolResult:
+        ran.append(args["n"])
+        return ToolResult.text(str(args["n"]))
+
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
+    tools = [
+        Tool("do_act", HUB, "acts", schema),
+        Tool("do_read", HUB, "reads", schema, annotations={"readOnlyHint": True}),
+    ]
+    hub.hub.register(HUB, [Entry(tool, run) for tool in tools])
+    return ran
+
+
+async def test_what_acts_waits_and_goes_on_in_order_and_what_reads_is_not_held(hub: RunningHub) -> None:
+    ran = offer(hub)
+    async with Agent(hub) as agent, client(hub, **{"Tabhub-Client": "the panel"}) as http:
+        paused = (await http.post("/pause", json={"reason": "paying"})).json()["paused"]
+        assert (paused["by"], paused["reason"], paused["mode"]) == ("the panel", "paying", "wait")
+        calls = []
+        for n in range(5):
+            calls.append(asyncio.create_task(agent.call("do_act", {"n": n})))
+            await until(lambda: hub.hub.engine.wheel.waiting == len(calls))
+        await agent.call("do_read", {"n": 99})
+        assert ran == [99]
+        health = (await http.get("/health")).json()
+        assert (health["paused"]["callsWaiting"], health["status"]) == (5, "ok")
+        resumed = (await http.post("/resume")).json()
+        assert resumed == {"ok": True, "wasPaused": True, "callsReleased": 5}
+        await asyncio.gather(*calls)
+        assert ran == [99, 0, 1, 2, 3, 4]
+        assert (await http.get("/health")).json()["paused"] is None
+        assert (await http.post("/resume")).json()["wasPaused"] is False
+
+
+async def test_a_call_waits_no_longer_than_its_deadline_and_says_who_has_the_wheel(tmp_path: Path) -> None:
+    async with running_hub(tmp_path, limits={"call_timeout": 0.1}) as hub, client(hub) as http:
+        ran = offer(hub)
+        await http.post("/pause", json={"reason": "paying", "by": "Ada"})
+        late = await http.post("/tools/do_act/call", json={"n": 1})
+        assert late.status_code == 423
+        error = late.json()["error"]
+        assert (error["code"], error["outcome"], error["retryable"]) == (-32015, "not_sent", True)
+        assert "a person has had the wheel for 0 s, paused by Ada (paying)" in error["message"]
+        assert "tabhub resume" in error["hint"]
+        assert ran == []
+        assert hub.hub.engine.audit.recent(1)[0]["error"]["category"] == "paused"
+
+
+async def test_in_the_other_mode_calls_fail_at_once_also_those_that_wait(hub: RunningHub) -> None:
+    offer(hub)
+    async with client(hub) as http:
+        await http.post("/pause", json={})
+        waiting = asyncio.create_task(http.post("/tools/do_act/call", json={"n": 1}))
+        await until(lambda: hub.hub.engine.wheel.waiting == 1)
+        since = (await http.get("/sessions")).json()["paused"]["since"]
+        assert (await http.post("/pause", json={"mode": "fail"})).json()["paused"]["since"] == since
+        assert (await waiting).status_code == 423
+        assert (await http.post("/tools/do_act/call", json={"n": 2})).status_code == 423
+        assert (await http.post("/tools/do_read/call", json={"n": 3})).status_code == 200
+
+
+async def test_a_call_that_waits_can_be_taken_back_or_ends_with_its_session(hub: RunningHub) -> None:
+    ran = offer(hub)
+    async with Agent(hub) as agent, client(hub) as http:
+        await http.post("/pause")
+        wheel = hub.hub.engine.wheel
+        request = message("tools/call", {"name": "do_act", "arguments": {"n": 1}})
+        first = asyncio.create_task(agent.post(request))
+        await until(lambda: wheel.waiting == 1)
+        await agent.notify("notifications/cancelled", {"requestId": request["id"]})
+        assert (await first).json()["result"]["_meta"]["tabhub/error"]["outcome"] == "not_sent"
+        gone = asyncio.create_task(http.post("/tools/do_act/call", json={"n": 2}))
+        await until(lambda: wheel.waiting == 1)
+        gone.cancel()
+        await until(lambda: wheel.waiting == 0)
+        last = asyncio.create_task(agent.call("do_act", {"n": 3}))
+        await until(lambda: wheel.waiting == 1)
+        await agent.http.delete("/mcp", headers=agent.headers)
+        assert (await last)["result"]["isError"] is True
+        await http.post("/resume")
+        assert ran == []
+
+
+async def test_a_call_that_had_not_got_its_turn_yet_waits_too(tmp_path: Path) -> None:
+    async with running_hub(tmp_path, limits={"concurrent_per_source": 1}) as hub, Agent(hub) as agent:
+        probe, wheel = Probe(hub), hub.hub.engine.wheel
+        calls = [asyncio.create_task(agent.call("probe_wait", {"n": 0}))]
+        assert await probe.begun() == {"n": 0}
+        calls += [asyncio.create_task(agent.call("probe_wait", {"n": n})) for n in (1, 2)]
+        await until(lambda: len(hub.hub.engine.calls) == 3)
+        wheel.take("Ada", "paying", "wait")
+        probe.release.set()
+        await calls[0]
+        await until(lambda: wheel.waiting == 1)
+        assert probe.started.empty()
+        wheel.give_back()
+        assert [(await call)["result"].get("isError") for call in calls[1:]] == [None, None]
+
+
+async def test_a_tool_that_is_switched_off_meanwhile_is_not_run_when_the_person_resumes(tmp_path: Path) -> None:
+    permissions = {"default": "auto", "hub": {"tools": {"do_act": "auto"}}}
+    async with running_hub(tmp_path, permissions=permissions) as hub, client(hub) as http:
+        ran = offer(hub)
+        await http.post("/pause")
+        waiting = asyncio.create_task(http.post("/tools/do_act/call", json={"n": 1}))
+        await until(lambda: hub.hub.engine.wheel.waiting == 1)
+        hub.home.config.write_text('{"permissions": {"hub": {"tools": {"do_act": "off"}}}}')
+        await http.post("/reload")
+        await http.post("/resume")
+        refused = (await waiting).json()["error"]
+        assert (refused["code"], refused["outcome"]) == (-32005, "not_sent")
+        assert ran == []
+
+
+async def test_a_batch_goes_no_further_while_a_person_has_the_wheel(hub: RunningHub) -> None:
+    wheel = hub.hub.engine.wheel
+    went: list[str] = []
+    async with FakeExtension(hub) as browser, Agent(hub) as agent:
+
+        def navigate(params: dict[str, Any]) -> dict[str, Any]:
+            went.append(params["url"])
+            wheel.take("Ada", "paying", "wait")
+            return {"url": params["url"], "httpStatus": 200}
+
+        browser.handlers["browser_navigate"] = navigate
+        steps = [{"action": "navigate", "url": f"https://example.com/{n}"} for n in range(3)]
+        acting = asyncio.create_task(agent.call("browser_act", {"actions": steps, "tabId": 7}))
+        await until(lambda: wheel.waiting == 1)
+        assert len(went) == 1
+        wheel.take("Ada", "paying", "fail")
+        answer = (await acting)["result"]
+        text, facts = answer["content"][0]["text"], answer["_meta"]["tabhub/error"]
+        assert "Action 2 of 3 (navigate) was not done: a person has had the wheel" in text
+        assert "Done before: " in text
+        assert "Nothing was sent" not in text
+        assert (facts["category"], facts["outcome"], len(went)) == ("paused", "failed", 1)
+
+
+async def test_a_pause_outlives_the_hub_and_its_end_cuts_off_who_waits(tmp_path: Path) -> None:
+    async with running_hub(tmp_path) as hub, client(hub) as http:
+        offer(hub)
+        before = (await http.post("/pause", json={"by": "Ada", "mode": "wait"})).json()["paused"]
+        waiting = asyncio.create_task(http.post("/tools/do_act/call", json={"n": 1}))
+        await until(lambda: hub.hub.engine.wheel.waiting == 1)
+        hub.hub.closing()
+        assert (await waiting).json()["error"]["category"] == "cancelled"
+    async with running_hub(tmp_path) as hub, client(hub) as http:
+        assert (await http.get("/health")).json()["paused"] == {**before, "callsWaiting": 0}
+        await http.post("/resume")
+    async with running_hub(tmp_path) as hub, client(hub) as http:
+        assert (await http.get("/health")).json()["paused"] is None

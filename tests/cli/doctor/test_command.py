@@ -1,0 +1,157 @@
+"""`tabhub doctor`: the broken part is named, whichever it is."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tabhub.cli.doctor.checks import examine
+from tests.cli.conftest import Run
+from tests.cli.fakehub import FakeHub
+from tests.cli.test_status import CHROMIUM, HEALTH
+
+
+def report(tabhub: Run, **env: str) -> tuple[int, dict[str, Any]]:
+    done = tabhub("doctor", "--json", **env)
+    assert done.stderr == ""
+    found = json.loads(done.stdout)
+    return done.returncode, {**found, "checks": {check["name"]: check for check in found["checks"]}}
+
+
+def test_all_is_well(hub: FakeHub, tabhub: Run) -> None:
+    hub.answer("GET /health", HEALTH)
+    code, found = report(tabhub)
+    assert (code, found["ok"], found["broken"]) == (0, True, None)
+    names = {"python", "home", "config", "program", "secret", "files", "port", "hub", "clock", "browser", "tabs"}
+    assert names <= set(found["checks"])
+    shown = tabhub("doctor").stdout
+    assert "ok    browser    Chromium 156: 3 tabs" in shown
+
+
+def test_a_hub_that_is_down_is_the_broken_part(home: Path, tabhub: Run) -> None:
+    done = tabhub("doctor", TABHUB_PORT="1")
+    assert done.returncode == 1
+    assert "fail  hub        The hub is not running on 127.0.0.1:1." in done.stdout
+    assert "-> Start it with: tabhub start --background" in done.stdout
+    assert "The broken part: hub." in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("browsers", "broken", "said"),
+    [
+        ([], "browser", "No browser is connected."),
+        ([{"connected": False, "browserName": "Edge", "reason": "closed"}], "browser", "Last: Edge: connection lost"),
+        ([{**CHROMIUM, "extension": {"sentTabs": False}}], "tabs", "has not told its tabs"),
+    ],
+)
+def test_the_leg_behind_the_hub_is_told(
+    hub: FakeHub, tabhub: Run, browsers: list[dict[str, Any]], broken: str, said: str
+) -> None:
+    hub.answer("GET /health", {**HEALTH, "legs": {"browsers": browsers}})
+    code, found = report(tabhub)
+    assert (code, found["broken"]) == (1, broken)
+    assert said in found["checks"][broken]["message"]
+    assert found["checks"][broken]["remedy"]
+
+
+@pytest.mark.parametrize(
+    ("browser", "said"),
+    [
+        ({**CHROMIUM, "socket": {"silentSeconds": 99}}, "silent for 99 s"),
+        ({**CHROMIUM, "extensionVersion": "0.0.1"}, "runs extension 0.0.1"),
+    ],
+)
+def test_a_link_that_is_not_quite_well_is_a_warning(
+    hub: FakeHub, tabhub: Run, browser: dict[str, Any], said: str
+) -> None:
+    hub.answer("GET /health", {**HEALTH, "legs": {"browsers": [browser]}})
+    code, found = report(tabhub)
+    assert code == 0
+    assert found["checks"]["browser"]["level"] == "warn"
+    assert said in found["checks"]["browser"]["message"]
+
+
+@pytest.mark.req("F20")
+def test_a_stranger_on_the_port_is_named(hub: FakeHub, tabhub: Run) -> None:
+    hub.on("GET /health", lambda _asked, reply: reply.raw(b"220 mail ready\r\n"))
+    code, found = report(tabhub)
+    assert (code, found["broken"]) == (1, "port")
+    assert "(pid " in found["checks"]["port"]["message"]
+    assert "another port" in found["checks"]["port"]["remedy"]
+
+
+def test_another_web_server_on_the_port_is_not_called_a_hub(hub: FakeHub, tabhub: Run) -> None:
+    hub.on("GET /health", lambda _asked, reply: reply.send(404, b"<h1>Not Found</h1>", "text/html"))
+    code, found = report(tabhub)
+    assert (code, found["broken"]) == (1, "port")
+    assert "is not a Tabhub hub" in found["checks"]["port"]["message"]
+    done = tabhub("status")
+    assert done.returncode == 1
+    assert "is not a Tabhub hub: it answered with status 404" in done.stderr
+
+
+def test_a_home_that_cannot_be_made_is_the_broken_part(tmp_path: Path, tabhub: Run) -> None:
+    (tmp_path / "file").write_text("")
+    found = json.loads(tabhub("doctor", "--json", TABHUB_HOME=str(tmp_path / "file" / "home")).stdout)
+    assert found["broken"] == "home"
+    assert found["checks"][1]["message"].endswith(f"{tmp_path / 'file'} is not a folder.")
+
+
+def test_the_port_of_a_hub_that_never_ran_is_that_of_the_settings(home: Path, tabhub: Run) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        (home / "config.json").write_text(json.dumps({"port": port}))
+        _, found = report(tabhub)
+        assert found["broken"] == "port"
+        assert f"holds port {port}, on which the hub is to start" in found["checks"]["port"]["message"]
+    assert report(tabhub)[1]["checks"]["port"]["message"] == f"{port} is free"
+
+
+def test_a_disk_that_is_nearly_full_is_told(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
+    monkeypatch.setenv("TABHUB_HOME", str(home))
+
+    def levels(free: int) -> list[str]:
+        monkeypatch.setattr(shutil, "disk_usage", lambda _folder: SimpleNamespace(free=free))
+        return [f"{found.level}: {found.message}" for found in examine() if found.name == "disk"]
+
+    assert levels(10**9) == []
+    assert levels(20_000_000) == [f"warn: The disk that {home} is on has only 20.0 MB left."]
+    assert levels(0) == [f"fail: The disk that {home} is on has only 0.0 MB left."]
+
+
+def test_a_hub_of_another_home_is_told_apart(hub: FakeHub, tabhub: Run) -> None:
+    hub.answer("GET /health", {"error": {"message": "no"}}, 401)
+    _, found = report(tabhub)
+    assert found["broken"] == "hub"
+    assert "does not accept the secret" in found["checks"]["hub"]["message"]
+    hub.answer("GET /health", {"status": "ok"})
+    assert "does not know our secret" in report(tabhub)[1]["checks"]["hub"]["message"]
+
+
+def test_files_that_others_can_read_or_that_are_broken_are_told(home: Path, hub: FakeHub, tabhub: Run) -> None:
+    hub.answer("GET /health", HEALTH)
+    auth = home / "extension" / "auth.json"
+    auth.chmod(0o644)
+    home.chmod(0o777)
+    (home / "config.json").write_text('{"port": "x"}')
+    _, found = report(tabhub)
+    assert found["checks"]["home"]["remedy"] == f"Run: chmod 700 {home}"
+    assert "rotate-secret" in found["checks"]["secret"]["remedy"]
+    assert found["checks"]["config"]["level"] == "fail"
+    auth.write_text("{")
+    assert report(tabhub)[1]["checks"]["secret"]["level"] == "fail"
+
+
+def test_problems_of_the_hub_and_unknown_settings_are_warnings(home: Path, hub: FakeHub, tabhub: Run) -> None:
+    hub.answer("GET /health", {**HEALTH, "problems": ["The audit log cannot be written: disk full"]})
+    (home / "config.json").write_text('{"prt": 1}')
+    code, found = report(tabhub)
+    assert code == 0
+    assert "disk full" in found["checks"]["hub"]["message"]
+    assert "Did you mean 'port'?" in found["checks"]["config"]["message"]

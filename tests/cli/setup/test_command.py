@@ -1,0 +1,235 @@
+"""`tabhub setup`: what each client is given, and files that never lose anything."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Run, announce
+from tests.cli.fakehub import SECRET, FakeHub
+
+HEADERS = {"Authorization": f"Bearer {SECRET}"}
+URL = "http://127.0.0.1:9515/mcp"
+HTTP: dict[str, dict[str, Any]] = {
+    "claude-code": {"mcpServers": {"tabhub": {"type": "http", "url": URL, "headers": HEADERS}}},
+    "cursor": {"mcpServers": {"tabhub": {"type": "http", "url": URL, "headers": HEADERS}}},
+    "vscode": {"servers": {"tabhub": {"type": "http", "url": URL, "headers": HEADERS}}},
+    "windsurf": {"mcpServers": {"tabhub": {"serverUrl": URL, "headers": HEADERS}}},
+    "opencode": {"mcp": {"tabhub": {"type": "remote", "url": URL, "headers": HEADERS}}},
+    "codex": {"mcp_servers": {"tabhub": {"url": URL, "http_headers": HEADERS}}},
+}
+
+
+def read(client: str, text: str) -> Any:
+    return tomllib.loads(text) if client == "codex" else json.loads(text)
+
+
+@pytest.mark.req("S002-clients-01", "S002-clients-02", "S002-clients-03", "S002-clients-04")
+@pytest.mark.parametrize("client", HTTP)
+def test_the_block_is_what_the_client_wants(tabhub: Run, client: str) -> None:
+    done = tabhub("setup", client)
+    assert done.returncode == 0
+    assert read(client, done.stdout) == HTTP[client]
+    assert "Add this to " in done.stderr
+    command = f'claude mcp add --scope user --transport http tabhub {URL} --header "Authorization: Bearer {SECRET}"'
+    assert (command in done.stderr) == (client == "claude-code")
+    assert "holds the secret" in done.stderr
+
+
+@pytest.mark.req("S002-gateway-05")
+def test_the_name_stands_before_the_environment_which_would_swallow_it(tabhub: Run, home: Path) -> None:
+    said = tabhub("setup", "claude-code", "--stdio", "--project").stderr
+    assert f"  claude mcp add --scope project tabhub --env TABHUB_HOME={home} -- /" in said
+
+
+def test_the_gateway_has_its_own_address(tabhub: Run) -> None:
+    shown = json.loads(tabhub("setup", "cursor", "--gateway").stdout)
+    assert shown["mcpServers"]["tabhub"] == {"type": "http", "url": f"{URL}/gateway", "headers": HEADERS}
+
+
+def test_a_selection_of_tools_is_part_of_the_address_or_of_the_command(tabhub: Run) -> None:
+    done = tabhub("setup", "claude-code", "--tools", "Core, network")
+    assert json.loads(done.stdout)["mcpServers"]["tabhub"]["url"] == f"{URL}?tools=core,network"
+    assert f"http tabhub '{URL}?tools=core,network' --header" in done.stderr
+    assert "tabhub setup claude-code --tools core,network --write" in done.stderr
+    entry = json.loads(tabhub("setup", "claude-desktop", "--tools", "core").stdout)["mcpServers"]["tabhub"]
+    assert entry["args"][-4:] == ["start", "--stdio", "--tools", "core"]
+
+
+def test_writing_a_selection_replaces_the_address_and_its_lack_takes_it_out_again(tabhub: Run, tmp_path: Path) -> None:
+    def url(*words: str) -> str:
+        assert tabhub("setup", "cursor", "--write", "--file", "mcp.json", *words).returncode == 0
+        written: str = json.loads((tmp_path / "mcp.json").read_text())["mcpServers"]["tabhub"]["url"]
+        return written
+
+    assert [url("--tools", "core"), url()] == [f"{URL}?tools=core", URL]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--tools", "cores"], "Did you mean core"),
+        (["--tools", " , "], "at least one word"),
+        (["--tools", "core", "--gateway"], "exclude each other"),
+    ],
+)
+def test_a_selection_that_cannot_be_is_refused(tabhub: Run, words: list[str], said: str) -> None:
+    done = tabhub("setup", "cursor", *words)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert not done.stdout
+
+
+@pytest.mark.parametrize("client", ["claude-desktop", "claude-code", "opencode", "codex"])
+def test_the_command_is_a_full_path_and_holds_no_secret(tabhub: Run, home: Path, client: str) -> None:
+    done = tabhub("setup", client, "--stdio", "--gateway")
+    shown = read(client, done.stdout)
+    entry = next(iter(shown.values()))["tabhub"]
+    words = entry["command"] if client == "opencode" else [entry["command"], *entry["args"]]
+    assert Path(words[0]).is_absolute()
+    assert words[-3:] == ["start", "--stdio", "--gateway"]
+    assert entry["environment" if client == "opencode" else "env"] == {"TABHUB_HOME": str(home)}
+    assert SECRET not in done.stdout + done.stderr
+
+
+def test_the_port_is_that_of_the_running_hub_else_that_of_the_settings(tabhub: Run, home: Path, hub: FakeHub) -> None:
+    assert f"http://127.0.0.1:{hub.port}/mcp" in tabhub("setup", "cursor").stdout
+    (home / "hub.json").unlink()
+    (home / "config.json").write_text('{"port": 9700}')
+    assert "http://127.0.0.1:9700/mcp" in tabhub("setup", "cursor").stdout
+
+
+def test_a_secret_is_made_where_there_is_none(tabhub: Run, home: Path) -> None:
+    (home / "extension" / "auth.json").unlink()
+    first = tabhub("setup", "cursor").stdout
+    assert first == tabhub("setup", "cursor").stdout
+    assert len(json.loads((home / "extension" / "auth.json").read_text())["secret"]) == 64
+
+
+@pytest.mark.parametrize("client", [*HTTP, "claude-desktop"])
+def test_write_makes_a_private_file_and_doing_it_again_changes_nothing(
+    tabhub: Run, env: dict[str, str], client: str
+) -> None:
+    done = tabhub("setup", client, "--write")
+    assert done.returncode == 0, done.stderr
+    path = Path(done.stdout.split("Added tabhub to ")[1].split(".\n")[0])
+    assert path.is_relative_to(env["HOME"])
+    assert path.stat().st_mode & 0o777 == 0o600
+    if client in HTTP:
+        assert read(client, path.read_text()) == HTTP[client]
+    again = tabhub("setup", client, "--write")
+    assert "nothing was changed" in again.stdout
+    assert sorted(path.parent.iterdir()) == [path] or client == "claude-code"
+
+
+def test_write_keeps_other_servers_comments_and_mode(tabhub: Run, tmp_path: Path) -> None:
+    path = tmp_path / "mcp.json"
+    before = '{\n  // of mine\n  "mcpServers": {\n    "other": {"command": "x"}, // keep\n  },\n  "theme": "dark"\n}'
+    path.write_text(before)
+    path.chmod(0o640)
+    done = tabhub("setup", "cursor", "--write", "--file", "mcp.json")
+    assert done.returncode == 0
+    after = path.read_text()
+    assert "// of mine" in after
+    assert '"other": {"command": "x"}, // keep' in after
+    assert '"theme": "dark"' in after
+    assert SECRET in after
+    assert path.stat().st_mode & 0o777 == 0o640
+    backup = next(tmp_path.glob("mcp.json.backup-*"))
+    assert backup.read_text() == before
+    assert backup.stat().st_mode & 0o777 == 0o640
+    assert str(backup) in done.stdout
+    assert "chmod 600" in done.stderr  # others could read the secret
+
+
+def test_write_keeps_what_the_person_added_to_our_entry(tabhub: Run, tmp_path: Path) -> None:
+    entry = {"command": "old", "args": [], "disabled": True, "headers": {"X-Mine": "1"}}
+    path = tmp_path / "mcp.json"
+    path.write_text(json.dumps({"mcpServers": {"tabhub": entry}}))
+    assert "Updated tabhub" in tabhub("setup", "cursor", "--write", "--file", "mcp.json").stdout
+    assert json.loads(path.read_text())["mcpServers"]["tabhub"] == {
+        "disabled": True,
+        "type": "http",
+        "url": URL,
+        "headers": {"X-Mine": "1", **HEADERS},
+    }
+
+
+def test_write_goes_through_a_link_and_keeps_it(tabhub: Run, tmp_path: Path) -> None:
+    (tmp_path / "dotfiles").mkdir()
+    (tmp_path / "dotfiles" / "mcp.json").write_text("{}")
+    (tmp_path / "mcp.json").symlink_to("dotfiles/mcp.json")
+    assert tabhub("setup", "cursor", "--write", "--file", "mcp.json").returncode == 0
+    assert (tmp_path / "mcp.json").is_symlink()
+    assert SECRET in (tmp_path / "dotfiles" / "mcp.json").read_text()
+
+
+@pytest.mark.parametrize(
+    ("client", "content"),
+    [
+        ("cursor", b'{"mcpServers": {'),
+        ("cursor", b"[]"),
+        ("cursor", b'{"mcpServers": []}'),
+        ("cursor", b'{"mcpServers": {}, "mcpServers": {"a": 1}}'),
+        ("cursor", b'{"a": "\xff"}'),
+        ("codex", b"model = "),
+        ("codex", b"mcp_servers = { tabhub = { url = 'x' } }"),
+    ],
+)
+def test_a_file_that_is_not_understood_is_left_alone(tabhub: Run, tmp_path: Path, client: str, content: bytes) -> None:
+    path = tmp_path / "settings"
+    path.write_bytes(content)
+    done = tabhub("setup", client, "--write", "--file", "settings")
+    assert done.returncode == 1
+    assert f"{path} was left alone: " in done.stderr
+    assert "without --write" in done.stderr
+    assert path.read_bytes() == content
+    assert not list(tmp_path.glob("settings.*"))
+
+
+def test_write_into_codex_keeps_the_rest_of_the_file(tabhub: Run, tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    before = '# mine\nmodel = "o"\n\n[mcp_servers.other]\ncommand = "x"  # keep\n'
+    path.write_text(before)
+    assert tabhub("setup", "codex", "--write", "--file", "config.toml").returncode == 0
+    assert path.read_text().startswith(before)
+    tabhub("setup", "codex", "--write", "--stdio", "--file", "config.toml")
+    shown = tomllib.loads(path.read_text())["mcp_servers"]
+    assert shown["other"] == {"command": "x"}
+    assert set(shown["tabhub"]) == {"command", "args", "env"}
+    assert path.read_text().startswith(before)
+
+
+def test_a_folder_of_settings_that_the_client_was_told_is_used(tabhub: Run, tmp_path: Path) -> None:
+    assert (
+        f"Add this to {tmp_path}/.claude.json" in tabhub("setup", "claude-code", CLAUDE_CONFIG_DIR=str(tmp_path)).stderr
+    )
+    assert f"Add this to {tmp_path}/config.toml" in tabhub("setup", "codex", CODEX_HOME=str(tmp_path)).stderr
+
+
+def test_a_project_file_is_written_on_request_with_a_warning(tabhub: Run, tmp_path: Path) -> None:
+    done = tabhub("setup", "vscode", "--project", "--write")
+    assert json.loads((tmp_path / ".vscode" / "mcp.json").read_text()) == HTTP["vscode"]
+    assert "out of version control" in done.stderr
+    assert tabhub("setup", "windsurf", "--project").returncode == 2
+
+
+def test_start_shows_all_blocks_with_the_secret_masked(
+    home: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from tabhub.cli.setup.command import show_all
+
+    announce(home, 9515)
+    for key in ("HOME", "TABHUB_HOME"):
+        monkeypatch.setenv(key, env[key])
+    show_all(show_secret=False)
+    shown = capsys.readouterr().out
+    assert SECRET not in shown
+    assert "5555…5555" in shown
+    assert all(title in shown for title in ("Claude Code", "Claude Desktop", "Cursor", "VS Code", "Codex"))
+    show_all(show_secret=True)
+    assert SECRET in capsys.readouterr().out

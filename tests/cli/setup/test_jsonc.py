@@ -1,0 +1,76 @@
+"""Editing JSON with comments in place."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tabhub.cli.setup.jsonc import JsoncError, parse, set_member
+
+VALUE = {"type": "http"}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("{}", '{\n  "s": {\n    "t": {\n      "type": "http"\n    }\n  }\n}'),
+        ('{"a": 1}', '{"a": 1,\n  "s": {\n    "t": {\n      "type": "http"\n    }\n  }\n}'),
+        (
+            '{\n    // mine\n    "s": {\n        "other": {}, // keep\n    },\n}\n',
+            '{\n    // mine\n    "s": {\n        "other": {}, // keep\n'
+            '        "t": {\n            "type": "http"\n        }\n    },\n}\n',
+        ),
+        (
+            '{\n\t"s": {\n\t\t"other": 1 /* one */\n\t\t// end\n\t}\n}',
+            '{\n\t"s": {\n\t\t"other": 1, /* one */\n\t\t// end\n\t\t"t": {\n\t\t\t"type": "http"\n\t\t}\n\t}\n}',
+        ),
+        ('{"s": {"t": {"old": true}, "u": 2}}', '{"s": {"t": {\n      "type": "http"\n    }, "u": 2}}'),
+        ('{\r\n  "s": {}\r\n}', '{\r\n  "s": {\r\n    "t": {\r\n      "type": "http"\r\n    }\r\n  }\r\n}'),
+    ],
+)
+def test_one_member_is_set_and_the_rest_stays(before: str, after: str) -> None:
+    assert set_member(before, ("s", "t"), VALUE) == after
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        '{"a"}',
+        '{"a": }',
+        '{"a": 1 "b": 2}',
+        "{a: 1}",
+        "[1, 2",
+        '{"a": 1} x',
+        '{"a": "x\ny"}',
+        '{"a": 01}',
+        "[" * 500,
+        "/* open",
+        '{"a": tru}',
+        "{,}",
+        '{"s": {}, "s": {}}',
+        '{"s": []}',
+        "[]",
+    ],
+)
+def test_what_is_not_understood_is_refused(text: str) -> None:
+    with pytest.raises(JsoncError, match=r"line [12]"):
+        set_member(text, ("s", "t"), VALUE)
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=12,
+)
+
+
+@given(st.dictionaries(st.text(max_size=4), values, max_size=4), st.integers(0, 4) | st.none(), st.text(max_size=4))
+def test_any_object_keeps_all_it_had(held: dict[str, object], indent: int | None, key: str) -> None:
+    text = json.dumps(held, indent=indent, ensure_ascii=False)
+    assert parse(text).value == held
+    assert parse(set_member(text, (key,), VALUE)).value == {**held, key: VALUE}

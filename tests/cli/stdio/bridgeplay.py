@@ -1,0 +1,66 @@
+"""A stdio server's mind with both its sides in hand: a client that speaks, and a hub that does."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tabhub.cli.stdio.bridge import Bridge
+
+VERSION = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
+SESSION = "ab" * 16
+HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "me"}}
+
+
+class Play:
+    """A bridge between a client and a hub that are both the test."""
+
+    def __init__(self, surface: str = "all", tools: str | None = None) -> None:
+        self.now = 100.0
+        self._said: list[bytes] = []
+        self._sent: list[bytes] = []
+        self.bridge = Bridge(self._said.append, surface=surface, tools=tools)
+
+    @property
+    def said(self) -> list[Any]:
+        """What the client was told since the last look."""
+        lines, self._said[:] = [json.loads(line) for line in self._said], []
+        return lines
+
+    @property
+    def sent(self) -> list[Any]:
+        """What the hub was sent since the last look."""
+        lines, self._sent[:] = [json.loads(line) for line in self._sent], []
+        return lines
+
+    def client(self, *messages: Any) -> None:
+        for message in messages:
+            line = message if isinstance(message, bytes) else json.dumps(message).encode()
+            self.bridge.client_line(line, self.now)
+
+    def request(self, method: str, ident: Any, **params: Any) -> None:
+        self.client({"jsonrpc": "2.0", "id": ident, "method": method, "params": params})
+
+    def notify(self, method: str, **params: Any) -> None:
+        self.client({"jsonrpc": "2.0", "method": method, "params": params})
+
+    def hub(self, **message: Any) -> None:
+        self.bridge.hub_line(json.dumps(message, separators=(",", ":")).encode(), self.now)
+
+    def answer(self, rid: str, **data: Any) -> None:
+        self.hub(type="RESPONSE", id=rid, success=True, data=data)
+
+    def connect(self, session: str = SESSION, *, initialized: bool = False) -> Any:
+        """Connect and register; what was sent to register."""
+        self.bridge.connected(self._sent.append, None)
+        (hello,) = self.sent
+        self.hub(type="REGISTER_OK", sessionId=session, resumed=False, initialized=initialized)
+        return hello
+
+    def greet(self, version: str = "2025-11-25") -> None:
+        self.request("initialize", "hello", **{**HELLO, "protocolVersion": version})
+        (asked,) = self.sent
+        self.answer(asked["id"], protocolVersion=version)
+        self.notify("notifications/initialized")
+        assert [line["event"] for line in self.sent] == ["notifications/initialized"]
+        assert self.said[0]["result"] == {"protocolVersion": version}

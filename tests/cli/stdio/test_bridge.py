@@ -1,0 +1,201 @@
+"""The stdio server's mind, played out without a process: what comes in on either side, and what must go out."""
+
+from __future__ import annotations
+
+import pytest
+
+from tabhub.cli.stdio.bridge import Broken
+from tests.cli.stdio.bridgeplay import HELLO, SESSION, VERSION, Play
+
+
+@pytest.fixture
+def play() -> Play:
+    made = Play()
+    made.connect()
+    return made
+
+
+@pytest.mark.req("S004-architecture-03", "S004-flow-02")
+def test_a_session_is_registered_and_a_call_wrapped_under_an_id_of_its_own() -> None:
+    play = Play()
+    assert play.connect() == {"type": "REGISTER", "surface": "all"}
+    play.request("tools/call", 7, name="x", arguments={"a": 1})
+    play.request("tools/call", "7", name="y")
+    assert play.sent == [
+        {
+            "type": "REQUEST",
+            "id": f"{SESSION}:1",
+            "sessionId": SESSION,
+            "action": "tools/call",
+            "params": {"name": "x", "arguments": {"a": 1}},
+        },
+        {
+            "type": "REQUEST",
+            "id": f"{SESSION}:2",
+            "sessionId": SESSION,
+            "action": "tools/call",
+            "params": {"name": "y"},
+        },
+    ]
+    play.answer(f"{SESSION}:2", b=2)
+    play.answer(f"{SESSION}:1", a=1)
+    assert play.said == [
+        {"jsonrpc": "2.0", "id": "7", "result": {"b": 2}},
+        {"jsonrpc": "2.0", "id": 7, "result": {"a": 1}},
+    ]
+    play.bridge.goodbye()
+    assert play.sent == [{"type": "DISCONNECT"}]
+
+
+def test_the_gateway_and_a_token_are_part_of_the_registration() -> None:
+    play = Play("gateway", "core")
+    play.bridge.connected(play._sent.append, "secret")
+    assert play.sent == [{"type": "REGISTER", "surface": "gateway", "tools": "core", "token": "secret"}]
+
+
+def test_what_is_said_before_the_hub_is_there_waits_in_order() -> None:
+    play = Play()
+    play.request("initialize", 1, **HELLO)
+    play.notify("notifications/initialized")
+    play.request("tools/list", 2)
+    play.connect()
+    assert [line.get("action", line.get("event")) for line in play.sent] == [
+        "initialize",
+        "notifications/initialized",
+        "tools/list",
+    ]
+
+
+def test_errors_and_answers_in_another_order_of_keys_are_understood(play: Play) -> None:
+    play.request("x", 1)
+    play.request("y", 2)
+    play.hub(type="RESPONSE", id=f"{SESSION}:1", success=False, error={"code": -32601, "message": "no"})
+    play.hub(id=f"{SESSION}:2", type="RESPONSE", data={"a": 1}, success=True)
+    assert play.said == [
+        {"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": "no"}},
+        {"jsonrpc": "2.0", "id": 2, "result": {"a": 1}},
+    ]
+
+
+def test_a_line_of_ours_the_hub_does_not_take_answers_its_request(play: Play) -> None:
+    play.request("x", 1)
+    play.hub(type="ERROR", id=f"{SESSION}:1", error={"code": -32700, "message": "twice", "data": {}})
+    assert play.said[0]["error"]["code"] == -32700
+    play.hub(type="ERROR", id=None, error={"code": -32600, "message": "out of turn"})
+    play.hub(type="PONG")
+    assert play.said == []
+
+
+@pytest.mark.parametrize("line", [b"nope", b"[]", b"{}", b'{"type":"RESPONSE"}', b'{"type":"EVENT"}', b"\xff"])
+def test_what_no_hub_says_is_found_out(play: Play, line: bytes) -> None:
+    with pytest.raises(Broken):
+        play.bridge.hub_line(line, play.now)
+
+
+@pytest.mark.req("B1")
+def test_broken_json_is_answered_and_the_pipe_stays_usable(play: Play) -> None:
+    play.client(b"{broken", b"", b"  ", b"\xff\xfe", b"[" * 100_000)
+    wanted = {"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "Not valid JSON."}}
+    assert play.said == [wanted] * 3
+    play.client({"id": 1, "method": "x"}, {"jsonrpc": "2.0", "id": True, "method": "x"})
+    assert [(line["id"], line["error"]["code"]) for line in play.said] == [(1, -32600), (None, -32600)]
+    play.bridge.too_long(10)
+    assert "10 bytes" in play.said[0]["error"]["message"]
+    play.request("tools/list", 1)
+    assert len(play.sent) == 1
+
+
+def test_an_id_in_flight_is_not_taken_twice(play: Play) -> None:
+    play.request("x", 1)
+    play.request("x", 1)
+    assert play.said[0]["error"]["code"] == -32600
+    play.answer(f"{SESSION}:1")
+    play.request("x", 1)
+    assert [line["id"] for line in play.sent] == [f"{SESSION}:1", f"{SESSION}:2"]
+
+
+# batches
+
+
+@pytest.mark.req("B3")
+def test_a_batch_is_answered_together_in_the_revision_that_has_them(play: Play) -> None:
+    play.greet("2025-03-26")
+    ping = {"jsonrpc": "2.0", "method": "ping"}
+    play.client([{**ping, "id": 1}, 7, {"jsonrpc": "2.0", "method": "notifications/x"}, {**ping, "id": 2}])
+    one, notice, two = play.sent
+    assert notice["event"] == "notifications/x"
+    play.answer(two["id"])
+    assert play.said == []
+    play.answer(one["id"])
+    (batch,) = play.said
+    assert [(line["id"], "result" in line) for line in batch] == [(None, False), (2, True), (1, True)]
+    play.client([{**ping, "id": 3}, {**ping, "id": 4}])
+    play.notify("notifications/cancelled", requestId=3)
+    play.answer(play.sent[1]["id"])
+    assert [[line["id"] for line in batch] for batch in play.said] == [[4]]
+    play.client([{"jsonrpc": "2.0", "method": "notifications/x"}])
+    assert play.said == []
+
+
+@pytest.mark.req("B3")
+@pytest.mark.parametrize("version", ["2025-06-18", "2025-11-25", None, "2025-03-26"])
+def test_a_batch_is_refused_where_there_is_none(play: Play, version: str | None) -> None:
+    if version is not None:
+        play.greet(version)
+    if version != "2025-03-26":
+        play.client([{"jsonrpc": "2.0", "id": 1, "method": "ping"}, {"jsonrpc": "2.0", "id": 2, "method": "ping"}])
+        assert [(line["id"], line["error"]["code"]) for line in play.said] == [(1, -32600), (2, -32600)]
+    play.client([])
+    assert play.said[0]["id"] is None
+    play.client([{"jsonrpc": "2.0", "id": 1, "method": "initialize"}])
+    assert play.said[0]["error"]["code"] == -32600
+    assert play.sent == []
+
+
+# while a call runs
+
+
+def test_progress_and_other_notifications_reach_the_client(play: Play) -> None:
+    play.request("tools/call", 1, name="x")
+    rid = play.sent[0]["id"]
+    play.hub(type="EVENT", sessionId=SESSION, id=rid, event="notifications/progress", params={"progress": 1})
+    play.hub(type="EVENT", sessionId=SESSION, event="notifications/tools/list_changed", params={})
+    assert play.said == [
+        {"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progress": 1}},
+        {"jsonrpc": "2.0", "method": "notifications/tools/list_changed", "params": {}},
+    ]
+
+
+def test_a_question_of_the_hub_is_answered_by_the_client_once(play: Play) -> None:
+    play.hub(type="EVENT", sessionId=SESSION, ask="q1", event="elicitation/create", params={"message": "?"})
+    assert play.said == [{"jsonrpc": "2.0", "id": "q1", "method": "elicitation/create", "params": {"message": "?"}}]
+    for _ in range(2):
+        play.client({"jsonrpc": "2.0", "id": "q1", "result": {"action": "decline"}})
+    play.client({"jsonrpc": "2.0", "id": "q2", "result": {}})
+    params = {"id": "q1", "result": {"action": "decline"}}
+    assert play.sent == [{"type": "EVENT", "sessionId": SESSION, "event": "answer", "params": params}]
+
+
+def test_a_request_that_was_taken_back_is_not_answered(play: Play) -> None:
+    play.request("tools/call", 1, name="x")
+    play.notify("notifications/cancelled", requestId=1)
+    play.notify("notifications/cancelled", requestId=1)
+    play.notify("notifications/cancelled", requestId=[])
+    assert play.sent[1:] == [{"type": "CANCEL", "id": f"{SESSION}:1"}]
+    play.hub(type="EVENT", sessionId=SESSION, id=f"{SESSION}:1", event="notifications/progress", params={})
+    play.answer(f"{SESSION}:1", isError=True)
+    assert play.said == []
+    assert play.bridge.idle
+
+
+def test_a_subscription_carries_the_clients_own_id(play: Play) -> None:
+    play.request("subscriptions/listen", "sub", notifications={"toolsListChanged": True}, _meta=VERSION)
+    rid = play.sent[0]["id"]
+    play.hub(type="EVENT", sessionId=SESSION, id=rid, event="notifications/subscriptions/acknowledged", params={})
+    play.hub(type="EVENT", sessionId=SESSION, id=rid, event="notifications/tools/list_changed", params={})
+    meta = {"_meta": {"io.modelcontextprotocol/subscriptionId": "sub"}}
+    assert [(line["method"].rpartition("/")[2], line["params"]) for line in play.said] == [
+        ("acknowledged", meta),
+        ("list_changed", meta),
+    ]
+    assert play.bridge.idle  # whoever listens is not waited for

@@ -1,0 +1,310 @@
+"""Results are counted and cut: what fits passes untouched, what does not becomes a head and a handle."""
+
+from __future__ import annotations
+
+import base64
+import json
+import random
+import warnings
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tabhub.errors import ParseError
+from tabhub.core.results.budget import IMAGE_TOKENS, Fitted, estimate_tokens, fit, json_lines, prefix_within, tidy_end
+from tabhub.core.tools import ToolResult
+
+CHANCE = random.Random(7)
+ROWS = [
+    {"id": CHANCE.randrange(10**6), "userName": f"user{i}", "email": f"u{i}@example.com", "price": CHANCE.random()}
+    for i in range(120)
+]
+TYPICAL = {
+    "english": "The tabs belong to the person. An agent may call tools, press buttons and fill in forms; whatever is"
+    " over the limit is kept, and can be read later on. Internationalization notwithstanding, it works.\n" * 30,
+    "json": json.dumps(ROWS),
+    "indented json": json.dumps(ROWS, indent=2),
+    "html": "".join(
+        f'<div class="product-card col-4" data-id="{i}"><a href="https://shop.example.com/p/{i}?ref=list&amp;pos={i}">'
+        f'<img src="/img/{i}.webp" alt="Product {i}" width="320"/></a><span class="price">€{i}.99</span></div>\n'
+        for i in range(80)
+    ),
+    "code": "def area(width: float, height: float) -> float:\n    '''How large it is.'''\n    if width < 0:\n"
+    "        raise ValueError(f'negative: {width}')\n    return width * height\n\n" * 30,
+    "minified code": "!function(e,t){var n=t.exports={};for(var i=0;i<n.length;i++){r=n[i](e,t),o(r)}}(window);" * 30,
+    "chinese": "浏览器标签页属于用户。代理可以调用工具。点击按钮。填写表单。并读取页面内容。超出限制的部分会保存下来。"
+    * 30,
+    "russian": "Вкладки браузера принадлежат пользователю. Агент может вызывать инструменты и нажимать кнопки. " * 30,
+    "german": "Die Registerkarten gehören der Person; Geschwindigkeitsbegrenzungen bleiben unberührt. " * 30,
+    "emoji": "".join(CHANCE.choice("😀🎉🚀🔥👍🍕🦄🌍💡📦🧪👋🏽") for _ in range(400)),
+    "base64": base64.b64encode(CHANCE.randbytes(6_000)).decode(),
+    "hex": CHANCE.randbytes(4_000).hex(),
+    "numbers": json.dumps([CHANCE.random() for _ in range(400)]),
+    "table": "\n".join("| " + " | ".join(f"cell {i} {j}" for j in range(6)) + " |" for i in range(100)),
+}
+
+
+def result(*blocks: dict[str, Any], **more: Any) -> bytes:
+    return orjson.dumps({"content": list(blocks), **more})
+
+
+def text(value: str) -> dict[str, Any]:
+    return {"type": "text", "text": value}
+
+
+def image(size: int = 4_000_000) -> dict[str, Any]:
+    return {"type": "image", "data": "A" * size, "mimeType": "image/png"}
+
+
+def cut(payload: bytes, max_tokens: int = 1_000, **options: bool) -> Fitted:
+    fitted = fit(payload, max_tokens, **options)
+    assert fitted is not None
+    return fitted
+
+
+def rendered(fitted: Fitted) -> dict[str, Any]:
+    value: dict[str, Any] = orjson.loads(fitted.render("res_1"))
+    return value
+
+
+@pytest.mark.parametrize("encoding", ["o200k_base", "cl100k_base"])
+@pytest.mark.parametrize("kind", TYPICAL)
+def test_the_estimate_is_near_the_true_count_and_rather_above(kind: str, encoding: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # the package opens its own tables in an old way
+        import bpe_openai  # type: ignore[import-untyped]
+
+    true = len(bpe_openai.get_encoding(encoding).encode(TYPICAL[kind]))
+    assert 0.8 * true <= estimate_tokens(TYPICAL[kind]) <= 2 * true
+
+
+@pytest.mark.parametrize("kind", ["english", "json", "chinese", "base64"])
+def test_long_data_is_sampled_without_losing_sight(kind: str) -> None:
+    part = TYPICAL[kind]
+    times = 1 + 1_000_000 // len(part)
+    assert estimate_tokens(part * times) == pytest.approx(estimate_tokens(part) * times, rel=0.1)
+
+
+@given(st.text())
+@settings(deadline=None)
+def test_there_are_never_more_tokens_than_bytes_and_bytes_count_as_their_text(value: str) -> None:
+    raw = value.encode()
+    assert estimate_tokens(value) == estimate_tokens(raw) <= len(raw)
+    assert (estimate_tokens(raw) == 0) == (not raw)
+
+
+@given(st.text(max_size=300), st.integers(0, 200), st.integers(0, 20))
+def test_a_prefix_fits_its_tokens(value: str, tokens: int, start: int) -> None:
+    end = prefix_within(value, tokens, start)
+    assert end >= min(start, len(value)) or end == start
+    assert estimate_tokens(value[start:end]) <= tokens
+
+
+def test_a_cut_is_moved_to_a_lines_end_or_behind_a_comma() -> None:
+    lines = "first line\nsecond line\nthird line\n"
+    assert lines[: tidy_end(lines, 0, 24)] == "first line\nsecond line\n"
+    assert tidy_end("aaaa,bbbb,cccc", 0, 12) == 10
+    assert tidy_end("x" * 50, 0, 30) == 30
+    assert tidy_end("short", 0, 99) == 5
+
+
+def test_what_is_shorter_in_bytes_than_the_budget_is_not_even_parsed() -> None:
+    assert fit(b"not json", 8) is None
+    with pytest.raises(ParseError, match="not an MCP result"):
+        fit(b"not json", 7)
+
+
+def test_what_is_within_the_budget_passes() -> None:
+    assert fit(result(text("word " * 3_000)), 5_000) is None
+    assert fit(ToolResult.data({"rows": ["word " * 2_000]}).payload, 5_000) is None
+
+
+def test_an_image_counts_as_an_image_and_not_as_its_base64() -> None:
+    assert fit(result(text("Here it is."), image()), 2_000) is None
+    assert fit(result(*[image(1_000)] * 3), IMAGE_TOKENS * 3) is None
+
+
+def test_a_long_text_keeps_its_beginning_and_says_how_to_read_on() -> None:
+    lines = "".join(f"line {i} of the long text\n" for i in range(5_000))
+    fitted = cut(result(text(lines)))
+    assert (fitted.full_text, fitted.mime, fitted.total_chars) == (lines, "text/plain", len(lines))
+    shown, note = (block["text"] for block in rendered(fitted)["content"])
+    assert lines.startswith(shown)
+    assert shown.endswith("\n")
+    assert f'"handle": "res_1", "offset": {len(shown)}' in note
+    assert f"{len(lines):,}" in note
+    assert "{handle}" in fitted.head["content"][-1]["text"]
+
+
+def test_the_cut_is_described_in_meta_beside_what_was_there() -> None:
+    fitted = cut(result(text("word " * 9_000), isError=True, _meta={"mine": 1}, resultType="complete"))
+    value = rendered(fitted)
+    assert value["_meta"]["mine"] == 1
+    assert value["_meta"]["tabhub/result"] == {
+        "handle": "res_1",
+        "totalChars": 45_000,
+        "totalTokens": fitted.total_tokens,
+        "mime": "text/plain",
+    }
+    assert value["isError"] is True
+    assert value["resultType"] == "complete"
+
+
+def test_whole_blocks_are_kept_from_the_front() -> None:
+    blocks = [text(f"{i}: " + "word " * 100) for i in range(20)]
+    fitted = cut(result(*blocks), 1_000)
+    content = rendered(fitted)["content"]
+    assert content[:3] == blocks[:3]
+    shown = sum(len(block["text"]) + 1 for block in content[:-2]) + len(content[-2]["text"])
+    assert fitted.full_text == "\n".join(block["text"] for block in blocks)
+    assert f'"offset": {shown}' in content[-1]["text"]
+
+
+def test_structured_content_is_kept_as_json_lines_and_shortened_in_the_cut_result() -> None:
+    data: dict[str, Any] = {"items": [{"id": i, "name": f"item {i}"} for i in range(2_000)], "next": None}
+    fitted = cut(ToolResult.data(data).payload)
+    value = rendered(fitted)
+    part = value["structuredContent"]
+    assert part["items"] == data["items"][: len(part["items"])]
+    assert part["next"] is None
+    assert estimate_tokens(orjson.dumps(part)) <= 1_000
+    assert fitted.mime == "application/json"
+    assert orjson.loads(fitted.full_text) == data
+    assert fitted.full_text.count("\n") > 2_000
+    shown, note = (block["text"] for block in value["content"])
+    assert fitted.full_text.startswith(shown)
+    assert shown.endswith("},\n")
+    assert '"pick"' in note
+    assert "items, next" in note
+
+
+def test_a_text_that_is_json_is_kept_as_json_lines_with_its_numbers_unchanged() -> None:
+    big = "12345678901234567890123456789.000"
+    fitted = cut(result(text("[" + ",".join([big] * 500) + "]")))
+    assert fitted.mime == "application/json"
+    assert fitted.full_text.count(big) == 500
+    assert "an array of 500" in fitted.head["content"][-1]["text"]
+
+
+def test_a_text_that_only_begins_like_json_stays_a_text() -> None:
+    fitted = cut(result(text("[see below] " + "word " * 5_000)))
+    assert fitted.mime == "text/plain"
+    assert fitted.full_text.startswith("[see below] word")
+
+
+def test_a_summary_beside_large_structured_content_stays_whole() -> None:
+    data = {"rows": [{"n": i} for i in range(5_000)]}
+    fitted = cut(result(text("5,000 rows found."), structuredContent=data))
+    content = rendered(fitted)["content"]
+    assert content[0]["text"] == "5,000 rows found."
+    assert '"offset": 0' in content[-1]["text"]
+    assert orjson.loads(fitted.full_text) == data
+
+
+def test_structured_content_alone_is_shown_in_part() -> None:
+    fitted = cut(result(structuredContent={"rows": ["some words"] * 5_000}))
+    assert rendered(fitted)["content"][0]["text"].startswith('{\n "rows": [\n')
+
+
+def test_structured_content_that_cannot_be_shortened_enough_is_left_out() -> None:
+    many = {f"key {n}": n for n in range(5_000)}
+    assert "structuredContent" not in rendered(cut(result(text("many keys"), structuredContent=many)))
+
+
+def test_of_very_many_items_the_first_are_kept_whole_and_what_stands_behind_them_too() -> None:
+    tricky = [{"a": 'x"]},[', "b": "\\"}, ["[", {}], '"', ",", '\\"', -1.5, None, {"c": [1, [2, 3]]}]
+    many = [*tricky, *range(400_000)]
+    deep: Any = [many]
+    for _ in range(40):
+        deep = [deep]
+    wide = ", " * 200_000  # a text that does not end where looking ends
+    value = {"deep": deep, "items": many, "total": len(many), "texts": ["a", wide * 3, "b", *range(400_000)]}
+    fitted = fit(ToolResult.data(value).payload, 25_000)
+    assert fitted is not None
+    kept = json.loads(fitted.render("r_1"))["structuredContent"]
+    assert kept["items"][: len(tricky)] == tricky
+    assert kept["items"] == many[: len(kept["items"])]
+    assert len(kept["items"]) >= 500
+    assert (kept["total"], kept["texts"]) == (len(many), ["a"])
+    assert list(kept) == list(value)
+
+
+def test_structured_content_can_be_kept_for_a_client_that_checks_it() -> None:
+    data = {"rows": [{"n": i} for i in range(5_000)]}
+    assert fit(result(text("short"), structuredContent=data), 1_000, keep_structured=True) is None
+    fitted = cut(result(text("word " * 5_000), structuredContent=data), keep_structured=True)
+    assert rendered(fitted)["structuredContent"] == data
+    assert fitted.mime == "text/plain"
+
+
+def test_images_are_kept_before_text_and_what_is_lost_is_named() -> None:
+    fitted = cut(result(text("word " * 50_000), *[image(10)] * 12), 8_000)
+    content = rendered(fitted)["content"]
+    assert [block["type"] for block in content] == ["text", *["image"] * 3, "text"]
+    assert "Left out and not kept: 9 block(s) of type image" in content[-1]["text"]
+
+
+def test_a_resource_is_cut_as_a_resource() -> None:
+    block = {
+        "type": "resource",
+        "resource": {"uri": "file:///a", "mimeType": "text/markdown", "text": "words " * 9_000},
+    }
+    fitted = cut(result(block))
+    shown = rendered(fitted)["content"][0]
+    assert shown["resource"]["uri"] == "file:///a"
+    assert len(shown["resource"]["text"]) < 9_000
+    assert fitted.mime == "text/markdown"
+
+
+json_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text(), inner, max_size=5),
+    max_leaves=60,
+)
+
+
+@given(st.lists(json_values, min_size=1), st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_laying_json_out_changes_no_value(value: list[Any], indented: bool) -> None:
+    raw = json.dumps(value * 20, indent=3 if indented else None).encode()
+    laid = json_lines(raw)
+    assert laid is not None
+    assert json.loads(laid) == value * 20
+
+
+@pytest.mark.parametrize("raw", [b"[1,", b"{]", b"[" * 100_000, b'["\xff"]', b""])
+def test_what_is_not_json_is_not_laid_out(raw: bytes) -> None:
+    assert json_lines(raw) is None
+
+
+def test_laying_out_a_great_many_values_does_not_blow_the_text_up() -> None:
+    raw = b"[" + b",".join([b"1"] * 1_000_000) + b"]"
+    laid = json_lines(raw)
+    assert laid is not None
+    assert len(laid) < 2 * len(raw)
+
+
+@given(
+    st.lists(st.sampled_from(["text", "image", "json"]), min_size=1, max_size=6),
+    st.integers(600, 3_000),
+    st.text(min_size=1, max_size=30),
+    st.booleans(),
+)
+@settings(max_examples=80, deadline=None)
+def test_a_cut_result_is_within_its_budget(kinds: list[str], budget: int, word: str, structured: bool) -> None:
+    made = {"text": text((word + " ") * 700), "image": image(9_000), "json": text(json.dumps([word] * 700))}
+    more = {"structuredContent": {"rows": [word] * 900}} if structured else {}
+    fitted = fit(result(*(made[kind] for kind in kinds), **more), budget)
+    if fitted is None:
+        return
+    spent = 0
+    for block in rendered(fitted)["content"]:
+        spent += estimate_tokens(block["text"]) if block["type"] == "text" else IMAGE_TOKENS
+    assert spent <= budget

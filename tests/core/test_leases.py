@@ -1,0 +1,224 @@
+"""Leases: one holder a tab, what a refusal says, and that nothing is held by those who have gone."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from tabhub.core.leases import Leases, span
+from tabhub.core.sessions import Session, Sessions
+from tabhub.limits import Limits
+
+
+def two() -> tuple[Leases, Session, Session]:
+    sessions = Sessions(Limits())
+    one = sessions.open("0123456789abcdef", "mcp", "Claude Code 2.1", 0)
+    return Leases(sessions, Limits()), one, sessions.open("rest:cli", "rest", "cli", 0)
+
+
+def test_a_bound_tab_is_held_and_the_refusal_says_by_whom_since_when_and_what_to_do() -> None:
+    leases, one, other = two()
+    leases.bind(one, 7, 100, acting=True)
+    one.called = 160
+    lease = leases.other(other, 7)
+    assert lease is not None
+    assert leases.other(one, 7) is None
+    error = leases.refusal(lease, 400)
+    assert "Tab 7 is held by another session: Claude Code 2.1 (01234567…), for 5 min" in error.message
+    assert "last call was 4 min ago" in error.message
+    assert "0123456789abcdef" not in error.text()
+    for way in ("browser_request_tab", "free 6 min from now", "tabhub sessions release 7", "browser_open_tab"):
+        assert way in (error.hint or "")
+    assert (error.status, error.outcome, error.facts()["freeInSeconds"]) == (409, "not_sent", 360)
+
+
+def test_a_tab_that_was_only_read_is_let_go_when_the_session_goes_on_and_one_acted_in_is_not() -> None:
+    leases, one, _ = two()
+    leases.bind(one, 1, 0, acting=False)
+    leases.bind(one, 2, 0, acting=True)
+    leases.bind(one, 3, 0, acting=False, opened=True)
+    leases.bind(one, 4, 0, acting=False)
+    assert [lease.tab for lease in leases.of(one)] == [2, 3, 4]
+    leases.bind(one, 2, 0, acting=False)
+    leases.bind(one, 3, 0, acting=False)
+    assert [lease.tab for lease in leases.of(one)] == [2, 3]
+
+
+def test_a_holder_without_a_call_for_long_is_idle() -> None:
+    leases, one, _ = two()
+    leases.bind(one, 1, 0, acting=True)
+    one.called = 50
+    lease = leases.get(1)
+    assert lease is not None
+    assert not leases.is_idle(lease, 649)
+    assert leases.is_idle(lease, 650)
+
+
+def test_a_holder_whose_client_has_gone_is_idle_sooner_unless_it_calls_again() -> None:
+    leases, one, _ = two()
+    leases.bind(one, 1, 0, acting=True)
+    one.called, one.left = 50, 60
+    lease = leases.get(1)
+    assert lease is not None
+    error = leases.refusal(lease, 70)
+    assert error.message.endswith("its last call was 20 s ago and its client has gone.")
+    assert error.facts()["freeInSeconds"] == 50
+    assert not leases.is_idle(lease, 119)
+    assert leases.is_idle(lease, 120)
+    one.called = 100
+    assert not leases.is_idle(lease, 699)
+    assert "gone" not in leases.refusal(lease, 120).message
+    one.called, one.left = 50, 645  # it went when it was nearly idle anyway
+    assert leases.is_idle(lease, 650)
+
+
+def test_the_tab_of_a_daemons_client_that_has_gone_is_free_before_its_session_ends() -> None:
+    sessions = Sessions(Limits())
+    leases, one = Leases(sessions, Limits()), sessions.open("a" * 32, "daemon", "stdio 1", 0)
+    leases.bind(one, 1, 0, acting=True)
+    one.called, one.left = 50, 60
+    lease = leases.get(1)
+    assert lease is not None
+    error = leases.refusal(lease, 65, asked=True)
+    assert "free 10 s from now" in (error.hint or "")
+    assert "browser_request_tab" not in (error.hint or "")
+    assert (leases.is_idle(lease, 74), leases.is_idle(lease, 75)) == (False, True)
+
+
+def test_who_has_a_tab_freed_by_the_person_is_told_and_one_it_only_holds_goes_without_a_word() -> None:
+    leases, one, other = two()
+    leases.bind(one, 1, 0, acting=True, opened=True)
+    leases.bind(one, 2, 0, acting=True)
+    assert leases.free(other, 2) is False
+    assert (leases.free(one, 1), one.tab, one.lost_tab) == (True, 2, None)
+    assert (leases.free(one, 2), one.tab, one.lost_tab) == (True, None, 2)
+    assert "by the person" in one.lost_how
+    assert leases.end(one) == []
+
+
+def test_who_loses_a_tab_to_another_does_not_close_it_later_and_learns_who_has_it() -> None:
+    leases, one, other = two()
+    leases.bind(one, 1, 0, acting=True, opened=True)
+    leases.bind(other, 1, 5, acting=True)
+    assert (one.tab, one.lost_tab, one.lost_how) == (None, 1, "was taken over by cli (rest:cli)")
+    assert leases.end(one) == []
+    assert leases.other(one, 1) is leases.get(1)
+
+
+def test_the_tabs_a_session_opened_are_told_at_its_end_and_only_those_nobody_else_has() -> None:
+    leases, one, other = two()
+    leases.bind(one, 1, 0, acting=True, opened=True)
+    leases.bind(one, 2, 0, acting=True, opened=True)
+    leases.bind(one, 3, 0, acting=True)
+    leases.release(one, 2)
+    leases.bind(other, 2, 0, acting=True)
+    assert leases.end(one) == [1]
+    assert [lease.tab for lease in leases] == [2]
+
+
+def test_a_tab_found_again_under_another_id_is_held_but_no_longer_one_to_close() -> None:
+    leases, one, other = two()
+    leases.bind(one, 1, 3, acting=True, opened=True)
+    leases.found_again(1, 9)
+    assert one.tab == 9
+    assert one.own_tabs == set()
+    assert leases.get(1) is None
+    lease = leases.other(other, 9)
+    assert lease is not None
+    assert lease.since == 3
+
+
+@pytest.mark.parametrize(("seconds", "words"), [(0, "0 s"), (89, "89 s"), (90, "2 min"), (6000, "1 h 40 min")])
+def test_times_in_words(seconds: float, words: str) -> None:
+    assert span(seconds) == words
+
+
+class Holding(RuleBasedStateMachine):
+    """Sessions come, take, read, release and go in any order; tabs close under them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 0.0
+        self.sessions = Sessions(Limits())
+        self.leases = Leases(self.sessions, Limits())
+        self.ended: list[Session] = []
+
+    tabs = st.integers(min_value=1, max_value=5)
+    pick = st.integers(min_value=0, max_value=50)
+
+    def a_session(self, pick: int) -> Session:
+        there = self.sessions.all()
+        return there[pick % len(there)]
+
+    @rule()
+    def comes(self) -> None:
+        self.now += 1
+        self.sessions.open(f"s{self.now:.0f}", "mcp", "client", self.now)
+
+    @precondition(lambda self: len(self.sessions) > 0)
+    @rule(pick=pick, tab=tabs, acting=st.booleans(), opened=st.booleans())
+    def takes(self, pick: int, tab: int, acting: bool, opened: bool) -> None:
+        session = self.a_session(pick)
+        held = self.leases.other(session, tab)
+        self.now += 1
+        if held is None or self.leases.is_idle(held, self.now):
+            self.leases.bind(session, tab, self.now, acting=acting, opened=opened)
+            assert self.leases.other(session, tab) is None
+            assert session.tab == tab
+
+    @rule(seconds=st.sampled_from([1.0, 700.0]))
+    def time_passes(self, seconds: float) -> None:
+        self.now += seconds
+
+    @precondition(lambda self: len(self.sessions) > 0)
+    @rule(pick=pick, tab=tabs)
+    def releases(self, pick: int, tab: int) -> None:
+        session = self.a_session(pick)
+        lease = self.leases.get(tab)
+        assert self.leases.release(session, tab) is (lease is not None and lease.holder is session)
+        assert self.leases.get(tab) is (None if lease is None or lease.holder is session else lease)
+
+    @precondition(lambda self: len(self.sessions) > 0)
+    @rule(pick=pick)
+    def ends(self, pick: int) -> None:
+        session = self.a_session(pick)
+        self.sessions.end(session.id)
+        mine = set(session.own_tabs)
+        assert set(self.leases.end(session)) <= mine
+        self.ended.append(session)
+
+    @rule(tab=tabs)
+    def closes(self, tab: int) -> None:
+        self.leases.tab_closed(tab)
+        assert self.leases.get(tab) is None
+
+    @rule(old=tabs, new=tabs)
+    def comes_back(self, old: int, new: int) -> None:
+        if old != new:
+            self.leases.found_again(old, new)
+            assert self.leases.get(old) is None
+
+    @invariant()
+    def no_tab_has_two_holders_and_what_is_bound_is_held(self) -> None:
+        for session in self.sessions.all():
+            if session.tab is not None:
+                lease = self.leases.get(session.tab)
+                assert lease is not None
+                assert lease.holder is session
+        bound = [session.tab for session in self.sessions.all() if session.tab is not None]
+        assert len(bound) == len(set(bound))
+
+    @invariant()
+    def who_has_gone_holds_nothing(self) -> None:
+        assert not [lease for lease in self.leases if lease.holder in self.ended]
+
+    @invariant()
+    def no_tab_is_to_be_closed_by_two(self) -> None:
+        own = [tab for session in self.sessions.all() for tab in session.own_tabs]
+        assert len(own) == len(set(own))
+
+
+TestHolding = Holding.TestCase
+TestHolding.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)

@@ -1,0 +1,238 @@
+"""What pages offer: registered once, updated by difference, gone with their page unless kept."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tabhub.core.page_tools import Frame, Pages, read_tool
+from tabhub.errors import BadInput
+from tabhub.limits import Limits
+
+SHOP, PAY = "https://shop.example", "https://pay.example"
+
+
+def frame(tab: int = 7, frame_id: int = 0, document: str = "d1", origin: str = SHOP, at: float = 1.0) -> Frame:
+    return Frame(tab, frame_id, document, origin, f"{origin}/page", "Title", {}, at)
+
+
+def tool(name: str, **more: Any) -> dict[str, Any]:
+    return {"name": name, "description": f"does {name}", "inputSchema": {"type": "object"}, "via": "webmcp", **more}
+
+
+KEPT = {"annotations": {"cache": True}}
+
+
+@pytest.mark.req("S000-spec-registration-07", "S000-hub-02")
+def test_the_same_registration_again_changes_nothing() -> None:
+    pages = Pages()
+    first = pages.register(frame(), [tool("a"), tool("b")])
+    assert (first.sites, first.added) == (frozenset({SHOP}), ("a", "b"))
+    held = pages.frames(SHOP)[0].tools["a"]
+    again = pages.register(frame(at=5.0), [tool("a"), tool("b")])
+    assert (again.sites, again.added, again.removed) == (frozenset(), (), ())
+    assert pages.frames(SHOP)[0].tools["a"] is held
+    assert pages.frames(SHOP)[0].updated == 1.0
+
+
+@pytest.mark.req("S000-spec-registration-06", "S000-spec-architecture-08", "S000-messages-03")
+def test_an_update_is_applied_by_difference_and_tools_do_not_change() -> None:
+    pages = Pages()
+    pages.register(frame(), [tool("a"), tool("b")])
+    before = pages.frames(SHOP)[0].tools
+    change = pages.update(7, 0, "d1", [tool("b"), tool("a", description="new words"), tool("c")], 2.0)
+    assert (change.added, change.removed) == (("c",), ())
+    after = pages.frames(SHOP)[0].tools
+    assert after["b"] is before["b"]
+    assert after["a"] is not before["a"]
+    assert before["a"].description == "does a"
+    assert pages.update(7, 0, "d1", [tool("c")], 3.0).removed == ("b", "a")
+
+
+@pytest.mark.req("S000-spec-registration-10")
+def test_an_empty_list_registers_nothing_and_tools_may_come_later() -> None:
+    pages = Pages()
+    pages.register(frame(), [])
+    assert pages.holders(SHOP, "a") == []
+    assert pages.update(7, 0, "d1", [tool("a")], 2.0).added == ("a",)
+    assert pages.update(7, 0, "d1", [], 3.0).removed == ("a",)
+
+
+@pytest.mark.req("S000-spec-cleanup-07")
+def test_a_reload_takes_the_place_of_the_old_document_and_its_late_goodbye_is_ignored() -> None:
+    pages = Pages()
+    pages.register(frame(document="old"), [tool("a")])
+    pages.register(frame(document="new"), [tool("a")])
+    assert pages.gone(7, 0, "old").sites == frozenset()
+    assert [held.document for held in pages.holders(SHOP, "a")] == ["new"]
+    assert "never registered" in pages.update(7, 0, "old", [], 2.0).problems[0]
+    assert pages.gone(7, 0, "new").sites == {SHOP}
+    assert pages.sites() == []
+
+
+@pytest.mark.req("S000-spec-security-04", "S000-spec-cleanup-05")
+def test_sites_are_never_merged_and_a_tab_goes_alone() -> None:
+    pages = Pages()
+    pages.register(frame(7), [tool("a")])
+    pages.register(frame(7, 3, "f", PAY), [tool("a")])
+    pages.register(frame(8), [tool("a")])
+    assert [held.place for held in pages.holders(SHOP, "a")] == [(7, 0), (8, 0)]
+    assert pages.sites_of(7) == {SHOP, PAY}
+    assert pages.tab_gone(7).sites == {SHOP, PAY}
+    assert pages.sites() == [SHOP]
+    # a frame that goes to another site leaves the first
+    assert pages.register(frame(8, document="x", origin=PAY), [tool("z")]).sites == {SHOP, PAY}
+    assert pages.sites() == [PAY]
+
+
+def test_of_the_frames_of_a_tab_the_top_one_comes_first() -> None:
+    pages = Pages()
+    pages.register(frame(7, 5, "sub"), [tool("a"), tool("b")])
+    pages.register(frame(7, 0, "top"), [tool("a")])
+    assert [held.document for held in pages.holders(SHOP, "a")] == ["top"]
+    assert [held.document for held in pages.holders(SHOP, "b")] == ["sub"]
+
+
+@pytest.mark.req("S000-spec-registration-08", "S000-flows-07", "S000-overview-07")
+def test_only_what_asks_for_it_outlives_its_page() -> None:
+    pages = Pages()
+    pages.register(frame(), [tool("find", **KEPT), tool("buy", annotations={"cache": "yes"}), tool("look")])
+    pages.tab_gone(7)
+    assert list(pages.cached(SHOP)) == ["find"]
+    assert pages.cached(SHOP)["find"].url == f"{SHOP}/page"
+    fresh = Pages()
+    fresh.restore(pages.all_cached())
+    assert fresh.sites() == [SHOP]
+    fresh.register(frame(at=9.0), [tool("find", **KEPT)])
+    fresh.see(12.0)
+    assert fresh.cached(SHOP)["find"].seen == 12.0
+
+
+def test_what_is_kept_is_bounded_and_the_oldest_goes() -> None:
+    pages = Pages(Limits(page_cached=3))
+    for at in range(5):
+        pages.register(frame(7, document=f"d{at}", at=float(at)), [tool(f"t{at}", **KEPT)])
+    assert list(pages.cached(SHOP)) == ["t2", "t3", "t4"]
+
+
+@pytest.mark.req("S000-spec-registration-11", "B15", "B17", "S000-spec-security-02", "S000-spec-security-07")
+def test_invalid_tools_are_refused_one_by_one_with_the_reason() -> None:
+    pages = Pages()
+    bad: list[Any] = [
+        7,
+        {"description": "no name"},
+        tool(""),
+        tool("  "),
+        tool("x" * 200),
+        tool("s1", inputSchema="text"),
+        tool("s2", inputSchema={"type": "array"}),
+        tool("s3", inputSchema={"properties": {"a": {"type": "nonsense"}}}),
+        tool("s4", inputSchema={"properties": {"a": {"pattern": "(" * 10}}}),
+        tool("s5", inputSchema={"$ref": "#"}),
+        tool("s6", inputSchema={"properties": {"a": {"$ref": "http://evil.example/"}}}),
+        tool("s7", inputSchema={"description": "x" * 70_000}),
+        tool("m", inputSchema=None, via="mcpb"),
+        tool("v", via="magic"),
+        tool("d", description=7),
+        tool("good"),
+    ]
+    change = pages.register(frame(), [tool("good"), *bad])
+    assert change.added == ("good",)
+    assert len(change.problems) == len(bad)
+    assert pages.register(frame(), "no list").problems == ("`tools` is not a list",)
+
+
+def test_a_page_tool_without_a_schema_takes_anything() -> None:
+    assert read_tool(tool("a", inputSchema=None)).input_schema == {"type": "object", "properties": {}}
+    assert read_tool(tool("a", inputSchema={"properties": {}})).input_schema["type"] == "object"
+
+
+def test_hints_are_carried_and_other_annotations_are_not() -> None:
+    hints = {"readOnlyHint": True, "untrustedContentHint": True, "idempotentHint": False, "title": "T"}
+    odd = {"__proto__": True, "x": {"y": 1}, "long": "x" * 300, "a b": True}
+    assert read_tool(tool("a", annotations={**hints, **odd})).annotations == hints
+    assert read_tool(tool("a", annotations=[1])).annotations == {}
+
+
+def test_there_is_an_end_to_what_is_taken() -> None:
+    pages = Pages(Limits(page_tools=3, page_tools_all=5))
+    change = pages.register(frame(1), [tool(f"t{i}") for i in range(10)])
+    assert len(change.added) == 3
+    assert "first 3" in change.problems[0]
+    change = pages.register(frame(2), [tool(f"t{i}") for i in range(3)])
+    assert len(change.added) == 2
+    assert "too many" in change.problems[0]
+    pages.tab_gone(1)
+    assert len(pages.register(frame(2), [tool(f"t{i}") for i in range(3)]).added) == 1
+
+
+@pytest.mark.req("S000-capabilities-02", "S000-page-server-04", "S000-principles-04")
+def test_capabilities_are_those_of_all_pages_together() -> None:
+    pages = Pages()
+    assert pages.capabilities() == {"multiTabSupport": True, "cacheSupported": False, "elicitation": False}
+    pages.register(replace(frame(1), capabilities={"cacheSupported": True}), [])
+    pages.register(replace(frame(2), capabilities={"elicitation": {}}), [])
+    pages.register(frame(3), [])
+    assert pages.capabilities() == {"multiTabSupport": True, "cacheSupported": True, "elicitation": True}
+    pages.tab_gone(1)
+    assert pages.capabilities()["cacheSupported"] is False
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=10,
+)
+RAW = st.dictionaries(
+    st.sampled_from(["name", "title", "description", "inputSchema", "outputSchema", "annotations", "via"]), JSON
+)
+
+
+@given(RAW | JSON)
+def test_reading_never_fails_but_by_refusing(raw: Any) -> None:
+    try:
+        made = read_tool(raw)
+    except BadInput:
+        return
+    assert read_tool(made.raw()).wire == made.wire
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["register", "update", "gone", "closed"]),
+        st.integers(1, 3),
+        st.integers(0, 1),
+        st.sampled_from(["d", "e"]),
+        st.sampled_from([SHOP, PAY]),
+        st.lists(st.sampled_from(["a", "b", "c"]), max_size=3),
+    ),
+    max_size=25,
+)
+
+
+@given(STEPS)
+def test_what_is_held_is_what_the_last_reports_said(steps: list[tuple[str, int, int, str, str, list[str]]]) -> None:
+    pages, said = Pages(), dict[tuple[int, int], tuple[str, str, set[str]]]()
+    for what, tab, frame_id, document, origin, names in steps:
+        place = (tab, frame_id)
+        if what == "register":
+            pages.register(frame(tab, frame_id, document, origin), [tool(name) for name in names])
+            said[place] = (document, origin, set(names))
+        elif what == "update":
+            pages.update(tab, frame_id, document, [tool(name) for name in names], 1.0)
+            if place in said and said[place][0] == document:
+                said[place] = (document, said[place][1], set(names))
+        elif what == "gone":
+            pages.gone(tab, frame_id, document)
+            if place in said and said[place][0] == document:
+                del said[place]
+        else:
+            pages.tab_gone(tab)
+            said = {there: value for there, value in said.items() if there[0] != tab}
+    held = {f.place: (f.document, f.origin, set(f.tools)) for origin in pages.sites() for f in pages.frames(origin)}
+    assert held == said
+    assert pages._total == sum(len(names) for _, _, names in said.values())

@@ -1,0 +1,129 @@
+"""The book of what external servers have beside tools: pages, and whose a name is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+
+from tabhub.core.resources import GET, NOTHING, READ, Offer, OfferBook, Offers
+from tabhub.core.upstream_names import upstream_name
+from tabhub.core.upstream_uris import resource_uri, template_uri
+from tabhub.errors import InvalidParams, UnknownPrompt, UnknownResource
+
+
+def resources(server: str, *uris: str) -> tuple[Offer, ...]:
+    rows = ((resource_uri(server, uri), uri) for uri in uris)
+    return tuple(Offer(key, own, orjson.dumps({"uri": key, "name": own})) for key, own in rows)
+
+
+def templates(server: str, *given: str) -> tuple[Offer, ...]:
+    return tuple(Offer(template_uri(server, each), each, b"{}") for each in given)
+
+
+def prompts(server: str, *names: str) -> tuple[Offer, ...]:
+    return tuple(Offer(upstream_name(server, name), name, orjson.dumps({"name": name})) for name in names)
+
+
+def listed(book: OfferBook, shelf: Any = "resources") -> list[list[str]]:
+    """The entries of all pages."""
+    pages, cursor = [], None
+    while True:
+        page = orjson.loads(book.page(shelf, cursor, stateless=False))
+        pages.append([entry.get("uri") or entry["name"] for entry in page[shelf]])
+        cursor = page.get("nextCursor")
+        if cursor is None:
+            return pages
+
+
+def make(page: int = 100, hidden: Any = lambda server, method: False) -> OfferBook:
+    return OfferBook(page, hidden)
+
+
+def test_a_listing_comes_in_pages_that_a_change_does_not_shift() -> None:
+    book = make(2)
+    book.replace("b", Offers(resources=resources("b", "x:1", "x:2", "x:3")))
+    book.replace("a", Offers(resources=resources("a", "ä:1")))
+    assert [len(page) for page in listed(book)] == [2, 2]
+    cursor = orjson.loads(book.page("resources", None, stateless=False))["nextCursor"]
+    book.replace("a", NOTHING)
+    left = orjson.loads(book.page("resources", cursor, stateless=False))
+    assert [entry["name"] for entry in left["resources"]] == ["x:2", "x:3"]
+    with pytest.raises(InvalidParams, match="cursor"):
+        book.page("resources", "ü", stateless=False)
+
+
+def test_the_stateless_form_says_how_long_it_holds() -> None:
+    page = orjson.loads(make().page("templates", None, stateless=True))
+    assert page == {"resourceTemplates": [], "ttlMs": 1000, "cacheScope": "private"}
+
+
+def test_what_is_switched_off_is_not_listed() -> None:
+    book = make(hidden=lambda server, method: (server, method) == ("a", READ))
+    for server in ("a", "b"):
+        book.replace(server, Offers(resources=resources(server, "x:1"), prompts=prompts(server, "p")))
+    assert listed(book) == [["tabhub+mcp://b/x:1"]]
+    assert listed(book, "prompts") == [["p", "p"]]
+    assert GET != READ
+
+
+def test_a_change_is_counted_for_the_list_it_belongs_to() -> None:
+    book = make()
+    one = Offers(resources=resources("a", "x:1"), prompts=prompts("a", "p"))
+    assert book.replace("a", one) == ["resources", "prompts"]
+    assert book.replace("a", one) == []
+    assert book.replace("a", Offers(templates=templates("a", "x:{n}"), prompts=one.prompts)) == ["resources"]
+    assert book.replace("a", NOTHING) == ["resources", "prompts"]
+    assert book.versions == {"resources": 3, "prompts": 2}
+
+
+def test_a_prompt_is_found_by_its_name_and_by_its_servers_word_where_that_is_one() -> None:
+    book = make()
+    book.replace("a", Offers(prompts=prompts("a", "plan", "review")))
+    book.replace("my server", Offers(prompts=prompts("my server", "review")))
+    assert book.prompt("mcp__a__review")[0] == "a"
+    assert book.prompt(upstream_name("my server", "review"))[0] == "my server"
+    assert book.prompt("plan")[0] == "a"
+    with pytest.raises(UnknownPrompt, match="2 servers have a prompt") as several:
+        book.prompt("review")
+    assert "mcp__a__review" in several.value.text()
+    with pytest.raises(UnknownPrompt) as unknown:
+        book.prompt("mcp__a__reviev")
+    assert "Did you mean mcp__a__review" in unknown.value.text()
+
+
+def test_a_resource_is_found_by_its_address_also_before_its_server_has_told_anything() -> None:
+    book = make()
+    assert book.resource("tabhub+mcp://Away/file:///x", ["Away"]) == ("Away", "file:///x")
+    assert book.resource("tabhub+mcp://away/file:///x", ["Away"]) == ("Away", "file:///x")
+    with pytest.raises(UnknownResource):
+        book.resource("tabhub+mcp://away/file:///x", ["Away", "AWAY"])
+
+
+def test_a_resource_is_found_by_its_own_uri_where_one_server_has_it() -> None:
+    book = make()
+    book.replace("a", Offers(resources=resources("a", "x:1", "x:2"), reads=True))
+    book.replace("b", Offers(resources=resources("b", "x:2"), templates=templates("b", "y:{n}"), reads=True))
+    known = ["a", "b"]
+    assert book.resource("x:1", known) == ("a", "x:1")
+    assert book.resource("y:7", known) == ("b", "y:7")
+    assert book.resource("y:{n}", known) == ("b", "y:{n}")
+    with pytest.raises(UnknownResource, match="2 servers may have") as several:
+        book.resource("x:2", known)
+    assert "tabhub+mcp://a/x:2, tabhub+mcp://b/x:2" in several.value.text()
+    with pytest.raises(UnknownResource):
+        book.resource("z:1", known)
+    book.replace("b", NOTHING)
+    assert book.resource("z:1", ["a"]) == ("a", "z:1")  # not every resource is listed, and only one server has any
+    book.replace("a", NOTHING)
+    with pytest.raises(UnknownResource, match="no external server that is on has it"):
+        book.resource("z:1", [])
+
+
+def test_an_address_of_another_hub_behind_this_one_is_its_servers_own_uri() -> None:
+    book = make()
+    book.replace("outer", Offers(resources=resources("outer", "tabhub+mcp://inner/x:1"), reads=True))
+    assert book.resource("tabhub+mcp://inner/x:1", ["outer"]) == ("outer", "tabhub+mcp://inner/x:1")
+    nested = "tabhub+mcp://outer/tabhub+mcp://inner/x:1"
+    assert book.resource(nested, ["outer"]) == ("outer", "tabhub+mcp://inner/x:1")

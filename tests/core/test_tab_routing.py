@@ -1,0 +1,66 @@
+"""Which tab a call goes to, and what may be tried again."""
+
+from __future__ import annotations
+
+import pytest
+
+from tabhub.core.page_tools import Frame
+from tabhub.core.tab_routing import address, again, best, never_sent
+from tabhub.core.tabs import Tab
+from tabhub.errors import CallTimeout, CommandFailed, LinkLost, NotConnected, TabhubError, TabNotFound
+
+SHOP = "https://shop.example"
+
+
+def frames(*updated: float) -> list[Frame]:
+    return [Frame(tab, 0, "d", SHOP, SHOP, "", {}, at) for tab, at in enumerate(updated, 1)]
+
+
+@pytest.mark.req("S000-spec-routing-03", "S000-spec-routing-04", "S000-flows-06", "S000-hub-03")
+def test_the_active_tab_is_best_then_the_one_updated_last() -> None:
+    tabs = {tab: Tab(tab, "b", tab) for tab in (1, 2, 3)}
+    there = frames(3.0, 9.0, 5.0)
+
+    def chosen(*without: int) -> int | None:
+        found = best(there, tabs.get, without)
+        return None if found is None else found.tab_id
+
+    assert chosen() == 2
+    assert chosen(2) == 3
+    assert chosen(1, 2, 3) is None
+    tabs[3] = Tab(3, "b", 3, active=True)
+    assert chosen() == 3
+    tabs[1] = Tab(1, "b", 1, active=True, window_focused=True)
+    assert chosen() == 1
+    del tabs[1]
+    assert chosen() == 3
+
+
+@pytest.mark.req("S000-spec-routing-05")
+def test_a_site_is_found_where_it_was_last_or_at_its_front_page() -> None:
+    assert address(SHOP, f"{SHOP}/cart") == f"{SHOP}/cart"
+    assert address(SHOP, None) == f"{SHOP}/"
+    assert address("file://", None) is None
+
+
+@pytest.mark.req("S000-spec-routing-13", "S000-spec-routing-14", "F9")
+@pytest.mark.parametrize(
+    ("error", "unsent", "repeats"),
+    [
+        (TabNotFound("gone", data={"sent": False}), True, True),
+        (TabNotFound("gone", data={"sent": True}), False, True),
+        (TabNotFound("gone"), False, True),
+        (LinkLost("lost", sent=False), True, True),
+        (LinkLost("lost", sent=True), False, True),
+        (NotConnected("none"), True, True),
+        (CommandFailed("no"), False, False),
+        (CallTimeout("late"), False, True),
+    ],
+)
+def test_a_call_is_repeated_only_where_the_page_never_got_it_or_twice_is_as_good(
+    error: TabhubError, unsent: bool, repeats: bool
+) -> None:
+    assert never_sent(error) is unsent
+    assert (again(error, repeatable=False, exact=False) == "other") is unsent
+    assert (again(error, repeatable=True, exact=False) == "other") is repeats
+    assert again(error, repeatable=True, exact=True) in ("same", "no")

@@ -1,0 +1,243 @@
+"""The picture of tabs: ids, changes, and descriptions that cannot be trusted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tabhub.core.tabs import TabBook, TabChanges, origin_of
+from tabhub.limits import Limits
+
+
+def raw(tab_id: int, **more: Any) -> dict[str, Any]:
+    return {"tabId": tab_id, "url": f"https://site{tab_id}.example/", "title": f"T{tab_id}", "windowId": 1, **more}
+
+
+def ids(tabs: Any) -> list[int]:
+    return [tab.tab_id for tab in tabs]
+
+
+def test_a_browsers_own_ids_are_used_while_they_are_free() -> None:
+    book = TabBook()
+    changes = book.sync("a", [raw(1), raw(2)])
+    assert ids(changes.opened) == [1, 2]
+    assert book.find("a", 2) == book.get(2)
+
+
+def test_the_same_id_in_another_browser_gets_a_fresh_number() -> None:
+    book = TabBook()
+    book.sync("a", [raw(1)])
+    (tab,) = book.sync("b", [raw(1)]).opened
+    assert tab.tab_id > 2**31
+    assert tab.chrome_id == 1
+    assert book.find("b", 1) == tab
+    assert book.get(1) == book.find("a", 1)
+
+
+def test_an_id_is_not_given_to_another_browser_after_its_tab_closed() -> None:
+    book = TabBook()
+    book.sync("a", [raw(1)])
+    book.changed("a", {"tabId": 1, "change": "removed"})
+    (tab,) = book.sync("b", [raw(1)]).opened
+    assert tab.tab_id != 1
+
+
+def test_a_full_list_tells_what_opened_closed_and_changed() -> None:
+    book = TabBook()
+    book.sync("a", [raw(1), raw(2), raw(3)])
+    changes = book.sync("a", [raw(1), raw(2, title="new"), raw(4)])
+    assert (ids(changes.opened), ids(changes.closed), ids(changes.changed)) == ([4], [3], [2])
+    assert not book.sync("a", [raw(1), raw(2, title="new"), raw(4)])
+
+
+def test_a_removed_tab_is_told_once() -> None:
+    book = TabBook()
+    book.sync("a", [raw(1)])
+    assert ids(book.changed("a", {"tabId": 1, "change": "removed"}).closed) == [1]
+    assert book.changed("a", {"tabId": 1, "change": "removed"}) == TabChanges()
+    assert book.get(1) is None
+
+
+def test_a_replaced_tab_keeps_its_hub_id_and_its_old_number_is_not_reused() -> None:
+    book = TabBook()
+    book.sync("a", [raw(1)])
+    changes = book.changed("a", {"tabId": 9, "change": "replaced", "removedTabId": 1, "tab": raw(9)})
+    assert ids(changes.changed) == [1]
+    tab = book.find("a", 9)
+    assert tab is not None
+    assert (tab.tab_id, tab.chrome_id) == (1, 9)
+    (other,) = book.changed("a", {"tabId": 1, "change": "created", "tab": raw(1)}).opened
+    assert other.tab_id != 1
+
+
+def test_a_tab_that_is_replaced_is_told_before_the_new_one_is_described() -> None:
+    book = TabBook()
+    book.sync("a", [raw(1)])
+    assert book.changed("a", {"tabId": 9, "change": "replaced", "removedTabId": 1}) == TabChanges()
+    unloaded = {"tabId": 9, "change": "updated", "tab": {**raw(9), "discarded": True}}
+    assert ids(book.changed("a", unloaded).changed) == [1]
+    assert book.changed("a", {"tabId": 8, "change": "replaced", "removedTabId": 7}) == TabChanges()
+
+
+def test_tabs_of_a_browser_that_comes_back_get_their_ids_back() -> None:
+    book = TabBook()
+    book.sync("a", [raw(1)])
+    (second,) = book.sync("b", [raw(1)]).opened
+    assert ids(book.gone("b").away) == [second.tab_id]
+    assert book.get(second.tab_id) is None
+    assert book.is_away(second.tab_id)
+    changes = book.sync("b", [raw(1), raw(5)])
+    assert ids(changes.opened) == [second.tab_id, 5]
+    assert not book.is_away(second.tab_id)
+
+
+def test_tabs_missing_when_a_browser_comes_back_are_closed_then() -> None:
+    book = TabBook()
+    book.sync("a", [raw(1), raw(2)])
+    assert not book.gone("a").closed
+    assert ids(book.sync("a", [raw(2)]).closed) == [1]
+
+
+def test_a_report_before_the_full_list_finds_the_tab_that_was_kept_aside() -> None:
+    book = TabBook()
+    book.sync("x", [raw(1)])
+    (tab,) = book.sync("a", [raw(1)]).opened
+    book.gone("a")
+    (again,) = book.changed("a", {"tabId": 1, "change": "updated", "tab": raw(1)}).opened
+    assert again.tab_id == tab.tab_id
+
+
+def test_one_tab_is_active_in_a_window_and_one_window_focused() -> None:
+    book = TabBook()
+    book.sync("a", [raw(1, active=True, windowFocused=True), raw(2), raw(3, windowId=2, active=True)])
+    changes = book.changed("a", {"tabId": 2, "change": "activated"})
+    assert ids(changes.changed) == [2, 1]
+    active = {tab.tab_id for tab in book if tab.active}
+    assert active == {2, 3}
+    book.changed("a", {"tabId": 3, "change": "updated", "tab": raw(3, windowId=2, active=True, windowFocused=True)})
+    assert {tab.tab_id for tab in book if tab.window_focused} == {3}
+
+
+def test_an_arrival_updates_the_picture_before_the_report_comes() -> None:
+    book = TabBook()
+    book.sync("a", [raw(1, status="loading")])
+    (tab,) = book.moved("a", 1, "https://new.example/", "New", "complete").changed
+    assert (tab.url, tab.title, tab.status, tab.window_id) == ("https://new.example/", "New", "complete", 1)
+    assert not book.moved("a", 7, "https://x.example/", "", "complete")
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        None,
+        [],
+        "tab",
+        {},
+        {"tabId": True},
+        {"tabId": "1"},
+        {"tabId": 1.0},
+        {"tabId": -1},
+        {"tabId": 2**60},
+        {"tabId": 3, "url": 5},
+        {"tabId": 3, "active": 1},
+        {"tabId": 3, "windowId": True},
+        {"tabId": 3, "title": {"__proto__": 1}},
+    ],
+)
+def test_a_bad_description_is_skipped_and_named_and_the_rest_kept(bad: Any) -> None:
+    book = TabBook()
+    changes = book.sync("a", [raw(1), bad, raw(2)])
+    assert ids(changes.opened) == [1, 2]
+    assert len(changes.problems) == 1
+    assert book.changed("a", {"tabId": 3, "change": "created", "tab": bad}).problems or bad is None
+
+
+@pytest.mark.parametrize("report", [None, 5, {}, {"tabId": "x"}, {"tabId": 3, "change": "updated"}])
+def test_a_bad_report_changes_nothing(report: Any) -> None:
+    book = TabBook()
+    book.sync("a", [raw(1)])
+    changes = book.changed("a", report)
+    assert not changes
+    assert changes.problems
+    assert ids(book) == [1]
+
+
+def test_a_report_that_describes_another_tab_is_refused() -> None:
+    book = TabBook()
+    assert book.changed("a", {"tabId": 1, "change": "updated", "tab": raw(2)}).problems
+    assert len(book) == 0
+
+
+def test_count_and_text_are_bounded() -> None:
+    book = TabBook(Limits(tabs_per_browser=2, tab_text=10))
+    changes = book.sync("a", [raw(n, url="https://" + "x" * 100) for n in range(5)])
+    assert len(changes.opened) == 2
+    assert changes.problems
+    assert all(len(tab.url) == 10 for tab in book)
+    assert book.changed("a", {"tabId": 9, "change": "created", "tab": raw(9)}).problems
+    assert len(book) == 2
+
+
+@pytest.mark.parametrize(
+    ("url", "origin"),
+    [
+        ("https://Example.com:443/a?b#c", "https://example.com"),
+        ("http://example.com:8080/", "http://example.com:8080"),
+        ("https://user:pw@example.com/", "https://example.com"),
+        ("http://[::1]:9515/", "http://[::1]:9515"),
+        ("file:///etc/hosts", "file://"),
+        ("about:blank", None),
+        ("data:text/html,x", None),
+        ("chrome://settings", None),
+        ("https://", None),
+        ("http://[broken", None),
+        ("http://host:99999/", None),
+        ("", None),
+    ],
+)
+def test_the_origin_of_an_address(url: str, origin: str | None) -> None:
+    assert origin_of(url) == origin
+
+
+def test_facts_name_flags_only_where_set() -> None:
+    book = TabBook()
+    book.sync("a", [raw(1, pinned=True, groupId=4), raw(2, groupId=-1)])
+    first, second = (tab.facts() for tab in book)
+    assert first["pinned"] is True
+    assert first["groupId"] == 4
+    assert "pinned" not in second
+    assert "groupId" not in second
+
+
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("sync"), st.sampled_from("abc"), st.lists(st.integers(0, 6), max_size=5)),
+        st.tuples(st.sampled_from(["created", "removed"]), st.sampled_from("abc"), st.integers(0, 6)),
+        st.tuples(st.just("replaced"), st.sampled_from("abc"), st.tuples(st.integers(0, 6), st.integers(0, 6))),
+        st.tuples(st.just("gone"), st.sampled_from("abc"), st.none()),
+    ),
+    max_size=30,
+)
+
+
+@given(steps)
+def test_a_hub_id_never_names_tabs_of_two_browsers(history: list[tuple[str, str, Any]]) -> None:
+    book, owner = TabBook(), dict[int, str]()
+    for kind, browser, what in history:
+        if kind == "sync":
+            book.sync(browser, [raw(n) for n in what])
+        elif kind == "gone":
+            book.gone(browser)
+        elif kind == "replaced":
+            old, new = what
+            book.changed(browser, {"tabId": new, "change": kind, "removedTabId": old, "tab": raw(new)})
+        else:
+            book.changed(browser, {"tabId": what, "change": kind, "tab": raw(what)})
+        tabs = list(book)
+        assert len({(tab.browser_id, tab.chrome_id) for tab in tabs}) == len(tabs)
+        for tab in tabs:
+            assert owner.setdefault(tab.tab_id, tab.browser_id) == tab.browser_id
+            assert book.find(tab.browser_id, tab.chrome_id) is tab

@@ -1,0 +1,196 @@
+"""Tools: definitions that cannot change, schemas that cannot hurt, arguments checked by name."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import jsonschema_rs
+import orjson
+import pytest
+
+from tabhub.core.schema_bounds import trouble
+from tabhub.core.tools import BROWSER, HUB, Source, Tool, ToolResult, compile_schema
+from tabhub.errors import BadInput, InvalidArguments
+
+SHOP = Source("plugin", "shop")
+ORDER: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "item": {"type": "string", "minLength": 1},
+        "count": {"type": "integer", "minimum": 1},
+        "to": {"type": "object", "properties": {"zip": {"type": "string", "pattern": "^[0-9]{5}$"}}},
+    },
+    "required": ["item"],
+    "additionalProperties": False,
+}
+
+
+def tool(schema: dict[str, Any], **more: Any) -> Tool:
+    return Tool("shop_order", SHOP, "Order", schema, **more)
+
+
+def problems(schema: dict[str, Any], arguments: dict[str, Any]) -> dict[str, str]:
+    with pytest.raises(InvalidArguments) as caught:
+        tool(schema).check(arguments)
+    assert caught.value.outcome == "not_sent"
+    return {each["field"]: each["problem"] for each in caught.value.facts()["errors"]}
+
+
+@pytest.mark.req("S002-dispatch-01")
+def test_arguments_that_fit_pass_and_the_schema_is_compiled_once() -> None:
+    made = tool(ORDER)
+    compiled = made.validator
+    made.check({"item": "tea", "count": 2, "to": {"zip": "12345"}})
+    made.check({"item": "tea"})
+    assert made.validator is compiled
+
+
+def test_every_field_that_does_not_fit_is_named() -> None:
+    found = problems(ORDER, {"item": "", "count": 0, "to": {"zip": "x"}, "colour": "red"})
+    assert set(found) == {"item", "count", "to/zip", "arguments"}
+    assert "colour" in found["arguments"]
+    assert "item" in problems(ORDER, {})["arguments"]
+
+
+def test_what_would_fit_is_named_beside_what_does_not() -> None:
+    ways = {"properties": {"way": {"enum": ["post", "van", "bike", "foot"]}}}
+    assert problems(ways, {"way": "car"})["way"] == '"car" is not one of "post", "van", "bike", "foot"'
+    inner = {"properties": {"to": {**ways, "additionalProperties": False}}}
+    assert problems(inner, {"to": {"wya": "van"}})["to"].endswith("('wya' was unexpected); there is: way")
+    assert "there is: item, count, to" in problems(ORDER, {"item": "tea", "cuont": 2})["arguments"]
+
+
+def test_a_value_that_does_not_fit_is_not_sent_back_whole() -> None:
+    told = problems({"properties": {"few": {"maxItems": 2}}}, {"few": ["x" * 100] * 10_000})["few"]
+    assert len(told) < 500
+    assert told.endswith("has more than 2 items")
+
+
+def test_the_list_of_problems_is_bounded() -> None:
+    schema = {"type": "object", "additionalProperties": {"type": "integer"}}
+    assert len(problems(schema, {f"f{i}": "x" for i in range(1000)})) == 10
+
+
+def test_a_tool_cannot_be_changed() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        tool(ORDER).description = "other"  # type: ignore[misc]
+
+
+def test_the_listing_says_what_the_tool_declares() -> None:
+    made = tool(
+        ORDER, title="Order", output_schema={"type": "object"}, annotations={"readOnlyHint": True}, meta={"a": 1}
+    )
+    assert orjson.loads(made.wire) == {
+        "name": "shop_order",
+        "title": "Order",
+        "description": "Order",
+        "inputSchema": ORDER,
+        "outputSchema": {"type": "object"},
+        "annotations": {"readOnlyHint": True},
+        "_meta": {"a": 1},
+    }
+    assert set(orjson.loads(tool(ORDER).wire)) == {"name", "description", "inputSchema"}
+
+
+@pytest.mark.parametrize(
+    ("annotations", "repeatable"),
+    [
+        ({}, False),
+        ({"readOnlyHint": True}, True),
+        ({"idempotentHint": True}, True),
+        ({"readOnlyHint": False, "idempotentHint": False}, False),
+        ({"readOnlyHint": "true"}, False),
+        ({"readOnlyHint": 1}, False),
+    ],
+)
+def test_only_a_plain_true_makes_a_tool_repeatable(annotations: dict[str, Any], repeatable: bool) -> None:
+    assert tool(ORDER, annotations=annotations).repeatable is repeatable
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "no such type"},
+        {"type": 5},
+        {"properties": []},
+        {"required": "name"},
+        {"pattern": "("},
+        {"properties": {"a": {"pattern": "(?<=x)(a|aa)+$"}}},
+        {"$ref": "https://example.com/schema.json"},
+        {"properties": {"a": {"$ref": "http://127.0.0.1:1/x"}}},
+        {"$ref": "file:///etc/passwd"},
+        {"$ref": "#/no/such/place"},
+        {"properties": {f"p{i}": {"description": "x" * 100} for i in range(2000)}},
+    ],
+    ids=[
+        "unknown type",
+        "type not a text",
+        "properties not an object",
+        "required not a list",
+        "broken pattern",
+        "pattern with look-behind",
+        "reference to a site",
+        "reference inside to a server",
+        "reference to a file",
+        "reference to nowhere",
+        "200 KB",
+    ],
+)
+def test_a_schema_that_cannot_be_used_is_refused_in_words(schema: dict[str, Any]) -> None:
+    with pytest.raises(BadInput, match="schema"):
+        compile_schema(schema)
+
+
+def test_a_schema_that_is_too_large_is_refused_before_it_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    def compile_nothing(*_: Any, **__: Any) -> None:
+        raise AssertionError("a schema that is too large was compiled")
+
+    monkeypatch.setattr(jsonschema_rs, "Draft202012Validator", compile_nothing)
+    with pytest.raises(BadInput, match="larger than 200000 bytes"):
+        compile_schema({"description": "x" * 200_000})
+
+
+def test_arguments_that_make_other_engines_backtrack_are_refused_with_a_short_message() -> None:
+    found = problems(
+        {"type": "object", "properties": {"a": {"type": "string", "pattern": "^(a+)+$"}}}, {"a": "a" * 50_000 + "!"}
+    )
+    assert list(found) == ["a"]
+    assert "^(a+)+$" in found["a"]
+    assert len(found["a"]) < 500
+
+
+def test_a_schema_that_refers_to_itself_is_fine() -> None:
+    tree = {"type": "object", "properties": {"child": {"$ref": "#"}}, "additionalProperties": False}
+    made = tool(tree)
+    made.check({"child": {"child": {"child": {}}}})
+    with pytest.raises(InvalidArguments):
+        made.check({"child": {"child": {"other": {}}}})
+
+
+def test_a_reference_to_nothing_but_itself_does_not_hang() -> None:
+    schema = {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}}
+    compile_schema(schema).is_valid({})
+    assert trouble(schema) == "the schema refers to itself without end"  # so none from outside is compiled
+
+
+def test_sources_are_named_by_kind_and_key() -> None:
+    assert [str(BROWSER), str(HUB), str(SHOP)] == ["browser", "hub", "plugin:shop"]
+
+
+def test_results_are_encoded_once_as_mcp_has_them() -> None:
+    assert orjson.loads(ToolResult.text("hi").payload) == {"content": [{"type": "text", "text": "hi"}]}
+    failed = ToolResult.text("no", is_error=True)
+    assert failed.is_error
+    assert orjson.loads(failed.payload)["isError"] is True
+    data = orjson.loads(ToolResult.data({"a": [1]}).payload)
+    assert data["structuredContent"] == {"a": [1]}
+    assert orjson.loads(data["content"][0]["text"]) == {"a": [1]}
+
+
+def test_a_tool_told_anew_is_the_same_tool_in_other_words() -> None:
+    made = tool({"type": "object", "properties": {"a": {"type": "string"}}})
+    again = made.told_anew("other words", {"x": 1})
+    assert (again.name, again.input_schema, again.validator) == (made.name, made.input_schema, made.validator)
+    assert orjson.loads(again.wire) == {**orjson.loads(made.wire), "description": "other words", "_meta": {"x": 1}}
+    assert made.description != "other words"

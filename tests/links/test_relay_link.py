@@ -1,0 +1,292 @@
+"""The hub as an agent of a relay: a real relay, a hub, and browsers that only speak the relay's protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tabhub.config.setting_types import RelaySettings
+from tabhub.config.settings import Config
+from tabhub.errors import LinkLost, SetupError
+from tabhub.limits import DEFAULTS
+from tabhub.links.relay_link import RelayLink, relay_url
+from tabhub.links.relays import read_token
+from tests.harness.fake_extension import FakeExtension, tab
+from tests.harness.hub import RunningHub, running_hub
+from tests.harness.process import ask_nobody, tabhub
+from tests.harness.waiting import until
+from tests.relay.independent import IndependentAgent, IndependentExtension
+from tests.relay.world import RunningRelay, running_relay, token
+
+STATE = {"browserId": "far-away", "browserName": "Far", "managed": True, "debugger": {"attached": []}}
+
+
+class FarBrowser(IndependentExtension):
+    """A browser that answers what a hub asks at first; `answers` says what else."""
+
+    def __init__(self, base: str, access: str, instance: str = "far", **state: Any) -> None:
+        super().__init__(base, access, "Far 1", instanceId=instance)
+        self.answers: dict[str, Any] = {"getState": {**STATE, **state}, "getTabs": {"tabs": [tab(7, active=True)]}}
+        self.silent: set[str] = set()
+        self.handle = self._handle
+
+    def _handle(self, method: str, params: dict[str, Any]) -> Any:
+        if method in self.silent:
+            return None
+        return self.answers.get(method, {})
+
+    def asked(self, method: str) -> list[dict[str, Any]]:
+        return [request for request in self.requests if request["method"] == method]
+
+
+@asynccontextmanager
+async def hub_at(tmp_path: Path, relay: RunningRelay, access: str, **settings: Any) -> AsyncIterator[RunningHub]:
+    file = tmp_path / "relay.token"
+    file.write_text(access)
+    relays = [{"url": relay.url, "tokenFile": str(file)}]
+    async with running_hub(tmp_path, relays=relays, **settings) as hub:
+        yield hub
+
+
+def remote(hub: RunningHub) -> list[RelayLink]:
+    return [link for link in hub.hub.browsers.links() if isinstance(link, RelayLink)]
+
+
+def told(hub: RunningHub) -> bool:
+    """Whether every remote browser has told its tabs."""
+    browsers = [facts for facts in hub.hub.browsers.status() if facts.get("relay")]
+    return bool(browsers) and all(facts["extension"]["sentTabs"] for facts in browsers)
+
+
+async def test_a_remote_browser_appears_beside_the_local_ones_with_its_tabs(tmp_path: Path) -> None:
+    async with running_relay() as relay, hub_at(tmp_path, relay, token()) as hub:
+        async with FakeExtension(hub, "near", [tab(7)]), FarBrowser(relay.url, token()) as far:
+            await until(lambda: told(hub))
+            (link,) = remote(hub)
+            assert link.browser_id == far.extension_id
+            assert len(hub.hub.browsers.book) == 2
+            facts = hub.hub.relays.facts() if hub.hub.relays is not None else []
+            assert facts == [{"url": relay.url, "connected": True, "browsers": 1}]
+            far.answers["closeTab"] = {"closed": True}
+            assert await link.request("closeTab", {"tabId": 7}) == {"closed": True}
+            (request,) = far.asked("closeTab")
+            assert request["id"].startswith(f"{link.connection}:")
+            await far.notify("tab.stateChanged", {"tabId": 8, "change": "created", "tab": tab(8)})
+            await until(lambda: len(hub.hub.browsers.book) == 3)
+        await until(lambda: not remote(hub))
+
+
+async def test_a_remote_browser_is_a_persons_own_and_its_panel_is_not_obeyed(tmp_path: Path) -> None:
+    async with running_relay() as relay, hub_at(tmp_path, relay, token()) as hub, FarBrowser(relay.url, token()) as far:
+        await until(lambda: told(hub))
+        (link,) = remote(hub)
+        assert not link.local
+        assert not hub.hub.browsers.is_managed(link.browser_id)
+        await far.notify("extension.hello", {"browserName": "Far", "managed": True})
+        for method in ("config.setSkipPermissions", "config.set", "confirmation.response", "hub.pause"):
+            await far.notify(method, {"skip": True, "id": "1", "decision": "allow_once"})
+        await until(lambda: link.counts.refused == 4)
+        assert not hub.hub.browsers.is_managed(link.browser_id)
+        assert not hub.hub.config.skip_permissions
+        assert not any(method.startswith(("config.", "hub.", "plugin.install")) for method in link.handlers)
+
+
+async def test_a_browser_connected_directly_too_is_there_once(tmp_path: Path) -> None:
+    async with running_relay() as relay, hub_at(tmp_path, relay, token()) as hub, FarBrowser(relay.url, token()):
+        await until(lambda: told(hub))
+        async with FakeExtension(hub, "far-away"):
+            await until(lambda: [link.local for link in hub.hub.browsers.links()] == [True])
+        await until(lambda: told(hub))
+
+
+@pytest.mark.req("S003-clients-02", "S003-clients-03")
+@pytest.mark.parametrize("end", ["browser", "relay"])
+async def test_a_call_under_way_when_the_road_breaks_fails_at_once_and_the_road_is_built_anew(
+    tmp_path: Path, end: str
+) -> None:
+    # Neither a ping without an answer nor a deadline is what ends the call.
+    slow = {"ping_interval": 600.0, "call_timeout": 300.0}
+    async with (
+        running_relay(ping_interval=600.0) as relay,
+        hub_at(tmp_path, relay, token(), limits=slow) as hub,
+    ):
+        async with FarBrowser(relay.url, token()) as far:
+            await until(lambda: told(hub))
+            far.silent.add("goBack")
+            (link,) = remote(hub)
+            call = link.request("goBack", {"tabId": 7})
+            await until(lambda: bool(far.asked("goBack")))
+            if end == "browser":
+                far.ws.transport.abort()
+            else:
+                for connection in list(relay.server.server_state.connections):
+                    connection.transport.abort()
+            async with asyncio.timeout(30):
+                with pytest.raises(LinkLost) as failed:
+                    await call
+            assert failed.value.outcome == "unknown"
+        async with FarBrowser(relay.url, token()) as far:
+            await until(lambda: told(hub))
+            assert remote(hub)[0].browser_id == far.extension_id
+            assert not far.asked("goBack")  # at most once
+
+
+async def test_two_agents_of_one_browser_hear_only_of_their_own_calls(tmp_path: Path) -> None:
+    async with (
+        running_relay() as relay,
+        hub_at(tmp_path, relay, token()) as hub,
+        FarBrowser(relay.url, token()) as far,
+        IndependentAgent(relay.url, token()) as other,
+    ):
+        await until(lambda: told(hub))
+        await other.ready()
+        (link,) = remote(hub)
+        heard: list[dict[str, Any]] = []
+        link.handlers["tool.progress"] = lambda _, params: heard.append(params)
+        name = link.upcoming
+        assert name.startswith(f"{link.connection}:")
+        await far.notify("tool.progress", {"dispatchId": f"{other.connection_id}:5", "progress": 1})
+        await far.notify("tool.progress", {"dispatchId": "5", "progress": 2})
+        await far.notify("tool.progress", {"dispatchId": name, "progress": 3})
+        await until(lambda: bool(heard))
+        assert heard == [{"dispatchId": name.partition(":")[2], "progress": 3}]
+
+
+async def test_another_users_browser_is_not_seen(tmp_path: Path) -> None:
+    async with (
+        running_relay() as relay,
+        hub_at(tmp_path, relay, token("ann")) as hub,
+        FarBrowser(relay.url, token("bob"), "b") as foreign,
+        FarBrowser(relay.url, token("ann"), "a") as own,
+    ):
+        await until(lambda: told(hub))
+        assert [link.browser_id for link in remote(hub)] == [own.extension_id]
+        assert foreign.requests == []
+
+
+async def test_a_token_that_is_replaced_in_its_file_is_used_without_a_break(tmp_path: Path) -> None:
+    async with (
+        running_relay() as relay,
+        hub_at(tmp_path, relay, token(ident="first")) as hub,
+        FarBrowser(relay.url, token()),
+    ):
+        await until(lambda: told(hub))
+        (link,) = remote(hub)
+        (tmp_path / "relay.token").write_text(token(ident="second"))
+
+        def all_new() -> bool:
+            return {agent.token_id for agent in relay.node.state.tables.agents.values()} == {"second"}
+
+        await until(all_new)
+        assert remote(hub) == [link]
+        assert link.closed is None
+
+
+async def test_a_refused_token_is_said_and_a_new_one_taken(tmp_path: Path) -> None:
+    async with running_relay() as relay, hub_at(tmp_path, relay, token(ttl=-60)) as hub:
+        relays = hub.hub.relays
+        assert relays is not None
+        await until(lambda: "Invalid token" in relays.facts()[0].get("reason", ""))
+        (tmp_path / "relay.token").write_text(token())
+        await until(lambda: relays.facts()[0]["connected"])
+
+
+@pytest.mark.req("S003-auth-03")
+def test_the_address_in_a_token_counts_more_than_the_one_in_the_settings(tmp_path: Path) -> None:
+    file = tmp_path / "t"
+    file.write_text(token(connection_url="wss://other.example/mcp"))
+    assert read_token(RelaySettings("wss://relay.example", str(file))).url == "wss://other.example"
+    file.write_text(token())
+    assert read_token(RelaySettings("wss://relay.example/", str(file))).url == "wss://relay.example"
+    file.write_text(token(connection_url="ws://other.example"))
+    with pytest.raises(SetupError, match="in the clear"):
+        read_token(RelaySettings("wss://relay.example", str(file)))
+    file.write_text("not a token")
+    with pytest.raises(SetupError, match="not a JWT"):
+        read_token(RelaySettings("wss://relay.example", str(file)))
+    with pytest.raises(SetupError, match="cannot be read"):
+        read_token(RelaySettings("wss://relay.example", str(tmp_path / "none")))
+
+
+@pytest.mark.parametrize(
+    "url", ["ws://relay.example", "http://relay.example", "wss://", "wss://a:b@c", "wss://x:y", "wss://[x"]
+)
+def test_an_address_that_is_none_or_not_safe_is_refused(url: str) -> None:
+    with pytest.raises(SetupError):
+        relay_url(url)
+
+
+@pytest.mark.parametrize("url", ["ws://127.0.0.1:9", "ws://localhost:9/mcp", "ws://[::1]:9", "wss://r.example/team"])
+def test_plain_sockets_are_for_this_machine(url: str) -> None:
+    assert relay_url(url) == url.removesuffix("/mcp")
+
+
+@pytest.mark.req("S003-clients-01")
+async def test_a_relay_that_asks_something_is_not_answered_and_ids_are_plain_numbers() -> None:
+    sent: list[bytes] = []
+    link = RelayLink("ext-1", sent.append, lambda code, reason: None, DEFAULTS)
+    link.feed(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "getState", "params": {}}))
+    link.feed("{")
+    assert sent == []
+    assert (link.counts.refused, link.counts.malformed) == (1, 1)
+    for _ in range(2):
+        link.request("getTabs", {})
+    assert [json.loads(data)["id"] for data in sent] == [1, 2]
+
+
+async def test_a_hub_started_for_a_relay_has_its_browsers(tmp_path: Path) -> None:
+    file, access = tmp_path / "relay.token", token()
+    file.write_text(access)
+    home = tmp_path / "home"
+    ask_nobody(home)
+    async with running_relay() as relay, FarBrowser(relay.url, token()) as far:
+        words = ("--port", "0", "--no-launch", "--relay", relay.url, "--token-file", str(file))
+        process = await tabhub(home, "start", *words)
+        try:
+            assert process.stdout is not None
+            async with asyncio.timeout(30):
+                line = (await process.stdout.readline()).decode()
+                await until(lambda: bool(far.asked("getTabs")))
+            assert "is running on http://127.0.0.1:" in line
+        finally:
+            process.terminate()
+            said, errors = await process.communicate()
+        assert access.encode() not in said + errors
+        assert access not in (home / "logs" / "hub.log").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("--relay", "wss://relay.example"), 2, "belong together"),
+        (("--relay", "wss://relay.example", "--token-file", "/none/at/all"), 1, "cannot be read"),
+        (("--relay", "ws://relay.example", "--token-file", "TOKEN"), 1, "in the clear"),
+    ],
+)
+async def test_a_start_for_a_relay_that_cannot_work_says_why(
+    tmp_path: Path, words: tuple[str, ...], code: int, said: str
+) -> None:
+    file = tmp_path / "relay.token"
+    file.write_text(token())
+    chosen = [str(file) if word == "TOKEN" else word for word in words]
+    process = await tabhub(tmp_path / "home", "start", "--port", "0", "--no-launch", *chosen)
+    _, errors = await process.communicate()
+    assert process.returncode == code
+    assert said in errors.decode()
+    assert "Traceback" not in errors.decode()
+
+
+def test_relays_in_the_configuration_are_checked_and_written_back() -> None:
+    one = {"url": "wss://relay.example", "tokenFile": "~/relay.token"}
+    config = Config.parse({"relays": [one]})
+    assert config.relays == (RelaySettings("wss://relay.example", "~/relay.token"),)
+    assert config.values()["relays"] == [one]
+    for wrong in ("wss://x", [{"url": "wss://x"}], [{**one, "url": "https://x"}], [{**one, "tokenFile": ""}], [1]):
+        with pytest.raises(SetupError, match="relays"):
+            Config.parse({"relays": wrong})

@@ -1,0 +1,122 @@
+"""Notices of changed tools: as often as agreed, never more, and the last state always arrives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from tabhub.core.listing.catalogue import Catalogue
+from tabhub.core.registry import Entry, Registry
+from tabhub.core.tools import CallContext, Source, Tool, ToolResult
+from tabhub.limits import Limits
+from tabhub.mcp.notifications import Notices
+from tests.harness.virtual_time import VirtualLoop
+
+SITE = Source("page", "https://a.example")
+
+
+@pytest.fixture
+def loop() -> Iterator[VirtualLoop]:
+    made = VirtualLoop()
+    yield made
+    made.close()
+
+
+async def _never(ctx: CallContext, arguments: dict[str, Any]) -> ToolResult:
+    raise AssertionError("nothing is run here")
+
+
+class Listener:
+    """An agent that lists the tools whenever it is told they changed."""
+
+    def __init__(self, loop: VirtualLoop, notices: Notices, catalogue: Catalogue) -> None:
+        self.told: list[float] = []
+        self.sees: list[str] = []
+        self.ended = 0
+
+        def changed(_kind: str) -> None:
+            self.told.append(loop.now)
+            self.sees = [tool.name for tool in catalogue.tools()]
+
+        def end() -> None:
+            self.ended += 1
+
+        self.open = notices.subscribe(changed, end, kinds=["tools"])
+
+
+@pytest.mark.req("L8")
+def test_500_updates_a_second_become_two_notices_a_second_and_the_last_state_arrives(loop: VirtualLoop) -> None:
+    limits, registry = Limits(), Registry()
+    notices, catalogue = Notices(limits), Catalogue(registry, limits, lambda tool: False, mark=False)
+    registry.on_change(notices.tools_changed)
+    agents = [Listener(loop, notices, catalogue) for _ in range(3)]
+    with ExitStack() as stack:
+        for agent in agents:
+            stack.enter_context(agent.open)
+        for number in range(5 * 500):
+            tool = Tool(f"website_tool_n{number}", SITE, "")
+            loop.act(lambda tool=tool: registry.replace(SITE, [Entry(tool, _never)]))  # type: ignore[misc]
+            loop.run_for(1 / 500)
+        loop.run_for(2)
+        for agent in agents:
+            gaps = [later - earlier for earlier, later in zip(agent.told, agent.told[1:], strict=False)]
+            assert min(gaps) >= 0.5 - 1e-6
+            assert 10 <= len(agent.told) <= 12
+            assert agent.sees == ["website_tool_n2499"]
+        told = len(agents[0].told)
+        loop.run_for(60)
+        assert len(agents[0].told) == told
+
+
+def test_a_single_change_is_told_at_once(loop: VirtualLoop) -> None:
+    notices = Notices(Limits())
+    told: list[float] = []
+    with notices.subscribe(lambda _: told.append(loop.now), lambda: None):
+        loop.act(notices.tools_changed)
+        assert told == [loop.now]
+        loop.run_for(10)
+        loop.act(notices.tools_changed)
+        assert told == [1000.0, 1010.0]
+
+
+def test_who_has_left_or_does_not_want_to_know_is_not_told(loop: VirtualLoop) -> None:
+    notices = Notices(Limits())
+    told: list[str] = []
+    with notices.subscribe(lambda _: told.append("wants not"), lambda: told.append("ended"), kinds=()):
+        with notices.subscribe(lambda _: told.append("left"), lambda: None):
+            loop.act(notices.tools_changed)
+            loop.act(notices.tools_changed)
+        loop.run_for(10)
+        assert told == ["left"]
+        loop.act(notices.close)
+    assert told == ["left", "ended"]
+    loop.act(notices.close)
+    assert told == ["left", "ended"]
+
+
+def test_a_rate_of_nothing_means_no_limit(loop: VirtualLoop) -> None:
+    notices = Notices(Limits(list_changed_rate=0))
+    told: list[float] = []
+    with notices.subscribe(lambda _: told.append(loop.now), lambda: None):
+        for _ in range(5):
+            loop.act(notices.tools_changed)
+    assert len(told) == 5
+
+
+def test_each_list_has_its_own_pace_and_its_own_listeners(loop: VirtualLoop) -> None:
+    notices = Notices(Limits())
+    all_of_it: list[str] = []
+    prompts: list[str] = []
+    with (
+        notices.subscribe(all_of_it.append, lambda: None),
+        notices.subscribe(prompts.append, lambda: None, kinds=["prompts"]),
+    ):
+        for kind in ("tools", "resources", "prompts", "prompts", "prompts"):
+            loop.act(lambda kind=kind: notices.changed(kind))  # type: ignore[misc]
+        assert all_of_it == ["tools", "resources", "prompts"]
+        loop.run_for(1)
+        assert all_of_it == ["tools", "resources", "prompts", "prompts"]
+        assert prompts == ["prompts", "prompts"]

@@ -1,0 +1,112 @@
+"""Where the daemon's socket is, and what may stand in its way."""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from tabhub.errors import SetupError
+from tabhub.platform.socket_path import TCP, checked, daemon_path, listen_unix
+
+
+def runtime(tmp_path: Path) -> Path:
+    folder = tmp_path / "run"
+    folder.mkdir(mode=0o700)
+    return folder
+
+
+def test_the_default_home_has_the_plain_name_and_another_home_its_own(tmp_path: Path) -> None:
+    env = {"XDG_RUNTIME_DIR": str(runtime(tmp_path))}
+    default = daemon_path(os.path.expanduser("~/.tabhub"), env)  # noqa: PTH111
+    assert default == f"{tmp_path}/run/tabhub/daemon.sock"
+    one, two = daemon_path("/home/one", env), daemon_path("/home/two", env)
+    assert len({default, one, two}) == 3
+    assert one == daemon_path("/home/one", env)
+    assert one.startswith(f"{tmp_path}/run/tabhub/daemon-")
+
+
+def test_without_a_runtime_folder_of_ours_it_is_in_the_home(tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o777)
+    for env in ({}, {"XDG_RUNTIME_DIR": ""}, {"XDG_RUNTIME_DIR": "/nowhere"}, {"XDG_RUNTIME_DIR": str(shared)}):
+        assert daemon_path("/home/one", env) == "/home/one/run/daemon.sock"
+
+
+def test_the_environment_moves_it(tmp_path: Path) -> None:
+    env = {"XDG_RUNTIME_DIR": str(runtime(tmp_path)), "TABHUB_SOCKET": "~/x.sock"}
+    assert daemon_path("/home/one", env) == os.path.expanduser("~/x.sock")  # noqa: PTH111
+    assert daemon_path("/home/one", {"TABHUB_SOCKET": "tcp"}) == TCP
+    assert daemon_path("/home/one", {"TABHUB_SOCKET": "run/mine.sock"}) == "/home/one/run/mine.sock"
+
+
+def test_a_path_the_system_cannot_bind_is_named_before_it_is_tried() -> None:
+    assert checked("/" + "x" * 102)
+    with pytest.raises(SetupError, match="200 bytes") as caught:
+        checked("/" + "x" * 199)
+    assert "TABHUB_SOCKET" in str(caught.value.hint)
+
+
+def test_it_is_this_users_alone(tmp_path: Path) -> None:
+    path = tmp_path / "run" / "daemon.sock"
+    with listen_unix(str(path)):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+def test_what_a_dead_hub_left_is_replaced_and_a_living_one_respected(tmp_path: Path) -> None:
+    path = str(tmp_path / "daemon.sock")
+    tmp_path.chmod(0o700)
+    listen_unix(path).close()  # closed, but its file stays: as after a kill
+    with listen_unix(path), pytest.raises(SetupError, match="Another hub listens"):
+        listen_unix(path)
+
+
+def test_what_is_no_socket_is_left_alone(tmp_path: Path) -> None:
+    tmp_path.chmod(0o700)
+    path = tmp_path / "daemon.sock"
+    path.write_text("mine")
+    with pytest.raises(SetupError, match="something else"):
+        listen_unix(str(path))
+    assert path.read_text() == "mine"
+
+
+def test_a_folder_others_may_write_to_is_refused(tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o777)
+    with pytest.raises(SetupError, match="no safe place"):
+        listen_unix(str(shared / "daemon.sock"))
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SetupError, match="no safe place"):
+        listen_unix(str(tmp_path / "file" / "daemon.sock"))
+
+
+def test_it_listens(tmp_path: Path) -> None:
+    tmp_path.chmod(0o700)
+    path = str(tmp_path / "daemon.sock")
+    with listen_unix(path), socket.socket(socket.AF_UNIX) as client:
+        client.connect(path)
+
+
+def test_a_home_too_deep_for_a_socket_has_it_in_a_folder_of_the_users_own(tmp_path: Path) -> None:
+    home = str(tmp_path / "deep" / ("x" * 120))
+    path = daemon_path(home, {"TMPDIR": "/somewhere"})
+    assert path.startswith(f"/somewhere/tabhub-{os.getuid()}/daemon-")
+    assert path == daemon_path(home, {"TMPDIR": "/somewhere/"})
+    assert path != daemon_path(f"{home}y", {"TMPDIR": "/somewhere"})
+    assert daemon_path(home, {"TMPDIR": "/somewhere", "TABHUB_SOCKET": "/here"}) == "/here"
+    assert daemon_path(home, {"TMPDIR": home}) == daemon_path(home, {})
+
+
+def test_a_link_in_the_place_of_the_folder_is_not_followed() -> None:
+    with tempfile.TemporaryDirectory(prefix="th-") as folder:
+        Path(folder, "real").mkdir(mode=0o700)
+        Path(folder, "link").symlink_to(Path(folder, "real"))
+        with pytest.raises(SetupError, match="no safe place"):
+            listen_unix(f"{folder}/link/d.sock")

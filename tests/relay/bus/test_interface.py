@@ -1,0 +1,279 @@
+"""What every bus promises, shown on each: that of one process, and NATS with a real server."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tabhub.relay.bus import nats
+from tabhub.relay.bus.interface import Bus, BusUnavailable, Exchange, MemoryBus, Presence
+from tabhub.relay.bus.nats import NatsBus
+from tabhub.relay.bus.nats_connection import connect
+from tabhub.relay.bus.rosters import subject_of
+from tabhub.wire.bus import Beat, encode
+from tests.harness.waiting import LONG, until
+from tests.relay.natsd import NatsServer, nats_server
+from tests.relay.test_run import certificate
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a user has is complete when all nodes have answered, never because one was too slow."""
+    monkeypatch.setattr(nats, "_ANSWER", LONG)
+    monkeypatch.setattr(nats, "_RETURN", LONG)
+
+
+class Listening:
+    """Ears that keep what they hear."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[Any, ...]] = []
+        self.messages: list[tuple[str, bytes]] = []
+
+    def heard(self, node: str, message: bytes) -> None:
+        self.messages.append((node, message))
+
+    def node_lost(self, node: str) -> None:
+        self.told.append(("lost", node))
+
+    def browsers_changed(self, user: str) -> None:
+        self.told.append(("changed", user))
+
+    def counted(self, user: str, count: int) -> None:
+        self.told.append(("counted", user, count))
+
+    def revoked(self, entries: Sequence[str]) -> None:
+        self.told.append(("revoked", *entries))
+
+    def bus_changed(self, healthy: bool) -> None:
+        self.told.append(("bus", healthy))
+
+
+class Road:
+    """Makes buses of one kind that hear one another."""
+
+    def __init__(self, server: NatsServer | None) -> None:
+        self.server = server
+        self._exchange = Exchange()
+        self._open: list[Bus] = []
+
+    async def bus(self, node: str) -> tuple[Bus, Listening]:
+        made: Bus = NatsBus(self.server.url, node) if self.server is not None else MemoryBus(node, self._exchange)
+        ears = Listening()
+        await made.start(ears)
+        self._open.append(made)
+        return made, ears
+
+    async def close(self) -> None:
+        for bus in self._open:
+            await bus.close()
+
+
+@asynccontextmanager
+async def over_nats() -> AsyncIterator[Road]:
+    async with nats_server() as server:
+        road = Road(server)
+        try:
+            yield road
+        finally:
+            await road.close()
+
+
+@pytest.fixture(params=["memory", "nats"])
+async def road(request: pytest.FixtureRequest) -> AsyncIterator[Road]:
+    if request.param == "nats":
+        async with over_nats() as made:
+            yield made
+    else:
+        yield Road(None)
+
+
+def browser(user: str, ident: str, node: str, name: str = "Chrome") -> Presence:
+    return Presence(user, ident, name, node)
+
+
+async def known(bus: Bus, other: Bus) -> None:
+    """Wait until a bus has heard of another."""
+    await until(lambda: bus.send(other.node, b"hello"))
+
+
+async def test_browsers_are_found_on_all_other_nodes_at_once_after_joining(road: Road) -> None:
+    (a, _), (b, _), (c, _) = [await road.bus(name) for name in "abc"]
+    for bus, ident in ((a, "e1"), (b, "e2"), (c, "e3")):
+        bus.join("ann")
+        bus.announce(browser("ann", ident, bus.node))
+        b.announce(browser("bob", "e9", "b"))
+    assert await c.browsers("ann") == (browser("ann", "e1", "a"), browser("ann", "e2", "b"))
+    assert await a.browsers("bob") == (browser("bob", "e9", "b"),)
+    assert await a.browsers("cat") == ()
+    late, _ = await road.bus("d")
+    late.join("ann")
+    assert [found.node for found in await late.browsers("ann")] == ["a", "b", "c"]
+
+
+async def test_those_who_joined_a_user_are_told_of_changes_and_nobody_else(road: Road) -> None:
+    (a, _), (b, ears), (_, others) = [await road.bus(name) for name in "abc"]
+    b.join("ann")
+    assert await b.browsers("ann") == ()
+    a.join("ann")
+    a.announce(browser("ann", "e1", "a"))
+    await until(lambda: ("changed", "ann") in ears.told)
+    assert await b.browsers("ann") == (browser("ann", "e1", "a"),)
+    ears.told.clear()
+    a.announce(browser("ann", "e1", "a", "Edge"))
+    await until(lambda: ("changed", "ann") in ears.told)
+    assert await b.browsers("ann") == (browser("ann", "e1", "a", "Edge"),)
+    ears.told.clear()
+    a.withdraw(browser("ann", "e1", "a"))
+    await until(lambda: ("changed", "ann") in ears.told)
+    assert await b.browsers("ann") == ()
+    assert others.told == []
+
+
+async def test_messages_arrive_once_in_order_and_whole_whatever_their_size(road: Road) -> None:
+    (a, _), (b, ears), (_, others) = [await road.bus(name) for name in "abc"]
+    await known(a, b)
+    sizes = [0, 10, 600_000, 512 * 1024, 512 * 1024 + 1, 10 * 1024 * 1024, 3]
+    messages = [b"%d:" % number + bytes([number]) * size for number, size in enumerate(sizes)]
+    assert all(a.send("b", message) for message in messages)
+    await until(lambda: any(message == messages[-1] for _, message in ears.messages))
+    assert [message for _, message in ears.messages if message != b"hello"] == messages
+    assert {node for node, _ in ears.messages} == {"a"}
+    assert others.messages == []
+    assert ears.told == []
+    assert not a.send("nobody", b"x")
+
+
+async def test_counts_reach_those_who_joined_and_revocations_reach_all(road: Road) -> None:
+    (a, own), (b, ears), (c, others) = [await road.bus(name) for name in "abc"]
+    a.join("ann")
+    b.join("ann")
+    await a.browsers("ann")
+    await b.browsers("ann")
+    await known(a, c)
+    a.count("ann", 7)
+    entries = [f"t{n} 99999999999" for n in range(2500)]
+    a.revoke(entries)
+
+    def revoked(listening: Listening) -> list[str]:
+        return [entry for what, *more in listening.told if what == "revoked" for entry in more]
+
+    await until(lambda: revoked(ears) == entries and revoked(others) == entries)
+    await until(lambda: ("counted", "ann", 7) in ears.told)
+    assert "counted" not in [what for what, *_ in others.told]
+    assert own.told == []
+
+
+async def test_a_node_that_ends_in_order_is_gone_at_once_after_its_last_message(
+    road: Road, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nats, "_PATIENCE", 10_000)  # its silence alone would be noticed after an hour
+    (a, _), (b, ears) = [await road.bus(name) for name in "ab"]
+    b.join("ann")
+    a.join("ann")
+    a.announce(browser("ann", "e1", "a"))
+    await until(lambda: ("changed", "ann") in ears.told)
+    await known(a, b)
+    assert a.send("b", b"last")
+    await a.close()
+    await until(lambda: ("lost", "a") in ears.told)
+    assert ears.messages[-1] == ("a", b"last")
+    assert await b.browsers("ann") == ()
+    assert not b.send("a", b"x")
+
+
+async def test_without_its_server_nothing_is_sent_and_all_is_joined_again_when_it_is_back() -> None:
+    async with over_nats() as road:
+        assert road.server is not None
+        (a, ears_a), (b, ears_b) = [await road.bus(name) for name in "ab"]
+        a.join("ann")
+        a.announce(browser("ann", "e1", "a"))
+        b.join("ann")
+        assert await b.browsers("ann") == (browser("ann", "e1", "a"),)
+        await road.server.kill()
+        await until(lambda: ("bus", False) in ears_a.told and ("bus", False) in ears_b.told)
+        assert not a.healthy
+        assert not a.send("b", b"never")
+        with pytest.raises(BusUnavailable, match="bus is unavailable"):
+            await b.browsers("ann")
+        a.announce(browser("ann", "e2", "a"))
+        b.join("bob")
+        ears_b.told.clear()
+        await road.server.start()
+        await until(lambda: ("bus", True) in ears_a.told and ("bus", True) in ears_b.told)
+        assert [found.extension_id for found in await b.browsers("ann")] == ["e1", "e2"]
+        assert ("changed", "ann") in ears_b.told
+        await known(a, b)
+        assert a.send("b", b"now")
+        await until(lambda: ("a", b"now") in ears_b.messages)
+        assert ("a", b"never") not in ears_b.messages
+
+
+async def test_a_server_that_stands_still_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nats, "_TICK", 0.1)
+    async with over_nats() as road:
+        assert road.server is not None
+        _, ears = await road.bus("a")
+        road.server.freeze(True)
+        try:
+            await until(lambda: ("bus", False) in ears.told)
+        finally:
+            road.server.freeze(False)
+        await until(lambda: ("bus", True) in ears.told)
+
+
+async def test_a_bus_that_cannot_be_reached_says_where_without_secrets() -> None:
+    with pytest.raises(BusUnavailable, match=r"nats://127\.0\.0\.1:9: ") as caught:
+        await NatsBus("nats://ann:hidden@127.0.0.1:9", "a").start(Listening())
+    assert "hidden" not in caught.value.text()
+
+
+async def test_the_servers_token_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with nats_server("--auth", "s3cret-of-nats") as server:
+        with pytest.raises(BusUnavailable, match="Authorization"):
+            await NatsBus(server.url, "a").start(Listening())
+        with pytest.raises(BusUnavailable, match="TLS"):
+            await NatsBus(f"tls://s3cret-of-nats@127.0.0.1:{server.port}", "a").start(Listening())
+        monkeypatch.setenv("TABHUB_RELAY_BUS_TOKEN", "s3cret-of-nats")
+        await _reached(f"nats://127.0.0.1:9, {server.url}")
+    async with nats_server("--user", "ann", "--pass", "p@ss") as server:
+        await _reached(f"nats://ann:p%40ss@127.0.0.1:{server.port}")
+
+
+async def _reached(url: str) -> None:
+    bus = NatsBus(url, "a")
+    await bus.start(Listening())
+    assert bus.healthy
+    await bus.close()
+    assert not bus.healthy
+
+
+async def test_the_road_to_the_server_may_be_tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cert, key = certificate(tmp_path)
+    async with nats_server("--tls", "--tlscert", str(cert), "--tlskey", str(key)) as server:
+        with pytest.raises(BusUnavailable, match="certificate verify failed"):
+            await NatsBus(f"tls://127.0.0.1:{server.port}", "a").start(Listening())
+        monkeypatch.setenv("SSL_CERT_FILE", str(cert))
+        await _reached(f"tls://127.0.0.1:{server.port}")
+
+
+async def test_what_is_not_of_the_bus_is_refused_and_harms_nobody() -> None:
+    async with over_nats() as road:
+        assert road.server is not None
+        (a, ears), (b, _) = [await road.bus(name) for name in "ab"]
+        a.join("ann")
+        await known(b, a)
+        stranger = await connect(road.server.url, "stranger", most=1000)
+        for subject in ("tabhub.node.a", "tabhub.all", f"tabhub.user.{subject_of('ann')}", "tabhub.reply.a.x"):
+            stranger.publish(subject, b"\xc1 nonsense")
+            stranger.publish(subject, encode(Beat("no such.name >")))
+        assert not stranger.carry("tabhub.node.a", b"x" * 1000)
+        await stranger.close()
+        assert b.send("a", b"last")
+        await until(lambda: ("b", b"last") in ears.messages)
+        assert ears.told == []
+        assert a.healthy

@@ -1,0 +1,333 @@
+"""Relay nodes as people run several: processes of their own on a real nats-server, killed in the middle of work."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import re
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tabhub.limits import DEFAULTS
+from tabhub.relay.bus import nats
+from tests.harness.process import environment, tabhub
+from tests.harness.waiting import eventually, until
+from tests.relay.independent import IndependentAgent, IndependentExtension
+from tests.relay.natsd import NatsServer, nats_server
+from tests.relay.world import SECRET, token
+
+_URL = re.compile(rb"is running on (ws://127\.0\.0\.1:\d+)")
+
+
+class RelayProcess:
+    """A node in a process of its own; its log is read as it is written."""
+
+    def __init__(self, url: str, process: asyncio.subprocess.Process) -> None:
+        self.url = url
+        self.process = process
+        self.events: list[dict[str, Any]] = []
+        self._reader = asyncio.create_task(self._read())
+
+    async def _read(self) -> None:
+        assert self.process.stderr is not None
+        async for line in self.process.stderr:
+            self.events.append(json.loads(line))
+
+    async def logged(self, event: str) -> None:
+        """Wait until it has logged that."""
+        await until(lambda: any(line["event"] == event for line in self.events))
+
+    async def kill(self) -> None:
+        if self.process.returncode is None:
+            self.process.kill()
+        await self.process.wait()
+        await self._reader
+
+
+@asynccontextmanager
+async def node(home: Path, bus: str, tick: float) -> AsyncIterator[RelayProcess]:
+    """A node that looks after its bus every `tick` seconds; a relay as people run it does so every half second."""
+    start = f"from tabhub import cli\nfrom tabhub.relay import nats\nnats._TICK = {tick}\ncli.main()"
+    words = ("relay", "start", "--port", "0", "--key-file", str(home / "relay.key"), "--bus", bus)
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", start, *words),
+        env=environment(home),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        async with asyncio.timeout(30):
+            first = await process.stdout.readline()
+        found = _URL.search(first)
+        assert found is not None, await process.stderr.read()
+    except BaseException:
+        process.kill()
+        await process.communicate()
+        raise
+    running = RelayProcess(found[1].decode(), process)
+    try:
+        yield running
+    finally:
+        await running.kill()
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """Two nodes and their server."""
+
+    nats: NatsServer
+    here: RelayProcess
+    there: RelayProcess
+
+
+@asynccontextmanager
+async def two_nodes(home: Path, tick: float) -> AsyncIterator[World]:
+    (home / "relay.key").write_text(SECRET)
+    async with AsyncExitStack() as stack:
+        nats = await stack.enter_async_context(nats_server())
+        here = await stack.enter_async_context(node(home, nats.url, tick))
+        there = await stack.enter_async_context(node(home, nats.url, tick))
+        yield World(nats, here, there)
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    async with two_nodes(tmp_path, 0.5) as made:
+        yield made
+
+
+@pytest.fixture
+async def alert_world(tmp_path: Path) -> AsyncIterator[World]:
+    """Nodes that notice sooner that another is silent."""
+    async with two_nodes(tmp_path, 0.2) as made:
+        yield made
+
+
+async def test_every_flow_crosses_nodes_and_users_stay_apart(world: World) -> None:
+    async with (
+        IndependentExtension(world.there.url, token("ann"), "Far") as far,
+        IndependentExtension(world.here.url, token("bob"), "Bob's") as bobs,
+        IndependentAgent(world.here.url, token("ann")) as agent,
+        IndependentAgent(world.there.url, token("ann")) as second,
+        IndependentAgent(world.there.url, token("bob")) as bob,
+    ):
+        await agent.handshake()
+        assert [(b["id"], b["name"]) for b in await agent.browsers()] == [(far.extension_id, "Far")]
+        assert (await agent.join(far.extension_id))["extension_name"] == "Far"
+        await second.ready()
+        await bob.ready()
+        large = "x" * 3_000_000
+        far.handle = lambda method, params: {"who": "far", **params, "large": large}
+        bobs.handle = lambda method, params: {"who": "bob", **params}
+        answers = await asyncio.gather(
+            *(agent.result("echo", {"n": n}) for n in range(3)),
+            *(second.result("echo", {"n": n}) for n in range(3)),
+            *(bob.result("echo", {"n": n}) for n in range(3)),
+        )
+        assert [a["n"] for a in answers] == [0, 1, 2] * 3
+        assert [a["who"] for a in answers] == ["far"] * 6 + ["bob"] * 3
+        assert all(a.get("large") == large for a in answers[:6])
+        assert await agent.result("echo", {"big": large})
+        assert (await agent.ask("echo", id="1"))["id"] == "1"
+        await far.notify("tab.stateChanged", {"tabId": 3})
+        assert await agent.notified("tab.stateChanged") == {"tabId": 3}
+        assert await second.notified("tab.stateChanged") == {"tabId": 3}
+        assert not [n for n in _drained(bob) if n["method"] == "tab.stateChanged"]
+        assert await bob.result("disconnect") == {"disconnected": True}
+        stolen = await bob.error("connect", {"extension_id": far.extension_id})
+        assert stolen == await bob.error("connect", {"extension_id": "ext-nothing"})
+        assert await agent.result("disconnect") == {"disconnected": True}
+        assert (await agent.error("echo"))["code"] == -32000
+        assert len(far.requests) == 8
+        assert len(bobs.requests) == 3
+
+
+def _drained(agent: IndependentAgent) -> list[dict[str, Any]]:
+    found = []
+    with contextlib.suppress(asyncio.QueueEmpty):
+        while True:
+            found.append(agent.notifications.get_nowait())
+    return found
+
+
+def test_a_silent_node_is_given_up_within_five_seconds() -> None:
+    # A beat may just have come, and the look at the clock may just be over.
+    assert (nats._PATIENCE + 2) * nats._TICK <= 5
+
+
+async def test_a_node_killed_in_the_middle_is_noticed_and_the_rest_goes_on(alert_world: World) -> None:
+    world = alert_world
+    assert DEFAULTS.call_timeout_max >= 300  # so that the call does not end by its deadline
+    async with AsyncExitStack() as stack:
+        far = await stack.enter_async_context(IndependentExtension(world.there.url, token("ann"), "Far"))
+        near = await stack.enter_async_context(IndependentExtension(world.here.url, token("bob"), "Near"))
+        agent = await stack.enter_async_context(IndependentAgent(world.here.url, token("ann")))
+        bob = await stack.enter_async_context(IndependentAgent(world.here.url, token("bob")))
+        far.handle = lambda method, params: None
+        await agent.ready()
+        await bob.ready()
+        call = await agent.begin("click")
+        await until(lambda: bool(far.requests))
+        await world.there.kill()
+        lost = (await call)["error"]
+        assert "The relay node of the other side has gone" in lost["message"]
+        assert lost["data"]["outcome"] == "unknown"
+        assert (await agent.notified("disconnected"))["connection_id"] == agent.connection_id
+        assert await agent.browsers() == []
+        assert await bob.result("getTabs") == {"method": "getTabs", "params": {}}
+        assert [r["method"] for r in far.requests] == ["click"]
+        async with IndependentExtension(world.here.url, token("ann"), "Far") as back:  # it comes to another node
+            await agent.join(back.extension_id)
+            assert await agent.result("getTabs") == {"method": "getTabs", "params": {}}
+        assert near.requests == [r for r in near.requests if r["method"] == "getTabs"]
+
+
+async def test_a_node_that_stands_still_is_given_up_and_taken_back(alert_world: World) -> None:
+    world = alert_world
+    async with (
+        IndependentExtension(world.there.url, token("ann")) as far,
+        IndependentAgent(world.here.url, token("ann")) as agent,
+    ):
+        await agent.ready()
+        world.there.process.send_signal(signal.SIGSTOP)
+        try:
+            lost = await agent.error("click")
+        finally:
+            world.there.process.send_signal(signal.SIGCONT)
+        assert lost["data"]["outcome"] == "unknown"
+        await world.here.logged("node_back")
+        (found,) = await agent.listed(1)
+        await agent.join(found["id"])
+        assert await agent.result("getTabs") == {"method": "getTabs", "params": {}}
+        assert [r["method"] for r in far.requests].count("click") <= 1
+
+
+@pytest.mark.req("F21")
+async def test_nats_killed_and_back_local_pairs_go_on_the_rest_fails_clearly_and_all_recovers(
+    alert_world: World,
+) -> None:
+    world = alert_world
+    async with (
+        IndependentExtension(world.here.url, token("ann"), "Near") as near,
+        IndependentExtension(world.there.url, token("ann"), "Far") as far,
+        IndependentAgent(world.here.url, token("ann")) as local,
+        IndependentAgent(world.here.url, token("ann")) as remote,
+    ):
+        await local.handshake()
+        await local.join(near.extension_id)
+        await remote.handshake()
+        await remote.join(far.extension_id)
+        far.handle = lambda method, params: None
+        call = await remote.begin("click")
+        await until(lambda: bool(far.requests))
+        await world.nats.kill()
+        assert (await call)["error"]["data"]["outcome"] == "unknown"
+        assert "bus" in (await remote.notified("disconnected"))["reason"]
+        assert [(await far.notified("status"))["peer_count"] for _ in range(2)] == [1, 0]
+        assert await local.result("getTabs") == {"method": "getTabs", "params": {}}
+        assert [b["name"] for b in await remote.browsers()] == ["Near"]
+        error = await remote.error("connect", {"extension_id": far.extension_id})
+        assert (error["code"], "bus unavailable" in error["message"]) == (-32000, True)
+        far.handle = lambda method, params: {"back": True}
+        await far.send({"id": far.requests[0]["id"], "result": {"late": True}})
+        await world.nats.start()
+        await asyncio.gather(world.here.logged("bus_back"), world.there.logged("bus_back"))
+        await remote.join(far.extension_id)
+        assert await remote.result("getTabs") == {"back": True}
+        assert await local.result("getTabs") == {"method": "getTabs", "params": {}}
+        assert [r["method"] for r in far.requests] == ["click", "getTabs"]
+        assert [n for n in _drained(remote) if "method" not in n] == []
+        await world.there.kill()  # and a node that is killed is still noticed
+        assert (await remote.notified("disconnected"))["connection_id"] == remote.connection_id
+        assert await local.result("getTabs") == {"method": "getTabs", "params": {}}
+
+
+async def test_revocation_on_one_node_counts_on_all(world: World, tmp_path: Path) -> None:
+    stolen = token("ann", ident="stolen")
+    async with IndependentAgent(world.here.url, stolen) as one, IndependentAgent(world.there.url, stolen) as two:
+        await one.handshake()
+        await two.handshake()
+        (tmp_path / "relay.key.revoked").write_text("stolen 99999999999\n")
+        assert await one.closed() == (4001, "the token was revoked")
+        assert await two.closed() == (4001, "the token was revoked")
+
+
+async def test_a_node_that_cannot_reach_its_bus_says_so_and_ends(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text(SECRET)
+    words = ("--port", "0", "--key-file", str(tmp_path / "key"), "--bus", "nats://u:hidden@127.0.0.1:9")
+    process = await tabhub(tmp_path, "relay", "start", *words)
+    out, errors = await process.communicate()
+    assert process.returncode not in (0, None)
+    assert b"is running" not in out
+    assert b"bus cannot be reached at nats://127.0.0.1:9" in errors
+    assert b"Traceback" not in errors
+    assert b"hidden" not in errors
+
+
+async def test_no_call_is_answered_twice_or_crossed_while_the_server_comes_and_goes(world: World) -> None:
+    async with (
+        IndependentExtension(world.there.url, token("ann")) as far,
+        IndependentExtension(world.here.url, token("bob")) as other,
+        IndependentAgent(world.here.url, token("ann")) as agent,
+        IndependentAgent(world.there.url, token("bob")) as bob,
+    ):
+        far.handle = lambda method, params: {"of": "ann", **params}
+        other.handle = lambda method, params: {"of": "bob", **params}
+        done, unknown = await _rounds(world, {"ann": (agent, far), "bob": (bob, other)})
+        assert done["ann"] > 50
+        assert done["bob"] > 50
+        for name, extension in (("ann", far), ("bob", other)):
+            numbers = [r["params"]["n"] for r in extension.requests]
+            assert len(numbers) == len(set(numbers))
+            assert done[name] <= len(numbers) <= done[name] + unknown[name]
+        assert [n for who in (agent, bob) for n in _drained(who) if "method" not in n] == []
+
+
+async def _rounds(
+    world: World, pairs: dict[str, tuple[IndependentAgent, IndependentExtension]]
+) -> tuple[dict[str, int], dict[str, int]]:
+    """Have all call without pause while the server is killed and started; what ended well, and what nobody knows."""
+    done, unknown = dict.fromkeys(pairs, 0), dict.fromkeys(pairs, 0)
+    stop = asyncio.Event()
+
+    async def connects(agent: IndependentAgent, extension: IndependentExtension) -> bool:
+        return "result" in await agent.ask("connect", {"extension_id": extension.extension_id})
+
+    async def work(name: str, agent: IndependentAgent, extension: IndependentExtension) -> None:
+        await agent.handshake()
+        number, joined = 0, False
+        while not stop.is_set() or not joined:
+            if not joined:
+                await eventually(lambda: connects(agent, extension))
+                joined = True
+                continue
+            number += 1
+            answer = await agent.ask("act", {"n": number})
+            if "result" in answer:
+                assert answer["result"] == {"of": name, "n": number}
+                done[name] += 1
+            else:
+                unknown[name] += answer["error"].get("data", {}).get("outcome") == "unknown"
+                joined = False
+
+    tasks = [asyncio.create_task(work(name, *pair)) for name, pair in pairs.items()]
+    for round_ in range(3):
+        goal = {name: count + 30 for name, count in done.items()}
+        await until(lambda goal=goal: all(done[n] >= goal[n] for n in goal))  # type: ignore[misc]
+        if round_ < 2:
+            await world.nats.kill()
+            await world.nats.start()
+    stop.set()
+    await asyncio.gather(*tasks)
+    return done, unknown

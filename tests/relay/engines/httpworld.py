@@ -1,0 +1,102 @@
+"""A relay node that serves MCP over HTTP, and the clients that use it: the official one, and raw requests."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from mcp.client import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from tabhub.relay.engines.endpoint import RelayHttp
+from tabhub.relay.engines.engine import RelayedEngine
+from tabhub.relay.engines.metadata import Place
+from tabhub.relay.node import Node
+from tabhub.relay.routes import Route
+from tests.harness.agent import Agent
+from tests.harness.fake_extension import tab
+from tests.harness.hub import Address
+from tests.links.test_relay_link import FarBrowser
+from tests.relay.world import RunningRelay, running_relay, token
+
+META = "/.well-known/oauth-protected-resource"
+
+
+@dataclass(slots=True)
+class HttpRelay:
+    """A node and its HTTP side."""
+
+    relay: RunningRelay
+    http: RelayHttp
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.relay.port}"
+
+    @property
+    def ws(self) -> str:
+        return self.relay.url
+
+    def agent(self, access: str | None = None, **more: Any) -> Agent:
+        """A raw client of the handshake era."""
+        return Agent(self.address(access), **more)
+
+    def address(self, access: str | None = None) -> Address:
+        """The relay as one with this token means it."""
+        return Address(port=self.relay.port, secret=access or token())
+
+    def client(self, access: str | None = None, **headers: str) -> httpx2.AsyncClient:
+        """An HTTP client with a token; with "" without one."""
+        given = {"Authorization": f"Bearer {token() if access is None else access}"} if access != "" else {}
+        return httpx2.AsyncClient(verify=False, base_url=self.url, headers={**given, **headers}, timeout=30)
+
+    def engines(self, user: str = "ann") -> list[RelayedEngine]:
+        """A user's engines."""
+        return list(self.http.engines.of(user))
+
+
+@dataclass(slots=True)
+class _Made:
+    http: list[RelayHttp] = field(default_factory=list)
+    more: dict[str, Any] = field(default_factory=dict)
+
+    def routes(self, node: Node, port: int) -> Mapping[str, Route]:
+        made = RelayHttp(node, Place("http", port, self.more.get("public_url")), **self.more.get("http", {}))
+        self.http.append(made)
+        return made.routes()
+
+
+@asynccontextmanager
+async def http_relay(
+    *,
+    public_url: str | None = None,
+    auth_servers: tuple[str, ...] = (),
+    audit_file: Path | None = None,
+    **more: Any,
+) -> AsyncIterator[HttpRelay]:
+    """Start a node with MCP over HTTP; `more` is for the node itself."""
+    made = _Made(more={"public_url": public_url, "http": {"auth_servers": auth_servers, "audit_file": audit_file}})
+    async with running_relay(routes=made.routes, **more) as relay:
+        yield HttpRelay(relay, made.http[0])
+
+
+@asynccontextmanager
+async def sdk(url: str, access: str, mode: str = "legacy", **more: Any) -> AsyncIterator[Client]:
+    """The official client with a token; `legacy` is the era of the handshake."""
+    headers = {"Authorization": f"Bearer {access}"}
+    async with (
+        httpx2.AsyncClient(verify=False, headers=headers, timeout=30) as http,
+        Client(streamable_http_client(f"{url}/mcp", http_client=http), mode=mode, **more) as client,
+    ):
+        yield client
+
+
+def browser(base: str, access: str | None = None, instance: str = "far", **state: Any) -> FarBrowser:
+    """A fake browser with one tab, in which a new one can be opened and closed."""
+    made = FarBrowser(base, access or token(), instance, **state)
+    made.answers |= {"createTab": tab(90, "about:blank"), "closeTab": {}}
+    return made

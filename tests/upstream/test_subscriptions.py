@@ -1,0 +1,224 @@
+"""Resources of external servers whose changes agents want to hear of: told to those who asked, and to no others."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp.client import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.client.subscriptions import ResourceUpdated
+from mcp.types import ResourceUpdatedNotification
+
+from tabhub.core.tools import Source
+from tests.harness.agent import Agent, client, stateless, streamed
+from tests.harness.daemon import ENVELOPE, greeted, registered
+from tests.harness.hub import RunningHub, running_hub
+from tests.harness.ports import free_port
+from tests.harness.waiting import becomes, until
+from tests.upstream.servers import FIXTURES, python, python_http, state, text
+
+TODAY = "tabhub+mcp://srv/notes://today"
+WATCHED = {"command": sys.executable, "args": [str(FIXTURES / "watched.py")]}
+UPDATED = "notifications/resources/updated"
+
+
+async def added(hub: RunningHub, server: dict[str, Any]) -> None:
+    """Add a server, and wait until it has told what it has."""
+    await hub.hub.upstream.add(json.dumps({"srv": server}))
+    life = hub.hub.upstream.pool.get("srv")
+    assert life is not None
+    await until(lambda: bool(life.offers.current.prompts))
+
+
+@asynccontextmanager
+async def served(hub: RunningHub, era: str) -> AsyncIterator[None]:
+    """A server of either era; the newer one over HTTP."""
+    if era == "handshake":
+        await added(hub, WATCHED)
+        yield
+    else:
+        async with python_http("library", free_port()) as url:
+            await added(hub, {"url": url})
+            yield
+
+
+async def touched(agent: Agent, uri: str = "notes://today") -> None:
+    answer = await agent.call("mcp__srv__touch", {"uri": uri})
+    assert not answer["result"].get("isError"), answer
+
+
+async def follow(agent: Agent, uri: str = TODAY) -> None:
+    answer = await agent.request("resources/subscribe", {"uri": uri})
+    assert answer.get("result") == {}, answer
+
+
+async def watching(agent: Agent) -> str:
+    """What the server was asked to tell of."""
+    return text((await agent.call("mcp__srv__watching"))["result"])
+
+
+async def asked(agent: Agent, uris: str) -> None:
+    """Wait until the server is asked to tell of just these."""
+    await becomes(lambda: watching(agent), uris)
+
+
+@pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
+@pytest.mark.parametrize("era", ["handshake", "stateless"])
+async def test_the_official_client_hears_of_changes_in_both_eras(hub: RunningHub, era: str) -> None:
+    heard: asyncio.Queue[str] = asyncio.Queue()
+
+    async def said(message: Any) -> None:
+        if isinstance(message, ResourceUpdatedNotification):
+            heard.put_nowait(message.params.uri)
+
+    async with served(hub, era), Agent(hub) as other, client(hub) as one, client(hub) as two:
+        old = Client(streamable_http_client(f"{hub.url}/mcp", http_client=one), mode="legacy", message_handler=said)
+        new = Client(streamable_http_client(f"{hub.url}/mcp", http_client=two), mode="auto")
+        async with old, new:
+            async with new.listen(resource_subscriptions=[TODAY]) as events:
+                assert events.honored.resource_subscriptions == [TODAY]
+                await old.subscribe_resource(TODAY)
+                async with asyncio.timeout(30):
+                    told = asyncio.ensure_future(anext(aiter(events)))
+                    while not told.done():
+                        # A server of the newer era is asked by a stream, which is opened beside the answer.
+                        await touched(other)
+                        await asyncio.wait((told,), timeout=0.2)
+                    assert told.result() == ResourceUpdated(uri=TODAY)
+                    assert await heard.get() == TODAY
+            await old.unsubscribe_resource(TODAY)
+
+
+async def test_a_server_is_asked_while_somebody_follows_and_tells_only_those(hub: RunningHub) -> None:
+    await added(hub, WATCHED)
+    async with Agent(hub) as one, Agent(hub) as two, one.listening() as first, two.listening() as second:
+        await follow(one)
+        await follow(two, "notes://today")  # by the server's own name
+        assert "notes://today" in await watching(one)
+        await touched(one)
+        assert (await first.message())["params"] == {"uri": TODAY}
+        assert (await second.message()) == {
+            "jsonrpc": "2.0",
+            "method": UPDATED,
+            "params": {"uri": "notes://today"},
+        }
+        await one.request("resources/unsubscribe", {"uri": TODAY})
+        await touched(one, "notes://today/part")
+        assert (await second.message())["params"] == {"uri": "notes://today"}
+        await touched(one, "notes://todays")
+        assert "notes://today" in await watching(one)
+        await two.request("resources/unsubscribe", {"uri": "notes://today"})
+        await asked(one, "")
+
+
+async def test_who_did_not_listen_is_told_when_it_does_and_a_session_that_ends_follows_no_more(
+    hub: RunningHub,
+) -> None:
+    await added(hub, WATCHED)
+    async with Agent(hub) as other:
+        async with Agent(hub) as agent:
+            await follow(agent)
+            await touched(other)
+            async with agent.listening() as events:
+                assert (await events.message())["params"] == {"uri": TODAY}
+            await agent.http.delete("/mcp", headers=agent.headers)
+        await asked(other, "")
+
+
+async def test_a_server_that_comes_back_is_asked_again(tmp_path: Path) -> None:
+    quick = {"upstream_backoff": 0.05, "upstream_backoff_max": 0.1, "list_changed_rate": 0}
+    async with running_hub(tmp_path, limits=quick) as hub, Agent(hub) as agent, agent.listening() as events:
+        await added(hub, WATCHED)
+        await follow(agent)
+        life = hub.hub.upstream.pool.get("srv")
+        assert life is not None
+        before = life.connects
+        await agent.call("mcp__srv__die")
+        await until(lambda: life.connects > before and state(hub, "srv") == "ready")
+        await asked(agent, "notes://today")
+        await touched(agent)
+        while (told := await events.message())["method"] != UPDATED:
+            assert "list_changed" in told["method"]
+
+
+async def test_what_cannot_be_followed_is_refused_in_words(tmp_path: Path) -> None:
+    setting = Source("upstream", "srv").setting
+    async with running_hub(tmp_path, limits={"followed_resources": 1}) as hub, Agent(hub) as agent:
+        await added(hub, WATCHED)
+        secret = (await agent.request("resources/subscribe", {"uri": "notes://secret"}))["error"]
+        assert "no such thing" in secret["message"]
+        await follow(agent)
+        await follow(agent)  # twice is once
+        more = (await agent.request("resources/subscribe", {"uri": "tabhub+mcp://srv/notes://more"}))["error"]
+        assert "limits.followed_resources" in more["message"]
+        wrong = (await agent.request("resources/subscribe", {"uri": 7}))["error"]
+        assert wrong["code"] == -32602
+        assert (await agent.request("resources/unsubscribe", {"uri": "never://followed"}))["result"] == {}
+        hub.home.config.write_text(json.dumps({"permissions": {setting: {"permission": "off"}}}))
+        hub.hub.reload()
+        assert (await agent.request("resources/subscribe", {"uri": TODAY}))["error"]["code"] == -32005
+        wanted = {"notifications": {"resourceSubscriptions": [TODAY]}}
+        body, headers = stateless("subscriptions/listen", wanted)
+        async with client(hub) as http, streamed(http, "POST", "/mcp", json=body, headers=headers) as modern:
+            assert (await modern.message())["params"]["notifications"] == {}
+        body, headers = stateless("subscriptions/listen", {"notifications": {"resourceSubscriptions": [7]}})
+        async with client(hub) as http:
+            refused = (await http.post("/mcp", json=body, headers=headers)).json()
+            assert "list of URIs" in refused["error"]["message"]
+        body, headers = stateless("resources/subscribe", {"uri": TODAY})
+        async with client(hub) as http:
+            assert (await http.post("/mcp", json=body, headers=headers)).json()["error"]["code"] == -32601
+
+
+async def test_a_server_that_tells_of_no_changes_is_said_not_to(hub: RunningHub) -> None:
+    await added(hub, {**WATCHED, "args": [*WATCHED["args"], "silent"]})
+    async with Agent(hub) as agent:
+        refused = (await agent.request("resources/subscribe", {"uri": TODAY}))["error"]
+        assert "does not tell of changes" in refused["message"]
+
+
+async def test_what_a_client_follows_outlives_the_hub(tmp_path: Path) -> None:
+    async with running_hub(tmp_path) as hub, Agent(hub) as agent:
+        await added(hub, WATCHED)
+        await follow(agent)
+        headers = agent.headers
+    async with running_hub(tmp_path) as hub, Agent(hub) as other, client(hub) as http:
+        await until(lambda: state(hub, "srv") == "ready")
+        async with streamed(http, "GET", "/mcp", headers={**headers, "Accept": "text/event-stream"}) as events:
+            await asked(other, "notes://today")
+            await touched(other)
+            while (told := await events.message())["method"] != UPDATED:
+                assert "list_changed" in told["method"]
+            assert told["params"] == {"uri": TODAY}
+
+
+@pytest.mark.parametrize("era", ["handshake", "stateless"])
+async def test_the_daemons_clients_hear_of_them_too(hub: RunningHub, era: str) -> None:
+    await added(hub, python("library") if era == "stateless" else WATCHED)
+    opened = greeted(hub) if era == "handshake" else registered(hub)
+    async with Agent(hub) as other, opened as daemon:
+        if era == "handshake":
+            assert (await daemon.request("resources/subscribe", {"uri": TODAY}))["success"]
+        else:
+            wanted = {"notifications": {"resourceSubscriptions": [TODAY]}, "_meta": ENVELOPE}
+            daemon.ask("subscriptions/listen", wanted)
+        async with asyncio.timeout(30):
+            hearing = asyncio.ensure_future(_updated(daemon))
+            while not hearing.done():
+                await touched(other)
+                await asyncio.wait((hearing,), timeout=0.2)
+            assert hearing.result() == TODAY
+
+
+async def _updated(daemon: Any) -> str:
+    while True:
+        said = await daemon.hear()
+        if said.get("event") == UPDATED:
+            return str(said["params"]["uri"])

@@ -1,0 +1,146 @@
+"""The daemon's messages: what is read, what is refused and how, and that nothing is lost on the way."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tabhub.errors import InvalidRequest, ParseError, SessionNotFound, TabhubError
+from tabhub.limits import DEFAULTS
+from tabhub.wire import bridge as daemon
+from tabhub.wire.jsonrpc import encode_failure, encode_notification, encode_request, encode_result
+
+
+def read(value: Any) -> daemon.Message:
+    return daemon.read(json.dumps(value).encode(), DEFAULTS)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ({"type": "REGISTER"}, daemon.Register()),
+        ({"type": "REGISTER", "client": "me", "version": "2"}, daemon.Register("me 2")),
+        ({"type": "REGISTER", "client": "a\nb\x00c"}, daemon.Register("abc")),
+        ({"type": "REGISTER", "client": "\n"}, daemon.Register(None)),
+        (
+            {"type": "REGISTER", "sessionId": "s", "token": "t", "surface": "gateway"},
+            daemon.Register(None, "s", "t", "gateway"),
+        ),
+        (
+            {"type": "REQUEST", "id": "s:1", "sessionId": "s", "action": "tools/list"},
+            daemon.Request("s:1", "s", "tools/list", {}),
+        ),
+        (
+            {"type": "REQUEST", "id": "any — id", "sessionId": "s", "action": "x", "params": {"a": [1]}},
+            daemon.Request("any — id", "s", "x", {"a": [1]}),
+        ),
+        ({"type": "CANCEL", "id": "s:1"}, daemon.Cancel("s:1")),
+        ({"type": "EVENT", "sessionId": "s", "event": "x", "params": None}, daemon.Event("s", "x", {})),
+        ({"type": "STATUS", "id": "status_1"}, daemon.Status("status_1")),
+        ({"type": "PING"}, daemon.Ping()),
+        ({"type": "PING", "id": "1"}, daemon.Ping("1")),
+        ({"type": "DISCONNECT", "unknown": "field"}, daemon.Disconnect()),
+    ],
+)
+def test_each_message_is_read(value: dict[str, Any], message: daemon.Message) -> None:
+    assert read(value) == message
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [],
+        1,
+        {},
+        {"type": None},
+        {"type": ["REGISTER"]},
+        {"type": "register"},
+        {"type": "RESPONSE", "id": "1"},
+        {"type": "REGISTER", "client": 1},
+        {"type": "REGISTER", "client": ""},
+        {"type": "REGISTER", "sessionId": "x" * 201},
+        {"type": "REGISTER", "surface": "everything"},
+        {"type": "REGISTER", "surface": ["all"]},
+        {"type": "REQUEST", "sessionId": "s", "action": "x"},
+        {"type": "REQUEST", "id": 1, "sessionId": "s", "action": "x"},
+        {"type": "REQUEST", "id": True, "sessionId": "s", "action": "x"},
+        {"type": "REQUEST", "id": "", "sessionId": "s", "action": "x"},
+        {"type": "REQUEST", "id": "1", "action": "x"},
+        {"type": "REQUEST", "id": "1", "sessionId": "s"},
+        {"type": "REQUEST", "id": "1", "sessionId": "s", "action": "x", "params": []},
+        {"type": "CANCEL"},
+        {"type": "STATUS"},
+        {"type": "EVENT", "sessionId": "s"},
+    ],
+)
+def test_what_is_no_message_is_refused_by_name(value: Any) -> None:
+    with pytest.raises(InvalidRequest):
+        read(value)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"{", b'{"type":"PING","type":"PING"}', b"\xff", b'{"type":"PING","id":NaN}', b'{"type":"PING","id":"\\ud800"}'],
+)
+def test_a_line_is_read_by_the_strict_rules(line: bytes) -> None:
+    with pytest.raises(ParseError):
+        daemon.read(line, DEFAULTS)
+
+
+def test_a_line_that_cannot_be_read_may_still_say_whose_it_is() -> None:
+    assert daemon.id_in(b'{"type":"REQUEST","id":"ab12:7","params":{"a":1,"a":2}}', DEFAULTS) == "ab12:7"
+    assert daemon.id_in(b'{"type":"NONSENSE","x":1,"id":"7"}', DEFAULTS) == "7"
+    assert daemon.id_in(b'{"type":"NONSENSE","id":7}', DEFAULTS) is None
+    assert daemon.id_in(b'{"id":"7","type":"REQUEST",', DEFAULTS) is None
+    assert daemon.id_in(b"[]", DEFAULTS) is None
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(st.binary(max_size=200) | _JSON.map(orjson.dumps))
+def test_any_line_is_a_message_or_an_error_of_ours(line: bytes) -> None:
+    refused: TabhubError | None = None
+    try:
+        daemon.read(line, DEFAULTS)
+    except TabhubError as error:
+        refused = error
+    if refused is not None:
+        assert json.loads(daemon.error(daemon.id_in(line, DEFAULTS), refused))["type"] == "ERROR"
+
+
+@given(st.text(min_size=1, max_size=50), _JSON)
+def test_a_result_reaches_the_client_as_it_is_under_its_id(ident: str, result: Any) -> None:
+    line = daemon.response(ident, encode_result(ident, orjson.dumps(result)))
+    assert line.count(b"\n") == 1
+    assert json.loads(line) == {"type": "RESPONSE", "id": ident, "success": True, "data": result}
+
+
+@given(st.text(min_size=1, max_size=50), st.text(max_size=50))
+def test_a_failure_reaches_the_client_with_its_code(ident: str, words: str) -> None:
+    failure = SessionNotFound(words)
+    said = json.loads(daemon.response(ident, encode_failure(ident, failure)))
+    assert (said["id"], said["success"], "data" in said) == (ident, False, False)
+    assert (said["error"]["code"], said["error"]["message"]) == (-32012, failure.text())
+
+
+def test_events_say_what_they_belong_to_and_questions_how_to_answer() -> None:
+    progress = json.loads(daemon.event("s", "s:1", encode_notification("notifications/progress", {"progress": 1})))
+    assert progress == {
+        "type": "EVENT",
+        "sessionId": "s",
+        "event": "notifications/progress",
+        "params": {"progress": 1},
+        "id": "s:1",
+    }
+    asked = json.loads(daemon.event("s", None, encode_request("q1", "elicitation/create", {"message": "?"})))
+    assert (asked["ask"], asked["event"], "id" in asked) == ("q1", "elicitation/create", False)

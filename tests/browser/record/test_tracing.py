@@ -10,7 +10,8 @@ import pytest
 
 from tabhub.errors import CommandFailed, TabhubError
 from tests.browser.conftest import Bench
-from tests.browser.fake_browser import Failure, settle
+from tests.browser.fake_browser import NO_ANSWER, Failure, settle
+from tests.harness.waiting import until
 
 TRACE = orjson.dumps({"traceEvents": []}).decode()
 
@@ -21,6 +22,7 @@ def tracing(bench: Bench) -> Bench:
     bench.browser.answers |= {
         "Tracing.start": lambda _: {},
         "Tracing.end": lambda _: {},
+        "Runtime.evaluate": lambda _: {},
         "IO.read": lambda _: next(pieces),
         "IO.close": lambda _: {},
     }
@@ -42,6 +44,29 @@ async def test_a_trace_is_read_in_pieces_and_written(tracing: Bench) -> None:
     assert told["bytes"] == len(TRACE)
     assert "full before its end" in told["note"]
     assert tracing.browser.commands("IO.close")
+
+
+async def test_a_trace_is_ended_after_the_page_has_ended_its_current_task(tracing: Bench) -> None:
+    tracing.browser.answers["Runtime.evaluate"] = lambda _: NO_ANSWER
+    await tracing.call("browser_performance_trace", tabId=1, action="start")
+    stop = asyncio.ensure_future(tracing.call("browser_performance_trace", tabId=1, action="stop"))
+    await settle()
+    [task] = tracing.browser.commands("Runtime.evaluate")
+    assert not tracing.browser.commands("Tracing.end")
+    tracing.browser.reply(task["id"], {})
+    await settle()
+    assert tracing.browser.commands("Tracing.end")
+    complete(tracing)
+    await stop
+
+
+async def test_a_page_that_hangs_does_not_keep_its_trace_from_ending(tracing: Bench) -> None:
+    tracing.browser.answers["Runtime.evaluate"] = lambda _: NO_ANSWER
+    await tracing.call("browser_performance_trace", tabId=1, action="start")
+    stop = asyncio.ensure_future(tracing.call("browser_performance_trace", tabId=1, action="stop"))
+    await until(lambda: bool(tracing.browser.commands("Tracing.end")))
+    complete(tracing)
+    assert (await stop)["bytes"] == len(TRACE)
 
 
 async def test_a_file_that_is_there_already_does_not_cost_the_trace(tracing: Bench) -> None:

@@ -6,6 +6,7 @@ Owns which tabs are traced and for which session. A browser runs one trace at a 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,8 @@ from tabhub.links.extension import ExtensionLink
 _Key = tuple[ExtensionLink, int]
 _WHY = "trace"
 _BUFFER_KB = 64 * 1024
+_TASK_END = 1.0
+"""Seconds a page has to end its current task before its trace is ended."""
 _CATEGORIES = (
     "-*",
     "toplevel",
@@ -90,6 +93,7 @@ class Traces:
         trace.done = loop.create_future()
         try:
             ran = loop.time() - trace.begun
+            await _finish_current_task(page)
             await page.cdp("Tracing.end")
             end = await trace.done
         finally:
@@ -144,3 +148,13 @@ class Traces:
                 self._lose(key, "the connection to the browser broke")
         for tab in closed:
             self._lost.pop(tab, None)
+
+
+async def _finish_current_task(page: Page) -> None:
+    """Let the page's main thread end its current task, which the trace would otherwise miss.
+
+    A script's result leaves before its task ends. A page that hangs is not waited for: that is what traces are for.
+    """
+    with contextlib.suppress(TimeoutError, CommandFailed):
+        async with asyncio.timeout(_TASK_END):
+            await page.cdp("Runtime.evaluate", {"expression": "0"})

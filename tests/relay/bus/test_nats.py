@@ -55,7 +55,7 @@ class RelayProcess:
 @asynccontextmanager
 async def node(home: Path, bus: str, tick: float) -> AsyncIterator[RelayProcess]:
     """A node that looks after its bus every `tick` seconds; a relay as people run it does so every half second."""
-    start = f"from tabhub import cli\nfrom tabhub.relay import nats\nnats._TICK = {tick}\ncli.main()"
+    start = f"from tabhub import cli\nfrom tabhub.relay.bus import nats\nnats._TICK = {tick}\ncli.main()"
     words = ("relay", "start", "--port", "0", "--key-file", str(home / "relay.key"), "--bus", bus)
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", start, *words),

@@ -14,6 +14,7 @@ from tests.e2e.live import Caller, DevTools, LiveHub
 from tests.e2e.pagesite import PageSite
 from tests.e2e.site import Site
 from tests.e2e.zoo import Zoo
+from tests.harness.waiting import LONG, until_outside
 
 
 @pytest.fixture(scope="session")
@@ -48,7 +49,13 @@ def agent_hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LastingHub]:
 
 
 @pytest.fixture
-async def agent(live_hub: LiveHub) -> AsyncIterator[Caller]:
+async def browser_ready(live_hub: LiveHub) -> None:
+    """A browser that an earlier test lost comes back by itself, and must not fail the next test."""
+    await until_outside(lambda: live_hub.ready, 2 * LONG)
+
+
+@pytest.fixture
+async def agent(live_hub: LiveHub, browser_ready: None) -> AsyncIterator[Caller]:
     """An agent with a session of its own."""
     async with live.caller(live_hub) as agent:
         yield agent
@@ -61,7 +68,7 @@ async def lasting_agent(live_hub: LiveHub) -> AsyncIterator[Caller]:
 
 
 @pytest.fixture
-async def guest(lasting_agent: Caller, request: pytest.FixtureRequest) -> AsyncIterator[Caller]:
+async def guest(lasting_agent: Caller, browser_ready: None, request: pytest.FixtureRequest) -> AsyncIterator[Caller]:
     """The one agent of all tests of a file, for those that need no tab of their own: `visit` costs a third of `open`.
 
     What else a test opens is closed behind it, and a test that fails leaves its tab to nobody.

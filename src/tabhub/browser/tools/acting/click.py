@@ -50,7 +50,7 @@ async def click(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str, 
     """Click the element that the arguments name."""
     button, count = str(args.get("button", "left")), int(args.get("count", 1))
     with box.activity.doing(page) as doing:
-        aimed, landed = await strike(
+        aimed, landed = await click_until_it_lands(
             box, page, doing, args, button=button, count=count, modifiers=pointer.bits(args.get("modifiers", ()))
         )
         did = _TIMES[count] if button == "left" else f"{_TIMES[count]} ({button})"
@@ -69,7 +69,7 @@ async def click(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str, 
         )
 
 
-async def strike(
+async def click_until_it_lands(
     box: Toolbox,
     page: Page,
     doing: Doing,

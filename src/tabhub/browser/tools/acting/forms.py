@@ -13,7 +13,7 @@ from tabhub.browser.elements.actionability import Aim, aim, refuse
 from tabhub.browser.elements.element import TARGET, named
 from tabhub.browser.tool_spec import Call, Toolbox, hints, tool
 from tabhub.browser.tools.acting import keyboard
-from tabhub.browser.tools.acting.click import strike
+from tabhub.browser.tools.acting.click import click_until_it_lands
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments
 
@@ -137,7 +137,7 @@ async def _check(
             f"{aimed.element.label} is a radio button, which cannot be switched off.",
             hint="Switch on another one of its group.",
         )
-    _, landed = await strike(box, page, doing, field, need="field", aimed=aimed)
+    _, landed = await click_until_it_lands(box, page, doing, field, need="field", aimed=aimed)
     held = await keyboard.holds(box, page, doing, aimed) if aimed.kind == "check" else None
     if held is not None and held.get("checked") is not bool(wanted):
         raise CommandFailed(

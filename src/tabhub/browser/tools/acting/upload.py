@@ -16,7 +16,7 @@ from tabhub.browser.driver.page import Page
 from tabhub.browser.elements.action_result import ALWAYS, GIVES, outcome
 from tabhub.browser.elements.element import TARGET, Element, find
 from tabhub.browser.tool_spec import Call, Toolbox, hints, tool
-from tabhub.browser.tools.acting.click import strike
+from tabhub.browser.tools.acting.click import click_until_it_lands
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed
 
@@ -124,7 +124,7 @@ async def _through_chooser(
     """
     await page.cdp(CHOOSER, {"enabled": True})
     try:
-        await strike(box, page, doing, args)
+        await click_until_it_lands(box, page, doing, args)
         if not await doing.until(lambda: doing.chooser is not None, box.browsers.limits.action_settle):
             await _drop(page, element, files)
             return False

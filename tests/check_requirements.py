@@ -1,12 +1,12 @@
-"""Compares tests/requirements.toml with the tests: every requirement is shown, open or settled, and none is made up.
+"""Checks tests/requirements.toml against the tests: every requirement is shown by a test, open or settled.
 
-Owns the file's form and the rules. It reads the tests as syntax trees and imports none of them, and it needs
-nothing but the standard library, so it runs before anything is installed:
+Owns the format of the file and its rules. It parses the tests without importing them and needs only the standard
+library, so it runs before anything is installed:
 
-    python tests/check_requirements.py               check, and print a summary; exit code 1 with problems
-    python tests/check_requirements.py --list-open   what is open, by issue
-    python tests/check_requirements.py --shown       what is shown, and by which tests
-    python tests/check_requirements.py --sync        drop `open` from what tests show by now
+    python tests/check_requirements.py               check and print a summary; exit code 1 with problems
+    python tests/check_requirements.py --list-open   list open requirements by issue
+    python tests/check_requirements.py --shown       list shown requirements with their tests
+    python tests/check_requirements.py --sync        remove entries from [open] that tests show
 """
 
 from __future__ import annotations
@@ -20,30 +20,32 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 TESTS = Path(__file__).resolve().parent
-ID = re.compile(r"S00[0-4](?:-[a-z0-9]+)+-\d{2}|[LFB][1-9]\d*")
+ID = re.compile(r"S(?P<seed>00[0-4])(?:-[a-z0-9]+)+-\d{2}|[LFB][1-9]\d*")
 REASON_OPEN = re.compile(r"issue \d+: \S")
-STATUSES = ("open", "settled")
-NEEDED = ("id", "seed", "section", "text")
+TABLES = ("requirements", "settled", "open")
 
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """One behaviour the product must have."""
+    """One behaviour the product must have. `status` is "open", "settled" or None; the first two have a reason."""
 
     id: str
-    seed: str
-    section: str
     text: str
     status: str | None = None
     reason: str | None = None
 
+    @property
+    def seed(self) -> str:
+        match = ID.fullmatch(self.id)
+        assert match is not None
+        return match["seed"] or "matrix"
+
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A test's claim to show a requirement."""
+    """A requirement id in a test's `req` mark."""
 
     id: str
     where: str
@@ -51,14 +53,13 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What the comparison found."""
+    """The requirements, where each is shown, and the problems found."""
 
     requirements: tuple[Requirement, ...]
     shown: dict[str, list[str]]
     problems: tuple[str, ...]
 
     def state(self, requirement: Requirement) -> str:
-        """How a requirement counts: shown, open, settled or missing."""
         if requirement.status == "settled":
             return "settled"
         if requirement.id in self.shown:
@@ -66,7 +67,6 @@ class Report:
         return requirement.status or "missing"
 
     def summary(self) -> str:
-        """One line: for every seed how many are shown, open and settled."""
         counts: dict[str, Counter[str]] = defaultdict(Counter)
         for requirement in self.requirements:
             counts[requirement.seed][self.state(requirement)] += 1
@@ -80,54 +80,44 @@ class Report:
 
 
 def read_requirements(path: Path) -> tuple[list[Requirement], list[str]]:
-    """The entries of the file, and what is wrong with its form."""
+    """Read the file; returns its valid requirements and the problems of its format."""
     try:
-        entries = tomllib.loads(path.read_text(encoding="utf-8")).get("requirement", [])
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, tomllib.TOMLDecodeError) as error:
         return [], [f"{path.name}: cannot be read: {error}"]
-    kept: list[Requirement] = []
-    problems: list[str] = []
-    for number, entry in enumerate(entries, 1):
-        wrong = _entry_problem(entry)
-        if wrong is None:
-            kept.append(Requirement(**entry))
-        else:
-            problems.append(f"{path.name}: entry {number} ({entry.get('id', 'without id')}): {wrong}")
-    for name, count in Counter(r.id for r in kept).items():
-        if count > 1:
-            problems.append(f"{path.name}: {name} is there {count} times; give each entry an id of its own")
-    return kept, problems
+    problems = [f"{path.name}: unknown table {name!r}" for name in content if name not in TABLES]
+    texts, settled, opened = (_table(path, name, content.get(name, {}), problems) for name in TABLES)
+    reasons = settled | opened
+    malformed = [name for name in texts if not ID.fullmatch(name)]
+    wrong = {
+        "an id looks like S002-health-03 or, for a matrix row, like F12": malformed,
+        'the reason of an open requirement starts with "issue N: "': [
+            name for name, reason in opened.items() if not REASON_OPEN.match(reason)
+        ],
+        "is both settled and open": sorted(settled.keys() & opened.keys()),
+        "has a reason but no text in [requirements]": [name for name in reasons if name not in texts],
+    }
+    problems += [f"{path.name}: {name}: {problem}" for problem, names in wrong.items() for name in names]
+    statuses = dict.fromkeys(settled, "settled") | dict.fromkeys(opened, "open")
+    requirements = [
+        Requirement(name, text, statuses.get(name), reasons.get(name))
+        for name, text in texts.items()
+        if name not in malformed
+    ]
+    return requirements, problems
 
 
-def _entry_problem(entry: dict[str, Any]) -> str | None:
-    for name in NEEDED:
-        if not isinstance(entry.get(name), str) or not entry[name].strip():
-            return f"`{name}` is missing or not a text"
-    unknown = set(entry) - {*NEEDED, "status", "reason"}
-    if unknown:
-        return f"unknown field {', '.join(sorted(unknown))}"
-    if not ID.fullmatch(entry["id"]):
-        return "the id has neither the form S002-health-03 nor that of a matrix row"
-    if entry["id"].startswith("S"):
-        expected = f"S{entry['seed']}-{entry['section']}-"
-        if entry["id"][:-2] != expected:
-            return f"the id does not start with {expected}"
-    elif entry["seed"] != "matrix":
-        return 'a matrix row has seed = "matrix"'
-    status, reason = entry.get("status"), entry.get("reason")
-    if status is None:
-        return None if reason is None else "`reason` without `status`"
-    if status not in STATUSES:
-        return f"status {status!r} is neither open nor settled"
-    if not isinstance(reason, str) or not reason.strip():
-        return f"{status} without a reason"
-    if status == "open" and not REASON_OPEN.match(reason):
-        return 'the reason of an open entry starts with "issue N: "'
-    return None
+def _table(path: Path, name: str, table: object, problems: list[str]) -> dict[str, str]:
+    if not isinstance(table, dict):
+        problems.append(f"{path.name}: {name} is not a table")
+        return {}
+    valid = {key: text for key, text in table.items() if isinstance(text, str) and text.strip()}
+    problems += [f"{path.name}: {key} in [{name}] is empty or not a string" for key in table if key not in valid]
+    return valid
 
 
 def read_marks(tests: Path) -> tuple[list[Mark], list[str]]:
-    """All ids in `pytest.mark.req(...)` below a folder, and the marks that cannot be read."""
+    """Collect the ids in every `pytest.mark.req(...)` below a folder; returns them and the unreadable marks."""
     marks: list[Mark] = []
     problems: list[str] = []
     for path in sorted(tests.rglob("*.py")):
@@ -140,7 +130,7 @@ def read_marks(tests: Path) -> tuple[list[Mark], list[str]]:
         for owner, call in _marks(tree, ""):
             where = f"{name}:{call.lineno}" + (f" {owner}" if owner else "")
             if call.keywords or not call.args:
-                problems.append(f"{where}: req takes one or more ids and nothing else")
+                problems.append(f"{where}: req takes one or more ids and no other arguments")
             for argument in call.args:
                 if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
                     marks.append(Mark(argument.value, where))
@@ -160,7 +150,6 @@ def _marks(node: ast.AST, owner: str) -> Iterator[tuple[str, ast.Call]]:
 
 
 def check(requirements_file: Path, tests: Path) -> Report:
-    """Compare the file with the tests."""
     requirements, problems = read_requirements(requirements_file)
     marks, unreadable = read_marks(tests)
     problems += unreadable
@@ -173,23 +162,21 @@ def check(requirements_file: Path, tests: Path) -> Report:
             problems.append(f"{mark.where}: {mark.id} is not in {requirements_file.name}")
     for requirement in requirements:
         if requirement.status is None and requirement.id not in shown:
-            problems.append(f"{requirement.id}: no test shows it; mark one, or set status and reason")
+            problems.append(f"{requirement.id}: no test shows it; mark one, or add a reason to [settled] or [open]")
         if requirement.status == "open" and requirement.id in shown:
             problems.append(f"{requirement.id}: open, but shown by {shown[requirement.id][0]}; run with --sync")
     return Report(tuple(requirements), dict(shown), tuple(problems))
 
 
 def sync(requirements_file: Path, report: Report) -> list[str]:
-    """Drop status and reason of open entries that tests show; everything else in the file stays as it is."""
+    """Remove entries from [open] that tests show; every other line of the file stays as it is."""
     done = {r.id for r in report.requirements if r.status == "open" and r.id in report.shown}
     lines: list[str] = []
-    dropping = False
+    table = ""
     for line in requirements_file.read_text(encoding="utf-8").splitlines(keepends=True):
-        if line.startswith("[["):
-            dropping = False
-        elif line.startswith("id = "):
-            dropping = tomllib.loads(line)["id"] in done
-        if not (dropping and line.startswith(("status = ", "reason = "))):
+        if line.startswith("["):
+            table = line.strip()
+        if not (table == "[open]" and line.partition("=")[0].strip() in done):
             lines.append(line)
     requirements_file.write_text("".join(lines), encoding="utf-8")
     return sorted(done)
@@ -213,12 +200,11 @@ def _print_shown(report: Report) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run from the command line; the exit code is 1 when something is wrong."""
-    parser = argparse.ArgumentParser(description="Compare tests/requirements.toml with the tests.")
-    parser.add_argument("--list-open", action="store_true", help="print what is open, by issue")
-    parser.add_argument("--shown", action="store_true", help="print what is shown, and where")
-    parser.add_argument("--sync", action="store_true", help="drop `open` from what tests show by now")
-    parser.add_argument("--tests", type=Path, default=TESTS, help="the folder of tests and requirements.toml")
+    parser = argparse.ArgumentParser(description="Check tests/requirements.toml against the tests.")
+    parser.add_argument("--list-open", action="store_true", help="list open requirements by issue")
+    parser.add_argument("--shown", action="store_true", help="list shown requirements with their tests")
+    parser.add_argument("--sync", action="store_true", help="remove entries from [open] that tests show")
+    parser.add_argument("--tests", type=Path, default=TESTS, help="the folder with the tests and requirements.toml")
     options = parser.parse_args(arguments)
     file: Path = options.tests / "requirements.toml"
     report = check(file, options.tests)

@@ -10,7 +10,7 @@ import { METHOD_NOT_FOUND, Rpc, RpcError, isObject, textOf } from "./rpc.js";
 
 /** @typedef {import("./rpc.js").Params} Params */
 /** @typedef {import("./rpc.js").Handler} Handler */
-/** @typedef {import("./gate.js").Level} Level */
+/** @typedef {import("./relay_permissions.js").Level} Level */
 /** @typedef {{ url: string, token: string, acting: Level, instead: boolean }} Settings */
 /** @typedef {{ instanceId: string, browserName: string, browserVersion: string }} Identity */
 

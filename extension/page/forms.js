@@ -17,7 +17,7 @@ var PageForms = class {
   #changed;
 
   /**
-   * @param {InstanceType<typeof OwnContext>} own by which a page answers a submission itself
+   * @param {InstanceType<typeof PageContext>} own by which a page answers a submission itself
    * @param {() => void} changed
    * @param {(ms: number, run: () => void) => void} later
    */

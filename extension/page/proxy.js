@@ -39,7 +39,7 @@ var PageProxy = class {
     const later = (/** @type {number} */ ms, /** @type {() => void} */ run) => this.#later(ms, run);
     this.#tasks.port1.onmessage = ({ data }) => this.#woken(data);
     const native = NativeContext.find();
-    const own = new OwnContext(changed);
+    const own = new PageContext(changed);
     this.#mcpb = new McpbClient(changed, later);
     this.#sources = [native ? new NativeContext(native, changed) : own, this.#mcpb];
     // A browser that knows forms as tools lists them itself; one that knows no WebMCP leaves them to us.

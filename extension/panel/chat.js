@@ -4,11 +4,11 @@
  */
 
 import { words } from "./format.js";
-import { errorText } from "./source.js";
+import { errorText } from "./worker_client.js";
 
-/** @typedef {import("./shapes.js").ChatItem} ChatItem */
-/** @typedef {import("./shapes.js").Step} Step */
-/** @typedef {import("./shapes.js").Talk} Talk */
+/** @typedef {import("./types.js").ChatItem} ChatItem */
+/** @typedef {import("./types.js").Step} Step */
+/** @typedef {import("./types.js").Talk} Talk */
 /** @typedef {{ ask: (method: string, params?: Record<string, unknown>) => Promise<any>, changed: () => void, say: (text: string, tone?: "good" | "bad") => void }} Wiring */
 
 const LAST = "conversation";

@@ -2,8 +2,8 @@
  * Values in words: durations, moments, addresses, and what a tool is called. Pure.
  */
 
-/** @typedef {import("./shapes.js").HubState} HubState */
-/** @typedef {import("./shapes.js").ToolFacts} ToolFacts */
+/** @typedef {import("./types.js").HubState} HubState */
+/** @typedef {import("./types.js").ToolFacts} ToolFacts */
 
 /** How long a call that just ended stays lit. */
 export const FRESH_MS = 1_500;

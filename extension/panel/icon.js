@@ -2,7 +2,7 @@
  * The toolbar button: its picture, badge and tooltip say whether the hub is connected.
  */
 
-import { tooltip } from "./words.js";
+import { tooltip } from "./connection_text.js";
 
 /** @typedef {import("../link/socket.js").LinkState} LinkState */
 

@@ -5,9 +5,9 @@
 import { h, show } from "./dom.js";
 import { ago, clock, counted, duration } from "./format.js";
 import { glyph } from "./glyphs.js";
-import { button, dot, iconButton } from "./parts.js";
+import { button, dot, iconButton } from "./components.js";
 import { Store } from "./store.js";
-import { headline, nextAttempt } from "./words.js";
+import { headline, nextAttempt } from "./connection_text.js";
 import { activity } from "./views/activity.js";
 import { agents } from "./views/agents.js";
 import { approvals } from "./views/approvals.js";
@@ -18,7 +18,7 @@ import { servers } from "./views/servers.js";
 import { settings } from "./views/settings.js";
 import { tools } from "./views/tools.js";
 
-/** @typedef {import("./shapes.js").View} View */
+/** @typedef {import("./types.js").View} View */
 
 const FULL = new URLSearchParams(location.search).has("full");
 /** @type {readonly View[]} */
@@ -172,7 +172,7 @@ function banners() {
   ];
 }
 
-/** @param {import("./shapes.js").HubState | null} state */
+/** @param {import("./types.js").HubState | null} state */
 function hubBanners(state) {
   if (!state) return null;
   return [
@@ -195,7 +195,7 @@ function hubBanners(state) {
   ];
 }
 
-/** @param {NonNullable<import("./shapes.js").HubState["paused"]>} paused */
+/** @param {NonNullable<import("./types.js").HubState["paused"]>} paused */
 function pausedWords({ by, reason, callsWaiting }) {
   const why = reason ? ` (${reason})` : "";
   const held = callsWaiting ? ` ${counted(callsWaiting, "call waits", "calls wait")}.` : "";

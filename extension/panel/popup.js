@@ -2,9 +2,9 @@
  * The popup of the toolbar button: it shows what the worker says, and decides nothing.
  */
 
-import { counted, explanation, headline, nextAttempt } from "./words.js";
+import { counted, explanation, headline, nextAttempt } from "./connection_text.js";
 
-/** @typedef {import("./words.js").PanelState} PanelState */
+/** @typedef {import("./connection_text.js").PanelState} PanelState */
 
 /** @type {PanelState | null} */
 let state = null;

@@ -5,13 +5,13 @@
 
 import { Chat } from "./chat.js";
 import { FRESH_MS, agentName } from "./format.js";
-import { Source, errorText } from "./source.js";
+import { Source, errorText } from "./worker_client.js";
 
-/** @typedef {import("./shapes.js").App} App */
-/** @typedef {import("./shapes.js").Approval} Approval */
-/** @typedef {import("./shapes.js").Decision} Decision */
-/** @typedef {import("./shapes.js").HubState} HubState */
-/** @typedef {import("./shapes.js").Running} Running */
+/** @typedef {import("./types.js").App} App */
+/** @typedef {import("./types.js").Approval} Approval */
+/** @typedef {import("./types.js").Decision} Decision */
+/** @typedef {import("./types.js").HubState} HubState */
+/** @typedef {import("./types.js").Running} Running */
 /** @typedef {{ text: string, tone: "good" | "bad", id: number }} Notice */
 
 const MOST_ACTIVITY = 50;
@@ -30,9 +30,9 @@ export class Store {
   state = null;
   /** Why the state could not be read. @type {string | null} */
   failed = null;
-  /** @type {import("./words.js").PanelState | null} */
+  /** @type {import("./connection_text.js").PanelState | null} */
   link = null;
-  /** @type {import("./shapes.js").RelayFacts | null} */
+  /** @type {import("./types.js").RelayFacts | null} */
   relay = null;
   /** @type {Map<string, Running>} */
   running = new Map();
@@ -274,7 +274,7 @@ export class Store {
     if (this.state.approvals.length === 1) this.#settle();
   }
 
-  /** @param {import("./shapes.js").RelayFacts} relay */
+  /** @param {import("./types.js").RelayFacts} relay */
   #relayed(relay) {
     const before = (this.relay?.questions ?? []).map(({ id }) => id);
     const fresh = relay.questions.find(({ id }) => !before.includes(id));
@@ -297,7 +297,7 @@ export class Store {
 
 /**
  * A question of an agent over a relay, as all questions are.
- * @param {import("./shapes.js").RelayFacts["questions"][number]} question
+ * @param {import("./types.js").RelayFacts["questions"][number]} question
  * @returns {Approval}
  */
 function relayed({ id, what, site, place, expiresAt, once }) {

@@ -5,15 +5,15 @@
  * comes back from a page is data: read field by field, bounded, and never more than about that page.
  */
 
-import "../page/checks.js";
+import "../page/bounds.js";
 import * as read from "../link/params.js";
 import { FAILED, RpcError, isObject, textOf } from "../link/rpc.js";
-import { run } from "./inpage.js";
+import { run } from "./page_functions.js";
 import { isFor } from "./plugin.js";
 
 /** @typedef {import("../link/rpc.js").Call} Call */
 /** @typedef {import("../link/rpc.js").Params} Params */
-/** @typedef {import("./inject.js").Page} Page */
+/** @typedef {import("./adapters.js").Page} Page */
 /** @typedef {import("./plugin.js").Plugin} Plugin */
 /**
  * A call that runs in a page.

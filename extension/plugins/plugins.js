@@ -7,11 +7,11 @@
 import * as read from "../link/params.js";
 import { isObject, textOf } from "../link/rpc.js";
 import { Dispatch } from "./dispatch.js";
-import { Adapters } from "./inject.js";
+import { Adapters } from "./adapters.js";
 import { PluginLogs } from "./logs.js";
 import { isFor, readPlugin } from "./plugin.js";
 import { registerPreScripts } from "./prescripts.js";
-import { Readiness } from "./ready.js";
+import { Readiness } from "./readiness.js";
 
 /** @typedef {import("../link/rpc.js").Params} Params */
 /** @typedef {import("../link/rpc.js").Handler} Handler */
@@ -35,7 +35,7 @@ export class Plugins {
   #dispatch;
 
   /**
-   * @param {import("./inject.js").Evaluate} evaluate runs a script that is not a file
+   * @param {import("./adapters.js").Evaluate} evaluate runs a script that is not a file
    * @param {(message: string) => void} note
    */
   constructor(evaluate, note) {

@@ -6,9 +6,9 @@
 
 import * as read from "../link/params.js";
 import { FAILED, RpcError } from "../link/rpc.js";
-import { failure } from "./failures.js";
+import { failure } from "./errors.js";
 import { allowedUrl, travel } from "./navigation.js";
-import { groupWish, ownGroup, putIntoGroup } from "./owngroups.js";
+import { groupWish, ownGroup, putIntoGroup } from "./session_groups.js";
 import { allTabs, reportTab, tabInfo } from "./state.js";
 
 /** @typedef {import("../link/rpc.js").Params} Params */

@@ -7,12 +7,12 @@
 
 import { FAILED, RpcError, textOf } from "../link/rpc.js";
 import { Children, letRun } from "./children.js";
-import { cdpText, failure, noTab, ownPage } from "./failures.js";
+import { cdpText, failure, noTab, ownPage } from "./errors.js";
 import { keepFocus } from "./focus.js";
-import { followed, saysGo } from "./followed.js";
+import { followed, saysGo } from "./chained_commands.js";
 import { Interrupts } from "./interrupt.js";
-import { couldShowOwn, isOwn, keepOut } from "./ownpages.js";
-import { bound, stillAt } from "./within.js";
+import { couldShowOwn, isOwn, keepOut } from "./extension_pages.js";
+import { bound, stillAt } from "./site_guard.js";
 
 /** @typedef {import("../link/rpc.js").Call} Call */
 /** @typedef {Record<string, unknown>} CdpObject */

@@ -3,7 +3,7 @@
  */
 
 import * as read from "../link/params.js";
-import { failure } from "./failures.js";
+import { failure } from "./errors.js";
 
 /** @typedef {import("../link/rpc.js").Params} Params */
 /** @typedef {import("../link/rpc.js").Handler} Handler */

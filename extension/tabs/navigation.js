@@ -6,7 +6,7 @@
  */
 
 import { FAILED, INVALID_PARAMS, RpcError } from "../link/rpc.js";
-import { failure, noTab } from "./failures.js";
+import { failure, noTab } from "./errors.js";
 import { reportTab } from "./state.js";
 
 /** @typedef {import("../link/rpc.js").Call} Call */

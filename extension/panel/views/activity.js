@@ -4,12 +4,12 @@
 
 import { h } from "../dom.js";
 import { FRESH_MS, agentName, ago, duration, host, toolTitle } from "../format.js";
-import { badge, button, dot, empty, searchField, section } from "../parts.js";
+import { badge, button, dot, empty, searchField, section } from "../components.js";
 import { values, visible } from "./values.js";
 
-/** @typedef {import("../shapes.js").App} App */
-/** @typedef {import("../shapes.js").Entry} Entry */
-/** @typedef {import("../shapes.js").View} View */
+/** @typedef {import("../types.js").App} App */
+/** @typedef {import("../types.js").Entry} Entry */
+/** @typedef {import("../types.js").View} View */
 
 const PAGE = 50;
 const WAIT_MS = 200;

@@ -5,11 +5,11 @@
 import { h } from "../dom.js";
 import { agentName, counted, duration, host, span, toolTitle } from "../format.js";
 import { glyph } from "../glyphs.js";
-import { badge, button, command, dot, empty, sureButton } from "../parts.js";
+import { badge, button, command, dot, empty, sureButton } from "../components.js";
 
-/** @typedef {import("../shapes.js").App} App */
-/** @typedef {import("../shapes.js").SessionFacts} SessionFacts */
-/** @typedef {import("../shapes.js").View} View */
+/** @typedef {import("../types.js").App} App */
+/** @typedef {import("../types.js").SessionFacts} SessionFacts */
+/** @typedef {import("../types.js").View} View */
 
 /** @type {Record<string, string>} */
 const KINDS = { mcp: "MCP", daemon: "MCP on stdio", rest: "script", cli: "command line", relay: "remote", stateless: "MCP" };

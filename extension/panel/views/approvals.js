@@ -6,13 +6,13 @@
 import { h } from "../dom.js";
 import { agentName, clock, host, toolTitle } from "../format.js";
 import { glyph } from "../glyphs.js";
-import { badge, button, disclosure, empty, sureButton } from "../parts.js";
+import { badge, button, disclosure, empty, sureButton } from "../components.js";
 import { values, visible } from "./values.js";
 
-/** @typedef {import("../shapes.js").App} App */
-/** @typedef {import("../shapes.js").Approval} Approval */
-/** @typedef {import("../shapes.js").Decision} Decision */
-/** @typedef {import("../shapes.js").View} View */
+/** @typedef {import("../types.js").App} App */
+/** @typedef {import("../types.js").Approval} Approval */
+/** @typedef {import("../types.js").Decision} Decision */
+/** @typedef {import("../types.js").View} View */
 
 /** @type {Record<string, Decision>} */
 const KEYS = { a: "allow_once", s: "allow_session", w: "allow_always", d: "deny" };

@@ -5,13 +5,13 @@
 
 import { h } from "../dom.js";
 import { ago } from "../format.js";
-import { button, command, dot, empty, iconButton, sureButton } from "../parts.js";
+import { button, command, dot, empty, iconButton, sureButton } from "../components.js";
 import { card } from "./approvals.js";
 import { items } from "./steps.js";
 
-/** @typedef {import("../shapes.js").App} App */
-/** @typedef {import("../shapes.js").Talk} Talk */
-/** @typedef {import("../shapes.js").View} View */
+/** @typedef {import("../types.js").App} App */
+/** @typedef {import("../types.js").Talk} Talk */
+/** @typedef {import("../types.js").View} View */
 
 const LONGEST = 20_000;
 const SHORT = new Intl.NumberFormat("en", { notation: "compact" });
@@ -180,7 +180,7 @@ function questions(app) {
 /**
  * Whether a question is the open conversation's.
  * @param {App} app
- * @param {import("../shapes.js").Approval} approval
+ * @param {import("../types.js").Approval} approval
  */
 export function asksHere({ chat }, { session, token }) {
   return chat.running && token === "tabhub-panel" && session !== undefined && session === chat.session;

@@ -4,12 +4,12 @@
  */
 
 import { h } from "../dom.js";
-import { button, iconButton, toggle } from "../parts.js";
-import { errorText } from "../source.js";
+import { button, iconButton, toggle } from "../components.js";
+import { errorText } from "../worker_client.js";
 
-/** @typedef {import("../shapes.js").App} App */
-/** @typedef {import("../shapes.js").PluginFacts} PluginFacts */
-/** @typedef {import("../shapes.js").SettingField} SettingField */
+/** @typedef {import("../types.js").App} App */
+/** @typedef {import("../types.js").PluginFacts} PluginFacts */
+/** @typedef {import("../types.js").SettingField} SettingField */
 /** @typedef {{ name: string, url: string }} Instance */
 /** @typedef {Record<string, any>} Draft */
 

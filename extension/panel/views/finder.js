@@ -3,10 +3,10 @@
  */
 
 import { h } from "../dom.js";
-import { badge, button, disclosure, section } from "../parts.js";
-import { errorText } from "../source.js";
+import { badge, button, disclosure, section } from "../components.js";
+import { errorText } from "../worker_client.js";
 
-/** @typedef {import("../shapes.js").App} App */
+/** @typedef {import("../types.js").App} App */
 /** @typedef {{ package: string, name: string, version: string, description: string, author?: string, installed: boolean }} Found */
 
 /** @param {App} app */

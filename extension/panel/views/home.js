@@ -6,14 +6,14 @@
 import { h } from "../dom.js";
 import { agentName, counted, duration, toolTitle } from "../format.js";
 import { glyph } from "../glyphs.js";
-import { command, dot, section } from "../parts.js";
-import { explanation, nextAttempt } from "../words.js";
+import { command, dot, section } from "../components.js";
+import { explanation, nextAttempt } from "../connection_text.js";
 import { cards } from "./approvals.js";
 import { row } from "./activity.js";
 
-/** @typedef {import("../shapes.js").App} App */
-/** @typedef {import("../shapes.js").View} View */
-/** @typedef {import("../parts.js").Tone} Tone */
+/** @typedef {import("../types.js").App} App */
+/** @typedef {import("../types.js").View} View */
+/** @typedef {import("../components.js").Tone} Tone */
 
 /** @param {App} app */
 function draw(app) {

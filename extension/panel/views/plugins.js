@@ -5,13 +5,13 @@
 import { h } from "../dom.js";
 import { counted } from "../format.js";
 import { glyph } from "../glyphs.js";
-import { badge, button, dot, empty, expander, iconButton, section, sureButton } from "../parts.js";
+import { badge, button, dot, empty, expander, iconButton, section, sureButton } from "../components.js";
 import { settingsForm } from "./fields.js";
 import { finder } from "./finder.js";
 
-/** @typedef {import("../shapes.js").App} App */
-/** @typedef {import("../shapes.js").PluginFacts} PluginFacts */
-/** @typedef {import("../shapes.js").View} View */
+/** @typedef {import("../types.js").App} App */
+/** @typedef {import("../types.js").PluginFacts} PluginFacts */
+/** @typedef {import("../types.js").View} View */
 
 /** @param {App} app */
 function draw(app) {

@@ -4,10 +4,10 @@
  */
 
 import { h } from "../dom.js";
-import { button, section, toggle } from "../parts.js";
+import { button, section, toggle } from "../components.js";
 
-/** @typedef {import("../shapes.js").App} App */
-/** @typedef {import("../shapes.js").RelayFacts} RelayFacts */
+/** @typedef {import("../types.js").App} App */
+/** @typedef {import("../types.js").RelayFacts} RelayFacts */
 
 const OPTIONS = [
   ["off", "Only look"],

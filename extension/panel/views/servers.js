@@ -4,13 +4,13 @@
 
 import { h } from "../dom.js";
 import { counted, words } from "../format.js";
-import { badge, button, dot, empty, expander, iconButton, sureButton, toggle } from "../parts.js";
-import { adder } from "./adder.js";
+import { badge, button, dot, empty, expander, iconButton, sureButton, toggle } from "../components.js";
+import { adder } from "./add_server.js";
 
-/** @typedef {import("../shapes.js").App} App */
-/** @typedef {import("../shapes.js").ServerFacts} ServerFacts */
-/** @typedef {import("../shapes.js").ToolFacts} ToolFacts */
-/** @typedef {import("../shapes.js").View} View */
+/** @typedef {import("../types.js").App} App */
+/** @typedef {import("../types.js").ServerFacts} ServerFacts */
+/** @typedef {import("../types.js").ToolFacts} ToolFacts */
+/** @typedef {import("../types.js").View} View */
 
 /** @param {App} app */
 function draw(app) {

@@ -3,11 +3,11 @@
  */
 
 import { h } from "../dom.js";
-import { button, command, section, toggle } from "../parts.js";
+import { button, command, section, toggle } from "../components.js";
 import { relaySection } from "./relay.js";
 
-/** @typedef {import("../shapes.js").App} App */
-/** @typedef {import("../shapes.js").View} View */
+/** @typedef {import("../types.js").App} App */
+/** @typedef {import("../types.js").View} View */
 /**
  * @typedef {object} Setting
  * @property {string} key

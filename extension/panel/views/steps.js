@@ -7,13 +7,13 @@ import { h, lazy } from "../dom.js";
 import { counted, duration, toolTitle } from "../format.js";
 import { glyph } from "../glyphs.js";
 import { markdown } from "../markdown.js";
-import { button, dot, iconButton } from "../parts.js";
+import { button, dot, iconButton } from "../components.js";
 import { values, visible } from "./values.js";
 
-/** @typedef {import("../shapes.js").App} App */
-/** @typedef {import("../shapes.js").ChatItem} ChatItem */
-/** @typedef {import("../shapes.js").End} End */
-/** @typedef {import("../shapes.js").Step} Step */
+/** @typedef {import("../types.js").App} App */
+/** @typedef {import("../types.js").ChatItem} ChatItem */
+/** @typedef {import("../types.js").End} End */
+/** @typedef {import("../types.js").Step} Step */
 
 const MOST = 150;
 /** @type {Record<Step["state"], string>} */

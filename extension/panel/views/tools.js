@@ -6,13 +6,13 @@
 import { h } from "../dom.js";
 import { counted, words } from "../format.js";
 import { glyph } from "../glyphs.js";
-import { badge, empty, expander, permissionSwitch, searchField } from "../parts.js";
+import { badge, empty, expander, permissionSwitch, searchField } from "../components.js";
 
-/** @typedef {import("../shapes.js").App} App */
-/** @typedef {import("../shapes.js").HubState} HubState */
-/** @typedef {import("../shapes.js").Permission} Permission */
-/** @typedef {import("../shapes.js").ToolFacts} ToolFacts */
-/** @typedef {import("../shapes.js").View} View */
+/** @typedef {import("../types.js").App} App */
+/** @typedef {import("../types.js").HubState} HubState */
+/** @typedef {import("../types.js").Permission} Permission */
+/** @typedef {import("../types.js").ToolFacts} ToolFacts */
+/** @typedef {import("../types.js").View} View */
 /**
  * @typedef {object} SourceFacts
  * @property {string} key as the hub knows it

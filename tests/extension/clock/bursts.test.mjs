@@ -50,7 +50,7 @@ test("a page that changes its tools all the time is reported at most twice a sec
   const page = vm.createContext({
     ...{ Date, setTimeout, clearTimeout, setInterval, clearInterval, MessageChannel },
     NativeContext: { find: () => null },
-    OwnContext: Own,
+    PageContext: Own,
     McpbClient: None,
     PageForms: None,
     SubmitEvent: class {},

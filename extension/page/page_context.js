@@ -1,5 +1,5 @@
 /**
- * The frame's side of `context.js`: the tools a page registered there, or in a `modelContext` it brought itself.
+ * The frame's side of `model_context.js`: the tools a page registered there, or in a `modelContext` it brought itself.
  *
  * What comes over is the page's word: it is parsed here and checked by whoever uses it.
  */
@@ -7,7 +7,7 @@
 /** @typedef {{ requestId: string, args: unknown, meta: Record<string, unknown> | undefined, extensions: unknown, confirm: (message: string, details?: unknown) => Promise<boolean>, progress: (told: unknown) => void }} PageCall */
 /** @typedef {{ answer: Promise<unknown>, cancel: () => void }} Running what a call gives, before it is checked */
 
-var OwnContext = class {
+var PageContext = class {
   /** @type {unknown[]} */
   tools = [];
   /** @type {Map<string, PromiseWithResolvers<unknown>>} */
@@ -25,7 +25,7 @@ var OwnContext = class {
     this.refresh();
   }
 
-  /** Ask the page for its list; nothing comes where there is no `context.js`. */
+  /** Ask the page for its list; nothing comes where there is no `model_context.js`. */
   refresh() {
     this.#ask({ op: "list" });
   }

@@ -9,8 +9,8 @@ import { textOf } from "../link/rpc.js";
 
 /** @typedef {{ modelContext: boolean, allowedOrigins: string[] }} PageSettings */
 
-const PROXY = ["checks", "own", "native", "mcpb", "forms", "proxy"].map((name) => `page/${name}.js`);
-const CONTEXT = ["page/context.js"];
+const PROXY = ["bounds", "page_context", "native", "mcpb", "forms", "proxy"].map((name) => `page/${name}.js`);
+const CONTEXT = ["page/model_context.js"];
 /** What is registered here; plugins register scripts of their own. */
 const OWN = ["page-proxy", "page-context"];
 /** @type {PageSettings} */

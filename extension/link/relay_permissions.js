@@ -5,10 +5,10 @@
  * granted: to one connection of the relay, for one site, until that connection's end.
  */
 
-import { ownerOf } from "./hubs.js";
+import { ownerOf } from "./recipients.js";
 import { FAILED, METHOD_NOT_FOUND, RpcError, isObject, textOf } from "./rpc.js";
-import { aboutOf, wordsFor } from "./sites.js";
-import { ownPage } from "../tabs/failures.js";
+import { aboutOf, wordsFor } from "./command_sites.js";
+import { ownPage } from "../tabs/errors.js";
 
 /** @typedef {import("./rpc.js").Params} Params */
 /** @typedef {import("./rpc.js").Handler} Handler */

@@ -5,12 +5,12 @@
 
 import { h } from "../dom.js";
 import { counted } from "../format.js";
-import { jsonFault } from "../json.js";
-import { button, disclosure, section } from "../parts.js";
-import { errorText } from "../source.js";
+import { jsonFault } from "../json_errors.js";
+import { button, disclosure, section } from "../components.js";
+import { errorText } from "../worker_client.js";
 
-/** @typedef {import("../shapes.js").App} App */
-/** @typedef {import("../shapes.js").ServerFacts} ServerFacts */
+/** @typedef {import("../types.js").App} App */
+/** @typedef {import("../types.js").ServerFacts} ServerFacts */
 
 const EXAMPLE = `{
   "mcpServers": {

@@ -6,7 +6,7 @@
  */
 
 import { FAILED, RpcError } from "../link/rpc.js";
-import { ownPage } from "./failures.js";
+import { ownPage } from "./errors.js";
 
 /** @typedef {{ method: string, params: Record<string, unknown> }} Command */
 

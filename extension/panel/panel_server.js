@@ -10,7 +10,7 @@
 
 import { RpcError, isObject, textOf } from "../link/rpc.js";
 
-/** @typedef {import("./words.js").PanelState} PanelState */
+/** @typedef {import("./connection_text.js").PanelState} PanelState */
 /** @typedef {Record<string, unknown>} Params */
 /** @typedef {{ notify: (method: string, params: Params) => unknown, request: (method: string, params: Params) => Promise<unknown> }} Hub */
 

@@ -5,7 +5,7 @@
  * frame says. What a frame sends is checked here again: a frame's process may be in the hands of its page.
  */
 
-import "../page/checks.js";
+import "../page/bounds.js";
 import * as read from "../link/params.js";
 import { FAILED, RpcError, TAB_NOT_FOUND, textOf } from "../link/rpc.js";
 
@@ -39,7 +39,7 @@ export class PageTools {
   #note;
 
   /**
-   * @param {import("./inject.js").PageScripts} scripts
+   * @param {import("./page_scripts.js").PageScripts} scripts
    * @param {(message: string) => void} note
    */
   constructor(scripts, note) {
@@ -80,7 +80,7 @@ export class PageTools {
 
   /**
    * New settings: frames that may no longer take part are let go.
-   * @param {import("./inject.js").PageSettings} settings
+   * @param {import("./page_scripts.js").PageSettings} settings
    */
   async change(settings) {
     await this.#scripts.change(settings);

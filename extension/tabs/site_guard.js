@@ -7,7 +7,7 @@
  */
 
 import { FAILED, RpcError } from "../link/rpc.js";
-import { originOf } from "../link/sites.js";
+import { originOf } from "../link/command_sites.js";
 
 /** @typedef {{ method: string, params: Record<string, unknown> }} Command */
 

@@ -2,7 +2,7 @@
  * What follows a script without another way to the hub and back: commands that are sent as soon as it says so.
  */
 
-import { cdpText } from "./failures.js";
+import { cdpText } from "./errors.js";
 import { keepFocus } from "./focus.js";
 
 /** @typedef {Record<string, unknown>} CdpObject */

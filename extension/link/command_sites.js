@@ -70,7 +70,7 @@ function isWide(name, params) {
   if (name !== "forwardCDPCommand") return false;
   return [params, ...[params["ahead"], params["follow"]].flat().filter(isObject)].some((command) => {
     const given = isObject(command["params"]) ? command["params"] : {};
-    // Without addresses they are those of the page, and see within.js.
+    // Without addresses they are those of the page, and see site_guard.js.
     return reaches(command["method"]) || (command["method"] === "Network.getCookies" && given["urls"] !== undefined);
   });
 }

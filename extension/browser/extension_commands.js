@@ -4,12 +4,12 @@
 
 import * as read from "../link/params.js";
 import { recentLog } from "../log.js";
-import { explanation, headline } from "../panel/words.js";
+import { explanation, headline } from "../panel/connection_text.js";
 import { short } from "./lists.js";
 
 /** @typedef {import("../link/rpc.js").Params} Params */
 /** @typedef {import("../link/rpc.js").Handler} Handler */
-/** @typedef {import("../panel/words.js").PanelState} PanelState */
+/** @typedef {import("../panel/connection_text.js").PanelState} PanelState */
 
 /** @type {readonly ["info", "warning", "error"]} */
 const LEVELS = ["info", "warning", "error"];

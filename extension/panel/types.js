@@ -186,7 +186,7 @@
  * What a view is given.
  * @typedef {object} App
  * @property {HubState | null} state
- * @property {import("./words.js").PanelState | null} link
+ * @property {import("./connection_text.js").PanelState | null} link
  * @property {RelayFacts | null} relay
  * @property {ReadonlyMap<string, Running>} running
  * @property {boolean} settling approvals have just moved, and no click on one counts

@@ -6,8 +6,8 @@ import { h } from "./dom.js";
 import { glyph } from "./glyphs.js";
 
 /** @typedef {import("./dom.js").Child} Child */
-/** @typedef {import("./shapes.js").App} App */
-/** @typedef {import("./shapes.js").Permission} Permission */
+/** @typedef {import("./types.js").App} App */
+/** @typedef {import("./types.js").Permission} Permission */
 /** @typedef {"good" | "warn" | "bad" | "quiet" | "accent"} Tone */
 
 /** @type {readonly { value: Permission, label: string, means: string }[]} */

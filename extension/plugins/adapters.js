@@ -6,7 +6,7 @@
  */
 
 import { isObject, textOf } from "../link/rpc.js";
-import { navigated, prepare, probe, remove, seal } from "./inpage.js";
+import { navigated, prepare, probe, remove, seal } from "./page_functions.js";
 import { isFor } from "./plugin.js";
 
 /** @typedef {import("./plugin.js").Plugin} Plugin */
@@ -24,7 +24,7 @@ import { isFor } from "./plugin.js";
 
 /** A page that is blocked by a dialog or a script of its own is not waited for longer. */
 const PATIENCE_MS = 5_000;
-const RELAY = ["plugins/relay.js"];
+const RELAY = ["plugins/page_relay.js"];
 
 export class Adapters {
   /** @type {Map<number, Page>} */

@@ -94,40 +94,40 @@ class Choice:
         self._browsers = browsers
         self.listeners: list[Callable[[Any], None]] = []
 
-    def known(self, session: Any, tab_id: int | None, reads: bool = False) -> TabRef | None:
+    def find_tab(self, session: Any, tab_id: int | None, reads: bool = False) -> TabRef | None:
         return None if tab_id is None else self._browsers.tab(tab_id)
 
-    async def opened(self, session: Any) -> TabRef:
+    async def open_for(self, session: Any) -> TabRef:
         return self._browsers.tab((await open_tab(self._browsers)).tab_id)
 
     def adopt(self, session: Any, tab_id: int) -> None:
         """Nothing is remembered."""
 
-    def group(self, session: Any) -> dict[str, str]:
+    def tab_group(self, session: Any) -> dict[str, str]:
         return GROUP
 
-    def holder(self, session: Any, tab_id: int) -> Lease | None:
+    def blocking_lease(self, session: Any, tab_id: int) -> Lease | None:
         return None
 
-    def refusal(self, lease: Lease, *, asked: bool = False) -> TabLeased:
+    def leased_error(self, lease: Lease, *, asked: bool = False) -> TabLeased:
         raise AssertionError("nobody holds a tab here")
 
-    def may_act(self, session: Any, tab_id: int) -> None:
+    def require_free(self, session: Any, tab_id: int) -> None:
         """Everybody may."""
 
-    def take(self, session: Any, tab_id: int) -> None:
+    def acquire(self, session: Any, tab_id: int) -> None:
         """Nothing is remembered."""
 
     def release(self, session: Any, tab_id: int) -> bool:
         return False
 
-    def standing(self, session: Any) -> dict[str, Any] | None:
+    def describe_session(self, session: Any) -> dict[str, Any] | None:
         return None
 
-    def handed(self, handle: str, to: Any) -> Any:
+    def session_by_handle(self, handle: str, to: Any) -> Any:
         raise AssertionError("nobody has a handle here")
 
-    def on_end(self, listener: Callable[[Any], None]) -> None:
+    def on_session_end(self, listener: Callable[[Any], None]) -> None:
         self.listeners.append(listener)
 
 

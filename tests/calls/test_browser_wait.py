@@ -24,10 +24,10 @@ def lines(hub: RunningHub, tool: str) -> list[bool]:
 
 
 async def test_calls_that_come_before_the_browser_wait_for_it_and_are_made_once(hub: RunningHub) -> None:
-    hub.hub.engine.awaited.expect(20)
+    hub.hub.engine.browser_wait.expect(20)
     async with Agent(hub) as agent:
         calls = [asyncio.create_task(agent.call("browser_open_tab", {"url": "about:blank"})) for _ in range(3)]
-        await until(lambda: len(hub.hub.engine.awaited.holding) == 3)
+        await until(lambda: len(hub.hub.engine.browser_wait.held_calls) == 3)
         async with FakeExtension(hub, tabs=[tab(7)]) as browser:
             for call in calls:
                 assert not (await call)["result"].get("isError")
@@ -39,11 +39,11 @@ async def test_a_call_the_person_has_allowed_is_not_asked_for_again_when_the_bro
     asks = {"default": "auto", "browser": {"tools": {"browser_open_tab": "ask"}}}
     async with running_hub(tmp_path, permissions=asks) as hub, Agent(hub) as agent:
         engine, approvals = hub.hub.engine, hub.hub.trust.approvals
-        engine.awaited.expect(20)
+        engine.browser_wait.expect(20)
         call = asyncio.create_task(agent.call("browser_open_tab", {"url": "about:blank"}))
         await until(lambda: len(approvals.queue) == 1)
         assert approvals.answer(approvals.pending()[0]["id"], "allow_once", "terminal")
-        await until(lambda: len(engine.awaited.holding) == 1)
+        await until(lambda: len(engine.browser_wait.held_calls) == 1)
         async with FakeExtension(hub):
             assert not (await call)["result"].get("isError")
         assert lines(hub, "browser_open_tab") == [True]
@@ -55,7 +55,7 @@ async def test_calls_wait_for_an_extension_the_person_reloads(hub: RunningHub) -
             assert (await http.post("/extension/reload")).status_code == 200
         await until(lambda: not hub.hub.browsers.links())
         call = asyncio.create_task(agent.call("browser_list_tabs"))
-        await until(lambda: len(hub.hub.engine.awaited.holding) == 1)
+        await until(lambda: len(hub.hub.engine.browser_wait.held_calls) == 1)
         async with FakeExtension(hub):
             assert not (await call)["result"].get("isError")
 
@@ -67,28 +67,28 @@ async def test_where_none_is_expected_a_call_fails_at_once_and_says_what_to_do(h
 
 
 async def test_a_browser_that_does_not_come_in_time_is_waited_for_no_longer(hub: RunningHub) -> None:
-    hub.hub.engine.awaited.expect(0.05)
+    hub.hub.engine.browser_wait.expect(0.05)
     async with Agent(hub) as agent:
         assert "no browser is connected" in text(await agent.call("browser_open_tab", {"url": "about:blank"}))
-        assert len(hub.hub.engine.awaited.holding) == 0
+        assert len(hub.hub.engine.browser_wait.held_calls) == 0
     assert lines(hub, "browser_open_tab") == [False]
 
 
 async def test_a_browser_that_failed_to_start_ends_the_wait(hub: RunningHub) -> None:
-    hub.hub.engine.awaited.expect(60)
+    hub.hub.engine.browser_wait.expect(60)
     async with Agent(hub) as agent:
         call = asyncio.create_task(agent.call("browser_open_tab", {"url": "about:blank"}))
-        await until(lambda: len(hub.hub.engine.awaited.holding) == 1)
-        hub.hub.engine.awaited.failed()
+        await until(lambda: len(hub.hub.engine.browser_wait.held_calls) == 1)
+        hub.hub.engine.browser_wait.stop_waiting()
         assert "no browser is connected" in text(await call)
 
 
 async def test_a_call_that_waits_can_be_taken_back(hub: RunningHub) -> None:
-    hub.hub.engine.awaited.expect(60)
+    hub.hub.engine.browser_wait.expect(60)
     async with client(hub, **{"Tabhub-Session": "me"}) as http:
         call = asyncio.create_task(http.post("/tools/browser_open_tab/call", json={"url": "about:blank"}))
-        await until(lambda: len(hub.hub.engine.awaited.holding) == 1)
+        await until(lambda: len(hub.hub.engine.browser_wait.held_calls) == 1)
         call.cancel()
-        await until(lambda: len(hub.hub.engine.awaited.holding) == 0)
+        await until(lambda: len(hub.hub.engine.browser_wait.held_calls) == 0)
         async with FakeExtension(hub, tabs=[tab(7)]) as browser:
             assert len(browser.tabs) == 1

@@ -1,4 +1,4 @@
-"""A person takes the wheel: what acts waits or fails, what reads goes on, and all of it is told."""
+"""A person takes the pause: what acts waits or fails, what reads goes on, and all of it is told."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def test_what_acts_waits_and_goes_on_in_order_and_what_reads_is_not_held(h
         calls = []
         for n in range(5):
             calls.append(asyncio.create_task(agent.call("do_act", {"n": n})))
-            await until(lambda: hub.hub.engine.wheel.waiting == len(calls))
+            await until(lambda: hub.hub.engine.pause.waiting == len(calls))
         await agent.call("do_read", {"n": 99})
         assert ran == [99]
         health = (await http.get("/health")).json()
@@ -53,7 +53,7 @@ async def test_what_acts_waits_and_goes_on_in_order_and_what_reads_is_not_held(h
         assert (await http.post("/resume")).json()["wasPaused"] is False
 
 
-async def test_a_call_waits_no_longer_than_its_deadline_and_says_who_has_the_wheel(tmp_path: Path) -> None:
+async def test_a_call_waits_no_longer_than_its_deadline_and_says_who_paused(tmp_path: Path) -> None:
     async with running_hub(tmp_path, limits={"call_timeout": 0.1}) as hub, client(hub) as http:
         ran = offer(hub)
         await http.post("/pause", json={"reason": "paying", "by": "Ada"})
@@ -61,7 +61,7 @@ async def test_a_call_waits_no_longer_than_its_deadline_and_says_who_has_the_whe
         assert late.status_code == 423
         error = late.json()["error"]
         assert (error["code"], error["outcome"], error["retryable"]) == (-32015, "not_sent", True)
-        assert "a person has had the wheel for 0 s, paused by Ada (paying)" in error["message"]
+        assert "agents have been paused for 0 s by Ada (paying)" in error["message"]
         assert "tabhub resume" in error["hint"]
         assert ran == []
         assert hub.hub.engine.audit.recent(1)[0]["error"]["category"] == "paused"
@@ -72,7 +72,7 @@ async def test_in_the_other_mode_calls_fail_at_once_also_those_that_wait(hub: Ru
     async with client(hub) as http:
         await http.post("/pause", json={})
         waiting = asyncio.create_task(http.post("/tools/do_act/call", json={"n": 1}))
-        await until(lambda: hub.hub.engine.wheel.waiting == 1)
+        await until(lambda: hub.hub.engine.pause.waiting == 1)
         since = (await http.get("/sessions")).json()["paused"]["since"]
         assert (await http.post("/pause", json={"mode": "fail"})).json()["paused"]["since"] == since
         assert (await waiting).status_code == 423
@@ -84,18 +84,18 @@ async def test_a_call_that_waits_can_be_taken_back_or_ends_with_its_session(hub:
     ran = offer(hub)
     async with Agent(hub) as agent, client(hub) as http:
         await http.post("/pause")
-        wheel = hub.hub.engine.wheel
+        pause = hub.hub.engine.pause
         request = message("tools/call", {"name": "do_act", "arguments": {"n": 1}})
         first = asyncio.create_task(agent.post(request))
-        await until(lambda: wheel.waiting == 1)
+        await until(lambda: pause.waiting == 1)
         await agent.notify("notifications/cancelled", {"requestId": request["id"]})
         assert (await first).json()["result"]["_meta"]["tabhub/error"]["outcome"] == "not_sent"
         gone = asyncio.create_task(http.post("/tools/do_act/call", json={"n": 2}))
-        await until(lambda: wheel.waiting == 1)
+        await until(lambda: pause.waiting == 1)
         gone.cancel()
-        await until(lambda: wheel.waiting == 0)
+        await until(lambda: pause.waiting == 0)
         last = asyncio.create_task(agent.call("do_act", {"n": 3}))
-        await until(lambda: wheel.waiting == 1)
+        await until(lambda: pause.waiting == 1)
         await agent.http.delete("/mcp", headers=agent.headers)
         assert (await last)["result"]["isError"] is True
         await http.post("/resume")
@@ -104,17 +104,17 @@ async def test_a_call_that_waits_can_be_taken_back_or_ends_with_its_session(hub:
 
 async def test_a_call_that_had_not_got_its_turn_yet_waits_too(tmp_path: Path) -> None:
     async with running_hub(tmp_path, limits={"concurrent_per_source": 1}) as hub, Agent(hub) as agent:
-        probe, wheel = Probe(hub), hub.hub.engine.wheel
+        probe, pause = Probe(hub), hub.hub.engine.pause
         calls = [asyncio.create_task(agent.call("probe_wait", {"n": 0}))]
         assert await probe.begun() == {"n": 0}
         calls += [asyncio.create_task(agent.call("probe_wait", {"n": n})) for n in (1, 2)]
         await until(lambda: len(hub.hub.engine.calls) == 3)
-        wheel.take("Ada", "paying", "wait")
+        pause.begin("Ada", "paying", "wait")
         probe.release.set()
         await calls[0]
-        await until(lambda: wheel.waiting == 1)
+        await until(lambda: pause.waiting == 1)
         assert probe.started.empty()
-        wheel.give_back()
+        pause.end()
         assert [(await call)["result"].get("isError") for call in calls[1:]] == [None, None]
 
 
@@ -124,7 +124,7 @@ async def test_a_tool_that_is_switched_off_meanwhile_is_not_run_when_the_person_
         ran = offer(hub)
         await http.post("/pause")
         waiting = asyncio.create_task(http.post("/tools/do_act/call", json={"n": 1}))
-        await until(lambda: hub.hub.engine.wheel.waiting == 1)
+        await until(lambda: hub.hub.engine.pause.waiting == 1)
         hub.home.config.write_text('{"permissions": {"hub": {"tools": {"do_act": "off"}}}}')
         await http.post("/reload")
         await http.post("/resume")
@@ -133,25 +133,25 @@ async def test_a_tool_that_is_switched_off_meanwhile_is_not_run_when_the_person_
         assert ran == []
 
 
-async def test_a_batch_goes_no_further_while_a_person_has_the_wheel(hub: RunningHub) -> None:
-    wheel = hub.hub.engine.wheel
+async def test_a_batch_goes_no_further_while_agents_are_paused(hub: RunningHub) -> None:
+    pause = hub.hub.engine.pause
     went: list[str] = []
     async with FakeExtension(hub) as browser, Agent(hub) as agent:
 
         def navigate(params: dict[str, Any]) -> dict[str, Any]:
             went.append(params["url"])
-            wheel.take("Ada", "paying", "wait")
+            pause.begin("Ada", "paying", "wait")
             return {"url": params["url"], "httpStatus": 200}
 
         browser.handlers["browser_navigate"] = navigate
         steps = [{"action": "navigate", "url": f"https://example.com/{n}"} for n in range(3)]
         acting = asyncio.create_task(agent.call("browser_act", {"actions": steps, "tabId": 7}))
-        await until(lambda: wheel.waiting == 1)
+        await until(lambda: pause.waiting == 1)
         assert len(went) == 1
-        wheel.take("Ada", "paying", "fail")
+        pause.begin("Ada", "paying", "fail")
         answer = (await acting)["result"]
         text, facts = answer["content"][0]["text"], answer["_meta"]["tabhub/error"]
-        assert "Action 2 of 3 (navigate) was not done: a person has had the wheel" in text
+        assert "Action 2 of 3 (navigate) was not done: agents have been paused" in text
         assert "Done before: " in text
         assert "Nothing was sent" not in text
         assert (facts["category"], facts["outcome"], len(went)) == ("paused", "failed", 1)
@@ -162,7 +162,7 @@ async def test_a_pause_outlives_the_hub_and_its_end_cuts_off_who_waits(tmp_path:
         offer(hub)
         before = (await http.post("/pause", json={"by": "Ada", "mode": "wait"})).json()["paused"]
         waiting = asyncio.create_task(http.post("/tools/do_act/call", json={"n": 1}))
-        await until(lambda: hub.hub.engine.wheel.waiting == 1)
+        await until(lambda: hub.hub.engine.pause.waiting == 1)
         hub.hub.closing()
         assert (await waiting).json()["error"]["category"] == "cancelled"
     async with running_hub(tmp_path) as hub, client(hub) as http:

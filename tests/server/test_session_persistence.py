@@ -57,7 +57,7 @@ async def test_a_client_goes_on_after_a_restart_of_the_hub_with_its_tab_its_leas
     async with running_hub(tmp_path) as hub, Again(hub, one) as again, Agent(hub) as other:
         assert len(hub.hub.sessions) == 2
         early = asyncio.create_task(act(again))
-        await until(lambda: len(hub.hub.engine.awaited.holding) == 1)
+        await until(lambda: len(hub.hub.engine.browser_wait.held_calls) == 1)
         async with FakeExtension(hub, tabs=tabs):
             assert not (await early).get("isError")
             assert await tab_of(again) == 7

@@ -117,5 +117,5 @@ def browser_tools(
         plugins=plugins,
     )
     for over in (box.lasting.end, box.paused.end, box.record.end, box.held.end, box.sheets.end, box.traces.end):
-        choice.on_end(over)
+        choice.on_session_end(over)
     return [spec.bind(box) for spec in SPECS]

@@ -149,7 +149,7 @@ def chosen_tabs(call: Call) -> tuple[ExtensionLink, list[Tab]]:
             "The tabs belong to different browsers, and a group is in one.", hint=f"Tab {listed}. Call once for each."
         )
     for ref in refs:
-        call.box.choice.may_act(call.ctx.session, ref.tab.tab_id)
+        call.box.choice.require_free(call.ctx.session, ref.tab.tab_id)
         call.ctx.touch(ref.tab.tab_id, ref.tab.origin)
     return refs[0].link, [ref.tab for ref in refs]
 

@@ -56,14 +56,14 @@ def hints(
 class TabChoice(Protocol):
     """Which tab a call works on when the session has a say in it, and what the session holds."""
 
-    def known(self, session: Any, tab_id: int | None, reads: bool = False) -> TabRef | None:
+    def find_tab(self, session: Any, tab_id: int | None, reads: bool = False) -> TabRef | None:
         """The tab that is named, or the session's own; None if it has none yet.
 
         TabLeased if another session holds the tab, unless the call only `reads` and reading is allowed.
         """
         ...
 
-    async def opened(self, session: Any) -> TabRef:
+    async def open_for(self, session: Any) -> TabRef:
         """A tab opened for the session."""
         ...
 
@@ -71,23 +71,23 @@ class TabChoice(Protocol):
         """The session opened this tab and goes on in it."""
         ...
 
-    def group(self, session: Any) -> dict[str, str]:
+    def tab_group(self, session: Any) -> dict[str, str]:
         """The tab group the session's tabs belong in, for `open_tab`."""
         ...
 
-    def holder(self, session: Any, tab_id: int) -> Lease | None:
+    def blocking_lease(self, session: Any, tab_id: int) -> Lease | None:
         """The lease of another session that keeps this one from the tab."""
         ...
 
-    def refusal(self, lease: Lease, *, asked: bool = False) -> TabLeased:
+    def leased_error(self, lease: Lease, *, asked: bool = False) -> TabLeased:
         """The error for a call on a tab that another session holds, also if it was `asked` for in vain."""
         ...
 
-    def may_act(self, session: Any, tab_id: int) -> None:
+    def require_free(self, session: Any, tab_id: int) -> None:
         """TabLeased if the tab is another session's; for tools that touch tabs beside their own."""
         ...
 
-    def take(self, session: Any, tab_id: int) -> None:
+    def acquire(self, session: Any, tab_id: int) -> None:
         """Give the session the tab, whoever held it."""
         ...
 
@@ -95,15 +95,15 @@ class TabChoice(Protocol):
         """Let go of a tab the session holds."""
         ...
 
-    def standing(self, session: Any) -> dict[str, Any] | None:
+    def describe_session(self, session: Any) -> dict[str, Any] | None:
         """What the session is and has: its id, tab, own tabs, leases. None for one that is not kept."""
         ...
 
-    def handed(self, handle: str, to: Any) -> Any:
+    def session_by_handle(self, handle: str, to: Any) -> Any:
         """The session a stateless client's handle names, if it is one of the asking session's own client."""
         ...
 
-    def on_end(self, listener: Callable[[Any], None]) -> None:
+    def on_session_end(self, listener: Callable[[Any], None]) -> None:
         """Tell a listener of every session that is over."""
         ...
 
@@ -157,15 +157,15 @@ class Call:
     async def tab(self) -> TabRef:
         """The tab that is meant: the one named, or the session's."""
         choice, session = self.box.choice, self.ctx.session
-        ref = choice.known(session, self.args.get("tabId"), self.read_only)
+        ref = choice.find_tab(session, self.args.get("tabId"), self.read_only)
         if ref is None:
-            ref = await choice.opened(session)
+            ref = await choice.open_for(session)
         self.ctx.touch(ref.tab.tab_id, ref.tab.origin)
         return ref
 
     def known_page(self) -> Page | None:
         """The way to that tab if the session has one already; otherwise `page` opens it."""
-        ref = self.box.choice.known(self.ctx.session, self.args.get("tabId"), self.read_only)
+        ref = self.box.choice.find_tab(self.ctx.session, self.args.get("tabId"), self.read_only)
         if ref is None:
             return None
         self.ctx.touch(ref.tab.tab_id, ref.tab.origin)

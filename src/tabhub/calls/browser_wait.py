@@ -1,7 +1,7 @@
-"""A browser that is on its way: calls that came before it wait for it, instead of failing.
+"""Waiting for a browser that is starting or reconnecting, instead of failing the calls that came before it.
 
-Owns until when a browser is waited for, and the calls that wait. A call comes here only after it failed because there
-was no browser, so nothing of it was sent, and it may be made again.
+Owns until when a browser is expected, and the calls that wait. A call comes here only after it failed for want of a
+browser: nothing of it was sent, so it can be made again.
 """
 
 from __future__ import annotations
@@ -9,44 +9,40 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from tabhub.calls.held_calls import Holding
+from tabhub.calls.held_calls import HeldCalls
 from tabhub.core.tools import Tool
 from tabhub.errors import NotConnected, TabhubError
 
 if TYPE_CHECKING:
-    from tabhub.calls.engine import Caller
+    from tabhub.calls.protocols import Caller
 
 
-class Awaited:
-    """Holds calls back until a browser has come, or none is expected any more."""
+class BrowserWait:
+    """Holds calls until a browser has connected, or none is expected."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
-        self.holding = Holding()
+        self.held_calls = HeldCalls()
         self._clock = clock
         self._until = 0.0
 
     def expect(self, seconds: float) -> None:
-        """A browser is on its way, and should be here within that time."""
+        """A browser should connect within `seconds`."""
         self._until = max(self._until, self._clock() + seconds)
 
-    def came(self) -> None:
-        """It is here: the calls that wait go on."""
+    def stop_waiting(self) -> None:
+        """A browser has connected, or will not: the calls are made again, and fail with the reason if there is none."""
         self._until = 0.0
-        self.holding.release()
+        self.held_calls.release()
 
-    def failed(self) -> None:
-        """It will not come; the calls that wait are made again, and told why."""
-        self.came()
-
-    async def comes(self, caller: Caller, tool: Tool, refusal: NotConnected) -> TabhubError | None:
-        """None when the call is to be made again, otherwise the error it ends with."""
-        left = self._until - self._clock()
-        if left <= 0:
-            return refusal
-        try:
-            await self.holding.wait(caller, tool, left)
-        except TimeoutError:
-            return refusal
-        except TabhubError as error:
+    async def wait(self, caller: Caller, tool: Tool, error: NotConnected) -> TabhubError | None:
+        """None when the call should be made again, otherwise the error it ends with."""
+        remaining = self._until - self._clock()
+        if remaining <= 0:
             return error
+        try:
+            await self.held_calls.wait(caller, tool, remaining)
+        except TimeoutError:
+            return error
+        except TabhubError as cancelled:
+            return cancelled
         return None

@@ -1,4 +1,4 @@
-"""One running call as its tool sees it: who called, progress, questions, and the wait while a person has the wheel.
+"""One running call as its tool sees it: who called, progress, questions, and the wait while agents are paused.
 
 Owns how a call is interrupted. What becomes of the call is the engine's.
 """
@@ -51,7 +51,7 @@ class Context:
         self.caller.log(level, logger, data)
 
     async def go_on(self) -> None:
-        """Wait while a person has the wheel."""
+        """Wait while agents are paused."""
         await self._engine.hold(self)
 
     def sent(self) -> None:

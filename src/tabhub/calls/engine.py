@@ -13,11 +13,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from tabhub.calls.approvals.outcome import Grant
-from tabhub.calls.browser_wait import Awaited
+from tabhub.calls.approvals.outcome import Approval
+from tabhub.calls.browser_wait import BrowserWait
 from tabhub.calls.context import Context
 from tabhub.calls.meter import Meter
-from tabhub.calls.pause import Wheel
+from tabhub.calls.pause import Pause
 from tabhub.calls.protocols import Answers, Caller, InputRequired, Permit, Questions, Waits, Watcher
 from tabhub.core.calls import Call, Calls
 from tabhub.core.listing.search import nearest
@@ -76,9 +76,9 @@ class Engine:
         self.keep_arguments = keep_arguments
         self.calls = Calls(limits)
         self.meter = Meter()
-        self.wheel = Wheel(wall)
-        self.awaited = Awaited(clock)
-        self.waits: list[Waits] = [self.wheel.holding, self.awaited.holding]
+        self.pause = Pause(wall)
+        self.browser_wait = BrowserWait(clock)
+        self.waits: list[Waits] = [self.pause.held_calls, self.browser_wait.held_calls]
         self.permit: Permit | None = None
         """Unset, the permissions alone decide, and there is no one to ask."""
         self.hand_over: Callable[[Context, str, int], Awaitable[bool] | None] | None = None
@@ -107,12 +107,12 @@ class Engine:
         name: str,
         arguments: dict[str, Any],
         found: Entry | None = None,
-        grant: Grant | None = None,
+        approval: Approval | None = None,
     ) -> ToolResult:
         """Run one call to its one answer; failures are raised, after they are in the audit log.
 
         `found` is what runs where that is nothing of the registry's: an external server's resource, or a prompt.
-        `grant` is the word of a person who has been asked for this call already.
+        `approval` is given for a call that a person has approved already.
         """
         began = self.clock()
         call: Call | None = None
@@ -128,13 +128,13 @@ class Engine:
             starts = caller.session.called = began
             if self.permit is None:
                 self._permit(tool)
-            elif grant is None and (asked := self.permit.permit(caller, tool, arguments)) is not None:
-                if not isinstance(asked, Grant):
+            elif approval is None and (asked := self.permit.permit(caller, tool, arguments)) is not None:
+                if not isinstance(asked, Approval):
                     asked = await asked
                     starts = self.clock()
-                grant = asked
-            while self.wheel.taken is not None and not tool.read_only:
-                await self.wheel.turn(caller, tool, self.calls.timeout_of(tool))
+                approval = asked
+            while self.pause.paused is not None and not tool.read_only:
+                await self.pause.wait(caller, tool, self.calls.timeout_of(tool))
                 starts = self.clock()
                 if self.permit is not None:
                     self.permit.still(caller.session, tool)
@@ -170,17 +170,17 @@ class Engine:
                 result = await self._within_budget(tool, result, caller.session)
         except TabhubError as error:
             if found is not None and isinstance(error, NotConnected) and not (call is not None and call.sent):
-                failure = await self.awaited.comes(caller, found.tool, error)
+                failure = await self.browser_wait.wait(caller, found.tool, error)
                 if failure is None:
                     if call is not None and self.watcher is not None:
                         self.watcher.ended(call, self.clock() - began, error, success=False)
-                    return await self.call(caller, name, arguments, found, grant)
+                    return await self.call(caller, name, arguments, found, approval)
                 error = failure
             # A name nobody registered is text from outside, and may be anything the agent knows.
             shown = clean(redact(name[:1000]), 200) if source is UNKNOWN else name
-            self._record(caller, shown, source, arguments, began, call, error, grant)
+            self._record(caller, shown, source, arguments, began, call, error, approval)
             raise error from None
-        self._record(caller, name, source, arguments, began, call, None, grant, failed=result.is_error)
+        self._record(caller, name, source, arguments, began, call, None, approval, failed=result.is_error)
         if call.origin is not None and self.permit is not None:
             self.permit.after(caller.session, call)
         return result
@@ -211,12 +211,12 @@ class Engine:
         )
 
     async def hold(self, ctx: Context) -> None:
-        """Keep a call that is open from acting while a person has the wheel; that time is not the call's own."""
+        """Keep a call that is open from acting while agents are paused; that time is not the call's own."""
         call = ctx.call
-        if self.wheel.taken is None or call.tool.read_only:
+        if self.pause.paused is None or call.tool.read_only:
             return
         call.deadline = call.latest
-        await self.wheel.turn(ctx.caller, call.tool, self.calls.timeout_of(call.tool))
+        await self.pause.wait(ctx.caller, call.tool, self.calls.timeout_of(call.tool))
         self.calls.progress(call, self.clock())
         if self.permit is not None:
             self.permit.still(ctx.session, call.tool)
@@ -308,7 +308,7 @@ class Engine:
         began: float,
         call: Call | None,
         error: TabhubError | None,
-        grant: Grant | None,
+        approval: Approval | None,
         *,
         failed: bool = False,
     ) -> None:
@@ -320,7 +320,7 @@ class Engine:
         self.meter.call(source.key, duration, ok=success)
         session = caller.session
         tab, origin = (call.tab, call.origin) if call is not None else (None, None)
-        if success and not self.keep_arguments and grant is None:
+        if success and not self.keep_arguments and approval is None:
             self.audit.succeeded(
                 now=self.wall(),
                 tool=name,
@@ -352,6 +352,6 @@ class Engine:
                 tab_id=tab,
                 origin=origin,
                 error=error,
-                approval=grant.facts() if grant is not None else ((error and error.data) or {}).get("approval"),
+                approval=approval.facts() if approval is not None else ((error and error.data) or {}).get("approval"),
             )
         )

@@ -1,6 +1,6 @@
-"""Calls that are held back before they are open: each waits for its turn, or for the agent to take it back.
+"""Calls that are held before they are open, until they are released, cancelled or time out.
 
-Owns the waiting itself. Why a call waits, and for how long, is the business of who holds it.
+Owns the waiting. Why a call is held, and for how long, is up to the holder.
 """
 
 from __future__ import annotations
@@ -8,75 +8,70 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tabhub.core.tools import Tool
 from tabhub.errors import CallCancelled, TabhubError
 
 if TYPE_CHECKING:
-    from tabhub.calls.engine import Caller
+    from tabhub.calls.protocols import Caller
 
 
 @dataclass(slots=True, eq=False)
-class _Held:
+class _HeldCall:
     caller: Caller
     tool: Tool
-    turn: asyncio.Future[None]
+    released: asyncio.Future[None]
 
 
-class Holding:
-    """The calls that wait, in the order they came (server.calling.Waits)."""
+class HeldCalls:
+    """The calls that wait, in the order they came (calls.protocols.Waits)."""
 
     def __init__(self) -> None:
-        self._held: list[_Held] = []
+        self._calls: list[_HeldCall] = []
 
     def __len__(self) -> int:
-        return len(self._held)
+        return len(self._calls)
 
     async def wait(self, caller: Caller, tool: Tool, seconds: float) -> None:
-        """Wait to be released, `seconds` at most (TimeoutError); or until someone decides that the call fails."""
-        held = _Held(caller, tool, asyncio.get_running_loop().create_future())
-        self._held.append(held)
-        caller.slow()  # so that it is noticed when the agent does not wait any more
+        """Wait until released; TimeoutError after `seconds`, or the error the call was failed with."""
+        call = _HeldCall(caller, tool, asyncio.get_running_loop().create_future())
+        self._calls.append(call)
+        caller.slow()  # begins to watch whether the agent disconnects
         try:
             async with asyncio.timeout(seconds):
-                await held.turn
+                await call.released
         finally:
-            self._held.remove(held)
+            self._calls.remove(call)
 
     def release(self) -> int:
-        """Let all go on that wait, and give how many."""
-        released = [held for held in self._held if not held.turn.done()]
-        for held in released:
-            held.turn.set_result(None)
-        return len(released)
+        """Let all calls continue. Returns how many."""
+        waiting = [call for call in self._calls if not call.released.done()]
+        for call in waiting:
+            call.released.set_result(None)
+        return len(waiting)
 
     def fail(self, error: Callable[[Tool], TabhubError]) -> None:
-        """All that wait fail, each with its own error."""
+        """Fail all calls, each with an error of its own."""
         self._fail(lambda _: True, error)
 
     def cancel_for(self, caller: Caller, reason: str) -> None:
-        """The agent took a call back."""
-        self._fail(lambda held: held.caller is caller, _cancelled(reason))
+        self._fail(lambda call: call.caller is caller, partial(cancelled_before_sending, reason))
 
     def cancel_session(self, session_id: str, reason: str) -> None:
-        """A session is over."""
-        self._fail(lambda held: held.caller.session.id == session_id, _cancelled(reason))
+        self._fail(lambda call: call.caller.session.id == session_id, partial(cancelled_before_sending, reason))
 
     def cancel_all(self, reason: str) -> None:
-        """The hub is going."""
-        self.fail(_cancelled(reason))
+        self.fail(partial(cancelled_before_sending, reason))
 
-    def _fail(self, which: Callable[[_Held], bool], error: Callable[[Tool], TabhubError]) -> None:
-        for held in self._held:
-            if which(held) and not held.turn.done():
-                held.turn.set_exception(error(held.tool))
+    def _fail(self, which: Callable[[_HeldCall], bool], error: Callable[[Tool], TabhubError]) -> None:
+        for call in self._calls:
+            if which(call) and not call.released.done():
+                call.released.set_exception(error(call.tool))
 
 
-def _cancelled(reason: str) -> Callable[[Tool], TabhubError]:
-    def error(tool: Tool) -> TabhubError:
-        cancelled = CallCancelled(f"{tool.name} was cancelled: {reason}.")
-        cancelled.outcome = "not_sent"
-        return cancelled
-
+def cancelled_before_sending(reason: str, tool: Tool) -> CallCancelled:
+    error = CallCancelled(f"{tool.name} was cancelled: {reason}.")
+    error.outcome = "not_sent"
     return error

@@ -1,6 +1,6 @@
-"""Tabs whose session is over: closed in the background, also later if their browser is away just now.
+"""Tabs of ended sessions: closed in the background, or when their browser reconnects.
 
-Owns what is still to be closed. Which tabs those are is decided by the leases.
+Owns which tabs are still to be closed. Leases decide which tabs come here.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from tabhub.links.browsers import Browsers, Change
 
 log = logging.getLogger("tabhub.sessions")
 
-_TRIES = 2
-"""A page that asks whether to leave it is closed by the second try."""
-_TIME = 10.0
+_ATTEMPTS = 2
+"""A page that asks for confirmation before it closes is closed by the second attempt."""
+_TIMEOUT = 10.0
 
 
-class Leftovers:
-    """Tabs nobody needs any more."""
+class OrphanTabs:
+    """Closes tabs that no session needs."""
 
     def __init__(self, browsers: Browsers) -> None:
         self._browsers = browsers
@@ -30,33 +30,31 @@ class Leftovers:
         browsers.on_change(self._changed)
 
     def close(self, tabs: Iterable[int]) -> None:
-        """Close tabs without waiting for it."""
         for tab_id in tabs:
             task = asyncio.ensure_future(self._close(tab_id))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def closed(self, within: float) -> None:
-        """Wait until what is being closed is, but no longer than that."""
+    async def wait_until_closed(self, seconds: float) -> None:
         if self._tasks:
-            await asyncio.wait(self._tasks, timeout=within)
+            await asyncio.wait(self._tasks, timeout=seconds)
 
     def stop(self) -> None:
-        """The hub is going: what is not closed by now stays open."""
+        """Stop closing; tabs not closed by now stay open."""
         for task in self._tasks:
             task.cancel()
 
     async def _close(self, tab_id: int) -> None:
         why = ""
-        for _ in range(_TRIES):
+        for _ in range(_ATTEMPTS):
             tab = self._browsers.book.get(tab_id)
             if tab is None:
-                if (away := self._browsers.book.away(tab_id)) is not None:
-                    self._waiting[tab_id] = Mark.of(away)
+                if (disconnected := self._browsers.book.away(tab_id)) is not None:
+                    self._waiting[tab_id] = Mark.of(disconnected)
                 return
             link = self._browsers.link(tab.browser_id)
             try:
-                async with asyncio.timeout(_TIME):
+                async with asyncio.timeout(_TIMEOUT):
                     await link.request("closeTab", {"tabId": tab.chrome_id})
                 self._browsers.forget(link, tab.chrome_id)
                 return
@@ -64,17 +62,17 @@ class Leftovers:
                 return
             except CommandFailed as error:
                 why = error.message
-            except TabhubError:  # the link ended: when it is back, so may be the tab
+            except TabhubError:  # the link ended; the tab may still be there when it reconnects
                 self._waiting[tab_id] = Mark.of(tab)
                 return
             except TimeoutError:
-                why = f"no answer within {_TIME:.0f} s"
-        log.warning("tab %d, which an ended session had opened, stays open: %s", tab_id, why)
+                why = f"no answer within {_TIMEOUT:.0f} s"
+        log.warning("tab %d of an ended session could not be closed: %s", tab_id, why)
 
     def _changed(self, change: Change) -> None:
         if self._waiting and change.kind == "tabs":
             back = [tab for tab in change.tabs.opened if tab.tab_id in self._waiting]
-            # After a restart of the browser a tab of the person's may have its id.
+            # After a browser restart the id may belong to a tab of the person.
             self.close([tab.tab_id for tab in back if self._waiting[tab.tab_id].fits(tab)])
             for tab in (*back, *change.tabs.closed):
                 self._waiting.pop(tab.tab_id, None)

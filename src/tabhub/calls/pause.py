@@ -1,8 +1,7 @@
-"""Who has the wheel: the agents, or a person who paused them.
+"""The pause: a person has stopped the agents until they resume them.
 
-Owns whether calls that act are held back. Calls that only read are not
-concerned, and those already under way run to their end. Who may pause, and how the pause is kept over a restart, is
-known elsewhere.
+Owns whether calls that act are held. Calls that only read are not affected, and calls already under way run to their
+end. Who may pause, and how a pause survives a restart, is decided elsewhere.
 """
 
 from __future__ import annotations
@@ -11,74 +10,75 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from tabhub.calls.held_calls import Holding
+from tabhub.calls.held_calls import HeldCalls
 from tabhub.core.leases import span
 from tabhub.core.tools import Tool
 from tabhub.errors import Paused
 
 if TYPE_CHECKING:
-    from tabhub.calls.engine import Caller
+    from tabhub.calls.protocols import Caller
 
 Mode = Literal["wait", "fail"]
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
-    """A person has the wheel."""
+class PauseState:
+    """Who paused the agents, when and why."""
 
     since: float
-    """In seconds since 1970: it outlives the hub."""
+    """In seconds since 1970: a pause outlives the hub."""
     by: str
     reason: str
     mode: Mode
 
 
-class Wheel:
-    """Holds calls back while a person has the wheel."""
+class Pause:
+    """Holds calls that act while the agents are paused."""
 
     def __init__(self, wall: Callable[[], float]) -> None:
-        self.taken: Taken | None = None
+        self.paused: PauseState | None = None
         self._wall = wall
-        self.holding = Holding()
+        self.held_calls = HeldCalls()
 
     @property
     def waiting(self) -> int:
-        """How many calls wait."""
-        return len(self.holding)
+        return len(self.held_calls)
 
-    def take(self, by: str, reason: str, mode: Mode) -> Taken:
-        """Pause. Who had paused already keeps the time; in mode `fail` the calls that wait fail at once."""
-        since = self.taken.since if self.taken is not None else self._wall()
-        self.taken = Taken(since, by, reason, mode)
+    def begin(self, by: str, reason: str, mode: Mode) -> None:
+        """Pause. A pause that is extended keeps its start; in mode `fail` the calls that wait fail at once."""
+        since = self.paused.since if self.paused is not None else self._wall()
+        self.paused = PauseState(since, by, reason, mode)
         if mode == "fail":
-            self.holding.fail(self.refusal)
-        return self.taken
+            self.held_calls.fail(self._error)
 
-    def give_back(self) -> int:
-        """Resume: the calls that wait go on, in the order they came. Gives how many."""
-        self.taken = None
-        return self.holding.release()
+    def restore(self, state: PauseState) -> None:
+        """Continue a pause from before a restart."""
+        self.paused = state
 
-    async def turn(self, caller: Caller, tool: Tool, seconds: float) -> None:
-        """Wait until the person gives the wheel back, `seconds` at most."""
-        while self.taken is not None:
-            if self.taken.mode == "fail":
-                raise self.refusal(tool)
+    def end(self) -> int:
+        """Resume: held calls continue in the order they came. Returns how many."""
+        self.paused = None
+        return self.held_calls.release()
+
+    async def wait(self, caller: Caller, tool: Tool, seconds: float) -> None:
+        """Wait up to `seconds` for the pause to end, else raise Paused."""
+        while self.paused is not None:
+            if self.paused.mode == "fail":
+                raise self._error(tool)
             try:
-                await self.holding.wait(caller, tool, seconds)
+                await self.held_calls.wait(caller, tool, seconds)
             except TimeoutError:
-                raise self.refusal(tool, seconds) from None
+                raise self._error(tool, seconds) from None
 
-    def refusal(self, tool: Tool, waited: float | None = None) -> Paused:
-        """The error of a call that was held back."""
-        taken = self.taken
-        if taken is None:
-            return Paused(f"{tool.name} waited for a person to give the wheel back.", hint="Call again.")
-        why = f" ({taken.reason})" if taken.reason else ""
-        patience = "" if waited is None else f" It waited {span(waited)}."
+    def _error(self, tool: Tool, waited: float | None = None) -> Paused:
+        state = self.paused
+        if state is None:
+            return Paused(f"{tool.name} waited for a pause to end, which it now has.", hint="Call again.")
+        reason = f" ({state.reason})" if state.reason else ""
+        time_waited = "" if waited is None else f" The call waited {span(waited)}."
         return Paused(
-            f"{tool.name} was not run: a person has had the wheel for {span(self._wall() - taken.since)}, "
-            f"paused by {taken.by}{why}.{patience}",
+            f"{tool.name} was not run: agents have been paused for {span(self._wall() - state.since)} "
+            f"by {state.by}{reason}.{time_waited}",
             hint="Nothing was sent. Tools that only read still work. Call again when the person has resumed "
             "(tabhub resume).",
             data={"paused": self.facts()},
@@ -86,13 +86,13 @@ class Wheel:
 
     def facts(self) -> dict[str, Any] | None:
         """The pause for status and panel; None when there is none."""
-        taken = self.taken
-        if taken is None:
+        state = self.paused
+        if state is None:
             return None
         return {
-            "since": taken.since,
-            "by": taken.by,
-            "reason": taken.reason,
-            "mode": taken.mode,
-            "callsWaiting": len(self.holding),
+            "since": state.since,
+            "by": state.by,
+            "reason": state.reason,
+            "mode": state.mode,
+            "callsWaiting": len(self.held_calls),
         }

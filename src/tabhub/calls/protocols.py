@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Mapping
 from typing import Any, Protocol
 
-from tabhub.calls.approvals.outcome import Grant
+from tabhub.calls.approvals.outcome import Approval
 from tabhub.core.calls import Call
 from tabhub.core.sessions import Session
 from tabhub.core.tools import Tool
@@ -56,10 +56,10 @@ class Caller(Protocol):
 
 
 class Permit(Protocol):
-    """What decides whether a call may run (server.permits.Permits)."""
+    """What decides whether a call may run (server.permits.PermissionCheck)."""
 
-    def permit(self, caller: Caller, tool: Tool, arguments: Mapping[str, Any]) -> Awaitable[Grant] | Grant | None:
-        """None lets it run, a Grant says by whose word; PermissionDenied refuses; an awaitable asks a person."""
+    def permit(self, caller: Caller, tool: Tool, arguments: Mapping[str, Any]) -> Awaitable[Approval] | Approval | None:
+        """None lets it run, a Approval says by whose word; PermissionDenied refuses; an awaitable asks a person."""
         ...
 
     def still(self, session: Session, tool: Tool) -> None:
@@ -72,7 +72,7 @@ class Permit(Protocol):
 
 
 class Waits(Protocol):
-    """What holds calls back before they are open: a person's wheel, a person's word."""
+    """What holds calls back before they are open: a pause, an approval."""
 
     def cancel_for(self, caller: Caller, reason: str) -> None:
         """The agent took a call back."""

@@ -1,7 +1,7 @@
-"""Which tab a call works on: the one it names, the session's own, or a new one opened for it.
+"""The tab a call works on: the one it names, the session's own, or a new one opened for it.
 
-Owns binding sessions to tabs, and carries out what leases decide. A tab is opened in the background and only when a
-call needs one; it is closed when its session ends, unless the person wants it kept.
+Owns which session is bound to which tab, and enforces leases. A tab is opened in the background, only when a call needs
+one, and closed when its session ends unless the settings keep it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from tabhub.browser.driver.page import open_tab
-from tabhub.calls.orphan_tabs import Leftovers
+from tabhub.calls.orphan_tabs import OrphanTabs
+from tabhub.config.settings import Config
 from tabhub.core.leases import Lease, Leases
 from tabhub.core.sessions import Session, Sessions
 from tabhub.core.tab_matching import Mark, reunite
@@ -22,8 +23,8 @@ from tabhub.links.browsers import Browsers, Change, TabRef
 _TITLE = 60
 
 
-class Binding:
-    """Sessions and their tabs (browser.spec.TabChoice)."""
+class TabBinding:
+    """Sessions and their tabs (browser.tool_spec.TabChoice)."""
 
     def __init__(
         self,
@@ -36,7 +37,7 @@ class Binding:
     ) -> None:
         self.leases = leases
         self.reading = True
-        """Whether others may read a tab that is held."""
+        """Whether other sessions may read a leased tab."""
         self.keep_tabs = False
         self._sessions = sessions
         self._browsers = browsers
@@ -44,157 +45,151 @@ class Binding:
         self._runs_calls = runs_calls
         self._opening: dict[Session, asyncio.Future[TabRef]] = {}
         self.away: dict[str, tuple[dict[int, Mark], set[int]]] = {}
-        """By browser that is not here: the tabs that matter, and the ids of all its tabs."""
-        self._leftovers = Leftovers(browsers)
+        """By disconnected browser: its leased tabs, and the ids of all its tabs."""
+        self._orphans = OrphanTabs(browsers)
         self._on_end: list[Callable[[Session], None]] = []
         browsers.on_change(self._changed)
 
+    def apply_settings(self, config: Config) -> None:
+        self.reading = config.read_leased_tabs
+        self.keep_tabs = config.keep_tabs
+
     # a call's tab
 
-    def known(self, session: Session, tab_id: int | None, reads: bool = False) -> TabRef | None:
-        """The tab a call names, which binds it if nobody else holds it, or the session's own; None if it has none."""
+    def find_tab(self, session: Session, tab_id: int | None, reads: bool = False) -> TabRef | None:
+        """The named tab, to which the session is bound if it is free, or the session's own; None if it has none."""
         bound = session.tab
         if tab_id is None:
             if bound is None:
-                self._tell_loss(session)
+                self._report_lost_tab(session)
                 return None
             tab_id = bound
         elif tab_id != bound:
-            return self._named(session, tab_id, reads)
+            return self._find_named(session, tab_id, reads)
         if not reads:
             session.acted = True
         return self._browsers.tab(tab_id)
 
-    def _named(self, session: Session, tab_id: int, reads: bool) -> TabRef:
+    def _find_named(self, session: Session, tab_id: int, reads: bool) -> TabRef:
         ref = self._browsers.tab(tab_id)
-        lease = self.holder(session, tab_id)
+        lease = self.blocking_lease(session, tab_id)
         if lease is not None and not (reads and self.reading):
-            raise self.refusal(lease)
+            raise self.leased_error(lease)
         if reads and self.leases.other(session, tab_id) is not None:
-            return ref  # looking takes nothing from anybody, not even from one who has been away for long
-        if self._kept(session):
+            return ref  # reading does not take over a lease, not even an idle one
+        if self._sessions.knows(session):
             self.leases.bind(session, tab_id, self._clock(), acting=not reads)
         return ref
 
-    def _tell_loss(self, session: Session) -> None:
+    def _report_lost_tab(self, session: Session) -> None:
         if session.lost_tab is None:
             return
         lost, session.lost_tab = session.lost_tab, None
         self._sessions.changes += 1
         raise TabNotFound(
             f"Tab {lost}, which this session was working in, {session.lost_how}.",
-            hint="Call again to go on in a new tab, or pass the `tabId` of another.",
+            hint="Call again to continue in a new tab, or pass the `tabId` of another.",
         )
 
-    async def opened(self, session: Session) -> TabRef:
+    async def open_for(self, session: Session) -> TabRef:
         """A new background tab; several first calls of one session share it."""
         opening = self._opening.get(session)
         if opening is None:
             opening = self._opening[session] = asyncio.ensure_future(self._open(session))
             opening.add_done_callback(lambda _: self._opening.pop(session, None))
-        # One call that is cancelled must not take the tab from the others.
+        # Cancelling one of these calls must not cancel the tab the others wait for.
         return await asyncio.shield(opening)
 
     async def _open(self, session: Session) -> TabRef:
-        tab = await open_tab(self._browsers, group=self.group(session))
+        tab = await open_tab(self._browsers, group=self.tab_group(session))
         self.adopt(session, tab.tab_id)
         return self._browsers.tab(tab.tab_id)
 
     def adopt(self, session: Session, tab_id: int) -> None:
-        """The session opened this tab and goes on in it; a session of one request is kept from here on."""
-        if session.ended:  # it went while the tab was on its way
-            self._leftovers.close([tab_id])
+        """Bind the session to a tab it opened. A session of a single request is registered from here on."""
+        if session.ended:  # while the tab was being opened
+            self._orphans.close([tab_id])
             return
-        self._keep(session)
+        self._register(session)
         self.leases.bind(session, tab_id, self._clock(), acting=True, opened=True)
 
-    def group(self, session: Session) -> dict[str, str]:
-        """The tab group of a session, named after its client."""
-        self._name(session)
+    def tab_group(self, session: Session) -> dict[str, str]:
+        self._assign_id(session)
         return {"key": session.id, "title": session.name[:_TITLE]}
 
     @staticmethod
-    def _name(session: Session) -> None:
-        """Give a session of one request the id it will have if it is kept."""
+    def _assign_id(session: Session) -> None:
+        """Give a session of a single request the id it will have once registered."""
         if session.kind == "handle" and not session.id.startswith("s_"):
             session.id = f"s_{secrets.token_urlsafe(12)}"
 
-    def _kept(self, session: Session) -> bool:
-        return self._sessions.knows(session)
-
-    def _keep(self, session: Session) -> None:
-        if session.kind == "handle" and not self._kept(session):
-            self._name(session)
+    def _register(self, session: Session) -> None:
+        if session.kind == "handle" and not self._sessions.knows(session):
+            self._assign_id(session)
             self._sessions.adopt(session, session.id)
 
     # what others hold
 
-    def holder(self, session: Session, tab_id: int) -> Lease | None:
-        """The lease of another session that keeps this one from the tab; one that is idle does not."""
+    def blocking_lease(self, session: Session, tab_id: int) -> Lease | None:
+        """Another session's lease that blocks this one from the tab; idle leases do not."""
         lease = self.leases.other(session, tab_id)
         if lease is None:
             return None
         holder, now = lease.holder, self._clock()
         same = (holder.kind, holder.client, holder.token) == (session.kind, session.client, session.token)
-        if same and session.kind == "handle" and not self._kept(session):
-            # A stateless client that names its own tab instead of its session cannot be told from the holder.
+        if same and session.kind == "handle" and not self._sessions.knows(session):
+            # A stateless client that names its tab instead of its session cannot be distinguished from the holder.
             holder.called = now
             return None
         idle = self.leases.is_idle(lease, now) and not self._runs_calls(holder.id)
         return None if idle else lease
 
     def holds(self, session: Session, tab_id: int) -> bool:
-        """Whether the session holds the tab."""
         lease = self.leases.get(tab_id)
         return lease is not None and lease.holder is session
 
-    def refusal(self, lease: Lease, *, asked: bool = False) -> TabLeased:
-        """The error that names the holder."""
+    def leased_error(self, lease: Lease, *, asked: bool = False) -> TabLeased:
         return self.leases.refusal(lease, self._clock(), asked=asked)
 
-    def may_act(self, session: Session, tab_id: int) -> None:
-        """TabLeased if another session holds the tab."""
-        lease = self.holder(session, tab_id)
+    def require_free(self, session: Session, tab_id: int) -> None:
+        """Raise TabLeased if another session holds the tab."""
+        lease = self.blocking_lease(session, tab_id)
         if lease is not None:
-            raise self.refusal(lease)
+            raise self.leased_error(lease)
 
-    def take(self, session: Session, tab_id: int) -> None:
-        """Give the session the tab, whoever held it."""
+    def acquire(self, session: Session, tab_id: int) -> None:
+        """Give the session the tab, whichever session held it."""
         if not session.ended:
-            self._keep(session)
+            self._register(session)
             self.leases.bind(session, tab_id, self._clock(), acting=True)
 
     def release(self, session: Session, tab_id: int) -> bool:
-        """Let go of a tab: it stays open and is nobody's."""
         return self.leases.release(session, tab_id)
 
-    def ended(self, session: Session) -> None:
-        """A session is over: what it held is free, and what it opened is closed."""
+    def session_ended(self, session: Session) -> None:
+        """Free the tabs a session held and close those it opened."""
         own = self.leases.end(session)
         for listener in self._on_end:
             listener(session)
         if not self.keep_tabs:
-            self._leftovers.close(own)
+            self._orphans.close(own)
 
-    def on_end(self, listener: Callable[[Session], None]) -> None:
-        """Tell a listener of every session that is over."""
+    def on_session_end(self, listener: Callable[[Session], None]) -> None:
         self._on_end.append(listener)
 
-    async def closed(self, within: float) -> None:
-        """Wait until the tabs of ended sessions are closed, but no longer than that."""
-        await self._leftovers.closed(within)
+    async def wait_until_closed(self, seconds: float) -> None:
+        """Wait until the tabs of ended sessions are closed, up to `seconds`."""
+        await self._orphans.wait_until_closed(seconds)
 
     def stop(self) -> None:
-        """The hub is going."""
-        self._leftovers.stop()
+        self._orphans.stop()
 
-    def handed(self, handle: str, to: Session) -> Session:
-        """The session a handle names, for a client of the same token."""
+    def session_by_handle(self, handle: str, to: Session) -> Session:
+        """The session a handle names; only a client with the same token may use it."""
         return self._sessions.require(handle, "handle", to.token)
 
-    def standing(self, session: Session) -> dict[str, Any] | None:
-        """What a session is and has, as it is told itself."""
-        if not self._kept(session):
+    def describe_session(self, session: Session) -> dict[str, Any] | None:
+        if not self._sessions.knows(session):
             return None
         now = self._clock()
         held = self.leases.of(session)
@@ -213,10 +208,10 @@ class Binding:
         facts: dict[str, Any] = {"tabId": tab_id, "reachable": tab is not None}
         return facts if tab is None else {**facts, "title": tab.title, "url": tab.url}
 
-    # tabs that go away and come back
+    # tabs of browsers that disconnect and reconnect
 
     def marks(self) -> tuple[list[Mark], dict[str, set[int]]]:
-        """What must be remembered to find the tabs that matter again: their marks, and all tab ids by browser."""
+        """What it takes to recognise leased tabs after a restart: their fingerprints, and all tab ids by browser."""
         marks = [mark for marks, _ in self.away.values() for mark in marks.values()]
         ids = {browser: set(all_ids) for browser, (_, all_ids) in self.away.items()}
         for lease in self.leases:
@@ -228,7 +223,7 @@ class Binding:
         return marks, ids
 
     def expect(self, marks: Iterable[Mark], ids: dict[str, set[int]]) -> None:
-        """Tabs from before a restart of the hub; they get their ids back when their browser brings them."""
+        """Tabs from before a restart of the hub: they get their ids back when their browser reports them."""
         for mark in marks:
             self.away.setdefault(mark.browser_id, ({}, set(ids.get(mark.browser_id, ()))))[0][mark.tab_id] = mark
             self._browsers.book.expect(mark.tab_id, mark.browser_id, mark.chrome_id)
@@ -240,14 +235,13 @@ class Binding:
                 self.away[change.browser_id] = held, {tab.chrome_id for tab in change.tabs.away}
         elif change.kind == "tabs":
             if change.synced and change.browser_id in self.away:
-                self._reunite(change.browser_id)
+                self._match_tabs(change.browser_id)
             for tab in change.tabs.closed:
                 self.leases.tab_closed(tab.tab_id)
             if any(self.leases.get(tab.tab_id) is not None for tab in change.tabs.changed):
                 self._sessions.changes += 1
 
-    def _reunite(self, browser_id: str) -> None:
-        """A browser told all its tabs after it was away."""
+    def _match_tabs(self, browser_id: str) -> None:
         before, ids_before = self.away.pop(browser_id)
         still = {tab_id: mark for tab_id, mark in before.items() if self.leases.get(tab_id) is not None}
         now = self._browsers.book.of(browser_id)

@@ -83,7 +83,7 @@ class Admin:
             raise NotConnected("No extension is connected.", hint="`tabhub doctor` says what is missing.")
         for link in links:
             link.notify("extension.reload", {})
-        self._hub.engine.awaited.expect(self._hub.engine.limits.extension_back)
+        self._hub.engine.browser_wait.expect(self._hub.engine.limits.extension_back)
         await respond_json(send, {"ok": True, "extensions": len(links)})
 
     async def plugin_settings(self, scope: Scope, receive: Receive, send: Send) -> None:

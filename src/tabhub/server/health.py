@@ -62,7 +62,7 @@ def full(hub: Hub) -> dict[str, Any]:
         "sessions": len(engine.sessions),
         "callsInFlight": len(engine.calls),
         "leases": len(hub.leases),
-        "paused": engine.wheel.facts(),
+        "paused": engine.pause.facts(),
         "plugins": len(hub.plugins),
         "pluginDetails": hub.plugins.details(),
         "failedPlugins": hub.plugins.failures(),

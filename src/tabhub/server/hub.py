@@ -20,7 +20,7 @@ from tabhub.browser.families import CORE, FAMILIES
 from tabhub.calls.engine import Engine
 from tabhub.calls.results import read_result_tool
 from tabhub.calls.sources.page_tools import PageTools
-from tabhub.calls.tab_binding import Binding
+from tabhub.calls.tab_binding import TabBinding
 from tabhub.config.settings import Config
 from tabhub.core.leases import Leases
 from tabhub.core.listing.catalogue import Catalogues
@@ -117,14 +117,14 @@ class Hub:
         self.registry.on_change(self.notices.tools_changed)
         calls = self.engine.calls
         self.leases = Leases(self.sessions, limits)
-        self.binding = Binding(
+        self.binding = TabBinding(
             self.sessions,
             self.leases,
             self.browsers,
             clock=clock,
             runs_calls=lambda session_id: bool(calls.of_session(session_id)),
         )
-        self.engine.when_ended = self.binding.ended
+        self.engine.when_ended = self.binding.session_ended
         self._take_lease_settings()
         self.trust = Trust(self)
         self.guard = Guard(port, secret.encode(), limits, self.trust.tokens)
@@ -151,7 +151,7 @@ class Hub:
             self.sessions,
             self.leases,
             self.binding,
-            self.engine.wheel,
+            self.engine.pause,
             {"/mcp": self.mcp.handshake, "/mcp/gateway": self.gateway.handshake},
             clock=clock,
             wall=wall,
@@ -207,15 +207,14 @@ class Hub:
     def _browsers_changed(self, change: Change) -> None:
         self.pages.tabs_changed(change.tabs)
         if change.synced:
-            self.engine.awaited.came()
+            self.engine.browser_wait.stop_waiting()
 
     def _page_settings(self) -> dict[str, Any]:
         pages = self.config.pages
         return {"modelContext": pages.model_context, "allowedOrigins": list(pages.allowed_origins)}
 
     def _take_lease_settings(self) -> None:
-        self.binding.reading = self.config.read_leased_tabs
-        self.binding.keep_tabs = self.config.keep_tabs
+        self.binding.apply_settings(self.config)
 
     def _listed(self) -> str:
         """What is listed to agents that do not say."""
@@ -249,12 +248,11 @@ class Hub:
         """What STATUS on the daemon's socket is answered with: connected means that an extension is, now."""
         known = ("browserId", "browserName", "connected", "tabs")
         browsers = [{key: facts[key] for key in known if key in facts} for facts in self.browsers.status()]
-        wheel = self.engine.wheel.taken
         return {
             "extensionConnected": any(facts.get("connected") for facts in browsers),
             "activeSessions": len(self.sessions),
             "browsers": browsers,
-            "paused": wheel is not None,
+            "paused": self.engine.pause.paused is not None,
             "version": __version__,
             "pid": self.pid,
             "port": self.port,
@@ -273,12 +271,12 @@ class Hub:
         self._upkeep = asyncio.create_task(self._keep())
         self.plugins.start()
         self.upstream.start()
-        awaited, limits = self.engine.awaited, self.engine.limits
+        browser_wait, limits = self.engine.browser_wait, self.engine.limits
         if self.binding.away:
-            awaited.expect(limits.extension_back)
+            browser_wait.expect(limits.extension_back)
         if self.managed is not None:
-            awaited.expect(limits.browser_start)
-            self.managed.on_failure = awaited.failed
+            browser_wait.expect(limits.browser_start)
+            self.managed.on_failure = browser_wait.stop_waiting
             self.managed.begin()
         if relays := (*self.config.relays, *self.more_relays):
             from tabhub.links.relays import Relays  # most hubs have none, and its parts take long to load

@@ -7,7 +7,7 @@ from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any
 
 from tabhub.calls.approvals.inbox import Approvals, Question
-from tabhub.calls.approvals.permission_check import Permits
+from tabhub.calls.approvals.permission_check import PermissionCheck
 from tabhub.core.page_tools import PageTool
 from tabhub.core.sessions import Session
 from tabhub.core.tools import Tool
@@ -43,19 +43,19 @@ class Trust:
             tell=self._tell,
             remember=self._remember,
         )
-        self.permits = Permits(
+        self.permits = PermissionCheck(
             hub.config,
             approvals=self.approvals,
             browsers=hub.browsers,
             pin_store=self.pins,
             audit=engine.audit,
             declared=self._declared,
-            may_act=hub.binding.may_act,
+            may_act=hub.binding.require_free,
         )
         engine.permit = self.permits
         engine.hand_over = self._hand_over
         engine.waits.append(self.approvals)
-        hub.binding.on_end(self.permits.ended)
+        hub.binding.on_session_end(self.permits.ended)
         self.panel = Panel(hub, self.approvals, self.permits)
         hub.browsers.on_panel(self.panel.methods)
 

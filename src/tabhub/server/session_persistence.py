@@ -11,8 +11,8 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from tabhub.calls.pause import Taken, Wheel
-from tabhub.calls.tab_binding import Binding
+from tabhub.calls.pause import Pause, PauseState
+from tabhub.calls.tab_binding import TabBinding
 from tabhub.core.leases import Lease, Leases
 from tabhub.core.sessions import Session, Sessions
 from tabhub.core.tab_matching import Mark
@@ -42,8 +42,8 @@ class Keeping:
         store: SessionStore,
         sessions: Sessions,
         leases: Leases,
-        binding: Binding,
-        wheel: Wheel,
+        binding: TabBinding,
+        pause: Pause,
         endpoints: Mapping[str, Endpoint],
         *,
         clock: Callable[[], float],
@@ -53,7 +53,7 @@ class Keeping:
         self._sessions = sessions
         self._leases = leases
         self._binding = binding
-        self._wheel = wheel
+        self._pause = pause
         self._endpoints = endpoints
         self._clock = clock
         self._wall = wall
@@ -68,12 +68,12 @@ class Keeping:
         held: dict[Session, list[Lease]] = {}
         for lease in self._leases:
             held.setdefault(lease.holder, []).append(lease)
-        taken = self._wheel.taken
+        paused = self._pause.paused
         return Saved(
             sessions=[self._session(session, held.get(session, [])) for session in self._sessions.all()],
             tabs=[SavedTab(m.tab_id, m.browser_id, m.chrome_id, m.origin, m.page) for m in marks],
             browsers={browser: sorted(all_ids) for browser, all_ids in ids.items()},
-            pause=None if taken is None else SavedPause(taken.since, taken.by, taken.reason, taken.mode),
+            pause=None if paused is None else SavedPause(paused.since, paused.by, paused.reason, paused.mode),
         )
 
     def _session(self, session: Session, held: list[Lease]) -> SavedSession:
@@ -115,7 +115,7 @@ class Keeping:
         saved = self.store.load()
         if saved.pause is not None:
             pause = saved.pause
-            self._wheel.taken = Taken(pause.since, pause.by, pause.reason, pause.mode)
+            self._pause.restore(PauseState(pause.since, pause.by, pause.reason, pause.mode))
         held = {lease.tab for session in saved.sessions for lease in session.leases}
         marks = (Mark(t.id, t.browser, t.chrome, t.origin, t.page) for t in saved.tabs if t.id in held)
         self._binding.expect(marks, {browser: set(ids) for browser, ids in saved.browsers.items()})

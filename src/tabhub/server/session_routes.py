@@ -39,7 +39,7 @@ class SessionRoutes:
         for lease in self._hub.leases:
             held.setdefault(lease.holder, []).append(lease)
         sessions = [self._facts(session, held.get(session, [])) for session in self._hub.sessions.all()]
-        return {"sessions": sessions, "paused": self._hub.engine.wheel.facts()}
+        return {"sessions": sessions, "paused": self._hub.engine.pause.facts()}
 
     def _facts(self, session: Session, held: list[Lease]) -> dict[str, Any]:
         now = self._hub.engine.clock()
@@ -98,21 +98,21 @@ class SessionRoutes:
 
     async def set_pause(self, by: str, reason: str, mode: Mode) -> dict[str, Any] | None:
         """Pause, also over a restart of the hub."""
-        self._hub.engine.wheel.take(by, reason, mode)
+        self._hub.engine.pause.begin(by, reason, mode)
         log.info("paused by %s: %s", by, reason or "no reason given")
         await self._kept()
-        return self._hub.engine.wheel.facts()
+        return self._hub.engine.pause.facts()
 
     async def resume(self, scope: Scope, receive: Receive, send: Send) -> None:
         """`POST /resume`: calls that waited go on, in the order they came."""
         await self._body(receive, set())
-        was = self._hub.engine.wheel.taken is not None
+        was = self._hub.engine.pause.paused is not None
         released = await self.end_pause()
         await respond_json(send, {"ok": True, "wasPaused": was, "callsReleased": released})
 
     async def end_pause(self) -> int:
         """Resume; gives how many calls had waited."""
-        released = self._hub.engine.wheel.give_back()
+        released = self._hub.engine.pause.end()
         await self._kept()
         return released
 

@@ -11,7 +11,7 @@ import pytest
 from tabhub.calls.engine import Context
 from tabhub.calls.sources.page_calls import NotOffered
 from tabhub.calls.sources.page_tools import PageTools
-from tabhub.calls.tab_binding import Binding
+from tabhub.calls.tab_binding import TabBinding
 from tabhub.config.settings import PageSettings
 from tabhub.core.leases import Leases
 from tabhub.core.registry import Registry
@@ -60,7 +60,7 @@ class Shop:
         self.audit = AuditLog(folder / "audit.log")
         self.sessions = Sessions(bounds)
         self.leases = Leases(self.sessions, bounds)
-        self.binding = Binding(self.sessions, self.leases, Browsers(), clock=lambda: 0.0, runs_calls=lambda _: False)
+        self.binding = TabBinding(self.sessions, self.leases, Browsers(), clock=lambda: 0.0, runs_calls=lambda _: False)
         self.pages = PageTools(
             self.tabs,
             self.registry,

@@ -317,7 +317,7 @@ async def test_a_call_that_is_cancelled_is_cancelled_in_the_browser(tmp_path: Pa
 async def test_a_tab_that_another_session_holds_is_left_alone(tmp_path: Path) -> None:
     async with scene(tmp_path, [at(1, active=True), at(2)]) as play, Agent(play.hub) as other:
         sessions = {s.id: s for s in play.hub.hub.sessions.all()}
-        play.hub.hub.binding.take(sessions[other.headers["Mcp-Session-Id"]], 1)
+        play.hub.hub.binding.acquire(sessions[other.headers["Mcp-Session-Id"]], 1)
         assert await play.tab_of() == 2
         refused = await play.call(tabId=1)
         assert refused["_meta"]["tabhub/error"]["category"] == "conflict"

@@ -18,7 +18,7 @@ from typing import Any
 import orjson
 
 from tabhub.calls.approvals.elicitation import key_of, question_of, read
-from tabhub.calls.approvals.outcome import Grant, denied, unanswered
+from tabhub.calls.approvals.outcome import Approval, denied, unanswered
 from tabhub.calls.protocols import Caller, InputRequired
 from tabhub.config.settings import Config
 from tabhub.core.descriptions import visible
@@ -75,7 +75,7 @@ class _Held:
 class _Granted:
     """What a person allowed for the length of a session."""
 
-    grant: Grant
+    grant: Approval
     source: str
     text: str = field(repr=False)
 
@@ -122,12 +122,12 @@ class Approvals:
 
     # before a call
 
-    def granted(self, session: Session, tool: Tool, text: str) -> Grant | None:
+    def granted(self, session: Session, tool: Tool, text: str) -> Approval | None:
         """The word that holds for this session, unless the tool has changed since."""
         granted = self._granted.get((session.id, tool.name))
         return granted.grant if granted is not None and granted.text == text else None
 
-    async def ask(self, caller: Caller, tool: Tool, arguments: Mapping[str, Any], question: Question) -> Grant:
+    async def ask(self, caller: Caller, tool: Tool, arguments: Mapping[str, Any], question: Question) -> Approval:
         """Wait for a person's word; PermissionDenied without it."""
         held = self._again(caller, tool, arguments) or self._open(caller, tool, arguments, question)
         answer = await self._answered(held, caller)
@@ -136,7 +136,7 @@ class Approvals:
         if held.remembering is not None:
             await asyncio.wait([held.remembering])  # so that the agent's next call finds it
         self.unchanged(held.request, tool, held.question.text, answer)
-        return Grant(answer.by, answer.decision, answer.reason)
+        return Approval(answer.by, answer.decision, answer.reason)
 
     async def confirm(self, caller: Caller, tool: Tool, question: Question, tab_id: int) -> Answer:
         """Ask the person to confirm something in the middle of a call: a page wants it, or an agent another's tab."""
@@ -312,7 +312,7 @@ class Approvals:
         session, tool = held.session, held.tool
         self.on_allowed(session, tool, held.question)
         if answer.decision == "allow_session":
-            grant = Grant(answer.by, "allow_session", answer.reason)
+            grant = Approval(answer.by, "allow_session", answer.reason)
             self._granted[session.id, tool.name] = _Granted(grant, tool.source.setting, held.question.text)
         elif answer.decision == "allow_always":
             task = held.remembering = asyncio.ensure_future(self._remember(session, tool, held.question))

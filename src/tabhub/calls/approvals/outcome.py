@@ -9,7 +9,7 @@ from tabhub.trust.approvals import Answer, Request
 from tabhub.trust.redact import clean
 
 
-class Grant(NamedTuple):
+class Approval(NamedTuple):
     """A person's word, or that nobody is asked."""
 
     by: str
@@ -22,7 +22,7 @@ class Grant(NamedTuple):
         return {**facts, "reason": self.reason} if self.reason else facts
 
 
-SKIPPED = Grant("nobody", "permissions skipped")
+SKIPPED = Approval("nobody", "permissions skipped")
 """`ask` was turned into `auto` by the person's setting."""
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from tabhub.browser.tools.acting import batch as act
 from tabhub.calls.approvals.inbox import Approvals, Question
-from tabhub.calls.approvals.outcome import SKIPPED, Grant, changed, moved
+from tabhub.calls.approvals.outcome import SKIPPED, Approval, changed, moved
 from tabhub.calls.protocols import Caller
 from tabhub.config.settings import Config
 from tabhub.core.calls import Call
@@ -77,7 +77,7 @@ class Names(NamedTuple):
     all: tuple[str, ...]
 
 
-class Permits:
+class PermissionCheck:
     """The verdicts of one hub."""
 
     def __init__(
@@ -112,7 +112,7 @@ class Permits:
 
     # before a call
 
-    def permit(self, caller: Caller, tool: Tool, arguments: Mapping[str, Any]) -> Awaitable[Grant] | Grant | None:
+    def permit(self, caller: Caller, tool: Tool, arguments: Mapping[str, Any]) -> Awaitable[Approval] | Approval | None:
         """Let a call run (None, or by whose word), refuse it (PermissionDenied), or give what waits for a person."""
         session = caller.session
         if not tool.read_only and tool.source.kind == "browser":

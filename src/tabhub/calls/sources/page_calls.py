@@ -40,7 +40,7 @@ class Held(Protocol):
 
     reading: bool
 
-    def holder(self, session: Session, tab_id: int) -> Lease | None:
+    def blocking_lease(self, session: Session, tab_id: int) -> Lease | None:
         """The lease of another session that keeps this one from the tab."""
         ...
 
@@ -48,7 +48,7 @@ class Held(Protocol):
         """Whether the session itself holds the tab."""
         ...
 
-    def refusal(self, lease: Lease) -> TabLeased:
+    def leased_error(self, lease: Lease) -> TabLeased:
         """The error that names the holder."""
         ...
 
@@ -223,7 +223,7 @@ class PageCalls:
         mine = ctx.session
         frame = best(frames, self._tabs.get, lost | barred.keys(), lambda tab: self._leases.holds(mine, tab))
         if frame is None and barred and not lost:
-            raise self._leases.refusal(next(iter(barred.values())))
+            raise self._leases.leased_error(next(iter(barred.values())))
         return frame
 
     def _at(self, key: PageKey, frames: list[Frame]) -> list[Frame]:
@@ -236,7 +236,7 @@ class PageCalls:
 
     def _keeps_out(self, frame: Frame, key: PageKey, ctx: Context) -> Lease | None:
         """The lease that keeps a call from a frame; one that only reads is kept out where reading is not allowed."""
-        lease = self._leases.holder(ctx.session, frame.tab_id)
+        lease = self._leases.blocking_lease(ctx.session, frame.tab_id)
         if lease is None or (self._leases.reading and frame.tools[key.tool].annotations.get("readOnlyHint") is True):
             return None
         return lease
@@ -342,7 +342,7 @@ class PageCalls:
     async def _open(self, origin: str, url: str, ctx: Context) -> int:
         tab = self._tabs.get(self._opened.get(origin, -1))
         # One that the person looks at is the person's, and one that a session holds is that session's.
-        if tab is not None and not tab.active and self._leases.holder(ctx.session, tab.tab_id) is None:
+        if tab is not None and not tab.active and self._leases.blocking_lease(ctx.session, tab.tab_id) is None:
             await self._sites.revisit(tab.tab_id, url)
             return tab.tab_id
         tab_id = self._opened[origin] = await self._sites.open(url)

@@ -159,14 +159,14 @@ class PluginCalls:
             if not active.owns(tab.url, instance):
                 raise _wrong_tab(active, instance, tab)
             if (lease := self._keeps_out(tab, ctx, reads=reads)) is not None:
-                raise self._leases.refusal(lease)
+                raise self._leases.leased_error(lease)
             return tab
         there = [tab for tab in self._browsers.book if tab.tab_id not in tried and active.owns(tab.url, instance)]
         barred = {tab.tab_id: lease for tab in there if (lease := self._keeps_out(tab, ctx, reads=reads)) is not None}
         free = [tab for tab in there if tab.tab_id not in barred]
         best = self.best(free, active.name, lambda tab: self._leases.holds(ctx.session, tab.tab_id))
         if best is None and barred and not tried:
-            raise self._leases.refusal(next(iter(barred.values())))
+            raise self._leases.leased_error(next(iter(barred.values())))
         if best is None:
             raise NoTab("There is no tab.")
         return best
@@ -190,7 +190,7 @@ class PluginCalls:
         return max(tabs, key=rank, default=None)
 
     def _keeps_out(self, tab: Tab, ctx: Context, *, reads: bool) -> Lease | None:
-        lease = self._leases.holder(ctx.session, tab.tab_id)
+        lease = self._leases.blocking_lease(ctx.session, tab.tab_id)
         return None if lease is None or (reads and self._leases.reading) else lease
 
     async def _send(

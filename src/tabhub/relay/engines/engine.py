@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from tabhub import __version__
 from tabhub.browser.families import CORE, FAMILIES
-from tabhub.calls.approvals.outcome import Grant
+from tabhub.calls.approvals.outcome import Approval
 from tabhub.calls.engine import Engine
 from tabhub.calls.protocols import Caller
 from tabhub.calls.results import read_result_tool
 from tabhub.calls.sources.page_tools import PageTools
-from tabhub.calls.tab_binding import Binding
+from tabhub.calls.tab_binding import TabBinding
 from tabhub.config.settings import Config
 from tabhub.core.leases import Leases
 from tabhub.core.listing.catalogue import Catalogues
@@ -116,14 +116,14 @@ class RelayedEngine:
         self._notices = Notices(limits)
         registry.on_change(self._notices.tools_changed)
         calls = self._engine.calls
-        self._binding = Binding(
+        self._binding = TabBinding(
             self.sessions,
             Leases(self.sessions, limits),
             self.browsers,
             clock=clock,
             runs_calls=lambda session_id: bool(calls.of_session(session_id)),
         )
-        self._engine.when_ended = self._binding.ended
+        self._engine.when_ended = self._binding.session_ended
         transport = LinkTransport(self.browsers)
         self._register(registry, BROWSER, relay_tools(self.browsers, self._binding, self._facts))
         self._register(registry, HUB, [read_result_tool(self._engine.results)])
@@ -219,7 +219,7 @@ class RelayedEngine:
     async def leave(self, reason: str) -> None:
         """End in order: the sessions are over, and the tabs they opened are closed."""
         self._over(reason)
-        await self._binding.closed(_CLOSING)
+        await self._binding.wait_until_closed(_CLOSING)
 
     def _over(self, reason: str) -> None:
         """No request is served any more, and those that are end."""
@@ -250,10 +250,10 @@ class RelayedSurface(FullSurface):
         name: str,
         arguments: dict[str, Any],
         found: Entry | None = None,
-        grant: Grant | None = None,
+        approval: Approval | None = None,
     ) -> ToolResult:
         try:
-            return await self._engine.call(caller, name, arguments, found, grant)
+            return await self._engine.call(caller, name, arguments, found, approval)
         except CallTimeout as error:
             error.hint = f"{error.hint} {_ASKED}" if error.hint else _ASKED
             raise

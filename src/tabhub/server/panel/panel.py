@@ -14,7 +14,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tabhub.calls.approvals.inbox import Approvals
-from tabhub.calls.approvals.permission_check import Permits
+from tabhub.calls.approvals.permission_check import PermissionCheck
 from tabhub.calls.protocols import Caller
 from tabhub.config.permissions import PERMISSIONS
 from tabhub.config.settings import locate
@@ -41,7 +41,7 @@ _AUDIT = 100
 class Panel:
     """What the person's panel reaches."""
 
-    def __init__(self, hub: Hub, approvals: Approvals, permits: Permits) -> None:
+    def __init__(self, hub: Hub, approvals: Approvals, permits: PermissionCheck) -> None:
         self._hub = hub
         self._approvals = approvals
         self._permits = permits
@@ -124,7 +124,7 @@ class Panel:
         self._hub.reloading.read_config()
         return {"ok": True}
 
-    # sessions and the wheel
+    # sessions and the pause
 
     def _end_session(self, _link: ExtensionLink, params: dict[str, Any]) -> dict[str, Any]:
         ident = _text(params, "id")
@@ -200,7 +200,7 @@ class Panel:
     def _counts(self) -> dict[str, Any]:
         hub = self._hub
         return {
-            "sessions": (hub.sessions.changes, hub.engine.wheel.taken),
+            "sessions": (hub.sessions.changes, hub.engine.pause.paused),
             "permissions": self._permits.permissions,
             "plugins": (hub.registry.revision, hub.plugins.changes),
             "approvals": self._approvals.version,

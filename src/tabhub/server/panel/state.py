@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tabhub import __version__
 from tabhub.browser.families import FAMILIES
-from tabhub.calls.approvals.permission_check import Permits
+from tabhub.calls.approvals.permission_check import PermissionCheck
 from tabhub.core.sessions import Session
 from tabhub.core.tools import HUB, Source, Tool
 from tabhub.server import health
@@ -34,7 +34,7 @@ def colour(session: Session) -> str:
 class PanelState:
     """The picture of one hub."""
 
-    def __init__(self, hub: Hub, permits: Permits) -> None:
+    def __init__(self, hub: Hub, permits: PermissionCheck) -> None:
         self._hub = hub
         self._permits = permits
         self.providers: dict[str, Provider] = {}

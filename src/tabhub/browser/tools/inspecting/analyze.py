@@ -56,7 +56,7 @@ async def analyze_site(call: Call) -> ToolResult:
     args, box = call.args, call.box
     url = checked_url(args["url"], files=box.file_urls)
     call.ctx.sent()
-    tab = await open_tab(box.browsers, group=box.choice.group(call.ctx.session))
+    tab = await open_tab(box.browsers, group=box.choice.tab_group(call.ctx.session))
     page = Page(box.browsers, box.watch, box.browsers.tab(tab.tab_id), None)
     call.ctx.touch(tab.tab_id, None)
     keep = False

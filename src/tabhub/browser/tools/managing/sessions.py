@@ -48,7 +48,7 @@ _SESSION: dict[str, Any] = {
 async def list_sessions(call: Call) -> ToolResult:
     """The caller's own session, or the one whose handle it has."""
     choice, session, handle = call.box.choice, call.ctx.session, call.args.get("session")
-    standing = choice.standing(session if handle is None else choice.handed(handle, session))
+    standing = choice.describe_session(session if handle is None else choice.session_by_handle(handle, session))
     if standing is None:
         note = "These calls belong to no session yet: one begins with the first call that opens a tab."
         return ToolResult.data({"sessions": [], "note": note})
@@ -70,7 +70,7 @@ async def release_tab(call: Call) -> ToolResult:
     if tab_id is None:
         raise InvalidArguments("This session has no tab to release.", hint="browser_list_sessions shows what it holds.")
     if not call.box.choice.release(session, tab_id):
-        lease = call.box.choice.holder(session, tab_id)
+        lease = call.box.choice.blocking_lease(session, tab_id)
         who = f"{lease.holder.client} ({lease.holder.short}) holds it" if lease is not None else "nobody holds it"
         raise CommandFailed(
             f"This session does not hold tab {tab_id}: {who}.", hint="browser_list_sessions shows what it holds."
@@ -102,15 +102,15 @@ async def request_tab(call: Call) -> ToolResult:
     choice, session, tab_id = call.box.choice, call.ctx.session, call.args["tabId"]
     tab = call.box.browsers.tab(tab_id).tab
     call.ctx.touch(tab_id, tab.origin)
-    lease, by = choice.holder(session, tab_id), "free"
+    lease, by = choice.blocking_lease(session, tab_id), "free"
     if lease is not None:
         by = await _asked(call, lease, tab)
-        now = choice.holder(session, tab_id)
+        now = choice.blocking_lease(session, tab_id)
         if now is not None and now.holder is not lease.holder:  # somebody else got it while the person thought
-            raise choice.refusal(now)
+            raise choice.leased_error(now)
         if call.box.browsers.book.get(tab_id) is None:
             raise call.box.browsers.missing(tab_id)
-    choice.take(session, tab_id)
+    choice.acquire(session, tab_id)
     return ToolResult.data({"tabId": tab_id, "granted": True, "by": by, "url": tab.url, "title": tab.title})
 
 
@@ -160,7 +160,7 @@ async def _wait(call: Call, lease: Lease, whom: str, by: str, answer: Awaitable[
                 if asking.result().get("action") != "accept":
                     raise _refused(call, lease, f"{who} was asked and did not agree.")
                 return by
-            if call.box.choice.holder(call.ctx.session, lease.tab) is None:  # let go, or gone, in the meantime
+            if call.box.choice.blocking_lease(call.ctx.session, lease.tab) is None:  # let go, or gone, in the meantime
                 asking.cancel()
                 await asyncio.wait([asking])  # the question is taken back before the answer leaves
                 return "free"
@@ -187,7 +187,7 @@ def _question(text: str) -> tuple[str, dict[str, Any]]:
 
 
 def _refused(call: Call, lease: Lease, why: str) -> TabLeased:
-    held = call.box.choice.refusal(lease, asked=True)
+    held = call.box.choice.leased_error(lease, asked=True)
     return TabLeased(f"{why} {held.message}", hint=held.hint, data=held.data)
 
 

@@ -39,7 +39,7 @@ async def get_connection_status(call: Call) -> ToolResult:
             facts["extension"] = {**facts["extension"], **answers.get(facts["browserId"], {"answers": False})}
     connected = any(answer["answers"] for answer in answers.values())
     status: dict[str, Any] = {"connected": connected, "hub": call.box.hub_facts(), "browsers": listed}
-    if (own := call.box.choice.standing(call.ctx.session)) is not None:
+    if (own := call.box.choice.describe_session(call.ctx.session)) is not None:
         status["session"] = own
     if not links:
         try:

@@ -108,7 +108,7 @@ async def open_new_tab(call: Call) -> ToolResult:
         browser_id=browser_id,
         active=call.args.get("active", False),
         url=at_once,
-        group=box.choice.group(call.ctx.session),
+        group=box.choice.tab_group(call.ctx.session),
     )
     box.choice.adopt(call.ctx.session, tab.tab_id)
     return ToolResult.data(await arrive(call, tab, url))

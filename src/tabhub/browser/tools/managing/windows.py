@@ -191,7 +191,7 @@ async def close_window(call: Call) -> ToolResult:
         )
     tab_ids = hub_ids(call, link, found.what.get("tabIds"))
     for tab_id in tab_ids:
-        call.box.choice.may_act(call.ctx.session, tab_id)
+        call.box.choice.require_free(call.ctx.session, tab_id)
     try:
         await do(call, link, "closeWindow", {"windowId": number})
     except CommandFailed as error:

@@ -10,7 +10,7 @@ from typing import Any
 
 from tabhub.limits import DEFAULTS
 from tabhub.relay.bus.interface import Presence
-from tabhub.relay.records import Close, Effect, Find, Send, ToNode, Verify
+from tabhub.relay.records import Close, Effect, FindBrowsers, Send, ToNode, VerifyToken
 from tabhub.relay.state import Relay
 from tabhub.trust.jwt import Claims, InvalidToken
 from tabhub.wire import nodes
@@ -45,13 +45,13 @@ class Play:
                 self.sent.setdefault(effect.client, []).append(json.loads(effect.data))
             elif isinstance(effect, Close):
                 self.closed[effect.client] = (effect.code, effect.reason)
-            elif isinstance(effect, Verify):
+            elif isinstance(effect, VerifyToken):
                 user, _, ident = effect.token.partition("/")
                 bad = InvalidToken("test") if "!" in effect.token else None
                 verdict = bad or Claims(user, 0.0, ident or effect.token)
-                self.run(self.relay.verified(effect.client, verdict, self.now, self.ttl))
-            elif isinstance(effect, Find):
-                self.run(self.relay.found(effect.ticket, self.elsewhere))
+                self.run(self.relay.token_verified(effect.client, verdict, self.now, self.ttl))
+            elif isinstance(effect, FindBrowsers):
+                self.run(self.relay.browsers_found(effect.ticket, self.elsewhere))
             elif isinstance(effect, ToNode):
                 self.to_nodes.append((effect.node, effect.message))
             else:
@@ -59,14 +59,14 @@ class Play:
 
     def agent(self, token: str | None = None) -> int:
         client = next(self._clients)
-        self.run(self.relay.agent_opened(client, self.now))
+        self.run(self.relay.agent_connected(client, self.now))
         if token is not None:
             self.say(client, {"id": 0, "method": "mcp_handshake", "params": {"accessToken": token}})
         return client
 
     def browser(self, token: str | None = None, name: str = "Chrome 141", **more: Any) -> int:
         client = next(self._clients)
-        self.run(self.relay.browser_opened(client, self.now))
+        self.run(self.relay.browser_connected(client, self.now))
         if token is not None:
             self.say(client, {"id": "proxy:1", "result": {"name": name, "accessToken": token, **more}})
         return client
@@ -89,7 +89,7 @@ class Play:
             separators = (",", ":") if self.compact else (", ", ": ")
             message = json.dumps({"jsonrpc": "2.0", **message}, separators=separators, ensure_ascii=not self.compact)
         data = message.encode() if isinstance(message, str) else message
-        self.run(self.relay.said(client, data, self.now))
+        self.run(self.relay.message_received(client, data, self.now))
 
     def take(self, client: int) -> list[dict[str, Any]]:
         """What was sent to a client since the last time."""

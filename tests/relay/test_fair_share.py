@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from tabhub.relay.fair_share import Share, Shares
+from tabhub.relay.fair_share import FairShare, UserShare
 from tests.harness.waiting import until
 
 MOST = 1000
@@ -26,9 +26,11 @@ class Clock:
 class Piece:
     """A connection with so many pieces of work, each of which takes so long."""
 
-    def __init__(self, shares: Shares, clock: Clock, user: str | None, pieces: int = 0, each: float = 0.001) -> None:
-        self._shares, self._clock, self._each = shares, clock, each
-        self.share: Share = shares.join(self, user)
+    def __init__(
+        self, fair_share: FairShare, clock: Clock, user: str | None, pieces: int = 0, each: float = 0.001
+    ) -> None:
+        self._fair_share, self._clock, self._each = fair_share, clock, each
+        self.share: UserShare = fair_share.add(self, user)
         self.pieces = pieces
         self.kept = 0
         self.why: str | None = None
@@ -36,31 +38,31 @@ class Piece:
         self.gone_on = asyncio.Event()
 
     def arrive(self) -> None:
-        if self._shares.may_go(self.share):
-            self.go_on()
+        if self._fair_share.may_read(self.share):
+            self.resume()
         else:
-            self._shares.wait(self, self.share)
+            self._fair_share.enqueue(self, self.share)
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         self.gone_on.set()
         while self.pieces:
             self.pieces -= 1
             self._clock.now += self._each
             self.done.append(self._clock.now)
-            if not self._shares.spent(self.share, self._each, self._clock.now) and self.pieces:
-                self._shares.wait(self, self.share)
+            if not self._fair_share.charge(self.share, self._each, self._clock.now) and self.pieces:
+                self._fair_share.enqueue(self, self.share)
                 return
 
     def keep(self, size: int) -> None:
         self.kept += size
-        self._shares.keeps(self.share, size)
+        self._fair_share.add_buffered(self.share, size)
 
-    def weight(self) -> int:
+    def buffered_bytes(self) -> int:
         return self.kept
 
-    def cut(self, why: str) -> None:
+    def abort(self, why: str) -> None:
         self.why = why
-        self._shares.keeps(self.share, -self.kept)
+        self._fair_share.add_buffered(self.share, -self.kept)
         self.kept = 0
 
 
@@ -73,8 +75,8 @@ async def turns(clock: Clock, count: int, each: float = 0.0001) -> None:
 
 async def test_a_user_alone_is_never_kept_waiting_for_longer_than_a_turn() -> None:
     clock = Clock()
-    shares = Shares(MOST, clock=clock)
-    only = Piece(shares, clock, "ann", pieces=1)
+    fair_share = FairShare(MOST, clock=clock)
+    only = Piece(fair_share, clock, "ann", pieces=1)
     only.arrive()
     clock.now += 5
     only.pieces = 400
@@ -87,8 +89,8 @@ async def test_a_user_alone_is_never_kept_waiting_for_longer_than_a_turn() -> No
 
 async def test_beside_another_a_user_has_about_half_of_the_time() -> None:
     clock = Clock()
-    shares = Shares(MOST, clock=clock)
-    flood, other = Piece(shares, clock, "bad", pieces=1_000_000), Piece(shares, clock, "good")
+    fair_share = FairShare(MOST, clock=clock)
+    flood, other = Piece(fair_share, clock, "bad", pieces=1_000_000), Piece(fair_share, clock, "good")
     began = clock.now
     flood.arrive()
     for _ in range(100):
@@ -104,8 +106,8 @@ async def test_beside_another_a_user_has_about_half_of_the_time() -> None:
 
 async def test_the_connections_of_one_user_share_one_stretch_and_come_in_turn() -> None:
     clock = Clock()
-    shares = Shares(MOST, clock=clock)
-    many = [Piece(shares, clock, "bad", pieces=3) for _ in range(20)]
+    fair_share = FairShare(MOST, clock=clock)
+    many = [Piece(fair_share, clock, "bad", pieces=3) for _ in range(20)]
     began = clock.now
     for one in many:
         one.arrive()
@@ -117,22 +119,22 @@ async def test_the_connections_of_one_user_share_one_stretch_and_come_in_turn() 
 
 async def test_a_piece_that_took_long_is_paid_for_with_time() -> None:
     clock = Clock()
-    shares = Shares(MOST, clock=clock)
-    slow, other = Piece(shares, clock, "bad", pieces=10, each=0.1), Piece(shares, clock, "good", pieces=1)
+    fair_share = FairShare(MOST, clock=clock)
+    slow, other = Piece(fair_share, clock, "bad", pieces=10, each=0.1), Piece(fair_share, clock, "good", pieces=1)
     slow.arrive()
     other.arrive()
     assert len(slow.done) == 1
     await turns(clock, 5)
     assert len(slow.done) == 1
-    assert not shares.may_go(slow.share)
-    assert shares.may_go(other.share)
+    assert not fair_share.may_read(slow.share)
+    assert fair_share.may_read(other.share)
 
 
 async def test_nobody_waits_for_what_another_has_to_pay() -> None:
     clock = Clock()
-    shares = Shares(MOST, clock=clock)
-    slow = Piece(shares, clock, "bad", pieces=10, each=60.0)
-    busy = Piece(shares, clock, "busy", pieces=1)
+    fair_share = FairShare(MOST, clock=clock)
+    slow = Piece(fair_share, clock, "bad", pieces=10, each=60.0)
+    busy = Piece(fair_share, clock, "busy", pieces=1)
     busy.arrive()
     slow.arrive()
     await turns(clock, 3)  # the next turn of the one that took long is minutes away
@@ -149,26 +151,26 @@ async def test_nobody_waits_for_what_another_has_to_pay() -> None:
 
 async def test_of_a_user_who_keeps_too_much_the_heaviest_connection_is_cut_and_nobody_elses() -> None:
     clock = Clock()
-    shares = Shares(MOST, clock=clock)
-    light, heavy, other = (Piece(shares, clock, user) for user in ("bad", "bad", "good"))
+    fair_share = FairShare(MOST, clock=clock)
+    light, heavy, other = (Piece(fair_share, clock, user) for user in ("bad", "bad", "good"))
     light.keep(300)
     heavy.keep(700)
     other.keep(900)
-    assert cut(light, heavy, other) == [False, False, False]
+    assert aborted(light, heavy, other) == [False, False, False]
     light.keep(1)
-    assert cut(light, heavy, other) == [False, True, False]
+    assert aborted(light, heavy, other) == [False, True, False]
     light.keep(600)
-    assert cut(light, heavy, other) == [False, True, False]
+    assert aborted(light, heavy, other) == [False, True, False]
 
 
-def cut(*readers: Piece) -> list[bool]:
+def aborted(*readers: Piece) -> list[bool]:
     return [reader.why is not None for reader in readers]
 
 
 async def test_work_for_a_user_waits_for_its_turn_and_only_its_own_time_is_counted() -> None:
     clock = Clock()
-    shares = Shares(MOST, clock=clock)
-    Piece(shares, clock, "good", pieces=1).arrive()
+    fair_share = FairShare(MOST, clock=clock)
+    Piece(fair_share, clock, "good", pieces=1).arrive()
     done, released = list[str](), asyncio.Event()
 
     async def work(name: str) -> None:
@@ -176,9 +178,9 @@ async def test_work_for_a_user_waits_for_its_turn_and_only_its_own_time_is_count
         await released.wait()
         done.append(name)
 
-    first = asyncio.create_task(shares.reckoned("bad", work("first")))
+    first = asyncio.create_task(fair_share.run("bad", work("first")))
     await turns(clock, 3, each=0)
-    second = asyncio.create_task(shares.reckoned("bad", work("second")))
+    second = asyncio.create_task(fair_share.run("bad", work("second")))
     await turns(clock, 3, each=0)
     assert clock.now == 100.001 + 0.05  # the second has not begun: the first took long
     clock.now += 60
@@ -188,7 +190,7 @@ async def test_work_for_a_user_waits_for_its_turn_and_only_its_own_time_is_count
 
 
 async def test_work_that_fails_or_is_cancelled_ends_as_it_would_alone() -> None:
-    shares, cleaned = Shares(MOST), list[str]()
+    fair_share, cleaned = FairShare(MOST), list[str]()
 
     async def fails() -> None:
         await asyncio.sleep(0)
@@ -201,31 +203,31 @@ async def test_work_that_fails_or_is_cancelled_ends_as_it_would_alone() -> None:
             cleaned.append("waits")
 
     with pytest.raises(LookupError):
-        await shares.reckoned("ann", fails())
-    task = asyncio.create_task(shares.reckoned("ann", waits()))
+        await fair_share.run("ann", fails())
+    task = asyncio.create_task(fair_share.run("ann", waits()))
     await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     assert cleaned == ["waits"]
-    assert len(shares) == 0
+    assert len(fair_share) == 0
 
 
 async def test_accounts_end_with_the_last_connection() -> None:
     clock = Clock()
-    shares = Shares(MOST, clock=clock)
+    fair_share = FairShare(MOST, clock=clock)
     chance = random.Random(7)
     for _ in range(50):
-        some = [Piece(shares, clock, chance.choice(["ann", "bob", None]), pieces=5) for _ in range(5)]
+        some = [Piece(fair_share, clock, chance.choice(["ann", "bob", None]), pieces=5) for _ in range(5)]
         for one in some:
             one.arrive()
         for one in some:
-            shares.leave(one, one.share)
+            fair_share.remove(one, one.share)
         clock.now += 1
         await turns(clock, 20, each=0.01)
 
     def ended() -> bool:
         clock.now += 1
-        return len(shares) == 0
+        return len(fair_share) == 0
 
     await until(ended)

@@ -117,7 +117,7 @@ class RelayMachine(RuleBasedStateMachine):
     @rule(a=PICK)
     def agent_goes(self, a: int) -> None:
         agent = self.agents.pop(a % len(self.agents))
-        self.play.run(self.play.relay.closed(agent, "gone"))
+        self.play.run(self.play.relay.client_disconnected(agent, "gone"))
         del self.asked[agent]
         self.look()
 
@@ -125,7 +125,7 @@ class RelayMachine(RuleBasedStateMachine):
     @rule(b=PICK)
     def browser_goes(self, b: int) -> None:
         browser = self.browsers[b % len(self.browsers)]
-        self.play.run(self.play.relay.closed(browser, "gone"))
+        self.play.run(self.play.relay.client_disconnected(browser, "gone"))
         self.look()
 
     @rule(by=st.sampled_from([1.0, 20.0]))

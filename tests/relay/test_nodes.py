@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tabhub.relay.bus.interface import Exchange, MemoryBus, Presence
+from tabhub.relay.bus.interface import MemoryBus, MemoryNetwork, Presence
 from tabhub.relay.revocations import Revocations
 from tabhub.wire import nodes
 from tests.harness.waiting import until
@@ -28,7 +28,7 @@ class Two(NamedTuple):
 
 @pytest.fixture
 async def two() -> AsyncIterator[Two]:
-    exchange = Exchange()
+    exchange = MemoryNetwork()
     bus, far_bus = MemoryBus("here", exchange), MemoryBus("there", exchange)
     async with AsyncExitStack() as stack:
         here = await stack.enter_async_context(running_relay(bus=bus, relay_user_rate=60))
@@ -165,7 +165,7 @@ async def test_limits_and_revocations_hold_on_all_nodes(two: Two) -> None:
     ):
         await agent.handshake()
         await other.handshake()
-        two.far_bus.count("ann", 10**9)
+        two.far_bus.report_usage("ann", 10**9)
         await until(lambda: two.here.node.state.tables.users["ann"].pace._full_at > 0)
         assert (await agent.error("list_extensions"))["code"] == -32004
         two.far_bus.revoke(["t1 99999999999"])
@@ -202,7 +202,7 @@ def test_a_node_that_does_not_answer_is_not_waited_for() -> None:
     play.tick(5.0)
     assert codes(play.take(agent)) == [(1, -32000)]
     assert play.to_nodes.pop() == ("there", nodes.Ended(opening.connection, "It took too long"))
-    play.run(play.relay.heard("there", nodes.encode(nodes.Opened(opening.connection, "Far"))))
+    play.run(play.relay.node_message_received("there", nodes.encode(nodes.Opened(opening.connection, "Far"))))
     assert play.take(agent) == []
     assert play.to_nodes.pop()[1] == nodes.Ended(opening.connection, "The agent has gone")
     assert play.relay.tables.connections == {}
@@ -219,7 +219,7 @@ def test_another_node_cannot_speak_for_a_connection_it_does_not_share() -> None:
         nodes.ToBrowser(connection, b"{}"),
         nodes.Ended(connection, "x"),
     ):
-        play.run(play.relay.heard("evil", nodes.encode(message)))
+        play.run(play.relay.node_message_received("evil", nodes.encode(message)))
     assert play.take(agent) == play.take(browser) == []
     assert play.relay.counts.foreign == 3
     assert connection in play.relay.tables.connections

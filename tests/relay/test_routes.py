@@ -269,7 +269,7 @@ async def test_a_silent_peer_is_found_out() -> None:
 async def test_at_its_end_a_node_tells_both_sides_to_come_back(relay: RunningRelay) -> None:
     async with IndependentExtension(relay.url, token()) as browser, IndependentAgent(relay.url, token()) as agent:
         await agent.ready()
-        relay.node.shut()
+        relay.node.shut_down()
         assert (await agent.notified("disconnected"))["reason"] == "The relay restarts: reconnect"
         assert (await browser.notified("status"))["peer_count"] == 1
         assert (await browser.notified("status"))["connected"] is False

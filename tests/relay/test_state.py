@@ -242,7 +242,7 @@ def test_what_an_agent_that_goes_had_asked_is_taken_back() -> None:
     agent, browser, connection = play.pair()
     play.say(agent, {"id": 1, "method": "x"})
     play.take(browser)
-    play.run(play.relay.closed(agent, "gone"))
+    play.run(play.relay.client_disconnected(agent, "gone"))
     assert methods(play.take(browser)) == ["cancel", "status"]
     assert play.relay.tables.connections == {}
     play.say(browser, {"id": f"{connection}:1", "result": {}})
@@ -274,7 +274,7 @@ def test_at_shutdown_both_sides_are_told_to_come_back() -> None:
     play.take(idle)
     play.say(agent, {"id": 1, "method": "x"})
     play.take(browser)
-    play.run(play.relay.closing())
+    play.run(play.relay.shutting_down())
     told = play.take(agent)
     assert codes(told) == [(1, -32006)]
     assert methods(told) == ["disconnected", "status"]
@@ -292,7 +292,7 @@ def test_agents_learn_that_a_browser_came_or_went() -> None:
     browser = play.browser("ann")
     (status,) = play.take(agent)
     assert status["params"] == {"connected": False, "peer_count": 1, "timestamp": "2025-10-20T21:43:53.163+0200"}
-    play.run(play.relay.closed(browser, "gone"))
+    play.run(play.relay.client_disconnected(browser, "gone"))
     (status,) = play.take(agent)
     assert status["params"]["peer_count"] == 0
 

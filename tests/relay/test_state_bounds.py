@@ -41,9 +41,9 @@ def test_who_came_with_a_revoked_token_is_out_and_nobody_else() -> None:
     browser = play.browser("ann/t1")
     agent, other = play.agent("ann/t2"), play.agent("ann/t3")
     play.connect(agent, browser)
-    play.run(play.relay.revoked({"t2"}))
+    play.run(play.relay.tokens_revoked({"t2"}))
     assert play.closed == {agent: (4001, "the token was revoked")}
-    play.run(play.relay.revoked({"t1"}))
+    play.run(play.relay.tokens_revoked({"t1"}))
     assert set(play.closed) == {agent, browser}
     assert other not in play.closed
 
@@ -74,7 +74,7 @@ def test_what_other_nodes_took_counts_for_the_user() -> None:
     play = Play(relay_user_rate=10)
     agent = play.agent("ann")
     play.take(agent)
-    play.run(play.relay.counted("ann", 100, 0.0))
+    play.run(play.relay.usage_reported("ann", 100, 0.0))
     play.say(agent, {"id": 1, "method": "list_extensions"})
     assert codes(play.take(agent)) == [(1, -32004)]
 

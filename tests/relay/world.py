@@ -69,7 +69,7 @@ async def running_relay(
     try:
         yield RunningRelay(node, port, server)
     finally:
-        node.shut()
+        node.shut_down()
         for listener in server.servers:
             listener.close()
         for connection in list(server.server_state.connections):

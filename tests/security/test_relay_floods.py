@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tabhub.relay.fair_share import Reader, Share, Shares
+from tabhub.relay.fair_share import FairShare, Participant, UserShare
 from tabhub.relay.sockets import RelaySocket
 from tests.harness.raw import frame, wire
 from tests.harness.waiting import until
@@ -29,7 +29,7 @@ TEXT, BEGUN, MORE, PING, PONG = 0x81, 0x01, 0x00, 0x89, 0x8A
 MB = 1024 * 1024
 
 
-class WatchedShares(Shares):
+class WatchedFairShare(FairShare):
     """The accounts of a node for which every piece that is read takes half a millisecond more than it does."""
 
     def __init__(self, most: int) -> None:
@@ -45,21 +45,21 @@ class WatchedShares(Shares):
         self._looks += 1
         return self._real_clock() + self._looks * 0.0005
 
-    def wait(self, reader: Reader, share: Share) -> None:
+    def enqueue(self, reader: Participant, share: UserShare) -> None:
         self.waited[share.name] += 1
-        super().wait(reader, share)
+        super().enqueue(reader, share)
 
-    def keeps(self, share: Share, more: int) -> None:
-        super().keeps(share, more)
+    def add_buffered(self, share: UserShare, more: int) -> None:
+        super().add_buffered(share, more)
         sockets = [each for each in share.readers if isinstance(each, RelaySocket)]
-        kept = sum(each.weight() for each in sockets if not each.transport.is_closing())
+        kept = sum(each.buffered_bytes() for each in sockets if not each.transport.is_closing())
         self.most_kept[share.name] = max(self.most_kept[share.name], kept)
 
 
-def watched(relay: RunningRelay) -> WatchedShares:
+def watched(relay: RunningRelay) -> WatchedFairShare:
     """Watch the accounts of a node that nobody has connected to yet."""
-    shares = relay.node.shares = WatchedShares(relay.node.limits.relay_user_queue)
-    return shares
+    fair_share = relay.node.fair_share = WatchedFairShare(relay.node.limits.relay_user_queue)
+    return fair_share
 
 
 @pytest.fixture
@@ -182,19 +182,19 @@ async def test_a_flood_of_a_stranger_ends_its_connection(relay: RunningRelay, wh
 
 @pytest.mark.parametrize("what", THROTTLED)
 async def test_a_flood_of_one_client_has_to_wait_while_another_user_is_served(relay: RunningRelay, what: str) -> None:
-    shares = watched(relay)
+    fair_share = watched(relay)
     who, data = THROTTLED[what]
     async with who(relay) as bad, running(bad.flood(data)):
         await another_user_is_served(relay)
-        await until(lambda: shares.waited["bad"] > 0)
-    assert shares.most_kept["bad"] <= relay.node.limits.relay_user_queue
+        await until(lambda: fair_share.waited["bad"] > 0)
+    assert fair_share.most_kept["bad"] <= relay.node.limits.relay_user_queue
 
 
 async def test_requests_of_one_user_that_take_long_have_to_wait_while_another_user_is_served() -> None:
     body = b'{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"x":{%b}}}' % KEYS
     async with http_relay() as made:
         relay = made.relay
-        shares = watched(relay)
+        fair_share = watched(relay)
         head = (
             f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{relay.port}\r\nAuthorization: Bearer {token('bad')}\r\n"
             f"Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
@@ -211,12 +211,12 @@ async def test_requests_of_one_user_that_take_long_have_to_wait_while_another_us
 
         async with running(*(post() for _ in range(5))) as posts:
             await another_user_is_served(relay)
-            await until(lambda: shares.waited["bad"] > 0)
+            await until(lambda: fair_share.waited["bad"] > 0)
             assert not [each for each in posts if each.done()]
 
 
 async def test_what_a_browser_tells_agents_that_do_not_read_is_bounded_for_their_user(relay: RunningRelay) -> None:
-    shares = watched(relay)
+    fair_share = watched(relay)
     note = frame(TEXT, b'{"jsonrpc":"2.0","method":"x","params":{"t":"%b"}}' % (b"y" * 60_000))
     async with browser(relay) as first, AsyncExitStack() as stack:
         extension = (await first.until(b'"')).decode().rstrip('"')
@@ -229,12 +229,12 @@ async def test_what_a_browser_tells_agents_that_do_not_read_is_bounded_for_their
             await until(lambda: relay.node.clients < 9)  # the heaviest reader is cut
     # Until the loop has closed a reader that was cut, what the browser sent in one piece goes to the others.
     piece = 256 * 1024 * len(agents)
-    assert MB < shares.most_kept["bad"] <= relay.node.limits.relay_user_queue + piece
+    assert MB < fair_share.most_kept["bad"] <= relay.node.limits.relay_user_queue + piece
 
 
 @pytest.mark.parametrize("begun", [frame(BEGUN, b"x" * MB), frame(TEXT, b"x" * MB)[:-1]])
 async def test_messages_that_never_become_whole_are_bounded_for_their_user(relay: RunningRelay, begun: bytes) -> None:
-    shares = watched(relay)
+    fair_share = watched(relay)
     async with AsyncExitStack() as stack:
         many = [await stack.enter_async_context(agent(relay)) for _ in range(8)]
         for bad in many:
@@ -242,4 +242,4 @@ async def test_messages_that_never_become_whole_are_bounded_for_their_user(relay
         await another_user_is_served(relay)
         await until(lambda: relay.node.clients <= 4)  # no more than fit are left
         assert relay.node.clients > 0
-    assert MB < shares.most_kept["bad"] <= relay.node.limits.relay_user_queue
+    assert MB < fair_share.most_kept["bad"] <= relay.node.limits.relay_user_queue

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tabhub.errors import ParseError
-from tabhub.relay.bus.nodes import Peers
+from tabhub.relay.bus.nodes import BusNodes
 from tabhub.wire import bus, nodes
 
 FORMS: list[Any] = [bus.PIECE, bus.TO_ALL, bus.TO_USER, bus.HERE]
@@ -59,7 +59,7 @@ numbers = st.one_of(st.integers(0, 6), st.integers(-(2**63), 2**63 - 1))
 
 @given(st.lists(st.builds(bus.Piece, st.just("other"), numbers, numbers, st.binary(max_size=40)), max_size=30))
 def test_pieces_of_any_number_and_kind_give_whole_messages_or_none_and_keep_little(pieces: list[bus.Piece]) -> None:
-    peers = Peers("own", patience=3, largest=100)
+    peers = BusNodes("own", patience=3, largest=100)
     for piece in pieces:
         peers.heard(piece.node)
         arrival = peers.take(piece)
@@ -69,7 +69,7 @@ def test_pieces_of_any_number_and_kind_give_whole_messages_or_none_and_keep_litt
 
 def test_a_message_once_more_is_a_loss_to_who_gets_it() -> None:
     """Whoever copies what a node said and says it again ends what was shared with that node: it is not done twice."""
-    sender, receiver = Peers("a", patience=3, largest=100), Peers("b", patience=3, largest=100)
+    sender, receiver = BusNodes("a", patience=3, largest=100), BusNodes("b", patience=3, largest=100)
     sender.heard("b")
     receiver.heard("a")
     first, second = (sender.pieces("b", text, 50)[0] for text in (b"one", b"two"))

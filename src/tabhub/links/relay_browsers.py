@@ -55,7 +55,7 @@ async def nothing() -> None:
     """What there is to do meanwhile, mostly."""
 
 
-class Road:
+class RelayBrowsers:
     """The browsers behind one relay."""
 
     def __init__(self, browsers: Browsers, limits: Limits, dial: Dial) -> None:

@@ -18,7 +18,7 @@ from tabhub.config.setting_types import RelaySettings
 from tabhub.errors import SetupError, TabhubError
 from tabhub.limits import Limits
 from tabhub.links.browsers import Browsers, Change
-from tabhub.links.relay_browsers import GOOD, Road, Waits
+from tabhub.links.relay_browsers import GOOD, RelayBrowsers, Waits
 from tabhub.links.relay_link import RelayLink, RelayRefused, relay_link, relay_url
 from tabhub.trust.jwt import unverified
 
@@ -44,7 +44,7 @@ def read_token(settings: RelaySettings) -> Token:
     return Token(text, relay_url(named if isinstance(named, str) and named else settings.url))
 
 
-class RelayRoad:
+class RelayClient:
     """One relay."""
 
     def __init__(self, settings: RelaySettings, browsers: Browsers, limits: Limits) -> None:
@@ -52,7 +52,7 @@ class RelayRoad:
         self._limits = limits
         self._token: Token | None = None
         self._overseer: RelayLink | None = None
-        self._road = Road(browsers, limits, self._dial)
+        self._road = RelayBrowsers(browsers, limits, self._dial)
         self.changed = self._road.changed
         self._reason: str | None = "not connected yet"
 
@@ -123,7 +123,7 @@ class Relays:
     """All relays of a hub."""
 
     def __init__(self, settings: Iterable[RelaySettings], browsers: Browsers, limits: Limits) -> None:
-        self.roads = [RelayRoad(each, browsers, limits) for each in settings]
+        self.roads = [RelayClient(each, browsers, limits) for each in settings]
         self._tasks: list[asyncio.Task[None]] = []
         browsers.on_change(self._changed)
 

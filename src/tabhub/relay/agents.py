@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from tabhub.errors import BadInput, InvalidParams, InvalidRequest, MethodNotFound, RateLimited, TabhubError
 from tabhub.relay.bus.interface import BusUnavailable, Presence
 from tabhub.relay.connections import Connections
-from tabhub.relay.records import Agent, Close, Find, Note, Opening, Send, Tables, ToNode, User
-from tabhub.relay.users import People
+from tabhub.relay.records import Agent, Close, FindBrowsers, Log, Opening, Send, Tables, ToNode, User
+from tabhub.relay.users import Users
 from tabhub.trust.jwt import Claims, InvalidToken
 from tabhub.trust.leaky_bucket import Pace
 from tabhub.wire import nodes
@@ -40,10 +40,10 @@ def _not_found() -> RelayError:
 class Agents:
     """All agents of one node."""
 
-    def __init__(self, tables: Tables, people: People, connections: Connections, ids: Callable[[], str]) -> None:
+    def __init__(self, tables: Tables, users: Users, connections: Connections, ids: Callable[[], str]) -> None:
         self._tables = tables
         self._out = tables.out
-        self._people = people
+        self._users = users
         self._connections = connections
         self._ids = ids
         self._tickets: dict[int, tuple[Agent, Id, Opening | None]] = {}
@@ -67,7 +67,7 @@ class Agents:
             if frame.id is not UNSET:
                 wire.check_id(frame.id)
                 ident = frame.id
-            wait = self._people.over_limit(agent, now)
+            wait = self._users.over_limit(agent, now)
             if wait is not None:
                 raise RateLimited("Too many messages.", retry_after=int(wait) + 1)
             self._take(agent, frame, now)
@@ -119,7 +119,7 @@ class Agents:
             raise InvalidRequest(f"This agent has already sent its token: {what}.")
         token = wire.token_of(wire.params_of(frame))
         agent.verifying, agent.asked = True, ident
-        self._people.verify(agent, token)
+        self._users.verify(agent, token)
 
     def verified(self, agent: Agent, verdict: Claims | InvalidToken, now: float, remaining: float) -> None:
         """A token of this agent's was judged."""
@@ -130,11 +130,11 @@ class Agents:
         try:
             if isinstance(verdict, InvalidToken):
                 raise verdict
-            user = known if known is not None else self._people.user(verdict.user)
+            user = known if known is not None else self._users.user(verdict.user)
         except TabhubError as error:
             if ident is not None:
                 self._send(agent, wire.failure(ident, error))
-            self._people.auth_failed("agent", error)
+            self._users.auth_failed("agent", error)
             self.gone(agent, "its token is not valid")
             self._out.append(Close(agent.client, wire.NOT_AUTHENTICATED, error.message))
             return
@@ -145,14 +145,14 @@ class Agents:
             agent.ident = answer["mcp_client_id"] = f"mcp-{self._ids()}"
             user.agents[agent.client] = agent
             self._tables.counts.authenticated += 1
-            self._out.append(Note("agent_authenticated", {"user": user.name, "agent": agent.ident}))
+            self._out.append(Log("agent_authenticated", {"user": user.name, "agent": agent.ident}))
         if ident is not None:
             self._send(agent, wire.result(ident, answer))
 
     def _find(self, agent: Agent, user: User, ident: Id, opening: Opening | None) -> None:
         self._last_ticket += 1
         self._tickets[self._last_ticket] = (agent, ident, opening)
-        self._out.append(Find(self._last_ticket, user.name))
+        self._out.append(FindBrowsers(self._last_ticket, user.name))
 
     def found(self, ticket: int, browsers: Sequence[Presence] | None) -> None:
         """The bus has answered who is elsewhere; None: it cannot be reached."""
@@ -257,8 +257,8 @@ class Agents:
             self._connections.end(agent.connection, "The agent has gone", told=False)
         if agent.user is not None:
             agent.user.agents.pop(agent.client, None)
-            self._out.append(Note("agent_gone", {"user": agent.user.name, "agent": agent.ident, "reason": reason}))
-            self._people.left(agent.user)
+            self._out.append(Log("agent_gone", {"user": agent.user.name, "agent": agent.ident, "reason": reason}))
+            self._users.left(agent.user)
 
     def overdue(self, now: float) -> None:
         """Openings no node has answered."""

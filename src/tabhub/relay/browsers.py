@@ -14,8 +14,8 @@ import orjson
 from tabhub.errors import InvalidParams, InvalidRequest, MethodNotFound, TabhubError
 from tabhub.relay.bus.interface import Presence
 from tabhub.relay.connections import Connections
-from tabhub.relay.records import Announce, Browser, Close, Note, Send, Tables, ToNode, User
-from tabhub.relay.users import People
+from tabhub.relay.records import Announce, Browser, Close, Log, Send, Tables, ToNode, User
+from tabhub.relay.users import Users
 from tabhub.trust.jwt import Claims, InvalidToken
 from tabhub.trust.leaky_bucket import Pace
 from tabhub.trust.redact import clean
@@ -36,10 +36,10 @@ def extension_id(user: str, instance: str) -> str:
 class Browsers:
     """All browsers of one node."""
 
-    def __init__(self, tables: Tables, people: People, connections: Connections, ids: Callable[[], str]) -> None:
+    def __init__(self, tables: Tables, users: Users, connections: Connections, ids: Callable[[], str]) -> None:
         self._tables = tables
         self._out = tables.out
-        self._people = people
+        self._users = users
         self._connections = connections
         self._ids = ids
 
@@ -60,7 +60,7 @@ class Browsers:
                 self._refuse(browser, InvalidToken("an answer that is none"))
             elif bad.answer and self._connections.spoilt(browser, bad, data):
                 return  # the agent was told
-            elif self._people.over_limit(browser, now) is None:
+            elif self._users.over_limit(browser, now) is None:
                 self._send(browser, wire.failure(None if bad.answer else bad.ident, bad.error))
             return
         if frame.method is UNSET:
@@ -68,7 +68,7 @@ class Browsers:
                 self._credentials(browser, frame)
             else:
                 self._connections.answer(browser, frame, data)
-        elif self._people.over_limit(browser, now) is not None:
+        elif self._users.over_limit(browser, now) is not None:
             self._tables.counts.rate_limited += 1
         elif frame.id is not UNSET:
             self._asked(browser, frame.id, str(frame.method))
@@ -112,7 +112,7 @@ class Browsers:
             browser.name = clean(name, _LONGEST_NAME)
             browser.instance = instance if type(instance) is str and 0 < len(instance) <= _LONGEST_NAME else None
         browser.verifying = True
-        self._people.verify(browser, token)
+        self._users.verify(browser, token)
 
     def verified(self, browser: Browser, verdict: Claims | InvalidToken, now: float, remaining: float) -> None:
         """A token of this browser's was judged."""
@@ -137,13 +137,13 @@ class Browsers:
         old = known.browsers.get(ident) if known is not None else None
         if old is not None:
             self.replaced(old)
-        user = self._people.user(name)
+        user = self._users.user(name)
         browser.user, browser.ident = user, ident
         user.browsers[ident] = browser
         self._tables.counts.authenticated += 1
         self._send(browser, wire.authenticated(name, ident))
         self._out.append(Announce(self._presence(browser, user), here=True))
-        self._out.append(Note("browser_authenticated", {"user": name, "extension": ident, "name": browser.name}))
+        self._out.append(Log("browser_authenticated", {"user": name, "extension": ident, "name": browser.name}))
         for agent in user.agents.values():
             self._connections.agent_status(agent)
 
@@ -157,7 +157,7 @@ class Browsers:
         self._out.append(Close(browser.client, wire.REPLACED, "the same browser connected anew"))
 
     def _refuse(self, browser: Browser, error: TabhubError) -> None:
-        self._people.auth_failed("browser", error)
+        self._users.auth_failed("browser", error)
         self.gone(browser, "its token is not valid")
         reason = error.message if isinstance(error, InvalidToken) else f"Authentication failed: {error.message}"
         self._out.append(Close(browser.client, wire.NOT_AUTHENTICATED, reason))
@@ -197,8 +197,8 @@ class Browsers:
         for agent in others:
             self._connections.agent_status(agent)
         self._out.append(Announce(self._presence(browser, user), here=False))
-        self._out.append(Note("browser_gone", {"user": user.name, "extension": browser.ident, "reason": reason}))
-        self._people.left(user)
+        self._out.append(Log("browser_gone", {"user": user.name, "extension": browser.ident, "reason": reason}))
+        self._users.left(user)
 
     def _send(self, browser: Browser, data: bytes) -> None:
         self._out.append(Send(browser.client, data))

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tabhub.errors import Busy, CallTimeout, InvalidRequest, LinkLost, NotConnected, Outcome, TabhubError
-from tabhub.relay.fast_forward import Passing, effect_of
+from tabhub.relay.fast_forward import FastForward, effect_of
 from tabhub.relay.records import Agent, Browser, Connection, Pending, Send, Tables, ToNode, User
 from tabhub.wire import nodes
 from tabhub.wire import relay as wire
@@ -26,13 +26,13 @@ class InvalidAnswer(TabhubError):
 class Connections:
     """All connections of one node."""
 
-    def __init__(self, tables: Tables, stamp: Callable[[], str], passing: Passing) -> None:
+    def __init__(self, tables: Tables, stamp: Callable[[], str], fast_forward: FastForward) -> None:
         self._tables = tables
         self._out = tables.out
         self._counts = tables.counts
         self._limits = tables.limits
         self._stamp = stamp
-        self._passing = passing
+        self._fast_forward = fast_forward
 
     def open(
         self, ident: str, user: User, extension_id: str, agent: Agent | None, browser: Browser | None, node: str | None
@@ -219,7 +219,7 @@ class Connections:
             self._from_far_browser(connection, connection.agent, message.frame)
 
     def _from_far_browser(self, connection: Connection, agent: Agent, data: bytes) -> None:
-        passed = self._passing.far_answer(connection, agent, data)
+        passed = self._fast_forward.far_answer(connection, agent, data)
         if passed is not None:
             self._out.append(effect_of(passed))
             return

@@ -23,23 +23,23 @@ _LATELY = 0.2
 """Whoever was at work within so many seconds is there."""
 
 
-class Reader(Protocol):
+class Participant(Protocol):
     """A connection."""
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """It is its turn: read on, or wait again."""
         ...
 
-    def weight(self) -> int:
+    def buffered_bytes(self) -> int:
         """The bytes that are kept for it: not sent yet, or not whole yet."""
         ...
 
-    def cut(self, why: str) -> None:
+    def abort(self, why: str) -> None:
         """End it at once: its user keeps too much, and it the most."""
         ...
 
 
-class Share:
+class UserShare:
     """The account of one user."""
 
     __slots__ = ("at", "kept", "left", "name", "paying", "readers", "turn", "used", "waiting")
@@ -57,23 +57,23 @@ class Share:
         """Seconds it had in the turn of that number."""
         self.kept = 0
         """Bytes, as far as they were told."""
-        self.readers: set[Reader] = set()
-        self.waiting: deque[Reader] = deque()
+        self.readers: set[Participant] = set()
+        self.waiting: deque[Participant] = deque()
 
 
-class Shares:
+class FairShare:
     """The accounts of all users of one node."""
 
     def __init__(self, most: int, *, clock: Callable[[], float] = time.perf_counter) -> None:
         """`most` bytes are kept for one user."""
         self.clock = clock
         self._most = most
-        self._shares: dict[str | None, Share] = {}
-        self._queue: dict[str | None, Share] = {}
+        self._shares: dict[str | None, UserShare] = {}
+        self._queue: dict[str | None, UserShare] = {}
         """Those with someone who waits."""
-        self.solo: Share | None = None
+        self.sole_user: UserShare | None = None
         """The only one who was at work lately: nothing is reckoned for it, it only lets the loop have its turn."""
-        self._last: Share | None = None
+        self._last: UserShare | None = None
         self._changed = float("-inf")
         """When somebody else than `_last` was last at work."""
         self._turn = 1
@@ -83,15 +83,15 @@ class Shares:
     def __len__(self) -> int:
         return len(self._shares)
 
-    def join(self, reader: Reader, name: str | None) -> Share:
+    def add(self, reader: Participant, name: str | None) -> UserShare:
         """A connection of this user is there."""
         share = self._shares.get(name)
         if share is None:
-            share = self._shares[name] = Share(name, self.clock())
+            share = self._shares[name] = UserShare(name, self.clock())
         share.readers.add(reader)
         return share
 
-    def leave(self, reader: Reader, share: Share) -> None:
+    def remove(self, reader: Participant, share: UserShare) -> None:
         """It has gone, or belongs to another from now on."""
         share.readers.discard(reader)
         if not share.readers and not share.waiting:
@@ -99,46 +99,46 @@ class Shares:
 
     # time
 
-    def may_go(self, share: Share) -> bool:
+    def may_read(self, share: UserShare) -> bool:
         """Whether a connection of this user may be read now."""
         if share.waiting:
             return False
-        return share is self.solo or (share.left > 0 and (share.turn != self._turn or share.used < _STRETCH))
+        return share is self.sole_user or (share.left > 0 and (share.turn != self._turn or share.used < _STRETCH))
 
-    def spent(self, share: Share, seconds: float, now: float) -> bool:
+    def charge(self, share: UserShare, seconds: float, now: float) -> bool:
         """A connection was at work; whether it may go on in this turn."""
         if share is not self._last:
-            self._last, self._changed, self.solo = share, now, None
+            self._last, self._changed, self.sole_user = share, now, None
         elif now - self._changed > _LATELY:
-            self.solo = share
+            self.sole_user = share
         self._save(share, now)
         share.left -= seconds
         if share.turn != self._turn:
             share.turn, share.used = self._turn, 0.0
             self._begin()
         share.used += seconds
-        return share.used < _STRETCH and (share.left > 0 or share is self.solo)
+        return share.used < _STRETCH and (share.left > 0 or share is self.sole_user)
 
-    def wait(self, reader: Reader, share: Share) -> None:
+    def enqueue(self, reader: Participant, share: UserShare) -> None:
         """Have a connection go on when it is its turn."""
         share.waiting.append(reader)
         self._queue[share.name] = share
         self._plan(share)
 
-    def _plan(self, share: Share) -> None:
+    def _plan(self, share: UserShare) -> None:
         """Come back to one of whom somebody waits."""
-        share.paying = share is not self.solo and share.left <= 0
+        share.paying = share is not self.sole_user and share.left <= 0
         if share.paying:
             self._later(self._until(share))
         else:
             self._begin()
 
-    def _save(self, share: Share, now: float) -> None:
+    def _save(self, share: UserShare, now: float) -> None:
         """Reckon what a user may have by now; those who wait share what there is beside others."""
         left = share.left + (now - share.at) * _PART / max(1, len(self._queue))
         share.left, share.at = (left if left < _SAVED else _SAVED), now
 
-    def _until(self, share: Share) -> float:
+    def _until(self, share: UserShare) -> float:
         """Seconds until it has saved enough that going on is worth it: many connections then go on together."""
         return max(0.0, (_STRETCH - share.left) * max(1, len(self._queue)) / _PART)
 
@@ -166,12 +166,12 @@ class Shares:
         self._turn += 1
         for name, share in list(self._queue.items()):
             self._save(share, self.clock())
-            if share.paying and share is not self.solo and share.left < _STRETCH:
+            if share.paying and share is not self.sole_user and share.left < _STRETCH:
                 self._later(self._until(share))
                 continue
             share.turn, share.used = self._turn, 0.0
-            while share.waiting and share.used < _STRETCH and (share.left > 0 or share is self.solo):
-                share.waiting.popleft().go_on()
+            while share.waiting and share.used < _STRETCH and (share.left > 0 or share is self.sole_user):
+                share.waiting.popleft().resume()
             if share.waiting:
                 self._plan(share)
             else:
@@ -179,56 +179,56 @@ class Shares:
                 if not share.readers:
                     self._shares.pop(name, None)
 
-    async def reckoned(self, name: str, work: Coroutine[Any, Any, None]) -> None:
+    async def run(self, name: str, work: Coroutine[Any, Any, None]) -> None:
         """Do something for a user when it is that user's turn; the time it is at work, not that it waits, is spent."""
         request = _Request()
-        share = request.share = self.join(request, name)
+        share = request.share = self.add(request, name)
         try:
-            if not self.may_go(share):
-                self.wait(request, share)
+            if not self.may_read(share):
+                self.enqueue(request, share)
                 await request.turn
             await _Reckoned(self, share, work)
         finally:
             work.close()
-            self.leave(request, share)
+            self.remove(request, share)
 
     # memory
 
-    def keeps(self, share: Share, more: int) -> None:
+    def add_buffered(self, share: UserShare, more: int) -> None:
         """So many more bytes (or less) are kept for a user."""
         share.kept += more
         if more > 0 and share.kept > self._most:
-            weights = {reader: reader.weight() for reader in share.readers}
+            weights = {reader: reader.buffered_bytes() for reader in share.readers}
             if sum(weights.values()) > self._most:
                 heaviest = max(weights, key=lambda reader: weights[reader])
-                heaviest.cut("too much waits for the connections of its user, and most of it for this one")
+                heaviest.abort("too much waits for the connections of its user, and most of it for this one")
 
 
 class _Request:
     """What waits for its turn without being a connection that is read; nothing is kept for it."""
 
-    share: Share
+    share: UserShare
 
     def __init__(self) -> None:
         self.turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         # It begins later, and only then is known how long it takes: until then, nothing else of its user's does.
         self.share.left -= _STRETCH
         if not self.turn.done():
             self.turn.set_result(None)
 
-    def weight(self) -> int:
+    def buffered_bytes(self) -> int:
         return 0
 
-    def cut(self, why: str) -> None:
+    def abort(self, why: str) -> None:
         raise AssertionError(f"nothing is kept for a request: {why}")
 
 
 class _Reckoned:
     """Runs something step by step, and has the time of each step counted."""
 
-    def __init__(self, shares: Shares, share: Share, work: Coroutine[Any, Any, None]) -> None:
+    def __init__(self, shares: FairShare, share: UserShare, work: Coroutine[Any, Any, None]) -> None:
         self._shares, self._share, self._work = shares, share, work
 
     def __await__(self) -> Generator[Any, Any, None]:
@@ -242,7 +242,7 @@ class _Reckoned:
                 return
             finally:
                 now = self._shares.clock()
-                self._shares.spent(self._share, now - began, now)
+                self._shares.charge(self._share, now - began, now)
             value = thrown = None
             try:
                 value = yield awaited

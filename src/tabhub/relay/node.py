@@ -16,20 +16,20 @@ from typing import Any, Literal, Protocol
 from tabhub.errors import TabhubError
 from tabhub.limits import Limits
 from tabhub.relay.bus.interface import Bus, BusUnavailable, Presence
-from tabhub.relay.fair_share import Shares
+from tabhub.relay.fair_share import FairShare
 from tabhub.relay.fast_forward import effect_of
 from tabhub.relay.keyring import Keyring
 from tabhub.relay.records import (
     Announce,
     Close,
-    Count,
     Effect,
-    Find,
+    FindBrowsers,
+    Log,
     Membership,
-    Note,
+    ReportUsage,
     Send,
     ToNode,
-    Verify,
+    VerifyToken,
 )
 from tabhub.relay.revocations import Revocations
 from tabhub.relay.state import Relay
@@ -85,7 +85,7 @@ class Node:
         self.rules = rules if rules is not None else Rules(longest=limits.relay_token)
         self.revocations = revocations if revocations is not None else Revocations(None)
         self.state = Relay(bus.node, limits, ids=lambda: str(uuid.uuid4()), stamp=stamp)
-        self.shares = Shares(limits.relay_user_queue)
+        self.fair_share = FairShare(limits.relay_user_queue)
         self.started = clock()
         self.closing = False
         self.engines = 0
@@ -98,13 +98,13 @@ class Node:
         self._told_revoked = clock()
         self._actions: dict[type, Callable[[Any], object]] = {
             Close: self._close,
-            Verify: self._verify,
-            Find: lambda effect: self._later(self._find(effect)),
+            VerifyToken: self._verify,
+            FindBrowsers: lambda effect: self._spawn(self._find(effect)),
             ToNode: self._to_node,
             Announce: self._announce,
             Membership: lambda effect: bus.join(effect.user) if effect.here else bus.leave(effect.user),
-            Count: lambda effect: bus.count(effect.user, effect.taken),
-            Note: lambda effect: log.info(effect.event, extra={"facts": dict(effect.facts)}),
+            ReportUsage: lambda effect: bus.report_usage(effect.user, effect.messages),
+            Log: lambda effect: log.info(effect.event, extra={"facts": dict(effect.facts)}),
         }
 
     @property
@@ -122,7 +122,7 @@ class Node:
         self.revocations.reread(self._wall())
         await self.bus.start(self)
         await self.keyring.fetch()
-        self._later(self._clockwork())
+        self._spawn(self._clockwork())
 
     async def stop(self) -> None:
         """Leave the bus and end what runs."""
@@ -131,18 +131,18 @@ class Node:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def shut(self) -> None:
+    def shut_down(self) -> None:
         """Tell everyone to come back, and close their sockets."""
         if not self.closing:
             self.closing = True
-            self.run(self.state.closing())
+            self.run(self.state.shutting_down())
 
     def attach(self, role: Role, socket: Socket) -> int:
         """A WebSocket was accepted; gives its number."""
         self._last += 1
         client = self._last
         self._sockets[client] = socket
-        opened = self.state.agent_opened if role == "agent" else self.state.browser_opened
+        opened = self.state.agent_connected if role == "agent" else self.state.browser_connected
         self.run(opened(client, self._clock()))
         return client
 
@@ -165,16 +165,16 @@ class Node:
     def detach(self, client: int, reason: str) -> None:
         """A WebSocket has ended."""
         self._sockets.pop(client, None)
-        self.run(self.state.closed(client, reason))
+        self.run(self.state.client_disconnected(client, reason))
 
     def too_slow(self, client: int) -> None:
         """A client lets too much pile up: its connection is cut by whoever calls this."""
-        self.cut(client, "it does not read what it is sent")
+        self.abort(client, "it does not read what it is sent")
 
-    def cut(self, client: int, why: str) -> None:
+    def abort(self, client: int, why: str) -> None:
         """A client's connection is cut by whoever calls this."""
         self._sockets.pop(client, None)
-        self.run(self.state.cut(client, why))
+        self.run(self.state.client_aborted(client, why))
 
     def user_of(self, client: int) -> str | None:
         """Whose client it is; None as long as it has not authenticated."""
@@ -182,16 +182,16 @@ class Node:
 
     def refuse(self, client: int, code: int, reason: str) -> None:
         """A client broke the rules of the transport."""
-        self.run(self.state.refuse(client, code, reason))
+        self.run(self.state.refuse_client(client, code, reason))
 
     # agents of this process: what they came with was judged by whoever attaches them
 
-    async def judge(self, token: str) -> Claims | InvalidToken:
+    async def verify_token(self, token: str) -> Claims | InvalidToken:
         """What a token is worth; for one of an unknown key, the published keys are looked at once more."""
-        verdict = self._judge(token)
+        verdict = self._check_token(token)
         if isinstance(verdict, UnknownKey):
             await self.keyring.fetch()
-            verdict = self._judge(token)
+            verdict = self._check_token(token)
         if isinstance(verdict, InvalidToken):
             self.run(self.state.auth_failed("agent", verdict))
         return verdict
@@ -200,13 +200,13 @@ class Node:
         """Let an agent in, or go on with a newer token of its user."""
         self._verified(client, claims)
 
-    def weigh(self, client: int) -> float | None:
-        """Count one request of an agent that is no message; the seconds to wait if it is one too many."""
-        return self.state.weigh(client, self._clock())
+    def check_rate(self, client: int) -> float | None:
+        """ReportUsage one request of an agent that is no message; the seconds to wait if it is one too many."""
+        return self.state.check_rate(client, self._clock())
 
-    def later(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Have something done beside, until the node stops."""
-        return self._later(work)
+        return self._spawn(work)
 
     def run(self, effects: list[Effect]) -> None:
         """Carry effects out, in order."""
@@ -221,9 +221,9 @@ class Node:
 
     # what the bus says
 
-    def heard(self, node: str, message: bytes) -> None:
+    def message_received(self, node: str, message: bytes) -> None:
         """Another node sent a message."""
-        self.run(self.state.heard(node, message))
+        self.run(self.state.node_message_received(node, message))
 
     def node_lost(self, node: str) -> None:
         """Another node has gone."""
@@ -232,13 +232,13 @@ class Node:
 
     def browsers_changed(self, user: str) -> None:
         """A user's browser came or went elsewhere."""
-        self._later(self._look(user))
+        self._spawn(self._look(user))
 
-    def counted(self, user: str, count: int) -> None:
+    def usage_reported(self, user: str, count: int) -> None:
         """Messages of a user were taken elsewhere."""
-        self.run(self.state.counted(user, count, self._clock()))
+        self.run(self.state.usage_reported(user, count, self._clock()))
 
-    def revoked(self, entries: Sequence[str]) -> None:
+    def tokens_revoked(self, entries: Sequence[str]) -> None:
         """Tokens were revoked elsewhere."""
         self._out_with(self.revocations.add(entries, self._wall()))
 
@@ -260,23 +260,23 @@ class Node:
     def _announce(self, effect: Announce) -> None:
         if effect.here:
             self.bus.announce(effect.browser)
-            self._later(self._replace_elsewhere(effect.browser))
+            self._spawn(self._replace_elsewhere(effect.browser))
         else:
             self.bus.withdraw(effect.browser)
 
-    def _verify(self, effect: Verify) -> None:
-        verdict = self._judge(effect.token)
+    def _verify(self, effect: VerifyToken) -> None:
+        verdict = self._check_token(effect.token)
         if isinstance(verdict, UnknownKey):
-            self._later(self._verify_again(effect))
+            self._spawn(self._verify_again(effect))
         else:
             self._verified(effect.client, verdict)
 
-    async def _verify_again(self, effect: Verify) -> None:
+    async def _verify_again(self, effect: VerifyToken) -> None:
         """Perhaps the key was published since; if not, the verdict stands."""
         await self.keyring.fetch()
-        self._verified(effect.client, self._judge(effect.token))
+        self._verified(effect.client, self._check_token(effect.token))
 
-    def _judge(self, token: str) -> Claims | InvalidToken:
+    def _check_token(self, token: str) -> Claims | InvalidToken:
         try:
             claims = verify(token, self.keyring.keys, self._wall(), self.rules)
         except InvalidToken as refused:
@@ -285,21 +285,21 @@ class Node:
 
     def _verified(self, client: int, verdict: Claims | InvalidToken) -> None:
         remaining = verdict.expires - self._wall() if isinstance(verdict, Claims) else 0.0
-        self.run(self.state.verified(client, verdict, self._clock(), remaining))
+        self.run(self.state.token_verified(client, verdict, self._clock(), remaining))
 
-    async def _find(self, effect: Find) -> None:
+    async def _find(self, effect: FindBrowsers) -> None:
         try:
             browsers: Sequence[Presence] | None = await self.bus.browsers(effect.user)
         except BusUnavailable:
             browsers = None
-        self.run(self.state.found(effect.ticket, browsers))
+        self.run(self.state.browsers_found(effect.ticket, browsers))
 
     async def _look(self, user: str) -> None:
         try:
             browsers = await self.bus.browsers(user)
         except BusUnavailable:
             return  # it is told again when the bus is back
-        self.run(self.state.elsewhere(user, browsers))
+        self.run(self.state.remote_browsers_changed(user, browsers))
 
     async def _replace_elsewhere(self, browser: Presence) -> None:
         """The same browser may still seem connected to a node it has left."""
@@ -338,9 +338,9 @@ class Node:
 
     def _out_with(self, entries: Sequence[str]) -> None:
         if entries:
-            self.run(self.state.revoked({entry.partition(" ")[0] for entry in entries}))
+            self.run(self.state.tokens_revoked({entry.partition(" ")[0] for entry in entries}))
 
-    def _later(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -33,14 +33,14 @@ class Close(NamedTuple):
     reason: str
 
 
-class Verify(NamedTuple):
+class VerifyToken(NamedTuple):
     """Judge a token, and tell by `verified`."""
 
     client: int
     token: str
 
 
-class Find(NamedTuple):
+class FindBrowsers(NamedTuple):
     """Ask the bus for a user's browsers, and tell by `found`."""
 
     ticket: int
@@ -68,21 +68,21 @@ class Membership(NamedTuple):
     here: bool
 
 
-class Count(NamedTuple):
+class ReportUsage(NamedTuple):
     """How many messages of a user were taken since the last time."""
 
     user: str
-    taken: int
+    messages: int
 
 
-class Note(NamedTuple):
+class Log(NamedTuple):
     """Something for the log."""
 
     event: str
     facts: Mapping[str, Any]
 
 
-Effect = Send | Close | Verify | Find | ToNode | Announce | Membership | Count | Note
+Effect = Send | Close | VerifyToken | FindBrowsers | ToNode | Announce | Membership | ReportUsage | Log
 
 
 @dataclass(slots=True)

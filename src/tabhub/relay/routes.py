@@ -134,8 +134,8 @@ class App:
         scope.clear()
         client = node.attach(role, socket)
         socket.take_over(partial(node.feed, client), node.limits.relay_queue, partial(node.too_slow, client))
-        ends = Ends(partial(node.refuse, client, NOT_AUTHENTICATED), partial(node.cut, client))
-        socket.partake(node.shares, partial(node.user_of, client), node.limits.relay_stranger, ends)
+        ends = Ends(partial(node.refuse, client, NOT_AUTHENTICATED), partial(node.abort, client))
+        socket.partake(node.fair_share, partial(node.user_of, client), node.limits.relay_stranger, ends)
         while True:
             message = await receive()
             if message["type"] == "websocket.disconnect":

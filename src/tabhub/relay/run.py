@@ -99,7 +99,7 @@ class _Server(uvicorn.Server):
             self._ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._node.shut()
+        self._node.shut_down()
         await super().shutdown(sockets)
 
 

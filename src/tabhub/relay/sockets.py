@@ -2,7 +2,7 @@
 
 Owns when bytes leave and when they are read. The first message to a client in a turn leaves at once, more to the same
 one wait for its end and leave together: a browser with many agents is woken once. The end of a turn is noticed once for
-all sockets. Whoever sends more than its user's share (shares.py) can be read in is not read until it is its turn.
+all sockets. Whoever sends more than its user's share (fair_share.py) can be read in is not read until it is its turn.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from tabhub.http.websocket import LinkProtocol, text_frame
-from tabhub.relay.fair_share import Share, Shares
+from tabhub.relay.fair_share import FairShare, UserShare
 
 _PIECE = 1024
 """Bytes read before the clock is looked at: some hundred of the smallest frames. A frame that is cut by that costs more
@@ -66,8 +66,8 @@ class RelaySocket(LinkProtocol):
     """Given by the app that takes it over."""
     _sent_in = 0
     """The number of the turn in which it last sent."""
-    _shares: Shares | None = None
-    _share: Share
+    _fair_share: FairShare | None = None
+    _share: UserShare
     _whose: Callable[[], str | None]
     _before = 0
     """Bytes a client may still send before it has said who it is; negative: it has."""
@@ -113,16 +113,16 @@ class RelaySocket(LinkProtocol):
 
     # reading
 
-    def partake(self, shares: Shares, whose: Callable[[], str | None], before: int, ends: Ends) -> None:
+    def partake(self, fair_share: FairShare, whose: Callable[[], str | None], before: int, ends: Ends) -> None:
         """Read from now on in the share of its user. Until `whose` knows that, it may send `before` bytes."""
-        self._shares = shares
-        self._share = shares.join(self, None)
+        self._fair_share = fair_share
+        self._share = fair_share.add(self, None)
         self._whose, self._before, self._ends = whose, before, ends
 
     def data_received(self, data: bytes) -> None:
         """Take bytes, if it is the user's turn."""
-        shares = self._shares
-        if shares is None:
+        fair_share = self._fair_share
+        if fair_share is None:
             super().data_received(data)
         elif self._refused:
             return
@@ -132,40 +132,40 @@ class RelaySocket(LinkProtocol):
             if len(self._unread) > _UNREAD and not self._paused:
                 self._paused = True
                 self.transport.pause_reading()
-        elif shares.may_go(self._share):
+        elif fair_share.may_read(self._share):
             if len(data) > self._piece or self._before >= 0:
-                self._take(shares, data)
+                self._take(fair_share, data)
                 return
-            if shares.solo is self._share:
+            if fair_share.sole_user is self._share:
                 super().data_received(data)
                 if self._begun or self.frames or self._counted:
                     self._weigh()
                 return
-            began = shares.clock()
+            began = fair_share.clock()
             super().data_received(data)
-            now = shares.clock()
-            shares.spent(self._share, now - began, now)
+            now = fair_share.clock()
+            fair_share.charge(self._share, now - began, now)
             if self._begun or self.frames or self._counted:
                 self._weigh()
         else:
-            self._wait(shares, data)
+            self._wait(fair_share, data)
             self._weigh()
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """It is its turn: read what has waited."""
         data, self._unread = self._unread, b""
-        if self._shares is not None and not self.transport.is_closing():
-            self._take(self._shares, data)
+        if self._fair_share is not None and not self.transport.is_closing():
+            self._take(self._fair_share, data)
             if self._paused and not self._unread and not self.transport.is_closing():
                 self._paused = False
                 self.transport.resume_reading()
 
-    def weight(self) -> int:
+    def buffered_bytes(self) -> int:
         """The bytes kept for it."""
         waiting = 0 if self.writable.is_set() else self.transport.get_write_buffer_size()
         return len(self._begun) + len(self._joined) + sum(map(len, self.frames)) + len(self._unread) + waiting
 
-    def cut(self, why: str) -> None:
+    def abort(self, why: str) -> None:
         """End it at once, and let go of what is kept for it: until the loop says that it is lost, more may come."""
         self._refused = True
         if not self.transport.is_closing():
@@ -182,45 +182,45 @@ class RelaySocket(LinkProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Nothing is kept for it any more."""
         super().connection_lost(exc)
-        if self._shares is not None:
-            self._shares.keeps(self._share, -self._counted)
-            self._shares.leave(self, self._share)
-            self._shares = None
+        if self._fair_share is not None:
+            self._fair_share.add_buffered(self._share, -self._counted)
+            self._fair_share.remove(self, self._share)
+            self._fair_share = None
 
-    def _take(self, shares: Shares, data: bytes) -> None:
+    def _take(self, fair_share: FairShare, data: bytes) -> None:
         at, end = 0, len(data)
-        began = shares.clock()
+        began = fair_share.clock()
         while at < end:
             stop = min(end, at + max(self._missing, self._piece))  # the rest of a large frame is one piece
             super().data_received(data if stop - at == end else data[at:stop])
-            if self.transport.is_closing() or (self._before >= 0 and self._stranger(shares, stop - at)):
+            if self.transport.is_closing() or (self._before >= 0 and self._stranger(fair_share, stop - at)):
                 return
             at = stop
-            now = shares.clock()
+            now = fair_share.clock()
             took, began = now - began, now
             if took > _LONG:
                 self._piece = _PIECE
             elif took < _SHORT and self._piece < _LARGEST:
                 self._piece *= 2
-            go_on = shares.spent(self._share, took, now)
+            go_on = fair_share.charge(self._share, took, now)
             if not go_on and at < end:
-                self._wait(shares, data[at:])
+                self._wait(fair_share, data[at:])
                 break
         if self._begun or self.frames or self._counted:  # what is joined has left something in `frames`
             self._weigh()
 
-    def _wait(self, shares: Shares, data: bytes) -> None:
+    def _wait(self, fair_share: FairShare, data: bytes) -> None:
         self._unread = data
-        shares.wait(self, self._share)
+        fair_share.enqueue(self, self._share)
 
-    def _stranger(self, shares: Shares, size: int) -> bool:
+    def _stranger(self, fair_share: FairShare, size: int) -> bool:
         """A client that had not said who it is has sent so much; whether it is out."""
         name = self._whose()
         if name is not None:
             self._before = -1
-            shares.keeps(self._share, -self._counted)
-            shares.leave(self, self._share)
-            self._share, self._counted = shares.join(self, name), 0
+            fair_share.add_buffered(self._share, -self._counted)
+            fair_share.remove(self, self._share)
+            self._share, self._counted = fair_share.add(self, name), 0
             return False
         self._before -= size
         if self._before < 0:
@@ -233,10 +233,10 @@ class RelaySocket(LinkProtocol):
         self._unread = b""
 
     def _weigh(self) -> None:
-        if self._shares is not None:
-            known, self._counted = self._counted, self.weight()
+        if self._fair_share is not None:
+            known, self._counted = self._counted, self.buffered_bytes()
             if self._counted != known:
-                self._shares.keeps(self._share, self._counted - known)
+                self._fair_share.add_buffered(self._share, self._counted - known)
 
     def _piled_up(self) -> bool:
         self._weigh()

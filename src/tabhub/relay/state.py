@@ -14,9 +14,9 @@ from tabhub.relay.agents import Agents
 from tabhub.relay.browsers import Browsers
 from tabhub.relay.bus.interface import Presence
 from tabhub.relay.connections import Connections
-from tabhub.relay.fast_forward import Passed, Passing, effect_of
-from tabhub.relay.records import Agent, Browser, Close, Counts, Effect, Note, Send, Tables, ToNode
-from tabhub.relay.users import People
+from tabhub.relay.fast_forward import FastForward, Forwarded, effect_of
+from tabhub.relay.records import Agent, Browser, Close, Counts, Effect, Log, Send, Tables, ToNode
+from tabhub.relay.users import Users
 from tabhub.trust.jwt import Claims, InvalidToken
 from tabhub.wire import nodes
 from tabhub.wire import relay as wire
@@ -28,13 +28,13 @@ class Relay:
     """One node."""
 
     def __init__(self, node: str, limits: Limits, *, ids: Callable[[], str], stamp: Callable[[], str]) -> None:
-        """`ids` gives a new UUID, `stamp` the wall clock as people read it."""
+        """`ids` gives a new UUID, `stamp` the wall clock as users read it."""
         self._tables = Tables(node, limits)
-        self._people = People(self._tables)
-        self._passing = Passing(self._tables, self._people)
-        self._connections = Connections(self._tables, stamp, self._passing)
-        self._agents = Agents(self._tables, self._people, self._connections, ids)
-        self._browsers = Browsers(self._tables, self._people, self._connections, ids)
+        self._users = Users(self._tables)
+        self._fast_forward = FastForward(self._tables, self._users)
+        self._connections = Connections(self._tables, stamp, self._fast_forward)
+        self._agents = Agents(self._tables, self._users, self._connections, ids)
+        self._browsers = Browsers(self._tables, self._users, self._connections, ids)
         self._stamp = stamp
         self._given_up: set[str] = set()
         """Nodes that do not know yet that this one was cut off."""
@@ -49,28 +49,28 @@ class Relay:
         """Everything, to look at."""
         return self._tables
 
-    def agent_opened(self, client: int, now: float) -> list[Effect]:
+    def agent_connected(self, client: int, now: float) -> list[Effect]:
         """An agent connected."""
         self._agents.opened(client, now)
         return self._taken()
 
-    def browser_opened(self, client: int, now: float) -> list[Effect]:
+    def browser_connected(self, client: int, now: float) -> list[Effect]:
         """A browser connected."""
         self._browsers.opened(client, now)
         return self._taken()
 
-    def said(self, client: int, data: bytes, now: float) -> list[Effect]:
+    def message_received(self, client: int, data: bytes, now: float) -> list[Effect]:
         """A client sent a text message."""
         passed = self.passed(client, data, now)
         return self.said_in_full(client, data, now) if passed is None else [effect_of(passed)]
 
-    def passed(self, client: int, data: bytes, now: float) -> Passed | None:
+    def passed(self, client: int, data: bytes, now: float) -> Forwarded | None:
         """The same, for a message that goes the short road; None for any other, which `said_in_full` takes."""
         agent = self._tables.agents.get(client)
         if agent is not None:
-            return self._passing.request(agent, data, now)
+            return self._fast_forward.request(agent, data, now)
         browser = self._tables.browsers.get(client)
-        return self._passing.answer(browser, data) if browser is not None else None
+        return self._fast_forward.answer(browser, data) if browser is not None else None
 
     def said_in_full(self, client: int, data: bytes, now: float) -> list[Effect]:
         """The same, for whatever does not go the short road."""
@@ -83,12 +83,12 @@ class Relay:
                 self._browsers.said(browser, data, now)
         return self._taken()
 
-    def closed(self, client: int, reason: str) -> list[Effect]:
+    def client_disconnected(self, client: int, reason: str) -> list[Effect]:
         """A client's WebSocket has ended."""
         self._forget(client, "Extension closed", reason)
         return self._taken()
 
-    def verified(self, client: int, verdict: Claims | InvalidToken, now: float, remaining: float) -> list[Effect]:
+    def token_verified(self, client: int, verdict: Claims | InvalidToken, now: float, remaining: float) -> list[Effect]:
         """A token was judged; valid ones have `remaining` seconds."""
         agent, browser = self._tables.agents.get(client), self._tables.browsers.get(client)
         if agent is not None:
@@ -97,12 +97,12 @@ class Relay:
             self._browsers.verified(browser, verdict, now, remaining)
         return self._taken()
 
-    def found(self, ticket: int, browsers: Sequence[Presence] | None) -> list[Effect]:
+    def browsers_found(self, ticket: int, browsers: Sequence[Presence] | None) -> list[Effect]:
         """The bus has said where a user's browsers are; None: it could not."""
         self._agents.found(ticket, browsers)
         return self._taken()
 
-    def elsewhere(self, user_name: str, browsers: Sequence[Presence]) -> list[Effect]:
+    def remote_browsers_changed(self, user_name: str, browsers: Sequence[Presence]) -> list[Effect]:
         """The browsers of a user on other nodes have changed."""
         user = self._tables.users.get(user_name)
         if user is not None:
@@ -113,14 +113,14 @@ class Relay:
                     self._connections.agent_status(agent)
         return self._taken()
 
-    def heard(self, node: str, data: bytes) -> list[Effect]:
+    def node_message_received(self, node: str, data: bytes) -> list[Effect]:
         """Another node sent a message."""
         self.counts.node_messages += 1
         try:
             message = nodes.decode(data)
         except ParseError as error:
             self.counts.malformed += 1
-            self._tables.out.append(Note("node_message_refused", {"node": node, "reason": error.message}))
+            self._tables.out.append(Log("node_message_refused", {"node": node, "reason": error.message}))
             return self._taken()
         if isinstance(message, nodes.ToBrowser | nodes.ToAgent | nodes.Ended):
             self._connections.from_node(node, message)
@@ -152,24 +152,24 @@ class Relay:
             for node in list(self._tables.by_node):
                 self._lose(node, _BUS_GONE)
             self._agents.node_lost(None, f"{_BUS_GONE}.")
-        self._tables.out.append(Note("bus_back" if healthy else "bus_lost", {}))
+        self._tables.out.append(Log("bus_back" if healthy else "bus_lost", {}))
         return self._taken()
 
-    def counted(self, user: str, count: int, now: float) -> list[Effect]:
+    def usage_reported(self, user: str, count: int, now: float) -> list[Effect]:
         """Another node has taken messages of a user."""
-        self._people.counted(user, count, now)
+        self._users.counted(user, count, now)
         return self._taken()
 
-    def revoked(self, tokens: Collection[str]) -> list[Effect]:
+    def tokens_revoked(self, tokens: Collection[str]) -> list[Effect]:
         """Tokens are no longer valid: whoever came with one is out."""
-        for client in self._people.clients():
+        for client in self._users.clients():
             if client.user is not None and client.token_id in tokens:
                 self._end(client, wire.NOT_AUTHENTICATED, "the token was revoked")
         return self._taken()
 
     def tick(self, now: float) -> list[Effect]:
         """Time has passed: about every second."""
-        for client in self._people.clients():
+        for client in self._users.clients():
             if client.due <= now:
                 self.counts.expired += 1
                 late = client.user is None
@@ -177,12 +177,12 @@ class Relay:
         self._connections.overdue(now)
         self._agents.overdue(now)
         self._browsers.ask_again(now)
-        self._people.tell()
+        self._users.tell()
         return self._taken()
 
-    def cut(self, client: int, reason: str) -> list[Effect]:
+    def client_aborted(self, client: int, reason: str) -> list[Effect]:
         """A client lets too much wait, or sends too much; its socket is gone already."""
-        self._tables.out.append(Note("cut", {"client": client, "user": self.user_of(client), "reason": reason}))
+        self._tables.out.append(Log("cut", {"client": client, "user": self.user_of(client), "reason": reason}))
         self._forget(client, f"The browser was cut off: {reason}", reason)
         return self._taken()
 
@@ -193,30 +193,30 @@ class Relay:
 
     def auth_failed(self, role: str, error: InvalidToken) -> list[Effect]:
         """A token was refused before there was a client."""
-        self._people.auth_failed(role, error)
+        self._users.auth_failed(role, error)
         return self._taken()
 
-    def weigh(self, client: int, now: float) -> float | None:
-        """Count a request of an agent as a message; the seconds to wait if it is one too many."""
+    def check_rate(self, client: int, now: float) -> float | None:
+        """ReportUsage a request of an agent as a message; the seconds to wait if it is one too many."""
         agent = self._tables.agents.get(client)
-        wait = self._people.over_limit(agent, now) if agent is not None else None
+        wait = self._users.over_limit(agent, now) if agent is not None else None
         self.counts.rate_limited += wait is not None
         return wait
 
-    def refuse(self, client: int, code: int, reason: str) -> list[Effect]:
+    def refuse_client(self, client: int, code: int, reason: str) -> list[Effect]:
         """A client broke the rules of the transport."""
         found = self._tables.agents.get(client) or self._tables.browsers.get(client)
         if found is not None:
             self._end(found, code, reason)
         return self._taken()
 
-    def closing(self) -> list[Effect]:
+    def shutting_down(self) -> list[Effect]:
         """The node shuts down: both sides are told to come back."""
         reason = "The relay restarts: reconnect"
         told = {id(side) for c in self._tables.connections.values() for side in (c.agent, c.browser)}
         for connection in list(self._tables.connections.values()):
             self._connections.end(connection, reason)
-        for client in self._people.clients():
+        for client in self._users.clients():
             if client.user is not None and id(client) not in told:
                 self._tables.out.append(Send(client.client, wire.status(False, 0, self._stamp())))
             self._end(client, wire.RESTARTING, "reconnect")

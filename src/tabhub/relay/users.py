@@ -6,12 +6,12 @@ Owns the users' records and limits, the same for agents and browsers.
 from __future__ import annotations
 
 from tabhub.errors import Busy, TabhubError
-from tabhub.relay.records import Agent, Browser, Client, Count, Membership, Note, Tables, User, Verify
+from tabhub.relay.records import Agent, Browser, Client, Log, Membership, ReportUsage, Tables, User, VerifyToken
 from tabhub.trust.jwt import InvalidToken
 from tabhub.trust.leaky_bucket import Pace
 
 
-class People:
+class Users:
     """All users with someone on this node."""
 
     def __init__(self, tables: Tables) -> None:
@@ -35,7 +35,7 @@ class People:
             self._out.append(Membership(user.name, here=False))
 
     def over_limit(self, client: Client, now: float) -> float | None:
-        """Count one message; seconds to wait if it is too many, for its connection or for its user."""
+        """ReportUsage one message; seconds to wait if it is too many, for its connection or for its user."""
         wait = client.pace.hit(now)
         user = client.user
         if wait is None and user is not None:
@@ -56,18 +56,18 @@ class People:
 
     def _tell(self, user: User) -> None:
         if user.taken:
-            self._out.append(Count(user.name, user.taken))
+            self._out.append(ReportUsage(user.name, user.taken))
             user.taken = 0
 
     def verify(self, client: Client, token: str) -> None:
         """Have a token judged."""
-        self._out.append(Verify(client.client, token))
+        self._out.append(VerifyToken(client.client, token))
 
     def auth_failed(self, role: str, error: TabhubError) -> None:
         """A token was refused."""
         self._tables.counts.auth_failed += 1
         reason = error.reason if isinstance(error, InvalidToken) else error.message
-        self._out.append(Note("authentication_failed", {"role": role, "reason": reason}))
+        self._out.append(Log("authentication_failed", {"role": role, "reason": reason}))
 
     def clients(self) -> list[Agent | Browser]:
         """Everyone connected."""

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tabhub.relay.bus import nats
-from tabhub.relay.bus.interface import Bus, BusUnavailable, Exchange, MemoryBus, Presence
+from tabhub.relay.bus.interface import Bus, BusUnavailable, MemoryBus, MemoryNetwork, Presence
 from tabhub.relay.bus.nats import NatsBus
 from tabhub.relay.bus.nats_connection import connect
 from tabhub.relay.bus.rosters import subject_of
@@ -28,13 +28,13 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Listening:
-    """Ears that keep what they hear."""
+    """BusListener that keep what they hear."""
 
     def __init__(self) -> None:
         self.told: list[tuple[Any, ...]] = []
         self.messages: list[tuple[str, bytes]] = []
 
-    def heard(self, node: str, message: bytes) -> None:
+    def message_received(self, node: str, message: bytes) -> None:
         self.messages.append((node, message))
 
     def node_lost(self, node: str) -> None:
@@ -43,10 +43,10 @@ class Listening:
     def browsers_changed(self, user: str) -> None:
         self.told.append(("changed", user))
 
-    def counted(self, user: str, count: int) -> None:
+    def usage_reported(self, user: str, count: int) -> None:
         self.told.append(("counted", user, count))
 
-    def revoked(self, entries: Sequence[str]) -> None:
+    def tokens_revoked(self, entries: Sequence[str]) -> None:
         self.told.append(("revoked", *entries))
 
     def bus_changed(self, healthy: bool) -> None:
@@ -58,15 +58,15 @@ class Road:
 
     def __init__(self, server: NatsServer | None) -> None:
         self.server = server
-        self._exchange = Exchange()
+        self._exchange = MemoryNetwork()
         self._open: list[Bus] = []
 
     async def bus(self, node: str) -> tuple[Bus, Listening]:
         made: Bus = NatsBus(self.server.url, node) if self.server is not None else MemoryBus(node, self._exchange)
-        ears = Listening()
-        await made.start(ears)
+        listener = Listening()
+        await made.start(listener)
         self._open.append(made)
-        return made, ears
+        return made, listener
 
     async def close(self) -> None:
         for bus in self._open:
@@ -116,54 +116,54 @@ async def test_browsers_are_found_on_all_other_nodes_at_once_after_joining(road:
 
 
 async def test_those_who_joined_a_user_are_told_of_changes_and_nobody_else(road: Road) -> None:
-    (a, _), (b, ears), (_, others) = [await road.bus(name) for name in "abc"]
+    (a, _), (b, listener), (_, others) = [await road.bus(name) for name in "abc"]
     b.join("ann")
     assert await b.browsers("ann") == ()
     a.join("ann")
     a.announce(browser("ann", "e1", "a"))
-    await until(lambda: ("changed", "ann") in ears.told)
+    await until(lambda: ("changed", "ann") in listener.told)
     assert await b.browsers("ann") == (browser("ann", "e1", "a"),)
-    ears.told.clear()
+    listener.told.clear()
     a.announce(browser("ann", "e1", "a", "Edge"))
-    await until(lambda: ("changed", "ann") in ears.told)
+    await until(lambda: ("changed", "ann") in listener.told)
     assert await b.browsers("ann") == (browser("ann", "e1", "a", "Edge"),)
-    ears.told.clear()
+    listener.told.clear()
     a.withdraw(browser("ann", "e1", "a"))
-    await until(lambda: ("changed", "ann") in ears.told)
+    await until(lambda: ("changed", "ann") in listener.told)
     assert await b.browsers("ann") == ()
     assert others.told == []
 
 
 async def test_messages_arrive_once_in_order_and_whole_whatever_their_size(road: Road) -> None:
-    (a, _), (b, ears), (_, others) = [await road.bus(name) for name in "abc"]
+    (a, _), (b, listener), (_, others) = [await road.bus(name) for name in "abc"]
     await known(a, b)
     sizes = [0, 10, 600_000, 512 * 1024, 512 * 1024 + 1, 10 * 1024 * 1024, 3]
     messages = [b"%d:" % number + bytes([number]) * size for number, size in enumerate(sizes)]
     assert all(a.send("b", message) for message in messages)
-    await until(lambda: any(message == messages[-1] for _, message in ears.messages))
-    assert [message for _, message in ears.messages if message != b"hello"] == messages
-    assert {node for node, _ in ears.messages} == {"a"}
+    await until(lambda: any(message == messages[-1] for _, message in listener.messages))
+    assert [message for _, message in listener.messages if message != b"hello"] == messages
+    assert {node for node, _ in listener.messages} == {"a"}
     assert others.messages == []
-    assert ears.told == []
+    assert listener.told == []
     assert not a.send("nobody", b"x")
 
 
 async def test_counts_reach_those_who_joined_and_revocations_reach_all(road: Road) -> None:
-    (a, own), (b, ears), (c, others) = [await road.bus(name) for name in "abc"]
+    (a, own), (b, listener), (c, others) = [await road.bus(name) for name in "abc"]
     a.join("ann")
     b.join("ann")
     await a.browsers("ann")
     await b.browsers("ann")
     await known(a, c)
-    a.count("ann", 7)
+    a.report_usage("ann", 7)
     entries = [f"t{n} 99999999999" for n in range(2500)]
     a.revoke(entries)
 
     def revoked(listening: Listening) -> list[str]:
         return [entry for what, *more in listening.told if what == "revoked" for entry in more]
 
-    await until(lambda: revoked(ears) == entries and revoked(others) == entries)
-    await until(lambda: ("counted", "ann", 7) in ears.told)
+    await until(lambda: revoked(listener) == entries and revoked(others) == entries)
+    await until(lambda: ("counted", "ann", 7) in listener.told)
     assert "counted" not in [what for what, *_ in others.told]
     assert own.told == []
 
@@ -172,16 +172,16 @@ async def test_a_node_that_ends_in_order_is_gone_at_once_after_its_last_message(
     road: Road, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(nats, "_PATIENCE", 10_000)  # its silence alone would be noticed after an hour
-    (a, _), (b, ears) = [await road.bus(name) for name in "ab"]
+    (a, _), (b, listener) = [await road.bus(name) for name in "ab"]
     b.join("ann")
     a.join("ann")
     a.announce(browser("ann", "e1", "a"))
-    await until(lambda: ("changed", "ann") in ears.told)
+    await until(lambda: ("changed", "ann") in listener.told)
     await known(a, b)
     assert a.send("b", b"last")
     await a.close()
-    await until(lambda: ("lost", "a") in ears.told)
-    assert ears.messages[-1] == ("a", b"last")
+    await until(lambda: ("lost", "a") in listener.told)
+    assert listener.messages[-1] == ("a", b"last")
     assert await b.browsers("ann") == ()
     assert not b.send("a", b"x")
 
@@ -217,13 +217,13 @@ async def test_a_server_that_stands_still_is_noticed(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(nats, "_TICK", 0.1)
     async with over_nats() as road:
         assert road.server is not None
-        _, ears = await road.bus("a")
+        _, listener = await road.bus("a")
         road.server.freeze(True)
         try:
-            await until(lambda: ("bus", False) in ears.told)
+            await until(lambda: ("bus", False) in listener.told)
         finally:
             road.server.freeze(False)
-        await until(lambda: ("bus", True) in ears.told)
+        await until(lambda: ("bus", True) in listener.told)
 
 
 async def test_a_bus_that_cannot_be_reached_says_where_without_secrets() -> None:
@@ -264,7 +264,7 @@ async def test_the_road_to_the_server_may_be_tls(tmp_path: Path, monkeypatch: py
 async def test_what_is_not_of_the_bus_is_refused_and_harms_nobody() -> None:
     async with over_nats() as road:
         assert road.server is not None
-        (a, ears), (b, _) = [await road.bus(name) for name in "ab"]
+        (a, listener), (b, _) = [await road.bus(name) for name in "ab"]
         a.join("ann")
         await known(b, a)
         stranger = await connect(road.server.url, "stranger", most=1000)
@@ -274,6 +274,6 @@ async def test_what_is_not_of_the_bus_is_refused_and_harms_nobody() -> None:
         assert not stranger.carry("tabhub.node.a", b"x" * 1000)
         await stranger.close()
         assert b.send("a", b"last")
-        await until(lambda: ("b", b"last") in ears.messages)
-        assert ears.told == []
+        await until(lambda: ("b", b"last") in listener.messages)
+        assert listener.told == []
         assert a.healthy

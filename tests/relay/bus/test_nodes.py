@@ -5,14 +5,14 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tabhub.relay.bus.nodes import Peers
+from tabhub.relay.bus.nodes import BusNodes
 from tabhub.wire.bus import FIRST, LAST, NEXT, WHOLE, Piece
 
 _LARGEST = 60
 
 
-def pair() -> tuple[Peers, Peers]:
-    here, there = (Peers(name, patience=3, largest=_LARGEST) for name in ("a", "b"))
+def pair() -> tuple[BusNodes, BusNodes]:
+    here, there = (BusNodes(name, patience=3, largest=_LARGEST) for name in ("a", "b"))
     here.heard("b")
     there.heard("a")
     return here, there

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from tabhub.relay.bus.interface import Presence
-from tabhub.relay.bus.rosters import Roster, Rosters, subject_of
+from tabhub.relay.bus.rosters import Roster, RosterTable, subject_of
 from tabhub.wire.bus import Here
 
 
 def asked(due: float = 10.0) -> Roster:
-    roster = Rosters().open("ann")
+    roster = RosterTable().open("ann")
     roster.asked(due)
     return roster
 
@@ -76,7 +76,7 @@ def test_after_a_break_the_nodes_that_were_there_are_awaited() -> None:
 
 
 def test_rosters_are_found_by_user_and_by_subject() -> None:
-    rosters = Rosters()
+    rosters = RosterTable()
     roster = rosters.open("ann")
     assert rosters.of("ann") is rosters.at(subject_of("ann")) is roster
     assert list(rosters) == [roster]

@@ -140,7 +140,7 @@ async def test_a_revoked_token_is_refused_and_what_it_had_ends(relay: HttpRelay)
             )
             under_way = asyncio.create_task(agent.http.send(call))
             await until(lambda: bool(far.asked("goBack")))
-            relay.relay.node.revoked([f"stolen {int(time.time()) + 600}"])
+            relay.relay.node.tokens_revoked([f"stolen {int(time.time()) + 600}"])
             answer = (await asyncio.wait_for(under_way, 30)).json()
             assert answer["result"]["_meta"]["tabhub/error"]["outcome"] == "unknown"
             await asyncio.wait_for(stream.rest(), 30)  # it ends

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tabhub.relay.bus.interface import Exchange, MemoryBus
+from tabhub.relay.bus.interface import MemoryBus, MemoryNetwork
 from tests.harness.agent import Agent, message, stateless
 from tests.harness.fake_extension import tab
 from tests.harness.waiting import until
@@ -202,7 +202,7 @@ async def test_a_newer_token_of_the_same_user_goes_on_with_the_session() -> None
         assert await tabs(agent)
         assert relay.engines() == [engine]
         assert engine.road.claims.token_id == "second"
-        relay.relay.node.revoked(["first 99999999999"])
+        relay.relay.node.tokens_revoked(["first 99999999999"])
         assert not (await agent.call("browser_close_tab", {"tabId": 7}))["result"].get("isError")
         assert len(far.asked("closeTab")) == 1
 
@@ -302,7 +302,7 @@ async def test_a_session_that_is_ended_closes_the_tab_it_opened() -> None:
 
 
 async def test_http_on_one_node_and_the_browser_on_another() -> None:
-    exchange = Exchange()
+    exchange = MemoryNetwork()
     async with (
         http_relay(bus=MemoryBus("one", exchange)) as one,
         http_relay(bus=MemoryBus("two", exchange)) as two,
@@ -318,7 +318,7 @@ async def test_http_on_one_node_and_the_browser_on_another() -> None:
 async def test_a_relay_that_ends_lets_its_clients_know(mode: str) -> None:
     async with http_relay() as relay, browser(relay.ws), sdk(relay.url, token(), mode) as client:
         await client.list_tools()
-        relay.relay.node.shut()
+        relay.relay.node.shut_down()
         await until(lambda: not relay.engines())
 
 

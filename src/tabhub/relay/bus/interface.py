@@ -8,7 +8,7 @@ Rules every bus keeps:
 - A node that has died is reported by `node_lost` within 5 s, and so is one that could not be heard for that long.
 - While it is not `healthy`, `send` says False, `browsers` raises BusUnavailable, and nothing waits to be sent later.
   What was announced and joined is announced and joined again by the bus itself once it is back.
-- The ears are called on the event loop, one call at a time, and never from inside a call to the bus.
+- The listener are called on the event loop, one call at a time, and never from inside a call to the bus.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ class Presence:
     node: str
 
 
-class Ears(Protocol):
+class BusListener(Protocol):
     """Who listens to the bus: a node."""
 
-    def heard(self, node: str, message: bytes) -> None:
+    def message_received(self, node: str, message: bytes) -> None:
         """Another node sent this one a message."""
         ...
 
@@ -55,11 +55,11 @@ class Ears(Protocol):
         """A browser of a user that was joined came or went on another node."""
         ...
 
-    def counted(self, user: str, count: int) -> None:
+    def usage_reported(self, user: str, count: int) -> None:
         """Another node has taken so many messages of a user that was joined."""
         ...
 
-    def revoked(self, entries: Sequence[str]) -> None:
+    def tokens_revoked(self, entries: Sequence[str]) -> None:
         """Tokens were revoked elsewhere."""
         ...
 
@@ -81,7 +81,7 @@ class Bus(Protocol):
         """Whether other nodes can be reached."""
         ...
 
-    async def start(self, ears: Ears) -> None:
+    async def start(self, listener: BusListener) -> None:
         """Listen; raises BusUnavailable if it cannot be reached at all."""
         ...
 
@@ -113,7 +113,7 @@ class Bus(Protocol):
         """Send to one node; False if it certainly did not leave. True says only that it may arrive."""
         ...
 
-    def count(self, user: str, count: int) -> None:
+    def report_usage(self, user: str, count: int) -> None:
         """Tell the nodes that have joined this user how many messages of it were taken here since the last time."""
         ...
 
@@ -122,7 +122,7 @@ class Bus(Protocol):
         ...
 
 
-class Exchange:
+class MemoryNetwork:
     """Where the buses of one process meet."""
 
     def __init__(self) -> None:
@@ -132,10 +132,10 @@ class Exchange:
 class MemoryBus:
     """A bus of one process: alone by default, or with others on the same exchange."""
 
-    def __init__(self, node: str, exchange: Exchange | None = None) -> None:
+    def __init__(self, node: str, exchange: MemoryNetwork | None = None) -> None:
         self._node = node
-        self._exchange = exchange if exchange is not None else Exchange()
-        self._ears: Ears | None = None
+        self._exchange = exchange if exchange is not None else MemoryNetwork()
+        self._listener: BusListener | None = None
         self._healthy = False
         self._users: set[str] = set()
         self._browsers: dict[str, Presence] = {}
@@ -150,9 +150,9 @@ class MemoryBus:
         """Whether it is started and not cut off."""
         return self._healthy
 
-    async def start(self, ears: Ears) -> None:
+    async def start(self, listener: BusListener) -> None:
         """Listen."""
-        self._ears = ears
+        self._listener = listener
         self._healthy = True
         self._exchange.buses[self._node] = self
 
@@ -162,15 +162,15 @@ class MemoryBus:
             return
         self._healthy = False
         for other in self._others():
-            other.tell(lambda ears: ears.node_lost(self._node))
+            other.notify(lambda listener: listener.node_lost(self._node))
 
     def cut_off(self, cut: bool) -> None:
         """For tests: the road is gone, or back."""
         if cut:
             for other in self._others():
-                other.tell(lambda ears: ears.node_lost(self._node))
+                other.notify(lambda listener: listener.node_lost(self._node))
         self._healthy = not cut
-        self.tell(lambda ears: ears.bus_changed(not cut))
+        self.notify(lambda listener: listener.bus_changed(not cut))
         if not cut:
             for browser in self._browsers.values():
                 self._changed(browser.user)
@@ -205,25 +205,25 @@ class MemoryBus:
         other = self._exchange.buses.get(node)
         if not self._healthy or other is None or not other._healthy:
             return False
-        other.tell(lambda ears: ears.heard(self._node, message))
+        other.notify(lambda listener: listener.message_received(self._node, message))
         return True
 
-    def count(self, user: str, count: int) -> None:
+    def report_usage(self, user: str, count: int) -> None:
         """Tell those who have joined the user."""
         for other in self._others():
             if user in other._users:
-                other.tell(lambda ears: ears.counted(user, count))
+                other.notify(lambda listener: listener.usage_reported(user, count))
 
     def revoke(self, entries: Sequence[str]) -> None:
         """Tell all."""
         known = tuple(entries)
         for other in self._others():
-            other.tell(lambda ears: ears.revoked(known))
+            other.notify(lambda listener: listener.tokens_revoked(known))
 
-    def tell(self, what: Callable[[Ears], None]) -> None:
-        """Have the ears hear something at the loop's next turn."""
-        if self._ears is not None:
-            asyncio.get_running_loop().call_soon(what, self._ears)
+    def notify(self, what: Callable[[BusListener], None]) -> None:
+        """Have the listener hear something at the loop's next turn."""
+        if self._listener is not None:
+            asyncio.get_running_loop().call_soon(what, self._listener)
 
     def _others(self) -> list[MemoryBus]:
         """Those on the exchange that can be heard from here."""
@@ -234,4 +234,4 @@ class MemoryBus:
     def _changed(self, user: str) -> None:
         for other in self._others():
             if user in other._users:
-                other.tell(lambda ears: ears.browsers_changed(user))
+                other.notify(lambda listener: listener.browsers_changed(user))

@@ -18,10 +18,10 @@ import time
 from collections.abc import Callable, Sequence
 
 from tabhub.limits import DEFAULTS, MB, Limits
-from tabhub.relay.bus.interface import BusUnavailable, Ears, Presence
-from tabhub.relay.bus.nats_connection import CannotConnect, NatsLink, connect, read, shown
-from tabhub.relay.bus.nodes import Peers
-from tabhub.relay.bus.rosters import Roster, Rosters
+from tabhub.relay.bus.interface import BusListener, BusUnavailable, Presence
+from tabhub.relay.bus.nats_connection import CannotConnect, NatsConnection, connect, read, shown
+from tabhub.relay.bus.nodes import BusNodes
+from tabhub.relay.bus.rosters import Roster, RosterTable
 from tabhub.wire import bus as wire
 from tabhub.wire.nats import Message
 
@@ -54,14 +54,14 @@ class NatsBus:
         self._node = node
         self._clock = clock
         self._most = limits.relay_bus_queue
-        self._peers = Peers(node, patience=_PATIENCE, largest=limits.max_frame + MB)
-        self._rosters = Rosters()
+        self._peers = BusNodes(node, patience=_PATIENCE, largest=limits.max_frame + MB)
+        self._rosters = RosterTable()
         self._waiting: dict[str, list[asyncio.Future[None]]] = {}
         self._version = 0
         self._ticks = 0
         self._attempts = -1
-        self._ears: Ears
-        self._link: NatsLink | None = None
+        self._listener: BusListener
+        self._link: NatsConnection | None = None
         self._keeping: asyncio.Task[None] | None = None
 
     @property
@@ -74,9 +74,9 @@ class NatsBus:
         """Whether NATS is reached."""
         return self._link is not None and self._link.healthy
 
-    async def start(self, ears: Ears) -> None:
+    async def start(self, listener: BusListener) -> None:
         """Connect and listen."""
-        self._ears = ears
+        self._listener = listener
         reasons = []
         for server in self._servers:
             try:
@@ -164,7 +164,7 @@ class NatsBus:
             sent = link.carry(f"tabhub.node.{node}", wire.encode(piece)) and sent
         return sent
 
-    def count(self, user: str, count: int) -> None:
+    def report_usage(self, user: str, count: int) -> None:
         """Tell those who have joined the user."""
         roster = self._rosters.of(user)
         if roster is not None and any(member.here for member in roster.members.values()):
@@ -188,9 +188,9 @@ class NatsBus:
             log.warning("messages of a node were lost", extra={"facts": {"node": node}})
             if arrival.tell:
                 self._give_up(node)
-            self._ears.node_lost(node)
+            self._listener.node_lost(node)
         if arrival.message is not None:
-            self._ears.heard(node, arrival.message)
+            self._listener.message_received(node, arrival.message)
 
     def _to_all(self, message: Message) -> None:
         said = read(wire.TO_ALL, message)
@@ -202,7 +202,7 @@ class NatsBus:
             return
         self._heard(said.node)
         if isinstance(said, wire.Revoked):
-            self._ears.revoked(said.entries)
+            self._listener.tokens_revoked(said.entries)
 
     def _to_user(self, message: Message) -> None:
         roster = self._rosters.at(message.subject.rpartition(".")[2])
@@ -211,7 +211,7 @@ class NatsBus:
             return
         self._heard(said.node)
         if isinstance(said, wire.Took):
-            self._ears.counted(roster.user, said.count)
+            self._listener.usage_reported(roster.user, said.count)
             return
         if isinstance(said, wire.Left):
             changed = roster.said(said.node, said.version, (), here=False)
@@ -253,7 +253,7 @@ class NatsBus:
 
     def _lose(self, node: str) -> None:
         """A node is gone: with its connections, and with its browsers."""
-        self._ears.node_lost(node)
+        self._listener.node_lost(node)
         for roster in self._rosters:
             self._changed(roster, roster.gone(node))
 
@@ -266,7 +266,7 @@ class NatsBus:
                     told.set_result(None)
         again, roster.stale = settled and roster.stale, roster.stale and not settled
         if (changed or again) and roster.held:
-            self._ears.browsers_changed(roster.user)
+            self._listener.browsers_changed(roster.user)
 
     # what goes out
 
@@ -336,12 +336,12 @@ class NatsBus:
             for roster in self._rosters:
                 roster.forget()
             self._peers.clear()
-            self._guarded(lambda: self._ears.bus_changed(False))
+            self._guarded(lambda: self._listener.bus_changed(False))
             if link is not None:
                 log.warning("the bus is gone", extra={"facts": {"reason": link.trouble}})
                 await link.close()
             await self._come_back()
-            self._guarded(lambda: self._ears.bus_changed(True))
+            self._guarded(lambda: self._listener.bus_changed(True))
 
     async def _come_back(self) -> None:
         said = ""

@@ -38,7 +38,7 @@ class CannotConnect(Exception):
     """Why there is no connection."""
 
 
-class NatsLink(asyncio.Protocol):
+class NatsConnection(asyncio.Protocol):
     """A connection; `connect` makes one."""
 
     def __init__(self, most: int) -> None:
@@ -208,9 +208,9 @@ class NatsLink(asyncio.Protocol):
         self._transport.close()
 
 
-async def connect(url: str, name: str, *, most: int, token: str | None = None) -> NatsLink:
+async def connect(url: str, name: str, *, most: int, token: str | None = None) -> NatsConnection:
     """A new connection; CannotConnect says why there is none."""
-    link = NatsLink(most)
+    link = NatsConnection(most)
     try:
         parts = urlsplit(url)
         async with asyncio.timeout(_CONNECT):

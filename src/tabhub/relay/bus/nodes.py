@@ -14,7 +14,7 @@ from tabhub.wire.bus import FIRST, GIVEN_UP, LAST, MARK, NEXT, WHOLE, Piece
 
 
 @dataclass(slots=True)
-class Peer:
+class BusNode:
     """Another node."""
 
     silent: int = 0
@@ -40,14 +40,14 @@ class Arrival(msgspec.Struct, gc=False, frozen=True):
     """The other side does not know yet, and is to be told."""
 
 
-class Peers:
+class BusNodes:
     """All other nodes."""
 
     def __init__(self, node: str, *, patience: int, largest: int) -> None:
         self._node = node
         self._patience = patience
         self._largest = largest
-        self._peers: dict[str, Peer] = {}
+        self._peers: dict[str, BusNode] = {}
         self._given_up: set[str] = set()
 
     def __contains__(self, node: str) -> bool:
@@ -62,7 +62,7 @@ class Peers:
         if peer is not None:
             peer.silent = 0
             return False
-        self._peers[node] = Peer()
+        self._peers[node] = BusNode()
         back = node in self._given_up
         self._given_up.discard(node)
         return back
@@ -126,7 +126,7 @@ class Peers:
             return Arrival(self._part(peer, piece), lost=gap, tell=tell)
         return Arrival(lost=gap or piece.kind == GIVEN_UP, tell=tell)
 
-    def _part(self, peer: Peer, piece: Piece) -> bytes | None:
+    def _part(self, peer: BusNode, piece: Piece) -> bytes | None:
         """Keep a part; the message if it was the last. A rest without its beginning is dropped, and what is too big."""
         if piece.kind == FIRST:
             peer.parts, peer.size = [], 0
@@ -140,7 +140,7 @@ class Peers:
         peer.parts, peer.size = [], 0
         return message
 
-    def _piece(self, peer: Peer, kind: int, body: bytes) -> Piece:
+    def _piece(self, peer: BusNode, kind: int, body: bytes) -> Piece:
         piece = Piece(self._node, peer.sent, kind, body)
         peer.sent += 1
         return piece

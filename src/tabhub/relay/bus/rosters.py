@@ -109,7 +109,7 @@ class Roster:
         return True
 
 
-class Rosters:
+class RosterTable:
     """Those of all users this node has joined."""
 
     def __init__(self) -> None:

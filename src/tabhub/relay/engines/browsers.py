@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 
 from tabhub.limits import Limits
 from tabhub.links.browsers import Browsers
-from tabhub.links.relay_browsers import Road
+from tabhub.links.relay_browsers import RelayBrowsers
 from tabhub.links.relay_link import RelayRefused
 from tabhub.relay.engines.local_agent import PeerLink, peer_link
 from tabhub.relay.node import Node
@@ -34,7 +34,7 @@ class TokenRoad:
         self._browsers = browsers
         self._limits = limits
         self._wall = wall
-        self._road = Road(browsers, limits, self._dial)
+        self._road = RelayBrowsers(browsers, limits, self._dial)
         self._overseer: PeerLink | None = None
         self._peers: set[PeerLink] = set()
         self._renewed = asyncio.Event()
@@ -78,7 +78,7 @@ class TokenRoad:
         self.claims = claims
         if self.paused:
             self.paused = False
-            self._road = Road(self._browsers, self._limits, self._dial)
+            self._road = RelayBrowsers(self._browsers, self._limits, self._dial)
             self._renewed.set()
         for link in list(self._peers):
             link.admit(claims)
@@ -95,4 +95,4 @@ class TokenRoad:
 
     def weigh(self) -> float | None:
         """Count a request; the seconds to wait if it is one too many."""
-        return self._node.weigh(self._overseer.client) if self._overseer is not None else None
+        return self._node.check_rate(self._overseer.client) if self._overseer is not None else None

@@ -80,7 +80,7 @@ class RelayHttp:
             told = with_query(headers, scope["query_string"]) if scope["query_string"] else headers
             # A session is its user's: whoever shows another user's token does not find it.
             scope[HEAD] = Head(MCP, scope["headers"], {**told, TOKEN: claims.user.encode()})
-            await self._node.shares.reckoned(claims.user, engine.serve(scope, receive, send))
+            await self._node.fair_share.run(claims.user, engine.serve(scope, receive, send))
         except Disconnected:
             return
         except TabhubError as error:
@@ -95,7 +95,9 @@ class RelayHttp:
                 hint="Send `Authorization: Bearer TOKEN`; whoever runs the relay issues it.",
             )
         token = bearer(given, self._node.limits.relay_token)
-        verdict = await self._node.judge(token.decode()) if token is not None else InvalidToken("not a bearer token")
+        verdict = (
+            await self._node.verify_token(token.decode()) if token is not None else InvalidToken("not a bearer token")
+        )
         if isinstance(verdict, InvalidToken) or verdict.expires <= self._wall():
             raise Unauthorized(
                 "The token is not valid: it may have ended, been revoked, or be for something else.",

@@ -79,11 +79,11 @@ class RelayedEngines:
         )
         self._of_user.setdefault(claims.user, {})[claims.token_id] = engine
         self._node.engines = len(self)
-        running = self._node.later(engine.run())
+        running = self._node.spawn(engine.run())
         running.add_done_callback(lambda _: self._forget(engine))
         engine.running = running
         if self._keeper is None or self._keeper.done():
-            self._keeper = self._node.later(self._keep())
+            self._keeper = self._node.spawn(self._keep())
         return engine
 
     def _make_room(self, user: str) -> None:
@@ -103,7 +103,7 @@ class RelayedEngines:
         """Have an engine go; from now on it is not found."""
         self._forget(engine)
         self._going.add(engine)
-        self._node.later(self._leave(engine, reason))
+        self._node.spawn(self._leave(engine, reason))
 
     async def _leave(self, engine: RelayedEngine, reason: str) -> None:
         try:

@@ -11,9 +11,8 @@ from dataclasses import asdict
 from ipaddress import ip_address
 from typing import Any
 
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
-from prometheus_client.process_collector import ProcessCollector
 
 from tabhub import __version__
 from tabhub.relay.node import Node

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tabhub.agent.hub_tools import HubGone, HubRefused, HubTools
+from tabhub.agent.hub_tools import HubTools
+from tabhub.errors import HubError, HubUnreachable
 from tests.harness.approver import Panel
 from tests.harness.hub import RunningHub, running_hub
 from tests.harness.waiting import until
@@ -48,7 +49,7 @@ async def test_results_refusals_and_wrong_arguments_come_back_as_they_are(tmp_pa
         wrong = await tools.call("browser_open_tab", {"url": 5})
         assert wrong["isError"] is True
         assert "Invalid arguments for browser_open_tab: url" in wrong["content"][0]["text"]
-        with pytest.raises(HubRefused, match="browser_list_tabs"):
+        with pytest.raises(HubError, match="browser_list_tabs"):
             await tools.call("browser_list_tab", {})
 
 
@@ -106,8 +107,8 @@ async def test_a_call_that_is_given_up_is_cancelled_at_the_hub(tmp_path: Path) -
 
 
 async def test_a_hub_that_is_not_there_or_refuses_says_so(tmp_path: Path) -> None:
-    with pytest.raises(HubGone, match="does not answer"):
+    with pytest.raises(HubUnreachable, match="does not answer"):
         await HubTools("127.0.0.1:1", lambda: None, "test").open()
     async with running_hub(tmp_path) as hub:
-        with pytest.raises(HubRefused, match="The hub answered 401"):
+        with pytest.raises(HubError, match="The hub answered 401"):
             await HubTools(f"127.0.0.1:{hub.port}", lambda: "wrong", "test").open()

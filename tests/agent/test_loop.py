@@ -10,9 +10,9 @@ import pytest
 
 from tabhub.agent.loop import Bounds, Ended, Event, Finished, Loop, Spoke, Started
 from tabhub.agent.prompt import FIND
-from tabhub.agent.turns import Asking, Called, Cut, ModelError, Offer, Piece, Said, Spent
+from tabhub.agent.turns import Asking, Called, Cut, Offer, Piece, Said, Spent
 from tabhub.core.tools import BROWSER, Tool
-from tabhub.errors import PermissionDenied
+from tabhub.errors import ModelError, PermissionDenied
 from tabhub.store.conversations import Call, Conversation, Message
 
 READ = {"readOnlyHint": True}

@@ -11,10 +11,10 @@ import pytest
 
 from tabhub.agent.http import EventDecoder, Patience
 from tabhub.agent.providers import model_of
-from tabhub.agent.turns import Asking, Called, Cut, ModelError, Piece, Said, Spent
+from tabhub.agent.turns import Asking, Called, Cut, Piece, Said, Spent
 from tabhub.config.agent import AgentSettings, Provider
 from tabhub.core.tools import BROWSER, Tool
-from tabhub.errors import SetupError
+from tabhub.errors import ModelError, SetupError
 from tabhub.limits import Limits
 from tabhub.store.conversations import Call, Message, Picture, Result
 from tests.agent.scripted import KEY, Refusal, Scripted, Turn, scripted

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from tabhub.browser.browser_choice import NotThere
-from tabhub.errors import CommandFailed, InvalidArguments, NotConnected, TabNotFound
+from tabhub.errors import CommandFailed, InvalidArguments, NotConnected, NotInBrowser, TabNotFound
 from tabhub.limits import DEFAULTS
 from tests.browser.conftest import Bench
 from tests.browser.fake_browser import Failure, FakeBrowser, tab
@@ -79,7 +78,7 @@ async def test_a_number_that_two_browsers_have_needs_the_browsers_name(bench: Be
 async def test_a_number_that_none_has_is_answered_with_what_there_is(bench: Bench, other: FakeBrowser) -> None:
     bench.browser.answers["getWindows"] = lambda _: {"windows": [window(n) for n in range(1, 13)]}
     other.answers["getWindows"] = lambda _: {"windows": []}
-    with pytest.raises(NotThere, match="There is no windowId 77") as caught:
+    with pytest.raises(NotInBrowser, match="There is no windowId 77") as caught:
         await bench.call("browser_update_window", windowId=77, width=100)
     assert "1 (normal, 0 tabs); 2 (normal" in (caught.value.hint or "")
     assert "and 2 more." in (caught.value.hint or "")

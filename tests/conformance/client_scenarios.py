@@ -14,8 +14,7 @@ from typing import Any
 import httpx2
 
 from tabhub.core.sessions import Session
-from tabhub.errors import TabhubError
-from tabhub.upstream.failures import NeedsLogin
+from tabhub.errors import LoginRequired, TabhubError
 from tests.harness.hub import RunningHub
 from tests.harness.waiting import until
 
@@ -139,7 +138,7 @@ async def _call(hub: RunningHub, name: str, tool: str, arguments: dict[str, Any]
     for _ in range(_LOGINS):
         try:
             await hub.hub.engine.call(Caller(), tool, dict(arguments))
-        except NeedsLogin:
+        except LoginRequired:
             await hub.hub.upstream.refresh(name)  # what a person does then
         except TabhubError:
             return  # the server's answer is the scenario's affair

@@ -1,7 +1,8 @@
-"""The error table of docs/protocol.md is errors.py's; `python tests/docs/test_errors_doc.py --write` renews it."""
+"""The error table of docs/protocol.md is generated from errors.py: `python tests/docs/test_errors_doc.py --write`."""
 
 from __future__ import annotations
 
+import ast
 import inspect
 import sys
 from collections.abc import Iterator
@@ -11,11 +12,14 @@ from tabhub import errors
 from tabhub.errors import TabhubError
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "protocol.md"
+SOURCE = Path(errors.__file__).parent
+CONTROL_FLOW = {"InputRequired"}
+"""Exceptions between modules that are not failures."""
 BEGIN, END = "<!-- errors: begin -->", "<!-- errors: end -->"
 
 
 def tree(kind: type[TabhubError]) -> Iterator[type[TabhubError]]:
-    """The class and all below it, in the order of the source."""
+    """The class and its subclasses, in the order of the source."""
     yield kind
     for below in kind.__subclasses__():
         if below.__module__ == errors.__name__:
@@ -23,7 +27,6 @@ def tree(kind: type[TabhubError]) -> Iterator[type[TabhubError]]:
 
 
 def table() -> str:
-    """One row a class."""
     lines = ["| error | code | HTTP | category | outcome | retry | meaning |", "|---|---|---|---|---|---|---|"]
     for kind in tree(TabhubError):
         retry = "yes" if kind.retryable else ""
@@ -36,7 +39,6 @@ def table() -> str:
 
 
 def page() -> str:
-    """The page with its table renewed."""
     before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
     after = rest.split(END)[1]
     return f"{before}{BEGIN}\n{table()}{END}{after}"
@@ -53,6 +55,32 @@ def test_the_tree_in_the_docstring_names_every_error_with_its_code() -> None:
         assert len(lines) == 1, kind.__name__
         codes = [word for word in lines[0].split() if word.startswith("-32")]
         assert codes in ([], [str(kind.code)]), kind.__name__
+
+
+def test_every_exception_that_leaves_its_module_is_defined_in_errors() -> None:
+    definitions = [
+        (path, node)
+        for path in SOURCE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+    ]
+    exceptions = {"Exception", "ValueError", "OSError", "RuntimeError", "LookupError", "KeyError"}
+    size = 0
+    while len(exceptions) != size:
+        size = len(exceptions)
+        exceptions |= {
+            node.name
+            for _, node in definitions
+            if any(isinstance(base, ast.Name) and base.id in exceptions for base in node.bases)
+        }
+    assert not [
+        f"{path.relative_to(SOURCE)}: {node.name}"
+        for path, node in definitions
+        if path != Path(errors.__file__)
+        and not node.name.startswith("_")
+        and node.name not in CONTROL_FLOW
+        and any(isinstance(base, ast.Name) and base.id in exceptions for base in node.bases)
+    ]
 
 
 if __name__ == "__main__" and "--write" in sys.argv:

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tabhub.core.tabs import TabBook, TabChanges
-from tabhub.errors import CallTimeout, TabNotFound
-from tabhub.links.browsers import TabFailed
+from tabhub.errors import CallTimeout, TabFailed, TabNotFound
 from tabhub.links.transport import DisconnectCallback, Listener, MessageCallback
 from tests.harness.fake_extension import tab
 

@@ -7,9 +7,9 @@ import logging
 
 import pytest
 
-from tabhub.errors import CommandFailed, LinkLost, NotConnected, TabNotFound
+from tabhub.errors import CommandFailed, LinkLost, NotConnected, TabFailed, TabNotFound
 from tabhub.limits import DEFAULTS, Limits
-from tabhub.links.browsers import Browsers, Change, TabFailed
+from tabhub.links.browsers import Browsers, Change
 from tests.browser.fake_browser import FakeBrowser, settle, tab
 
 

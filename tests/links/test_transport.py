@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tabhub.errors import CallTimeout, InvalidParams, LinkLost, NotConnected, TabNotFound
+from tabhub.errors import CallTimeout, InvalidParams, LinkLost, NotConnected, TabFailed, TabNotFound
 from tabhub.limits import Limits
-from tabhub.links.browsers import Browsers, TabFailed
+from tabhub.links.browsers import Browsers
 from tabhub.links.sites import LinkSites
 from tabhub.links.transport import LinkTransport, TabHubTransport
 from tests.browser.fake_browser import FakeBrowser, settle, tab

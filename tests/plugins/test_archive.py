@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tabhub.errors import PluginError
 from tabhub.plugins.archive import unpack
-from tabhub.plugins.model import PluginError
 from tests.plugins.packages import files, tarball
 
 WHOLE = gzip.decompress(tarball(files()))

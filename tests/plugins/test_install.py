@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tabhub.errors import PackageNotFound, PluginError, RegistryError, RegistryUnset
 from tabhub.plugins.install import Installer
-from tabhub.plugins.model import PluginError
-from tabhub.plugins.npm import PackageNotFound, Registry, RegistryError, RegistryUnset, find_registry
+from tabhub.plugins.npm import Registry, find_registry
 from tests.plugins.packages import NpmRegistry, files, tarball
 
 
@@ -112,7 +112,7 @@ def test_a_tarball_on_disk_needs_no_registry(tmp_path: Path) -> None:
     assert installer.install(str(package)).name == "demo"
     with pytest.raises(PluginError, match="installed from a file"):
         installer.update("demo")
-    with pytest.raises(RegistryUnset, match="not known which npm registry"):
+    with pytest.raises(RegistryUnset, match="No npm registry is configured"):
         installer.install("demo")
 
 

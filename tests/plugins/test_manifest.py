@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from tabhub.errors import PluginError
 from tabhub.plugins.manifest import read_package
-from tabhub.plugins.model import PluginError, agents_name, check_name, name_of_package, packages_of
+from tabhub.plugins.model import agents_name, check_name, name_of_package, packages_of
 from tests.plugins import publishing
 from tests.plugins.packages import folder, tool
 

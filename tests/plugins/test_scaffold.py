@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tabhub.plugins.model import PluginError
+from tabhub.errors import PluginError
 from tabhub.plugins.scaffold import create
 
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from tabhub.errors import InvalidPluginSettings
 from tabhub.plugins.manifest import read_package
 from tabhub.plugins.model import Plugin
-from tabhub.plugins.settings import MASK, BadSettings, check, masked, resolve
+from tabhub.plugins.settings import MASK, check, masked, resolve
 from tests.plugins.packages import folder
 
 _SCHEMA = {
@@ -68,7 +69,7 @@ def test_one_address_is_one_site(plugin: Plugin) -> None:
     ],
 )
 def test_what_does_not_fit_is_refused_with_its_field(plugin: Plugin, key: str, value: Any, said: str) -> None:
-    with pytest.raises(BadSettings, match=said) as caught:
+    with pytest.raises(InvalidPluginSettings, match=said) as caught:
         check(plugin, {"site": "https://a.example"}, {key: value})
     assert caught.value.data is not None
     assert caught.value.data["errors"][0]["field"] == key
@@ -76,7 +77,7 @@ def test_what_does_not_fit_is_refused_with_its_field(plugin: Plugin, key: str, v
 
 
 def test_all_that_is_wrong_is_told_at_once(plugin: Plugin) -> None:
-    with pytest.raises(BadSettings) as caught:
+    with pytest.raises(InvalidPluginSettings) as caught:
         check(plugin, {}, {"limit": "x", "fast": 1})
     assert caught.value.data is not None
     assert {each["field"] for each in caught.value.data["errors"]} == {"limit", "fast", "site"}

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from tabhub.errors import InvalidToken
 from tabhub.limits import DEFAULTS
 from tabhub.relay.bus.interface import Presence
 from tabhub.relay.records import Close, Effect, FindBrowsers, Send, ToNode, VerifyToken
 from tabhub.relay.state import Relay
-from tabhub.trust.jwt import Claims, InvalidToken
+from tabhub.trust.jwt import Claims
 from tabhub.wire import nodes
 
 

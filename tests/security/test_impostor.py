@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tabhub.cli.hub.client import Hub, find_hub, request
-from tabhub.cli.terminal import CliError
+from tabhub.errors import CliError
 from tabhub.trust.tokens import proof
 from tests.cli.fakehub import FakeHub, running
 from tests.harness.hub import RunningHub

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from tabhub.errors import PluginError
 from tabhub.plugins.archive import unpack
-from tabhub.plugins.model import PluginError
 from tests.harness.agent import client
 from tests.harness.fake_extension import FakeExtension, tab
 from tests.harness.hub import running_hub

@@ -35,10 +35,10 @@ from tabhub.errors import (
     CommandFailed,
     LinkLost,
     NotConnected,
+    TabFailed,
     TabNotFound,
 )
 from tabhub.limits import Limits
-from tabhub.links.browsers import TabFailed
 from tabhub.links.extension import REPLACED
 from tabhub.store.audit import digest
 from tests.harness.world import Asked, Connection, Started, World

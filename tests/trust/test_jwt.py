@@ -15,19 +15,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tabhub.errors import SetupError
-from tabhub.trust.jwt import (
-    Claims,
-    InvalidToken,
-    Rules,
-    UnknownKey,
-    issue,
-    read_keys,
-    read_published,
-    token_id,
-    unverified,
-    verify,
-)
+from tabhub.errors import InvalidToken, SetupError, UnknownSigningKey
+from tabhub.trust.jwt import Claims, Rules, issue, read_keys, read_published, token_id, unverified, verify
 
 NOW = 1_800_000_000.0
 SECRET = b"s" * 32
@@ -160,7 +149,7 @@ def test_the_issuer_must_fit_if_one_is_set() -> None:
 def test_a_key_id_chooses_among_keys_and_an_unknown_one_is_told_apart() -> None:
     keys = read_published(json.dumps({"keys": [jwk(EC, "ES256", kid="new")]}).encode())
     assert verify(signed(CLAIMS, EC, "ES256", kid="new"), keys, NOW, RULES).user == "ann"
-    with pytest.raises(UnknownKey):
+    with pytest.raises(UnknownSigningKey):
         verify(signed(CLAIMS, EC, "ES256", kid="newer"), keys, NOW, RULES)
 
 

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from tabhub.errors import SetupError
+from tabhub.errors import InvalidServerConfig, SetupError
 from tabhub.upstream.config import read
-from tabhub.upstream.failures import BadServer
 from tabhub.upstream.secrets import expand
 
 WEATHER = {"url": "http://localhost:3001/mcp"}
@@ -26,9 +25,9 @@ def test_a_server_may_say_as_what_the_hub_is_registered_there() -> None:
     oauth = {"clientId": "tabhub-1", "clientSecret": "${SECRET}", "scope": "read"}
     (server,) = read({"weather": {**WEATHER, "oauth": oauth}})
     assert server.oauth == oauth
-    with pytest.raises(BadServer, match=r"weather\.oauth\.clientId is missing"):
+    with pytest.raises(InvalidServerConfig, match=r"weather\.oauth\.clientId is missing"):
         read({"weather": {**WEATHER, "oauth": {"clientSecret": "hidden"}}})
-    with pytest.raises(BadServer, match=r"weather\.oauth\.client_id is not known") as caught:
+    with pytest.raises(InvalidServerConfig, match=r"weather\.oauth\.client_id is not known") as caught:
         read({"weather": {**WEATHER, "oauth": {"client_id": "tabhub-1"}}})
     assert caught.value.hint == "There are clientId, clientSecret, scope."
 
@@ -89,7 +88,7 @@ def test_what_other_clients_write_is_understood() -> None:
     ],
 )
 def test_a_wrong_configuration_is_refused_with_the_field(given: Any, said: str) -> None:
-    with pytest.raises(BadServer) as refused:
+    with pytest.raises(InvalidServerConfig) as refused:
         read(given)
     assert said in refused.value.text()
     assert "secret" not in refused.value.message.replace(said, "")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tabhub.core.upstream_names import parse_upstream_name
-from tabhub.upstream.failures import BadServer
+from tabhub.errors import InvalidServerConfig
 from tests.harness.agent import Agent, client
 from tests.harness.approver import Panel
 from tests.harness.hub import RunningHub
@@ -89,7 +89,7 @@ async def test_the_key_is_required_shown_as_the_name_and_prefixes_the_tools(hub:
     with Recorder("itself", "one", "two") as server:
         entry = {"url": server.url}
         for nameless in (entry, {"": entry}, {"mcpServers": {"": entry}}, {"  ": entry}):
-            with pytest.raises(BadServer) as refused:
+            with pytest.raises(InvalidServerConfig) as refused:
                 await add(hub, nameless)
             assert "name" in refused.value.message
         assert server.heard == []

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tabhub.errors import InvalidParams, TabhubError
+from tabhub.errors import HeaderMismatch, InvalidParams, TabhubError, UnsupportedVersion
 from tabhub.wire import mcp
 from tabhub.wire.jsonrpc import Request
 
@@ -42,12 +42,12 @@ def test_an_envelope_in_order_is_read() -> None:
         ({"meta": {}}, InvalidParams),
         ({"meta": {mcp.META_VERSION: mcp.STATELESS}}, InvalidParams),
         ({"meta": {**META, mcp.META_CAPABILITIES: []}}, InvalidParams),
-        ({"meta": {**META, mcp.META_VERSION: "2025-11-25"}}, mcp.HeaderMismatch),
-        ({"mcp_method": None}, mcp.HeaderMismatch),
-        ({"mcp_method": b"tools/list"}, mcp.HeaderMismatch),
-        ({"mcp_name": None}, mcp.HeaderMismatch),
-        ({"mcp_name": b"y"}, mcp.HeaderMismatch),
-        ({"version": "2027-01-01", "meta": {**META, mcp.META_VERSION: "2027-01-01"}}, mcp.UnsupportedVersion),
+        ({"meta": {**META, mcp.META_VERSION: "2025-11-25"}}, HeaderMismatch),
+        ({"mcp_method": None}, HeaderMismatch),
+        ({"mcp_method": b"tools/list"}, HeaderMismatch),
+        ({"mcp_name": None}, HeaderMismatch),
+        ({"mcp_name": b"y"}, HeaderMismatch),
+        ({"version": "2027-01-01", "meta": {**META, mcp.META_VERSION: "2027-01-01"}}, UnsupportedVersion),
     ],
 )
 def test_an_envelope_that_disagrees_with_its_headers_is_refused(
@@ -109,7 +109,7 @@ def test_a_client_name_cannot_break_a_log_line() -> None:
 
 
 def test_a_routing_header_sent_twice_is_refused_and_others_are_not() -> None:
-    with pytest.raises(mcp.HeaderMismatch):
+    with pytest.raises(HeaderMismatch):
         mcp.refuse_doubled([(b"mcp-name", b"a"), (b"mcp-name", b"a")], mcp.ROUTING_HEADERS)
     mcp.refuse_doubled([(b"accept", b"a"), (b"accept", b"b")], mcp.ROUTING_HEADERS)
 
@@ -121,7 +121,7 @@ def test_a_stateless_result_is_marked_complete(payload: dict[str, Any]) -> None:
 
 
 def test_an_unsupported_version_is_told_what_is_supported() -> None:
-    error = mcp.UnsupportedVersion("x" * 500)
+    error = UnsupportedVersion("x" * 500, mcp.SUPPORTED)
     assert error.code == -32022
     assert error.facts()["supported"] == ["2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]
     assert len(error.facts()["requested"]) == 100

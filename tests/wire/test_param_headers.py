@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tabhub.wire.mcp import HeaderMismatch
+from tabhub.errors import HeaderMismatch
 from tabhub.wire.param_headers import MARK, ParamHeader, check, declared
 
 

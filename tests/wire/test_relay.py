@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tabhub.errors import InvalidRequest
+from tabhub.errors import BadFrame, InvalidRequest
 from tabhub.wire import nodes, relay
-from tabhub.wire.relay import UNSET, BadFrame
+from tabhub.wire.relay import UNSET
 from tests.wire.builders import record_parsed_texts
 
 CONNECTION = "conn-70dfcdd7-ff5e-448e-b274-59c1f6a0d7c8"

@@ -14,14 +14,12 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+from tabhub.errors import HttpFailed
+
 _MAX_HEAD = 64 * 1024
 _CONNECT = 15.0
 _CLOSE = 1.0
 _T = TypeVar("_T")
-
-
-class HttpFailed(Exception):
-    """The connection failed, or what came is not HTTP; says why."""
 
 
 @dataclass(frozen=True, slots=True)

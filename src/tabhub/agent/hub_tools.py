@@ -14,11 +14,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from typing import Any
 
 from tabhub import __version__
-from tabhub.agent.http import Answer, HttpFailed, Patience, exchange
+from tabhub.agent.http import Answer, Patience, exchange
 from tabhub.agent.prompt import EXTERNAL, offer
 from tabhub.agent.turns import Offer
 from tabhub.core.tools import BROWSER, Source, Tool
-from tabhub.errors import SetupError, TabhubError
+from tabhub.errors import HttpFailed, HubError, HubUnreachable, SetupError, TabhubError
 
 _VERSION = "2025-11-25"
 _NO_SUCH_METHOD = -32601
@@ -27,14 +27,6 @@ _PATIENCE = Patience(silence=600.0, most=64 * 1024 * 1024)
 
 Ask = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
 """Put the params of an elicitation to the person; gives its result."""
-
-
-class HubRefused(TabhubError):
-    """The hub answered with an error."""
-
-
-class HubGone(SetupError):
-    """The hub cannot be reached, or broke off."""
 
 
 class HubTools:
@@ -162,7 +154,7 @@ class HubTools:
                     raise _refused(answer.status, await answer.body())
                 yield answer
         except HttpFailed as error:
-            raise HubGone(
+            raise HubUnreachable(
                 f"The hub on {self._address} does not answer: {error}.",
                 hint="Start it with: tabhub start --background",
             ) from None
@@ -200,7 +192,7 @@ def _result(message: dict[str, Any]) -> dict[str, Any]:
     data = said.get("data")
     hint = data.get("hint") if isinstance(data, dict) else None
     words = str(said.get("message") or "The hub answered with an error it does not explain.")
-    raise HubRefused(words, hint=str(hint) if hint and str(hint) not in words else None)
+    raise HubError(words, hint=str(hint) if hint and str(hint) not in words else None)
 
 
 def _refused(status: int, body: bytes) -> TabhubError:
@@ -209,7 +201,7 @@ def _refused(status: int, body: bytes) -> TabhubError:
         words = str(error.get("message")) if isinstance(error, dict) else str(error)
     except (ValueError, AttributeError):
         words = "it does not say why"
-    return HubRefused(f"The hub answered {status}: {words}", hint="`tabhub doctor` checks the set-up.")
+    return HubError(f"The hub answered {status}: {words}", hint="`tabhub doctor` checks the set-up.")
 
 
 def _tool(listing: dict[str, Any]) -> Tool:

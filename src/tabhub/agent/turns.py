@@ -11,16 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from tabhub.core.tools import Tool
-from tabhub.errors import TabhubError
 from tabhub.store.conversations import Call, Message
 
 Format = Literal["native", "xml"]
-
-
-class ModelError(TabhubError):
-    """The model's provider cannot be reached, refused, or said something that cannot be read."""
-
-    category = "model"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import Any
 
 from tabhub.browser.tool_spec import Call
 from tabhub.core.tabs import Tab
-from tabhub.errors import CommandFailed, InvalidArguments, Outcome, TabhubError, TabNotFound
+from tabhub.errors import CommandFailed, InvalidArguments, NotInBrowser, TabhubError, TabNotFound
 from tabhub.links.extension import ExtensionLink
 
 BROWSER_ID = {
@@ -41,14 +41,6 @@ _KINDS: dict[str, tuple[type, ...]] = {"string": (str,), "integer": (int,), "num
 
 Fields = Mapping[str, str]
 """The fields of an answer by name, each with its JSON type."""
-
-
-class NotThere(CommandFailed):
-    """What the call names is not in the browser; nothing was done."""
-
-    status = 404
-    category = "not_found"
-    outcome: Outcome | None = "not_sent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +120,7 @@ async def find(
             f"{key} {number} is in several browsers: {owners}.", hint="Say which one with browserId."
         )
     words = [f"{found.what.get(key)} ({named(found.what)})" for found in there]
-    raise NotThere(f"There is no {key} {number}.", hint=" ".join([listing(words, listed), *problems]))
+    raise NotInBrowser(f"There is no {key} {number}.", hint=" ".join([listing(words, listed), *problems]))
 
 
 def listing(words: Sequence[str], what: str) -> str:

@@ -12,7 +12,8 @@ import os
 import sys
 
 from tabhub.cli.command import Group, LazyCommand, run_command
-from tabhub.cli.terminal import CliError, show_error
+from tabhub.cli.terminal import show_error
+from tabhub.errors import CliError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tabhub.cli.command import Command
-from tabhub.cli.hub.client import HubDownError, bearer, find_hub
-from tabhub.cli.terminal import CliError, cut, paint, safe, width
+from tabhub.cli.hub.client import bearer, find_hub
+from tabhub.cli.terminal import cut, paint, safe, width
+from tabhub.errors import CliError, HubDownError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -115,13 +116,13 @@ class _Work:
                 self._store.save(self.conversation)
 
     async def _begin(self) -> None:
-        from tabhub.agent.hub_tools import HubGone
+        from tabhub.errors import HubUnreachable
 
         if not self._open:
             try:
                 await self._tools.open()
-            except HubGone:
-                raise HubDownError(self._hub) from None
+            except HubUnreachable:
+                raise HubDownError(self._hub.address) from None
             self._open = True
 
     async def close(self) -> None:

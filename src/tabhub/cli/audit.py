@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from tabhub.cli.command import Command
-from tabhub.cli.hub.client import HubDownError, find_hub, request
+from tabhub.cli.hub.client import find_hub, request
 from tabhub.cli.hub.http_errors import checked
-from tabhub.cli.terminal import CliError, count, cut, json_text, line, paint, safe, show_warning, width
+from tabhub.cli.terminal import count, cut, json_text, line, paint, safe, show_warning, width
+from tabhub.errors import CliError, HubDownError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from tabhub.cli.command import Command, Group
 from tabhub.cli.hub.client import Hub, find_hub, request
-from tabhub.cli.terminal import CliError, nearest, paint, show_warning
+from tabhub.cli.terminal import nearest, paint, show_warning
+from tabhub.errors import CliError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

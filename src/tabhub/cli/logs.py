@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, BinaryIO
 from tabhub.cli.command import Command
 from tabhub.cli.hub.background import log_path
 from tabhub.cli.hub.client import home
-from tabhub.cli.terminal import CliError, safe
+from tabhub.cli.terminal import safe
+from tabhub.errors import CliError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tabhub.cli.command import Command, Group
-from tabhub.cli.terminal import CliError, count, duration, paint
+from tabhub.cli.terminal import count, duration, paint
+from tabhub.errors import CliError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -77,9 +78,10 @@ def issue(args: Namespace) -> int:
 
 def inspect(args: Namespace) -> int:
     """Show what a token says, and whether a key confirms it."""
+    from tabhub.errors import InvalidToken
     from tabhub.relay.keyring import KEY_VARIABLE
     from tabhub.relay.revocations import Revocations
-    from tabhub.trust.jwt import InvalidToken, Rules, token_id, unverified, verify
+    from tabhub.trust.jwt import Rules, token_id, unverified, verify
 
     token = _token(args.token)
     said: dict[str, Any] = unverified(token)

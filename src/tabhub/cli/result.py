@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 
-from tabhub.cli.terminal import CliError, safe
+from tabhub.cli.terminal import safe
+from tabhub.errors import CliError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

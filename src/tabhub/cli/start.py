@@ -10,7 +10,8 @@ import sys
 
 from tabhub.cli.command import Command
 from tabhub.cli.hub.client import find_hub
-from tabhub.cli.terminal import CliError, paint
+from tabhub.cli.terminal import paint
+from tabhub.errors import CliError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from tabhub.cli.command import Command
 from tabhub.cli.hub.background import describe
-from tabhub.cli.hub.client import HubDownError, find_hub, request
+from tabhub.cli.hub.client import find_hub, request
 from tabhub.cli.hub.http_errors import checked
-from tabhub.cli.terminal import CliError, count, json_text, paint, safe
+from tabhub.cli.terminal import count, json_text, paint, safe
+from tabhub.errors import CliError, HubDownError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

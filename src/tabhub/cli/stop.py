@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from tabhub.cli.command import Command, seconds
 from tabhub.cli.hub.background import health
-from tabhub.cli.hub.client import Hub, HubDownError, alive, find_hub, read_record
-from tabhub.cli.terminal import CliError
+from tabhub.cli.hub.client import Hub, alive, find_hub, read_record
+from tabhub.errors import CliError, HubDownError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -31,7 +31,7 @@ def stop(args: Namespace) -> int:
                 f"A hub answers on {hub.address}, but {hub.home}/hub.json does not say which process it is.",
                 "End it where it was started (Ctrl+C).",
             )
-        raise CliError(HubDownError(hub).message, "There is nothing to stop.", exit_code=2)
+        raise CliError(HubDownError(hub.address).message, "There is nothing to stop.", exit_code=2)
     if not _is_hub(hub):
         raise CliError(
             f"{hub.home}/hub.json names process {hub.pid}, which is not a hub; nothing was stopped.",

@@ -15,17 +15,6 @@ if TYPE_CHECKING:
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 
 
-class CliError(Exception):
-    """A failure to show as `error:` and `hint:`, and the exit code that goes with it."""
-
-    def __init__(self, message: str, hint: str | None = None, *, exit_code: int = 1, detail: str | None = None) -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
-        self.exit_code = exit_code
-        self.detail = detail
-
-
 def coloured(stream: TextIO) -> bool:
     """Whether to use colour: only for a person at a terminal who has not said no."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

@@ -15,7 +15,7 @@ import orjson
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-from tabhub.errors import Outcome, TabhubError, TooLarge
+from tabhub.errors import HeadersTooLarge, RequestTimeout, TabhubError
 from tabhub.http.fast_cycle import Visit
 from tabhub.http.ignore_upgrade import PlainHttp
 from tabhub.http.known_heads import HEAD, Head, Heads, Post
@@ -24,20 +24,6 @@ from tabhub.limits import DEFAULTS, Limits
 
 _AHEAD = 64
 """Requests a client may send before the answer to an earlier one is through."""
-
-
-class SlowRequest(TabhubError):
-    """The request did not arrive in time."""
-
-    status = 408
-    category = "timeout"
-    outcome: Outcome | None = "not_sent"
-
-
-class LargeHead(TooLarge):
-    """The request's line and headers are larger than any client needs."""
-
-    status = 431
 
 
 class Gate(Protocol):
@@ -158,7 +144,7 @@ class ArrivingHttp(PlainHttp):
         protocol = self.transport.get_protocol()
         if isinstance(protocol, WebSocketsSansIOProtocol) and not protocol.handshake_initiated:
             # uvicorn would say nothing and keep the connection: headers longer than a WebSocket may have.
-            self._answer(LargeHead("The headers of this WebSocket request cannot be read."))
+            self._answer(HeadersTooLarge("The headers of this WebSocket request cannot be read."))
             self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -183,7 +169,7 @@ class ArrivingHttp(PlainHttp):
         if not self._body_outstanding():
             self._head += size
             if self._head > self.limits.max_head:
-                self._refuse(LargeHead(f"The request's headers are larger than {self.limits.max_head} bytes."))
+                self._refuse(HeadersTooLarge(f"The request's headers are larger than {self.limits.max_head} bytes."))
                 return
         if self._timer is None:
             self._await_rest()
@@ -201,7 +187,7 @@ class ArrivingHttp(PlainHttp):
         elif self.scope is None or (self._body_outstanding() and self.cycle.response_complete):
             self.transport.close()
         else:
-            self._refuse(SlowRequest(f"The request did not arrive within {self.limits.header_timeout:g} s."))
+            self._refuse(RequestTimeout(f"The request did not arrive within {self.limits.header_timeout:g} s."))
 
     def _refuse(self, error: TabhubError) -> None:
         """Say no and close; a route that waits for the body is told that the client is gone."""

@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
 
-from tabhub.errors import TabhubError, TooLarge
+from tabhub.errors import ClientDisconnected, TabhubError, TooLarge
 from tabhub.http.fast_cycle import Visit
 from tabhub.http.write_batch import Turn
 from tabhub.limits import Limits
@@ -26,15 +26,11 @@ _LARGE = 64 * 1024
 JSON: Header = (b"content-type", b"application/json")
 
 
-class Disconnected(Exception):
-    """The client went away; there is no one to answer."""
-
-
 async def read_body(receive: Receive, limits: Limits) -> bytes:
     """The whole request body, within the size limit; that it arrives in time is seen to before (arrival.py)."""
     message = await receive()
     if message["type"] == "http.disconnect":
-        raise Disconnected
+        raise ClientDisconnected
     body: bytes = message.get("body", b"")
     if not message.get("more_body", False):
         _check(len(body), limits)
@@ -44,7 +40,7 @@ async def read_body(receive: Receive, limits: Limits) -> bytes:
         _check(size, limits)
         message = await receive()
         if message["type"] == "http.disconnect":
-            raise Disconnected
+            raise ClientDisconnected
         part = message.get("body", b"")
         parts.append(part)
         size += len(part)
@@ -147,7 +143,7 @@ async def respond_json(send: Send, value: Any, status: int = 200, headers: Itera
 async def respond_error(send: Send, error: TabhubError, headers: Iterable[Header] = ()) -> None:
     """Send an error of ours, outside JSON-RPC."""
     extra = list(headers)
-    retry_after = getattr(error, "retry_after", None)
+    retry_after = error.retry_after
     if retry_after is not None:
         extra.append((b"retry-after", b"%d" % retry_after))
     body = {"error": {"message": error.message, **error.facts()}}

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, Literal
 
 from tabhub.core.tabs import Tab, TabBook, TabChanges
-from tabhub.errors import CommandFailed, MethodNotFound, NotConnected, Outcome, TabNotFound
+from tabhub.errors import CommandFailed, MethodNotFound, NotConnected, TabFailed, TabNotFound
 from tabhub.limits import DEFAULTS, Limits
 from tabhub.links.connected_browser import Seat
 from tabhub.links.extension import REPLACED, ExtensionLink, Handler
@@ -49,12 +49,6 @@ PAGE_METHODS = (
 """What a browser says of the tools of its pages; whoever looks after these is told by `on_page`."""
 
 NO_CHANGES = TabChanges()
-
-
-class TabFailed(CommandFailed):
-    """The tab was closed, crashed or taken away under the command; how far it came is not known."""
-
-    outcome: Outcome | None = "unknown"
 
 
 @dataclass(slots=True)

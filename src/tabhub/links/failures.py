@@ -4,28 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from tabhub.errors import CallCancelled, CommandFailed, TabhubError, TabNotFound
+from tabhub.errors import CallCancelled, CommandFailed, PluginToolFailed, TabhubError, TabNotFound
 
 _LONGEST_MESSAGE = 2000
 _LONGEST_CODE = 100
 _LONGEST_WAIT = 86_400_000
 
 
-class DispatchFailed(CommandFailed):
-    """A plugin's tool failed, in its own words; `sent` tells whether its handler had begun."""
-
-    category = "internal"
-
-    def __init__(self, message: str, *, sent: bool, data: dict[str, Any], hint: str | None = None) -> None:
-        super().__init__(message, hint=hint, data=data)
-        # A page that went away under its tool does not say how far that came.
-        self.outcome = ("unknown" if self.category == "unavailable" else "failed") if sent else "not_sent"
-
-
-_CATEGORIES: dict[str, type[DispatchFailed]] = {
-    category: type("DispatchFailed", (DispatchFailed,), {"category": category})
-    for category in ("auth", "rate_limit", "not_found", "validation", "internal", "timeout", "unavailable")
-}
+_CATEGORIES = ("auth", "rate_limit", "not_found", "validation", "internal", "timeout", "unavailable")
 _HINTS = {
     "auth": "The person has to sign in on that page first.",
     "unavailable": "The page is not ready for it: it may be loading, or want the person to sign in.",
@@ -61,7 +47,7 @@ def failure(method: str, error: Any) -> TabhubError:
     return CommandFailed(message, data={"browserCode": code})
 
 
-def _dispatch_failed(message: str, data: dict[str, Any]) -> DispatchFailed:
+def _dispatch_failed(message: str, data: dict[str, Any]) -> PluginToolFailed:
     """What a plugin's own error says, as far as it is of the agreed form."""
     category = data["category"] if isinstance(data["category"], str) and data["category"] in _CATEGORIES else "internal"
     facts: dict[str, Any] = {"retryable": data.get("retryable") is True}
@@ -75,4 +61,4 @@ def _dispatch_failed(message: str, data: dict[str, Any]) -> DispatchFailed:
     elif facts["retryable"]:
         hint = hint or "It may work when called again."
     sent = data.get("sent") is not False
-    return _CATEGORIES[category](message, sent=sent, data={**facts, "sent": sent}, hint=hint)
+    return PluginToolFailed(message, category=category, sent=sent, data={**facts, "sent": sent}, hint=hint)

@@ -15,7 +15,7 @@ from typing import Any
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
-from tabhub.errors import LinkLost, NotConnected, SetupError, TabhubError
+from tabhub.errors import LinkLost, RelayRefused, SetupError, TabhubError
 from tabhub.limits import Limits
 from tabhub.links.extension import PROTOCOL_ERROR, TOO_SLOW, ExtensionLink
 from tabhub.wire import urls as addresses
@@ -26,10 +26,6 @@ _NAMED = {"tool.progress": "dispatchId", "browser/elicitConfirmation": "callId"}
 _ROLES = ("/mcp", "/extension")
 _OPENING = 10.0
 _WORDS = 2000
-
-
-class RelayRefused(NotConnected):
-    """The relay did not let us in, or could not be reached."""
 
 
 class RelayLink(ExtensionLink):

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from tabhub.config.setting_types import RelaySettings
-from tabhub.errors import SetupError, TabhubError
+from tabhub.errors import RelayRefused, SetupError, TabhubError
 from tabhub.limits import Limits
 from tabhub.links.browsers import Browsers, Change
 from tabhub.links.relay_browsers import GOOD, RelayBrowsers, Waits
-from tabhub.links.relay_link import RelayLink, RelayRefused, relay_link, relay_url
+from tabhub.links.relay_link import RelayLink, relay_link, relay_url
 from tabhub.trust.jwt import unverified
 
 log = logging.getLogger("tabhub.relay")

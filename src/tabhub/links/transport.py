@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from tabhub.core.tabs import Tab
-from tabhub.errors import CallTimeout, InvalidParams, TabNotFound
-from tabhub.links.browsers import Browsers, Change, TabFailed
+from tabhub.errors import CallTimeout, InvalidParams, TabFailed, TabNotFound
+from tabhub.links.browsers import Browsers, Change
 from tabhub.links.extension import ExtensionLink, Pending
 
 MessageCallback = Callable[[int, dict[str, Any]], Any]

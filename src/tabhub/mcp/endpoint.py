@@ -10,25 +10,24 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tabhub.errors import InvalidRequest, TabhubError
+from tabhub.errors import (
+    ClientDisconnected,
+    HeaderMismatch,
+    InvalidRequest,
+    NotAcceptable,
+    TabhubError,
+    UnsupportedMediaType,
+)
 from tabhub.http.known_heads import HEAD, TOOLS, Head
-from tabhub.http.responses import JSON, Disconnected, Receive, Scope, Send, read_body, respond
+from tabhub.http.responses import JSON, Receive, Scope, Send, read_body, respond
 from tabhub.limits import Limits
 from tabhub.mcp.handshake import HandshakeEdge
 from tabhub.mcp.stateless import StatelessEdge
 from tabhub.wire import strict_json as strict
 from tabhub.wire.jsonrpc import Message, Request, encode_error, encode_failure, id_of, parse
-from tabhub.wire.mcp import HANDSHAKE_VERSIONS, ROUTING_HEADERS, HeaderMismatch, error_status, refuse_doubled
+from tabhub.wire.mcp import HANDSHAKE_VERSIONS, ROUTING_HEADERS, error_status, refuse_doubled
 
 Headers = dict[bytes, bytes]
-
-
-class NotAcceptable(TabhubError):
-    """The client does not accept what this endpoint answers."""
-
-    code = -32600
-    status = 406
-    category = "validation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +73,7 @@ class McpEndpoint:
                 await self.handshake.listen(head.headers, receive, send)
             else:
                 await self.handshake.delete(head.headers, send)
-        except Disconnected:
+        except ClientDisconnected:
             return
         except TabhubError as error:
             await _refuse(send, None, error, _status(error))
@@ -97,7 +96,7 @@ class McpEndpoint:
                 await self.handshake.batch([_parse_each(v) for v in value], head.headers, receive, send)
             else:
                 await self.handshake.post(parse(value), head.headers, receive, send)
-        except Disconnected:
+        except ClientDisconnected:
             return
         except TabhubError as error:
             await _refuse(send, value, error, error_status(error) if request else _status(error))
@@ -115,18 +114,10 @@ class McpEndpoint:
     def _expect_json(headers: Headers) -> None:
         kind = headers.get(b"content-type", b"")
         if kind != b"application/json" and kind.split(b";")[0].strip().lower() != b"application/json":
-            raise UnsupportedMedia("Send JSON: the Content-Type must be application/json.")
+            raise UnsupportedMediaType("Send JSON: the Content-Type must be application/json.")
         accept = headers.get(b"accept")
         if accept is not None and b"application/json" not in accept and b"*/*" not in accept:
             raise NotAcceptable("The Accept header must allow application/json and text/event-stream.")
-
-
-class UnsupportedMedia(TabhubError):
-    """The body is not JSON."""
-
-    code = -32600
-    status = 415
-    category = "validation"
 
 
 def _status(error: TabhubError) -> int:
@@ -135,7 +126,7 @@ def _status(error: TabhubError) -> int:
 
 async def _refuse(send: Send, value: Any, error: TabhubError, status: int) -> None:
     extra = [JSON]
-    retry_after = getattr(error, "retry_after", None)
+    retry_after = error.retry_after
     if retry_after is not None:
         extra.append((b"retry-after", b"%d" % retry_after))
     await respond(send, status, encode_failure(id_of(value), error), extra)

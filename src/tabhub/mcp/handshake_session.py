@@ -14,7 +14,7 @@ from typing import Any
 from tabhub.calls.engine import Answers, Questions
 from tabhub.core.resources import KINDS
 from tabhub.core.sessions import Session
-from tabhub.errors import InvalidParams, TabhubError
+from tabhub.errors import InvalidParams, MissingCapability, TabhubError
 from tabhub.http.event_streams import EventStream
 from tabhub.http.responses import Header
 from tabhub.limits import Limits
@@ -22,14 +22,7 @@ from tabhub.mcp.exchange import Exchange
 from tabhub.mcp.subscriptions import Follower, Following
 from tabhub.store.sessions import SavedMcp
 from tabhub.wire.jsonrpc import Id, Response, encode_notification, encode_request
-from tabhub.wire.mcp import (
-    CAPABILITY_OF,
-    HANDSHAKE_VERSIONS,
-    LOG_LEVELS,
-    RESOURCE_UPDATED,
-    MissingCapability,
-    negotiate,
-)
+from tabhub.wire.mcp import CAPABILITY_OF, HANDSHAKE_VERSIONS, LOG_LEVELS, RESOURCE_UPDATED, negotiate
 
 _STREAMS_KEPT = 16
 _BEFORE = -1

@@ -22,10 +22,9 @@ from tabhub.core.resources import COMPLETE, GET, READ, SUBSCRIBE, OfferBook, She
 from tabhub.core.results.resource_results import as_blocks, completions, from_blocks
 from tabhub.core.tools import CallContext, Source, Tool, ToolResult
 from tabhub.core.upstream_uris import LONGEST, resource_uri
-from tabhub.errors import InvalidParams, UnknownPrompt, UnknownResource
+from tabhub.errors import InvalidParams, UnknownPrompt, UnknownResource, UpstreamError
 from tabhub.mcp.subscriptions import Follower, Following
 from tabhub.upstream.calls import encoded
-from tabhub.upstream.failures import UpstreamError
 
 if TYPE_CHECKING:
     from tabhub.calls.sources.upstream import Upstreams

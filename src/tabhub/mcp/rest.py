@@ -11,7 +11,7 @@ import orjson
 from tabhub.calls.engine import Answers, Engine, Questions
 from tabhub.core.listing.catalogue import Catalogue
 from tabhub.core.sessions import Session
-from tabhub.errors import BadInput, InvalidParams, TabhubError
+from tabhub.errors import BadInput, InvalidParams, MissingCapability, TabhubError
 from tabhub.http.event_streams import EventStream
 from tabhub.http.known_heads import HEAD, TOKEN, Head
 from tabhub.http.responses import JSON as JSON_HEADER
@@ -19,7 +19,7 @@ from tabhub.http.responses import Receive, Scope, Send, read_body, respond, resp
 from tabhub.mcp.exchange import Exchange
 from tabhub.mcp.surface import failure_result
 from tabhub.wire import strict_json as strict
-from tabhub.wire.mcp import CAPABILITY_OF, MissingCapability
+from tabhub.wire.mcp import CAPABILITY_OF
 
 _SESSION_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -103,7 +103,7 @@ class Rest:
                 await exchange.finish(result.payload, status)
         except TabhubError as error:
             extra = [JSON_HEADER]
-            if (retry_after := getattr(error, "retry_after", None)) is not None:
+            if (retry_after := error.retry_after) is not None:
                 extra.append((b"retry-after", b"%d" % retry_after))
             if exchange.left:
                 return

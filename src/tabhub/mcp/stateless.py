@@ -18,7 +18,7 @@ import orjson
 from tabhub.calls.engine import Answers, Engine, InputRequired, Questions
 from tabhub.core.sessions import Session
 from tabhub.core.tools import ToolResult
-from tabhub.errors import InvalidParams, MethodNotFound, TabhubError, UnknownTool
+from tabhub.errors import InvalidParams, MethodNotFound, MissingCapability, TabhubError, UnknownTool, UnsupportedVersion
 from tabhub.http.event_streams import EventStream, serve
 from tabhub.http.known_heads import TOKEN, TOOLS, Head
 from tabhub.http.responses import JSON, Receive, Send, respond
@@ -45,8 +45,6 @@ from tabhub.wire.mcp import (
     STATELESS,
     SUPPORTED,
     Envelope,
-    MissingCapability,
-    UnsupportedVersion,
     acknowledged,
     error_status,
     read_envelope,
@@ -174,7 +172,7 @@ class StatelessEdge:
         if isinstance(message, Response):
             raise InvalidParams("A client does not post responses in this revision: retry with inputResponses.")
         if version != STATELESS:
-            raise UnsupportedVersion(version)
+            raise UnsupportedVersion(version, SUPPORTED)
         await respond(send, 202)
 
     def simple(self, request: Request, tools: bytes | None = None) -> bytes:

@@ -13,7 +13,7 @@ import zlib
 from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
-from tabhub.plugins.model import PluginError
+from tabhub.errors import PluginError
 
 MB = 1024 * 1024
 _FILES = 5_000

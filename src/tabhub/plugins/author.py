@@ -20,8 +20,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tabhub.errors import PluginError
 from tabhub.plugins import manifest, pageside
-from tabhub.plugins.model import Plugin, PluginError, PluginSource, check_name
+from tabhub.plugins.model import Plugin, PluginSource, check_name
 
 _LARGEST = 5 * 1024 * 1024
 

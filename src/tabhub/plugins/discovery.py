@@ -15,10 +15,10 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from tabhub.config.settings import Config
-from tabhub.errors import TabhubError
+from tabhub.errors import PluginError, TabhubError
 from tabhub.plugins.author import Definition
 from tabhub.plugins.manifest import ADAPTER, MANIFEST, PRE_SCRIPT, TOOLS, read_package
-from tabhub.plugins.model import Failure, Plugin, PluginError, PluginSource
+from tabhub.plugins.model import Failure, Plugin, PluginSource
 
 log = logging.getLogger("tabhub.plugins")
 

@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tabhub.errors import PackageNotFound, PluginError, VersionNotFound
 from tabhub.plugins.archive import unpack
 from tabhub.plugins.manifest import read_package
-from tabhub.plugins.model import Plugin, PluginError, check_name, name_of_package, packages_of
-from tabhub.plugins.npm import Found, PackageNotFound, Registry, Release, VersionNotFound
+from tabhub.plugins.model import Plugin, check_name, name_of_package, packages_of
+from tabhub.plugins.npm import Found, Registry, Release
 from tabhub.store.home import locked, write_atomic
 
 RECORD = ".tabhub.json"

@@ -16,14 +16,13 @@ from tabhub.core import match_patterns as patterns
 from tabhub.core import schema_bounds as schemas
 from tabhub.core.descriptions import flagged, one_line, without_hidden
 from tabhub.core.tools import compile_schema
-from tabhub.errors import BadInput, ParseError
+from tabhub.errors import BadInput, ParseError, PluginError
 from tabhub.plugins import icons
 from tabhub.plugins.model import (
     FIELD_KINDS,
     Field,
     FieldKind,
     Plugin,
-    PluginError,
     PluginSource,
     PluginTool,
     is_tool_name,

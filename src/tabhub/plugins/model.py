@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from tabhub.errors import SetupError
+from tabhub.errors import PluginError
 
 PluginSource = Literal["local", "npm", "python"]
 FieldKind = Literal["url", "string", "number", "boolean", "select"]
@@ -31,13 +31,6 @@ _PACKAGE = re.compile(r"(@[a-z0-9~][a-z0-9._~-]*/)?[a-z0-9~][a-z0-9._~-]*")
 _TOOL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 _LONGEST_TOOL = 64
 _HASH = 10
-
-
-class PluginError(SetupError):
-    """A plugin cannot be used, found or installed."""
-
-    status = 422
-    category = "plugin"
 
 
 @dataclass(frozen=True, slots=True)

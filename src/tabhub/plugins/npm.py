@@ -24,8 +24,8 @@ from urllib.parse import quote, urljoin, urlsplit
 
 from tabhub import __version__
 from tabhub.core.descriptions import one_line
-from tabhub.errors import ParseError
-from tabhub.plugins.model import PluginError, name_of_package
+from tabhub.errors import PackageNotFound, ParseError, PluginError, RegistryError, RegistryUnset, VersionNotFound
+from tabhub.plugins.model import name_of_package
 from tabhub.wire import strict_json as strict
 from tabhub.wire import urls as addresses
 
@@ -39,35 +39,6 @@ _RESULTS = 25
 _VERSION = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+[0-9A-Za-z.+-]{0,60}")
 _TAG = re.compile(r"[A-Za-z][A-Za-z0-9._-]{0,60}")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
-
-
-class RegistryUnset(PluginError):
-    """Nobody said where packages come from."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "It is not known which npm registry plugins come from.",
-            hint="Set it: tabhub config set pluginRegistry https://<registry>; or install npm, whose own setting is "
-            "used. A package that is a file needs none: tabhub plugin install ./package.tgz",
-        )
-
-
-class RegistryError(PluginError):
-    """The registry cannot be reached, or does not answer as one."""
-
-    status = 502
-    category = "registry"
-
-
-class PackageNotFound(PluginError):
-    """The registry has no such package."""
-
-    status = 404
-    category = "not_found"
-
-
-class VersionNotFound(PackageNotFound):
-    """The package has no such version."""
 
 
 @dataclass(frozen=True, slots=True)

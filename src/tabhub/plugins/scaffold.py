@@ -10,8 +10,9 @@ import json
 from pathlib import Path
 
 from tabhub.core import match_patterns as patterns
+from tabhub.errors import PluginError
 from tabhub.plugins.discovery import load
-from tabhub.plugins.model import Plugin, PluginError, check_name
+from tabhub.plugins.model import Plugin, check_name
 
 _ADAPTER = """// Runs in the page itself, with the page's own session: what the person can do here, these tools can.
 (() => {

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tabhub.core import match_patterns as patterns
-from tabhub.errors import InvalidParams
+from tabhub.errors import InvalidPluginSettings
 from tabhub.plugins.model import Field, Plugin
 
 MASK = "••••••••"
@@ -21,12 +21,6 @@ _INSTANCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,49}")
 _ONLY = "default"
 _LONGEST = 8_192
 _MOST_INSTANCES = 100
-
-
-class BadSettings(InvalidParams):
-    """The values do not fit the plugin's schema."""
-
-    status = 422
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +70,7 @@ def resolve(plugin: Plugin, values: Mapping[str, Any]) -> Setup:
             continue
         try:
             good[key] = _value(item, values[key])
-        except BadSettings as error:
+        except InvalidPluginSettings as error:
             problems.append(f"settings.{plugin.name}.{key}: {error.message}")
             continue
         for name, url in good[key].items() if item.kind == "url" else ():
@@ -106,7 +100,7 @@ def check(plugin: Plugin, stored: Mapping[str, Any], given: Mapping[str, Any]) -
         else:
             try:
                 _value(item, value)
-            except BadSettings as error:
+            except InvalidPluginSettings as error:
                 wrong.append({"field": key, "problem": error.message})
             else:
                 merged[key] = value
@@ -116,7 +110,7 @@ def check(plugin: Plugin, stored: Mapping[str, Any], given: Mapping[str, Any]) -
     ]
     if wrong:
         listed = "; ".join(f"{each['field']}: {each['problem']}" for each in wrong)
-        raise BadSettings(
+        raise InvalidPluginSettings(
             f"The settings do not fit {plugin.display_name}: {listed}.",
             hint=f"Nothing was changed. `tabhub plugin configure {plugin.name}` lists the settings.",
             data={"errors": wrong},
@@ -144,20 +138,22 @@ def _value(item: Field, value: Any) -> Any:
     elif item.kind == "select":
         if value in item.options:
             return value
-        raise BadSettings(f"it must be one of {', '.join(item.options)}")
+        raise InvalidPluginSettings(f"it must be one of {', '.join(item.options)}")
     words = {"boolean": "true or false", "number": "a number", "string": f"a text of at most {_LONGEST} characters"}
-    raise BadSettings(f"it must be {words[item.kind]}")
+    raise InvalidPluginSettings(f"it must be {words[item.kind]}")
 
 
 def _addresses(value: Any) -> dict[str, str]:
     given = {_ONLY: value} if isinstance(value, str) else value
     if not isinstance(given, Mapping) or len(given) > _MOST_INSTANCES:
-        raise BadSettings("it must be an address, or an object of instance names and their addresses")
+        raise InvalidPluginSettings("it must be an address, or an object of instance names and their addresses")
     for name, url in given.items():
         if not isinstance(name, str) or not _INSTANCE.fullmatch(name):
-            raise BadSettings(f"{str(name)[:60]!r} is not an instance name: letters, digits, spaces and . _ -")
+            raise InvalidPluginSettings(
+                f"{str(name)[:60]!r} is not an instance name: letters, digits, spaces and . _ -"
+            )
         if not isinstance(url, str) or len(url) > _LONGEST or _pattern(url) is None:
-            raise BadSettings(f"the address of {name!r} must be a web address such as https://example.com")
+            raise InvalidPluginSettings(f"the address of {name!r} must be a web address such as https://example.com")
     return dict(given)
 
 

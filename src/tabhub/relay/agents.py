@@ -7,30 +7,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tabhub.errors import BadInput, InvalidParams, InvalidRequest, MethodNotFound, RateLimited, TabhubError
-from tabhub.relay.bus.interface import BusUnavailable, Presence
+from tabhub.errors import (
+    AlreadyConnected,
+    BadFrame,
+    BadInput,
+    BusUnavailable,
+    InvalidParams,
+    InvalidRequest,
+    InvalidToken,
+    MethodNotFound,
+    RateLimited,
+    RelayError,
+    TabhubError,
+)
+from tabhub.relay.bus.interface import Presence
 from tabhub.relay.connections import Connections
 from tabhub.relay.records import Agent, Close, FindBrowsers, Log, Opening, Send, Tables, ToNode, User
 from tabhub.relay.users import Users
-from tabhub.trust.jwt import Claims, InvalidToken
+from tabhub.trust.jwt import Claims
 from tabhub.trust.leaky_bucket import Pace
 from tabhub.wire import nodes
 from tabhub.wire import relay as wire
 from tabhub.wire.jsonrpc import Id
-from tabhub.wire.relay import UNSET, BadFrame, Frame
-
-
-class RelayError(TabhubError):
-    """A refusal of the relay's own."""
-
-    code = -32000
-    category = "relay"
-
-
-class AlreadyConnected(RelayError):
-    """An agent has one connection at a time."""
-
-    code = -32001
+from tabhub.wire.relay import UNSET, Frame
 
 
 def _not_found() -> RelayError:

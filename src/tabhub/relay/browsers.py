@@ -11,18 +11,18 @@ from typing import Any
 
 import orjson
 
-from tabhub.errors import InvalidParams, InvalidRequest, MethodNotFound, TabhubError
+from tabhub.errors import BadFrame, InvalidParams, InvalidRequest, InvalidToken, MethodNotFound, TabhubError
 from tabhub.relay.bus.interface import Presence
 from tabhub.relay.connections import Connections
 from tabhub.relay.records import Announce, Browser, Close, Log, Send, Tables, ToNode, User
 from tabhub.relay.users import Users
-from tabhub.trust.jwt import Claims, InvalidToken
+from tabhub.trust.jwt import Claims
 from tabhub.trust.leaky_bucket import Pace
 from tabhub.trust.redact import clean
 from tabhub.wire import nodes
 from tabhub.wire import relay as wire
 from tabhub.wire.jsonrpc import Id
-from tabhub.wire.relay import UNSET, BadFrame, Frame
+from tabhub.wire.relay import UNSET, Frame
 
 _LONGEST_NAME = 200
 

@@ -9,18 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tabhub.errors import Busy, CallTimeout, InvalidRequest, LinkLost, NotConnected, Outcome, TabhubError
+from tabhub.errors import (
+    BadFrame,
+    Busy,
+    CallTimeout,
+    InvalidReply,
+    InvalidRequest,
+    LinkLost,
+    NotConnected,
+)
 from tabhub.relay.fast_forward import FastForward, effect_of
 from tabhub.relay.records import Agent, Browser, Connection, Pending, Send, Tables, ToNode, User
 from tabhub.wire import nodes
 from tabhub.wire import relay as wire
-from tabhub.wire.relay import UNSET, BadFrame, Frame
-
-
-class InvalidAnswer(TabhubError):
-    """The browser answered with something that is no answer."""
-
-    outcome: Outcome | None = "unknown"
+from tabhub.wire.relay import UNSET, Frame
 
 
 class Connections:
@@ -188,7 +190,7 @@ class Connections:
             self._counts.late += 1
             return
         self._counts.failed += 1
-        error = InvalidAnswer(f"Invalid response: the browser's answer cannot be used. {bad.error.message}")
+        error = InvalidReply(f"Invalid response: the browser's answer cannot be used. {bad.error.message}")
         self._send(agent.client, wire.failure(call.ident, error))
 
     def spread(self, browser: Browser, frame: Frame) -> None:

@@ -13,9 +13,9 @@ from collections.abc import Callable, Coroutine, Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal, Protocol
 
-from tabhub.errors import TabhubError
+from tabhub.errors import BadFrame, BusUnavailable, InvalidToken, TabhubError, UnknownSigningKey
 from tabhub.limits import Limits
-from tabhub.relay.bus.interface import Bus, BusUnavailable, Presence
+from tabhub.relay.bus.interface import Bus, Presence
 from tabhub.relay.fair_share import FairShare
 from tabhub.relay.fast_forward import effect_of
 from tabhub.relay.keyring import Keyring
@@ -33,7 +33,7 @@ from tabhub.relay.records import (
 )
 from tabhub.relay.revocations import Revocations
 from tabhub.relay.state import Relay
-from tabhub.trust.jwt import Claims, InvalidToken, Rules, UnknownKey, verify
+from tabhub.trust.jwt import Claims, Rules, verify
 from tabhub.wire import jsonrpc, nodes
 from tabhub.wire import relay as wire
 
@@ -54,10 +54,6 @@ class Socket(Protocol):
     def send_close(self, code: int, reason: str) -> None:
         """End it."""
         ...
-
-
-class Internal(TabhubError):
-    """Something failed in the relay itself."""
 
 
 def stamp() -> str:
@@ -189,7 +185,7 @@ class Node:
     async def verify_token(self, token: str) -> Claims | InvalidToken:
         """What a token is worth; for one of an unknown key, the published keys are looked at once more."""
         verdict = self._check_token(token)
-        if isinstance(verdict, UnknownKey):
+        if isinstance(verdict, UnknownSigningKey):
             await self.keyring.fetch()
             verdict = self._check_token(token)
         if isinstance(verdict, InvalidToken):
@@ -266,7 +262,7 @@ class Node:
 
     def _verify(self, effect: VerifyToken) -> None:
         verdict = self._check_token(effect.token)
-        if isinstance(verdict, UnknownKey):
+        if isinstance(verdict, UnknownSigningKey):
             self._spawn(self._verify_again(effect))
         else:
             self._verified(effect.client, verdict)
@@ -352,12 +348,12 @@ class Node:
         socket = self._sockets.get(client)
         if socket is not None:
             ident = _id_of(data)
-            socket.send_text(wire.failure(ident, Internal("The relay failed to handle this; its log says why.")))
+            socket.send_text(wire.failure(ident, TabhubError("The relay failed to handle this; its log says why.")))
 
 
 def _id_of(data: bytes) -> jsonrpc.Id | None:
     try:
         frame = wire.read(data)
-    except wire.BadFrame as bad:
+    except BadFrame as bad:
         return bad.ident
     return frame.id if frame.id is not wire.UNSET else None

@@ -12,7 +12,7 @@ from functools import partial
 
 import orjson
 
-from tabhub.errors import Forbidden, TabhubError
+from tabhub.errors import Forbidden, NotFound, TabhubError, TooManyConnections
 from tabhub.http.responses import Receive, Scope, Send, respond, respond_error, respond_json
 from tabhub.http.websocket import EXTENSION, refuse
 from tabhub.relay import health
@@ -26,20 +26,6 @@ Route = Callable[[Scope, Receive, Send], Awaitable[None]]
 ROLES: Mapping[str, Role] = {"/extension": "browser", "/mcp": "agent"}
 _EXTENSION_SCHEMES = (b"chrome-extension://", b"moz-extension://", b"safari-web-extension://", b"extension://")
 _TEXT = (b"content-type", b"text/plain; version=0.0.4; charset=utf-8")
-
-
-class NotHere(TabhubError):
-    """No such address."""
-
-    status = 404
-    category = "not_found"
-
-
-class Full(TabhubError):
-    """The node has all the connections it takes."""
-
-    status = 503
-    category = "concurrency"
 
 
 class App:
@@ -88,7 +74,7 @@ class App:
                 await route(scope, receive, send)
                 return
             if scope["method"] != "GET":
-                raise NotHere("There is nothing at this address for this method.")
+                raise NotFound("There is nothing at this address for this method.")
             await self._about(path, scope, send)
         except TabhubError as error:
             await respond_error(send, error)
@@ -110,9 +96,9 @@ class App:
             else:
                 await respond_json(send, health.figures(node, time.monotonic() - node.started))
         elif path in ROLES:
-            raise NotHere(f"{path} is a WebSocket.")
+            raise NotFound(f"{path} is a WebSocket.")
         else:
-            raise NotHere("There is nothing at this address.")
+            raise NotFound("There is nothing at this address.")
 
     async def _websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
         node = self._node
@@ -121,9 +107,9 @@ class App:
             self._place(scope)
             role = ROLES.get(scope["path"])
             if role is None:
-                raise NotHere("There is no WebSocket at this address.")
+                raise NotFound("There is no WebSocket at this address.")
             if node.closing or node.clients >= node.limits.relay_clients:
-                raise Full("This relay node takes no more connections; try again in a moment.")
+                raise TooManyConnections("This relay node takes no more connections; try again in a moment.")
         except TabhubError as error:
             await refuse(send, error.status, error.text().encode())
             return

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-from tabhub.errors import ParseError
+from tabhub.errors import InvalidToken, ParseError
 from tabhub.limits import Limits
 from tabhub.relay.agents import Agents
 from tabhub.relay.browsers import Browsers
@@ -17,7 +17,7 @@ from tabhub.relay.connections import Connections
 from tabhub.relay.fast_forward import FastForward, Forwarded, effect_of
 from tabhub.relay.records import Agent, Browser, Close, Counts, Effect, Log, Send, Tables, ToNode
 from tabhub.relay.users import Users
-from tabhub.trust.jwt import Claims, InvalidToken
+from tabhub.trust.jwt import Claims
 from tabhub.wire import nodes
 from tabhub.wire import relay as wire
 

@@ -5,9 +5,8 @@ Owns the users' records and limits, the same for agents and browsers.
 
 from __future__ import annotations
 
-from tabhub.errors import Busy, TabhubError
+from tabhub.errors import Busy, InvalidToken, TabhubError
 from tabhub.relay.records import Agent, Browser, Client, Log, Membership, ReportUsage, Tables, User, VerifyToken
-from tabhub.trust.jwt import InvalidToken
 from tabhub.trust.leaky_bucket import Pace
 
 

@@ -10,9 +10,9 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from tabhub.errors import Forbidden, TabhubError
+from tabhub.errors import ClientDisconnected, Forbidden, MethodNotAllowed, NotFound, TabhubError
 from tabhub.http.known_heads import HEAD, TOKEN, Head, Post, with_query
-from tabhub.http.responses import Disconnected, Receive, Scope, Send, respond_error
+from tabhub.http.responses import Receive, Scope, Send, respond_error
 from tabhub.http.websocket import refuse
 from tabhub.mcp.rest import Rest
 from tabhub.server.admin_routes import Admin
@@ -26,20 +26,6 @@ if TYPE_CHECKING:
 log = logging.getLogger("tabhub.http")
 
 Route = Callable[[Scope, Receive, Send], Awaitable[None]]
-
-
-class NotFound(TabhubError):
-    """No such address."""
-
-    status = 404
-    category = "not_found"
-
-
-class WrongMethod(TabhubError):
-    """The address exists, the method does not fit."""
-
-    status = 405
-    category = "validation"
 
 
 class App:
@@ -88,7 +74,7 @@ class App:
             authorization = headers.get(b"authorization")
             if path == "/health":
                 if scope["method"] != "GET":
-                    raise WrongMethod("/health takes GET.")
+                    raise MethodNotAllowed("/health takes GET.")
                 await self._admin.health(self._guard.authenticated(authorization), scope, send)
                 return
             if path == CALLBACK:
@@ -102,7 +88,7 @@ class App:
                 headers = {**headers, TOKEN: name.encode()}
             scope[HEAD] = Head(path, scope["headers"], headers, self._post(path, scope["method"]))
             await route(scope, receive, send)
-        except Disconnected:
+        except ClientDisconnected:
             return
         except TabhubError as error:
             self._meter.refuse(error.status)
@@ -132,7 +118,7 @@ class App:
             methods = found
         route = methods.get(method)
         if route is None:
-            raise WrongMethod(f"This address takes {', '.join(methods)}, not {method[:20]}.")
+            raise MethodNotAllowed(f"This address takes {', '.join(methods)}, not {method[:20]}.")
         return route
 
     async def _websocket(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from tabhub.errors import Forbidden, InvalidParams, TabhubError
+from tabhub.errors import ApprovalNotFound, Forbidden, InvalidParams
 from tabhub.http.responses import Receive, Scope, Send, read_body, respond_json
 from tabhub.store.home import Home, write_atomic
 from tabhub.trust.approvals import DECISIONS, Decision
@@ -22,13 +22,6 @@ if TYPE_CHECKING:
 
 HEADER = b"tabhub-approver"
 _REASON = 500
-
-
-class NoRequest(TabhubError):
-    """No such request waits for an answer."""
-
-    status = 404
-    category = "not_found"
 
 
 class ApproverKey:
@@ -71,7 +64,7 @@ class ApprovalRoutes:
         body = strict.decode(await read_body(receive, limits), limits)
         decision, reason = read_decision(body)
         if not self._hub.trust.approvals.answer(ident, decision, "terminal", reason):
-            raise NoRequest(
+            raise ApprovalNotFound(
                 f"No request {ident[:60]!r} waits for that answer.",
                 hint="It was answered elsewhere, has ended, or does not offer this decision.",
             )

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tabhub.config.settings import Config
-from tabhub.errors import SetupError, TabhubError
+from tabhub.errors import ConfigNotReloaded, SetupError
 from tabhub.store import secret as secrets_store
 from tabhub.store.config_file import ConfigFile
 
@@ -32,18 +32,6 @@ class Reloads:
     count: int = 0
     at_ms: int = 0
     took_ms: float = 0.0
-
-
-class ConfigBroken(TabhubError):
-    """The configuration file cannot be used."""
-
-    status = 422
-    category = "setup"
-
-    def __init__(self, why: str) -> None:
-        super().__init__(
-            f"The configuration was not reloaded: {why}", hint="The last good one stays in force. Mend the file."
-        )
 
 
 class Reloading:
@@ -70,7 +58,7 @@ class Reloading:
         reloads.at_ms = int(engine.wall() * 1000)
         reloads.took_ms = round((engine.clock() - began) * 1000, 2)
         if self._hub.config_error is not None:
-            raise ConfigBroken(self._hub.config_error)
+            raise ConfigNotReloaded(self._hub.config_error)
         answer: dict[str, Any] = {"ok": True, "plugins": len(self._hub.plugins), "durationMs": reloads.took_ms}
         if waiting := self._needs_restart():
             answer["needsRestart"] = waiting

@@ -19,7 +19,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
 
-from tabhub.errors import SetupError, Unauthorized
+from tabhub.errors import InvalidToken, SetupError, UnknownSigningKey
 
 AUDIENCE = "tabhub-relay"
 LEEWAY = 5.0
@@ -29,21 +29,6 @@ _SHORTEST_RSA = 2048
 _LONGEST_USER = 256
 _JWT = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
 _PRIVATE = (rsa.RSAPrivateKey, ec.EllipticCurvePrivateKey, ed25519.Ed25519PrivateKey)
-
-
-class InvalidToken(Unauthorized):
-    """The token is not valid; why is not said to whoever sent it."""
-
-    code = -32000
-
-    def __init__(self, reason: str) -> None:
-        super().__init__("Authentication failed: Invalid token")
-        self.reason = reason
-        """For the log; never holds any part of the token."""
-
-
-class UnknownKey(InvalidToken):
-    """The token names a key that is not here; it may have been published since."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +94,12 @@ def verify(token: str, keys: Iterable[Key], now: float, rules: Rules) -> Claims:
     all_keys = [key for key in keys if key.algorithm == header.get("alg")]
     fitting = [key for key in all_keys if kid is None or key.kid is None or key.kid == kid]
     if not fitting:
-        raise UnknownKey("no key for its algorithm and key id")
+        raise UnknownSigningKey("no key for its algorithm and key id")
     for key in fitting:
         claims = _signed_with(token, key)
         if claims is not None:
             return _checked(token, claims, now, rules)
-    raise UnknownKey("its signature is wrong") if kid is None else InvalidToken("its signature is wrong")
+    raise UnknownSigningKey("its signature is wrong") if kid is None else InvalidToken("its signature is wrong")
 
 
 def _signed_with(token: str, key: Key) -> dict[str, Any] | None:

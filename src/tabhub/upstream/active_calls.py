@@ -15,8 +15,7 @@ from collections.abc import Mapping
 from contextvars import ContextVar
 from typing import Any
 
-from tabhub.errors import TabhubError
-from tabhub.upstream.failures import UpstreamError, UpstreamLost
+from tabhub.errors import TabhubError, UpstreamError, UpstreamLost
 
 _KEY = "upstream-"
 _MOST = 100

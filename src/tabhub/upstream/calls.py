@@ -18,11 +18,10 @@ import orjson
 
 from tabhub.core.registry import Entry
 from tabhub.core.tools import CallContext, ToolResult
-from tabhub.errors import BadInput
+from tabhub.errors import BadInput, UpstreamError, UpstreamOffline
 from tabhub.limits import Limits
 from tabhub.upstream.active_calls import CURRENT, Running, Waiting
 from tabhub.upstream.elicitation import signed
-from tabhub.upstream.failures import UpstreamError, UpstreamOffline
 from tabhub.upstream.server_connection import Life
 from tabhub.upstream.tools import make_tool
 

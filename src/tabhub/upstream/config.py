@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tabhub.upstream.failures import BadServer
+from tabhub.errors import InvalidServerConfig
 from tabhub.wire import urls as addresses
 
 WRAPPERS = ("mcpServers", "servers")
@@ -47,21 +47,21 @@ class Wanted:
 
 
 def read(value: Any) -> list[Wanted]:
-    """The servers of a pasted configuration; BadServer says what is wrong and where."""
+    """The servers of a pasted configuration; InvalidServerConfig says what is wrong and where."""
     servers = _unwrapped(value)
     if not servers:
-        raise BadServer("The configuration names no server.", hint=_EXAMPLE)
+        raise InvalidServerConfig("The configuration names no server.", hint=_EXAMPLE)
     if len(servers) > MOST_SERVERS:
-        raise BadServer(f"The configuration names {len(servers)} servers; {MOST_SERVERS} are the most.")
+        raise InvalidServerConfig(f"The configuration names {len(servers)} servers; {MOST_SERVERS} are the most.")
     return [read_server(name, entry) for name, entry in servers.items()]
 
 
 def _unwrapped(given: Any) -> Mapping[str, Any]:
     value: Mapping[str, Any] = given
     if not isinstance(value, Mapping):
-        raise BadServer(f"The configuration must be an object of servers, not {_kind(value)}.", hint=_EXAMPLE)
+        raise InvalidServerConfig(f"The configuration must be an object of servers, not {_kind(value)}.", hint=_EXAMPLE)
     if _is_server(value):
-        raise BadServer("The server has no name.", hint=_EXAMPLE)
+        raise InvalidServerConfig("The server has no name.", hint=_EXAMPLE)
     if isinstance(value.get("mcp"), Mapping) and not _is_server(value["mcp"]):
         value = value["mcp"]
     for wrapper in WRAPPERS:
@@ -69,7 +69,7 @@ def _unwrapped(given: Any) -> Mapping[str, Any]:
         if isinstance(inner, Mapping) and not _is_server(inner):
             return inner
         if inner is not None and not isinstance(inner, Mapping):
-            raise BadServer(f"`{wrapper}` must be an object of servers, not {_kind(inner)}.", hint=_EXAMPLE)
+            raise InvalidServerConfig(f"`{wrapper}` must be an object of servers, not {_kind(inner)}.", hint=_EXAMPLE)
     return value
 
 
@@ -80,11 +80,13 @@ def _is_server(value: Any) -> bool:
 def read_name(name: str) -> str:
     """A server's name, which prefixes its tools' names."""
     if not name.strip() or name != name.strip() or len(name) > _LONGEST_NAME or not name.isprintable():
-        raise BadServer(
+        raise InvalidServerConfig(
             f"{name[:120]!r} cannot be a server's name: it must have 1 to {_LONGEST_NAME} visible characters."
         )
     if name.lower() in RESERVED:
-        raise BadServer(f"A server cannot be named {name!r}: the hub uses that name itself.", hint="Choose another.")
+        raise InvalidServerConfig(
+            f"A server cannot be named {name!r}: the hub uses that name itself.", hint="Choose another."
+        )
     return name
 
 
@@ -92,19 +94,19 @@ def read_server(name: str, entry: Any) -> Wanted:
     """One server's entry."""
     read_name(name)
     if not isinstance(entry, Mapping):
-        raise BadServer(f"{name}: the entry must be an object, not {_kind(entry)}.", hint=_EXAMPLE)
+        raise InvalidServerConfig(f"{name}: the entry must be an object, not {_kind(entry)}.", hint=_EXAMPLE)
     kind = entry.get("type", entry.get("transport"))
     if kind == "sse":
-        raise BadServer(
+        raise InvalidServerConfig(
             f"{name}.type: servers that speak only the deprecated SSE transport are not supported.",
             hint="Most offer Streamable HTTP as well, often at /mcp: use that address with type http.",
         )
     if kind is not None and kind not in _HTTP | _STDIO:
-        raise BadServer(f"{name}.type must be http or stdio, not {str(kind)[:60]!r}.")
+        raise InvalidServerConfig(f"{name}.type must be http or stdio, not {str(kind)[:60]!r}.")
     given = [key for key in _ADDRESSES if entry.get(key) is not None]
     command = entry.get("command")
     if given and command is not None:
-        raise BadServer(f"{name} has both `{given[0]}` and `command`.", hint="A server has one of them.")
+        raise InvalidServerConfig(f"{name} has both `{given[0]}` and `command`.", hint="A server has one of them.")
     enabled = _flag(name, entry, "enabled", default=not _flag(name, entry, "disabled", default=False))
     off = _texts(name, entry, "disabledTools")
     if command is not None or kind in _STDIO:
@@ -112,10 +114,10 @@ def read_server(name: str, entry: Any) -> Wanted:
         env = {**_table(name, entry, "environment"), **_table(name, entry, "env")}
         cwd = entry.get("cwd")
         if cwd is not None and (not isinstance(cwd, str) or not cwd or "\0" in cwd):
-            raise BadServer(f"{name}.cwd must be a folder, not {_kind(cwd)}.")
+            raise InvalidServerConfig(f"{name}.cwd must be a folder, not {_kind(cwd)}.")
         return Wanted(name, command=command, args=args, env=env, cwd=cwd, enabled=enabled, disabled_tools=off)
     if not given:
-        raise BadServer(f"{name}.url is missing.", hint=_EXAMPLE)
+        raise InvalidServerConfig(f"{name}.url is missing.", hint=_EXAMPLE)
     url = read_url(f"{name}.{given[0]}", entry[given[0]])
     headers, oauth = read_headers(name, entry), read_oauth(name, entry)
     return Wanted(name, url=url, headers=headers, oauth=oauth, enabled=enabled, disabled_tools=off)
@@ -124,14 +126,14 @@ def read_server(name: str, entry: Any) -> Wanted:
 def read_url(where: str, url: Any) -> str:
     """An address of Streamable HTTP; whether its host may be reached is upstream.guard's."""
     if not isinstance(url, str) or not 0 < len(url) <= _LONGEST_TEXT or not url.isprintable() or " " in url:
-        raise BadServer(f"{where} must be a web address, not {_kind(url)}.")
+        raise InvalidServerConfig(f"{where} must be a web address, not {_kind(url)}.")
     parts = addresses.split(url)
     if parts is None:
-        raise BadServer(f"{where} is not a web address: its host or its port cannot be read.")
+        raise InvalidServerConfig(f"{where} is not a web address: its host or its port cannot be read.")
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise BadServer(f"{where} must begin with http:// or https:// and name a host, not {url[:60]!r}.")
+        raise InvalidServerConfig(f"{where} must begin with http:// or https:// and name a host, not {url[:60]!r}.")
     if parts.username is not None or parts.password is not None:
-        raise BadServer(f"{where} must not hold a user or password.", hint="Put them into `headers`.")
+        raise InvalidServerConfig(f"{where} must not hold a user or password.", hint="Put them into `headers`.")
     return url
 
 
@@ -140,9 +142,9 @@ def read_headers(name: str, entry: Mapping[str, Any]) -> dict[str, str]:
     headers = {**_table(name, entry, "http_headers"), **_table(name, entry, "headers")}
     for header, value in headers.items():
         if not _HEADER.fullmatch(header):
-            raise BadServer(f"{name}.headers: {header[:60]!r} is not the name of a header.")
+            raise InvalidServerConfig(f"{name}.headers: {header[:60]!r} is not the name of a header.")
         if not value.isprintable() or not value.isascii():
-            raise BadServer(f"{name}.headers.{header} may hold printable ASCII only.")
+            raise InvalidServerConfig(f"{name}.headers.{header} may hold printable ASCII only.")
     return headers
 
 
@@ -151,9 +153,11 @@ def read_oauth(name: str, entry: Mapping[str, Any]) -> dict[str, str]:
     oauth = _table(name, entry, "oauth")
     strange = [key for key in oauth if key not in OAUTH]
     if strange:
-        raise BadServer(f"{name}.oauth.{strange[0][:60]} is not known.", hint=f"There are {', '.join(OAUTH)}.")
+        raise InvalidServerConfig(
+            f"{name}.oauth.{strange[0][:60]} is not known.", hint=f"There are {', '.join(OAUTH)}."
+        )
     if oauth and not oauth.get("clientId"):
-        raise BadServer(f"{name}.oauth.clientId is missing: the rest means nothing without it.")
+        raise InvalidServerConfig(f"{name}.oauth.clientId is missing: the rest means nothing without it.")
     return oauth
 
 
@@ -163,7 +167,7 @@ def _command(name: str, command: Any, entry: Mapping[str, Any]) -> tuple[str, tu
         words = _texts(name, {"command": command}, "command")
         command, args = (words[0] if words else ""), (*words[1:], *args)
     if not isinstance(command, str) or not command.strip() or "\0" in command or len(command) > _LONGEST_TEXT:
-        raise BadServer(f"{name}.command must be the program to start, not {_kind(command)}.", hint=_EXAMPLE)
+        raise InvalidServerConfig(f"{name}.command must be the program to start, not {_kind(command)}.", hint=_EXAMPLE)
     return command, args
 
 
@@ -172,7 +176,7 @@ def _texts(name: str, entry: Mapping[str, Any], key: str) -> tuple[str, ...]:
     if value is None:
         return ()
     if not isinstance(value, list) or len(value) > 10 * _MOST_ITEMS or not all(_text(item) for item in value):
-        raise BadServer(f"{name}.{key} must be a list of texts.")
+        raise InvalidServerConfig(f"{name}.{key} must be a list of texts.")
     return tuple(value)
 
 
@@ -181,11 +185,11 @@ def _table(name: str, entry: Mapping[str, Any], key: str) -> dict[str, str]:
     if value is None:
         return {}
     if not isinstance(value, Mapping) or len(value) > _MOST_ITEMS:
-        raise BadServer(f"{name}.{key} must be an object of at most {_MOST_ITEMS} texts, not {_kind(value)}.")
+        raise InvalidServerConfig(f"{name}.{key} must be an object of at most {_MOST_ITEMS} texts, not {_kind(value)}.")
     for inner, item in value.items():
         # The value may be a secret: it is never repeated.
         if not inner or "\0" in inner or "=" in inner or not _text(item):
-            raise BadServer(f"{name}.{key}.{inner[:60]} must be a text, not {_kind(item)}.")
+            raise InvalidServerConfig(f"{name}.{key}.{inner[:60]} must be a text, not {_kind(item)}.")
     return dict(value)
 
 
@@ -196,7 +200,7 @@ def _text(value: Any) -> bool:
 def _flag(name: str, entry: Mapping[str, Any], key: str, *, default: bool) -> bool:
     value = entry.get(key, default)
     if not isinstance(value, bool):
-        raise BadServer(f"{name}.{key} must be true or false, not {_kind(value)}.")
+        raise InvalidServerConfig(f"{name}.{key} must be true or false, not {_kind(value)}.")
     return value
 
 

@@ -19,8 +19,8 @@ from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthMetadata, OAuthToken
 from pydantic import ValidationError
 
+from tabhub.errors import LoginRequired
 from tabhub.store.home import write_atomic
-from tabhub.upstream.failures import NeedsLogin
 
 if TYPE_CHECKING:
     from tabhub.upstream.login_callbacks import LoginDesk
@@ -124,11 +124,11 @@ def provider(life: Life, url: str, desk: LoginDesk, registered: Mapping[str, str
     async def send(address: str) -> None:
         state = parse_qs(urlsplit(address).query).get("state", [""])[0]
         if not life.may_ask_login or urlsplit(address).scheme not in ("http", "https") or not state:
-            raise NeedsLogin(f"{life.server.name} wants the person to log in.")
+            raise LoginRequired(f"{life.server.name} wants the person to log in.")
         if not kept.returns_here:
             # The hub's port is another than when it was made known there, and the login would end at the old one.
             await kept.forget_client()
-            raise NeedsLogin(f"{life.server.name} has to know the hub anew; log in once more.")
+            raise LoginRequired(f"{life.server.name} has to know the hub anew; log in once more.")
         desk.expect(state)
         waiting[:] = [state]
         life.wants_login(address)
@@ -139,7 +139,7 @@ def provider(life: Life, url: str, desk: LoginDesk, registered: Mapping[str, str
         life.has_answered_login()
         if "code" not in answer:
             why = answer.get("error_description") or answer.get("error") or "no code came back"
-            raise NeedsLogin(f"The login at {life.server.name} failed: {why[:200]}.")
+            raise LoginRequired(f"The login at {life.server.name} failed: {why[:200]}.")
         return AuthorizationCodeResult(code=answer["code"], state=answer.get("state"), iss=answer.get("iss"))
 
     made = OAuthClientProvider(url, OAuthClientMetadata.model_validate(about), kept, send, come_back)

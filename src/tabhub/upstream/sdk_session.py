@@ -26,9 +26,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from tabhub import __version__
 from tabhub.core.resources import SUBSCRIBE, UNSUBSCRIBE
+from tabhub.errors import LoginRequired, UpstreamError, UpstreamLost, UpstreamOffline
 from tabhub.limits import Limits
 from tabhub.upstream.elicitation import signed
-from tabhub.upstream.failures import NeedsLogin, UpstreamError, UpstreamLost, UpstreamOffline, first_cause
+from tabhub.upstream.failures import first_cause
 from tabhub.upstream.launch_plan import Plan
 from tabhub.upstream.notifications import follow, hear
 from tabhub.upstream.subscriptions import Follows
@@ -220,7 +221,7 @@ class Link:
             self._gone(aside)
             return UpstreamOffline(f"{self._name} cannot be reached: {message}", data=data)
         if code == LOGIN:
-            return NeedsLogin(
+            return LoginRequired(
                 f"{self._name} wants the person to log in for this.",
                 hint=f"They ask for it with `tabhub mcp refresh {self._name}`, or in the panel; then call again.",
                 data=data,

@@ -14,11 +14,11 @@ from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from tabhub.core.resources import KINDS
-from tabhub.errors import TabhubError
+from tabhub.errors import LoginRequired, TabhubError, UpstreamOffline
 from tabhub.limits import Limits
 from tabhub.store.upstream_servers import Server
 from tabhub.upstream.active_calls import InFlight
-from tabhub.upstream.failures import NeedsLogin, UpstreamOffline, first_cause
+from tabhub.upstream.failures import first_cause
 from tabhub.upstream.resources import METHODS, OfferList
 from tabhub.upstream.subscriptions import Follows
 from tabhub.upstream.tools import Listed, read_listing
@@ -152,7 +152,7 @@ class Life:
         if self.state == "off":
             return UpstreamOffline(f"The server {name} is disabled.", hint=f"Enable it: tabhub mcp enable {name}")
         if self.state == "login":
-            return NeedsLogin(
+            return LoginRequired(
                 f"The server {name} wants the person to log in.",
                 hint=f"They log in with `tabhub mcp refresh {name}`, or in the panel.",
             )
@@ -201,8 +201,8 @@ class Life:
                     raise asyncio.CancelledError from None
                 if isinstance(cause, _SessionGone):
                     continue  # it is there and wants to be greeted anew
-                if isinstance(cause, NeedsLogin) or self.state == "login":
-                    self.error = cause.message if isinstance(cause, NeedsLogin) else "Nobody has logged in."
+                if isinstance(cause, LoginRequired) or self.state == "login":
+                    self.error = cause.message if isinstance(cause, LoginRequired) else "Nobody has logged in."
                     self._end("login")
                     self.may_ask_login = False
                     self._wake.clear()

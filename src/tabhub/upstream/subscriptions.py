@@ -11,7 +11,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from tabhub.core.resources import SUBSCRIBE, UNSUBSCRIBE
-from tabhub.upstream.failures import UpstreamError
+from tabhub.errors import UpstreamError
 
 if TYPE_CHECKING:
     from tabhub.upstream.sdk_session import Link

@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from tabhub.errors import BadInput, InvalidParams, InvalidRequest, TabhubError
+from tabhub.errors import BadInput, HeaderMismatch, InvalidParams, InvalidRequest, TabhubError, UnsupportedVersion
 from tabhub.wire.jsonrpc import Request
 
 HANDSHAKE_VERSIONS = ("2025-03-26", "2025-06-18", "2025-11-25")
@@ -46,35 +46,6 @@ LIST_CHANGED = {kind: f"notifications/{kind}/list_changed" for kind in LISTS}
 LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
 _B64_OPEN, _B64_CLOSE = "=?base64?", "?="
-
-
-class HeaderMismatch(BadInput):
-    """A header and the body say different things."""
-
-    code = -32020
-
-
-class MissingCapability(BadInput):
-    """The tool needs something this client did not declare."""
-
-    code = -32021
-
-    def __init__(self, tool: str, capability: str) -> None:
-        super().__init__(
-            f"{tool} needs the client capability {capability!r}, which this client did not declare.",
-            data={"requiredCapabilities": {capability: {}}},
-        )
-
-
-class UnsupportedVersion(BadInput):
-    """A protocol revision we do not speak."""
-
-    code = -32022
-
-    def __init__(self, requested: object) -> None:
-        super().__init__(
-            "Unsupported protocol version", data={"supported": list(SUPPORTED), "requested": str(requested)[:100]}
-        )
 
 
 @dataclass(slots=True)
@@ -125,7 +96,7 @@ def read_envelope(request: Request, version: str, headers: Mapping[bytes, bytes]
         if value is not None and header_value(headers.get(b"mcp-name")) != value:
             raise HeaderMismatch(f"The Mcp-Name header is missing or is not the `{named}` of the body.")
     if version != STATELESS:
-        raise UnsupportedVersion(version)
+        raise UnsupportedVersion(version, SUPPORTED)
     if not isinstance(capabilities, dict):
         raise InvalidParams(f"params._meta[{META_CAPABILITIES!r}] must be an object.")
     level = meta.get(META_LOG_LEVEL)

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tabhub.wire.mcp import HeaderMismatch, header_value
+from tabhub.errors import HeaderMismatch
+from tabhub.wire.mcp import header_value
 
 MARK = "x-mcp-header"
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import orjson
 
-from tabhub.errors import BadInput, InvalidParams, InvalidRequest, ParseError, TabhubError
+from tabhub.errors import BadFrame, InvalidParams, InvalidRequest, ParseError, TabhubError
 from tabhub.limits import DEFAULTS, Limits
 from tabhub.wire import jsonrpc
 from tabhub.wire import strict_json as strict
@@ -58,16 +58,6 @@ class _Error(msgspec.Struct):
 
 _FRAME = msgspec.json.Decoder(Frame)
 _ERROR = msgspec.json.Decoder(_Error)
-
-
-class BadFrame(Exception):
-    """A message that is none: why, and the id of the request or answer it was meant to be, as far as it tells."""
-
-    def __init__(self, error: BadInput, ident: Id | None = None, *, answer: bool = False) -> None:
-        super().__init__(error.message)
-        self.error = error
-        self.ident = ident
-        self.answer = answer
 
 
 def read(data: bytes, limits: Limits = DEFAULTS) -> Frame:

@@ -9,14 +9,13 @@ from typing import Any, cast
 import pytest
 
 from tabhub.calls.engine import Context
-from tabhub.calls.sources.page_calls import NotOffered
 from tabhub.calls.sources.page_tools import PageTools
 from tabhub.calls.tab_binding import TabBinding
 from tabhub.config.settings import PageSettings
 from tabhub.core.leases import Leases
 from tabhub.core.registry import Registry
 from tabhub.core.sessions import Session, Sessions
-from tabhub.errors import LinkLost, NotConnected, TabhubError, TabLeased, TabNotFound
+from tabhub.errors import LinkLost, NotConnected, PageToolGone, TabhubError, TabLeased, TabNotFound
 from tabhub.limits import Limits
 from tabhub.links.browsers import Browsers
 from tabhub.store.audit import AuditLog
@@ -162,7 +161,7 @@ async def test_a_named_tab_is_waited_for_while_it_loads_anew(shop: Shop) -> None
     shop.tabs.answer[1] = lambda params: (
         shop.tabs.say(1, "browser/disconnected", frameId=0, documentId="d") or TabNotFound("x", data={"sent": False})
     )
-    assert isinstance(await outcome(shop, "website_tool_shop_example_tab1_add"), NotOffered)
+    assert isinstance(await outcome(shop, "website_tool_shop_example_tab1_add"), PageToolGone)
 
 
 def closed(shop: Shop) -> None:
@@ -185,7 +184,7 @@ async def test_a_site_is_opened_once_for_all_calls_that_wait_for_it(shop: Shop) 
 async def test_a_page_without_the_tool_is_loaded_anew_three_times_in_the_same_tab(shop: Shop) -> None:
     closed(shop)
     caller = Caller()
-    with pytest.raises(NotOffered) as failed:
+    with pytest.raises(PageToolGone) as failed:
         await shop.call("website_tool_shop_example_look", caller)
     assert failed.value.outcome == "not_sent"
     assert (len(shop.tabs.opened), len(shop.tabs.revisited)) == (1, 3)

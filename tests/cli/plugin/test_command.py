@@ -59,7 +59,7 @@ def test_a_tarball_needs_no_registry(tmp_path: Path, tabhub: Run) -> None:
     assert tabhub("plugin", "install", str(tmp_path / "demo.tgz")).returncode == 0
     done = tabhub("plugin", "install", "slack", PATH="")
     assert done.returncode == 1
-    assert "not known which npm registry" in done.stderr
+    assert "No npm registry is configured" in done.stderr
     assert "tabhub config set pluginRegistry" in done.stderr
 
 

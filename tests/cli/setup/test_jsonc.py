@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tabhub.cli.setup.jsonc import JsoncError, parse, set_member
+from tabhub.cli.setup.jsonc import parse, set_member
+from tabhub.errors import JsoncError
 
 VALUE = {"type": "http"}
 

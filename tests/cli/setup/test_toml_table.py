@@ -6,7 +6,8 @@ import tomllib
 
 import pytest
 
-from tabhub.cli.setup.toml_table import TomlError, set_table
+from tabhub.cli.setup.toml_table import set_table
+from tabhub.errors import TomlError
 
 VALUES = {"url": "http://x/", "http_headers": {"Authorization": 'B "q" \\'}, "n": 1.5, "on": True, "l": ["a"]}
 

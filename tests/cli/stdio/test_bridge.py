@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tabhub.cli.stdio.bridge import Broken
+from tabhub.errors import BridgeProtocolError
 from tests.cli.stdio.bridgeplay import HELLO, SESSION, VERSION, Play
 
 
@@ -88,7 +88,7 @@ def test_a_line_of_ours_the_hub_does_not_take_answers_its_request(play: Play) ->
 
 @pytest.mark.parametrize("line", [b"nope", b"[]", b"{}", b'{"type":"RESPONSE"}', b'{"type":"EVENT"}', b"\xff"])
 def test_what_no_hub_says_is_found_out(play: Play, line: bytes) -> None:
-    with pytest.raises(Broken):
+    with pytest.raises(BridgeProtocolError):
         play.bridge.hub_line(line, play.now)
 
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tabhub.cli.stdio.messages import Answer, Invalid, Notification, NotJson, Request, answer, error_body, read
-from tabhub.errors import InvalidRequest
+from tabhub.cli.stdio.messages import Answer, Invalid, Notification, Request, answer, error_body, read
+from tabhub.errors import InvalidRequest, NotJson
 from tabhub.wire import jsonrpc
 
 

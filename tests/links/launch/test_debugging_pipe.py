@@ -7,7 +7,8 @@ import subprocess
 
 import pytest
 
-from tabhub.links.launch.debugging_pipe import DebuggingPipe, PipeClosedError
+from tabhub.errors import PipeClosedError
+from tabhub.links.launch.debugging_pipe import DebuggingPipe
 from tests.harness.waiting import until
 
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from tabhub.errors import BusUnavailable
 from tabhub.relay.bus import nats
-from tabhub.relay.bus.interface import Bus, BusUnavailable, MemoryBus, MemoryNetwork, Presence
+from tabhub.relay.bus.interface import Bus, MemoryBus, MemoryNetwork, Presence
 from tabhub.relay.bus.nats import NatsBus
 from tabhub.relay.bus.nats_connection import connect
 from tabhub.relay.bus.rosters import subject_of

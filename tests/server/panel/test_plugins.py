@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from tabhub.errors import InvalidParams
+from tabhub.errors import InvalidParams, PluginError
 from tabhub.links.extension import ExtensionLink
-from tabhub.plugins.model import PluginError
 from tabhub.server.panel.plugins import PluginPanel
 from tests.harness.hub import RunningHub, running_hub
 from tests.plugins.packages import NpmRegistry, folder

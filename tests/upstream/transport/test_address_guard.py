@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tabhub.upstream.failures import Blocked
+from tabhub.errors import AddressBlocked
 from tabhub.upstream.transport.address_guard import AddressGuard
 from tests.harness.agent import Agent
 from tests.harness.hub import RunningHub, running_hub
@@ -53,7 +53,7 @@ PUBLIC = "93.184.216.34"
     ],
 )
 def test_private_and_link_local_addresses_are_refused(host: str, address: str) -> None:
-    with pytest.raises(Blocked) as refused:
+    with pytest.raises(AddressBlocked) as refused:
         AddressGuard().check(host, address)
     assert host in refused.value.text()
     assert "upstreamHosts" in refused.value.text()
@@ -77,7 +77,7 @@ async def test_one_bad_address_of_a_name_refuses_it() -> None:
     async def two(_host: str, _port: int) -> list[str]:
         return [PUBLIC, "10.0.0.1"]
 
-    with pytest.raises(Blocked, match=r"10\.0\.0\.1"):
+    with pytest.raises(AddressBlocked, match=r"10\.0\.0\.1"):
         await AddressGuard(look_up=two).resolve("two.example", 443)
 
 
@@ -101,7 +101,7 @@ class Trap:
 async def test_other_spellings_of_this_machine_lead_nowhere(hub: RunningHub, host: str) -> None:
     trap = Trap()
     async with trap.at("127.0.0.1") as port:
-        with pytest.raises(Blocked, match="servers there are not reached"):
+        with pytest.raises(AddressBlocked, match="servers there are not reached"):
             await hub.hub.upstream.add({"trap": {"url": f"http://{host}:{port}/mcp"}})
     assert trap.visits == 0
 
@@ -111,7 +111,7 @@ async def test_a_name_that_the_system_says_is_this_machine_is_not_reached(hub: R
     leading = [name for name in (socket.gethostname(), "ip6-localhost", "localhost.localdomain") if _leads_here(name)]
     assert leading
     for name in leading:
-        with pytest.raises(Blocked, match=re.escape(name)):
+        with pytest.raises(AddressBlocked, match=re.escape(name)):
             await hub.hub.upstream.add({"own": {"url": f"http://{name}:9/mcp"}})
 
 
@@ -175,7 +175,7 @@ http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
 async def test_bad_addresses_redirects_and_shell_words_come_to_nothing(hub: RunningHub, tmp_path: Any) -> None:
     upstream = hub.hub.upstream
     for url in ("http://169.254.169.254/mcp", "http://10.0.0.5/mcp", "http://[::ffff:10.0.0.5]/mcp"):
-        with pytest.raises(Blocked):
+        with pytest.raises(AddressBlocked):
             await upstream.add({"bad": {"url": url}})
     with pytest.raises(Exception, match="must begin with http"):
         await upstream.add({"bad": {"url": "file:///etc/passwd"}})

@@ -14,8 +14,8 @@ from typing import Any
 import orjson
 
 from tabhub import __version__
-from tabhub.agent.http import Answer, HttpFailed, Patience, exchange
-from tabhub.agent.turns import ModelError
+from tabhub.agent.http import Answer, Patience, exchange
+from tabhub.errors import HttpFailed, ModelError
 
 _AGAIN = (408, 409, 425, 429, 500, 502, 503, 504, 529)
 _PAUSE, _LONGEST_PAUSE = 1.0, 30.0

@@ -18,9 +18,9 @@ from weakref import WeakKeyDictionary
 import orjson
 
 from tabhub.browser.driver import page_code as pagecode
-from tabhub.browser.driver.page import ContextGone, Follow, Page
+from tabhub.browser.driver.page import Follow, Page
 from tabhub.browser.driver.tab_watch import Watch
-from tabhub.errors import CommandFailed
+from tabhub.errors import CommandFailed, ContextDestroyed
 
 _MOST_TABS = 2_000
 _LETTERS = "eabcdghkmnpqrstuvwxyz"
@@ -145,7 +145,7 @@ async def ask(
                 value = await _evaluate(page, session_id, world.context_id, _expression(world, body))
             else:
                 value = await _led(page, session_id, world, body, follow)
-        except ContextGone:
+        except ContextDestroyed:
             if last:
                 raise
             value = _LOST

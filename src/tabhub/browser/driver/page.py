@@ -14,8 +14,8 @@ from typing import Any
 from tabhub.browser.driver import page_code as pagecode
 from tabhub.browser.driver.tab_watch import Watch
 from tabhub.core.tabs import Tab
-from tabhub.errors import CommandFailed, InvalidArguments, TabNotFound
-from tabhub.links.browsers import Browsers, TabFailed, TabRef
+from tabhub.errors import CommandFailed, ContextDestroyed, InvalidArguments, PageNavigated, TabFailed, TabNotFound
+from tabhub.links.browsers import Browsers, TabRef
 from tabhub.wire import urls as addresses
 
 _SCHEMES = ("http", "https", "data", "file")
@@ -31,14 +31,6 @@ _KEPT = (
 _CRASHED_UNDER, _CRASHED = "The tab crashed under the command", "The tab crashed"
 _UNLOADED = "unloaded to save memory"
 _TAKEN = "Another debugger is already attached"
-
-
-class PageLeft(TabFailed):
-    """The tab went to another page under the command."""
-
-
-class ContextGone(PageLeft):
-    """The document a script was meant for is gone; nothing of the script ran."""
 
 
 @dataclass(slots=True)
@@ -100,7 +92,7 @@ class Page:
     def failure(self, said: str) -> CommandFailed | None:
         """The error for what the browser said of a command, where we know it better than in its words."""
         if _NO_CONTEXT in said or any(text in said for text in _LEFT):
-            return (ContextGone if _NO_CONTEXT in said else PageLeft)(
+            return (ContextDestroyed if _NO_CONTEXT in said else PageNavigated)(
                 f"Tab {self.tab_id} went to another page while the command ran.",
                 hint="Look at the tab (browser_get_tab_info) before repeating it.",
             )

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tabhub.errors import CommandFailed, Outcome
+from tabhub.errors import DialogOpen
 from tabhub.links.browsers import Browsers, Change
 from tabhub.links.extension import ExtensionLink
 
@@ -70,20 +70,6 @@ class Interest:
 
 Heard = Callable[[ExtensionLink, int, str, dict[str, Any], str | None], None]
 """Takes the link, the browser's own tab id, the event, its params and the child session it comes from."""
-
-
-class DialogOpen(CommandFailed):
-    """A dialog blocks the page; what the command started, if it was sent, waits behind it."""
-
-    outcome: Outcome | None = "unknown"
-
-    def __init__(self, tab_id: int, dialog: Dialog, *, sent: bool) -> None:
-        super().__init__(
-            f"Tab {tab_id} is blocked by a dialog ({dialog.kind}: {dialog.message!r}).",
-            hint="The page waits until it is answered: browser_handle_dialog answers it, or close the tab.",
-            data={"dialog": {"type": dialog.kind, "message": dialog.message}},
-        )
-        self.outcome = "unknown" if sent else "not_sent"
 
 
 @dataclass(slots=True)
@@ -157,7 +143,8 @@ class Watch:
         """Watch a tab from now on; a dialog that is open already is an error at once."""
         key = (link, chrome_id)
         if self._dialogs and key in self._dialogs:
-            raise DialogOpen(tab_id, self._dialogs[key], sent=False)
+            dialog = self._dialogs[key]
+            raise DialogOpen(tab_id, dialog.kind, dialog.message, sent=False)
         watched = self._watched.get(key)
         if watched is not None:
             watched.used = link.loop.time()
@@ -286,7 +273,7 @@ class Watch:
         tab = self._browsers.book.find(link.browser_id, chrome_id)
         tab_id = tab.tab_id if tab else chrome_id
         self._dialogs[key] = dialog
-        link.fail_tab(chrome_id, lambda: DialogOpen(tab_id, dialog, sent=True), spare="closeTab")
+        link.fail_tab(chrome_id, lambda: DialogOpen(tab_id, dialog.kind, dialog.message, sent=True), spare="closeTab")
 
     def _attached(self, key: _Key, params: dict[str, Any], parent: str | None) -> None:
         watched, session_id, info = self._watched.get(key), params.get("sessionId"), params.get("targetInfo")

@@ -11,10 +11,9 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
 from tabhub.browser.activity import Doing
-from tabhub.browser.driver.page import Page, PageLeft
-from tabhub.browser.driver.tab_watch import DialogOpen
+from tabhub.browser.driver.page import Page
 from tabhub.browser.tool_spec import Toolbox
-from tabhub.links.browsers import TabFailed
+from tabhub.errors import DialogOpen, PageNavigated, TabFailed
 
 GIVES: dict[str, Any] = {"did": {"type": "string"}}
 """Only what is always there is declared: the list of tools is read by every agent, and what else came of it speaks for
@@ -32,7 +31,7 @@ async def carried(box: Toolbox, page: Page, work: Awaitable[T]) -> T | None:
     except DialogOpen as error:
         if error.outcome == "not_sent":
             raise
-    except PageLeft:
+    except PageNavigated:
         return None
     except TabFailed:
         if box.browsers.book.get(page.tab_id) is not None and not box.activity.handed(page):

@@ -17,9 +17,9 @@ from tabhub.browser.driver import isolated_worlds as worlds
 from tabhub.browser.driver import page_code as pagecode
 from tabhub.browser.driver.frames import Frame, frames, main_frame
 from tabhub.browser.driver.isolated_worlds import World
-from tabhub.browser.driver.page import Page, PageLeft
+from tabhub.browser.driver.page import Page
 from tabhub.browser.driver.shadow_roots import open_roots
-from tabhub.errors import CommandFailed, InvalidArguments
+from tabhub.errors import CommandFailed, InvalidArguments, PageNavigated
 
 TARGET: dict[str, Any] = {
     "selector": {"type": "string", "description": "CSS selector"},
@@ -131,7 +131,7 @@ async def find(page: Page, args: Mapping[str, Any], *, wait: float = 0.0) -> Ele
         last = loop.time() >= until
         try:
             found = await _once(page, wanted, near=last)
-        except PageLeft:
+        except PageNavigated:
             # The next page may have it.
             if last:
                 raise

@@ -22,9 +22,16 @@ from tabhub.core.sessions import Session
 from tabhub.core.tab_routing import address, again, best, never_sent
 from tabhub.core.tabs import TabBook
 from tabhub.core.tools import ToolResult
-from tabhub.errors import CommandFailed, NotConnected, Outcome, RateLimited, TabhubError, TabLeased, TabNotFound
+from tabhub.errors import (
+    NotConnected,
+    PageToolGone,
+    RateLimited,
+    TabFailed,
+    TabhubError,
+    TabLeased,
+    TabNotFound,
+)
 from tabhub.limits import Limits
-from tabhub.links.browsers import TabFailed
 from tabhub.links.sites import Sites
 from tabhub.links.transport import TabHubTransport
 from tabhub.trust.sliding_window import Rate
@@ -51,12 +58,6 @@ class Held(Protocol):
     def leased_error(self, lease: Lease) -> TabLeased:
         """The error that names the holder."""
         ...
-
-
-class NotOffered(CommandFailed):
-    """No page offers the tool, also after its site was opened; nothing was sent."""
-
-    outcome: Outcome | None = "not_sent"
 
 
 class Running:
@@ -294,7 +295,7 @@ class PageCalls:
             frame = self._find(key, set(), ctx)
             if frame is not None:
                 return frame
-        raise NotOffered(
+        raise PageToolGone(
             f"Tab {key.number} of {key.origin} does not offer {key.tool} any more.",
             hint="List the tools again; the name without a tab goes to whichever tab has it.",
         )
@@ -305,7 +306,7 @@ class PageCalls:
         kept = self._pages.cached(origin).get(key.tool)
         url = address(origin, kept.url if kept is not None else None)
         if url is None:
-            raise NotOffered(f"No open page offers {key.tool} of {origin}.", hint="Open the page that does.")
+            raise PageToolGone(f"No open page offers {key.tool} of {origin}.", hint="Open the page that does.")
         why = ""
         for attempt in range(self._limits.retries + 1):
             if attempt:
@@ -326,7 +327,7 @@ class PageCalls:
                     return frame
             except TimeoutError:
                 why = ""
-        raise NotOffered(
+        raise PageToolGone(
             f"{url} was opened, but offers no tool {key.tool}. {why}".rstrip(),
             hint="The site may want the person to sign in, or has no such tool any more: look at its tab.",
         )

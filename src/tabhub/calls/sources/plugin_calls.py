@@ -23,10 +23,9 @@ from tabhub.core.registry import Entry
 from tabhub.core.tab_routing import again
 from tabhub.core.tabs import Tab
 from tabhub.core.tools import Source, Tool, ToolResult
-from tabhub.errors import CommandFailed, Outcome, TabhubError
+from tabhub.errors import CommandFailed, NoMatchingTab, PluginToolFailed, TabhubError, TabMismatch
 from tabhub.limits import Limits
 from tabhub.links.browsers import Browsers
-from tabhub.links.failures import DispatchFailed
 from tabhub.links.transport import TabHubTransport
 from tabhub.plugins.adapters import Adapter
 from tabhub.plugins.inject import injected, stripped
@@ -35,23 +34,6 @@ from tabhub.plugins.settings import Setup
 
 _MESSAGE = 2_000
 _READ = 65_536
-
-
-class NoTab(CommandFailed):
-    """No open tab fits; nothing was sent."""
-
-    status = 409
-    category = "unavailable"
-    outcome: Outcome | None = "not_sent"
-    retryable = True
-
-
-class WrongTab(CommandFailed):
-    """The tab that is named shows something else; nothing was sent."""
-
-    status = 409
-    category = "validation"
-    outcome: Outcome | None = "not_sent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +115,7 @@ class PluginCalls:
         while True:
             try:
                 tab = self._find(active, tab_id, instance, tried, ctx, reads=reads)
-            except NoTab:
+            except NoMatchingTab:
                 raise failed or _no_tab(active, instance) from None
             try:
                 return await self._send(active, tool, tab, instance, ctx, own)
@@ -168,7 +150,7 @@ class PluginCalls:
         if best is None and barred and not tried:
             raise self._leases.leased_error(next(iter(barred.values())))
         if best is None:
-            raise NoTab("There is no tab.")
+            raise NoMatchingTab("There is no tab.")
         return best
 
     def best(self, tabs: Iterable[Tab], plugin: str, held: Callable[[Tab], bool] = lambda _: False) -> Tab | None:
@@ -213,7 +195,7 @@ class PluginCalls:
 
 
 def _never_began(error: TabhubError) -> bool:
-    return isinstance(error, DispatchFailed) and error.outcome == "not_sent"
+    return isinstance(error, PluginToolFailed) and error.outcome == "not_sent"
 
 
 def _result(raw: bytes, active: Active, tool: PluginTool, tab: Tab) -> ToolResult:
@@ -253,17 +235,17 @@ def _site(active: Active, instance: str | None) -> str:
     return active.plugin.display_name + (f" ({instance})" if instance is not None else "")
 
 
-def _no_tab(active: Active, instance: str | None) -> NoTab:
+def _no_tab(active: Active, instance: str | None) -> NoMatchingTab:
     named = next((each.patterns[0] for each in active.setup.instances if each.name == instance), None)
     where = named or active.setup.homepage or ", ".join(active.setup.url_patterns[:3])
-    return NoTab(
+    return NoMatchingTab(
         f"No open tab shows {_site(active, instance)}.",
         hint=f"Open {where} with browser_open_tab, see that the person is signed in there, and call again.",
     )
 
 
-def _wrong_tab(active: Active, instance: str | None, tab: Tab) -> WrongTab:
-    return WrongTab(
+def _wrong_tab(active: Active, instance: str | None, tab: Tab) -> TabMismatch:
+    return TabMismatch(
         f"Tab {tab.tab_id} shows {tab.url[:200] or 'nothing'}, which is not a page of {_site(active, instance)}.",
         hint="plugin_list_tabs lists its tabs; without `tabId` the best one is taken.",
     )

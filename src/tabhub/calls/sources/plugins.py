@@ -23,7 +23,7 @@ from tabhub.config.settings import Config
 from tabhub.core.registry import Registry
 from tabhub.core.tabs import Tab
 from tabhub.core.tools import Source
-from tabhub.errors import SetupError, TabhubError
+from tabhub.errors import SetupError, TabhubError, UnknownPlugin
 from tabhub.limits import Limits
 from tabhub.links.browsers import Browsers, Change
 from tabhub.links.extension import ExtensionLink
@@ -38,13 +38,6 @@ from tabhub.store.home import Home
 log = logging.getLogger("tabhub.plugins")
 
 _STATES = ("closed", "unavailable", "ready")
-
-
-class UnknownPlugin(TabhubError):
-    """No plugin of that name."""
-
-    status = 404
-    category = "not_found"
 
 
 @dataclass(slots=True)

@@ -19,13 +19,12 @@ from msgspec.structs import replace
 from tabhub.core.resources import NOTHING, Offers
 from tabhub.core.tools import Source
 from tabhub.core.upstream_names import upstream_name
-from tabhub.errors import InvalidParams, TabhubError
+from tabhub.errors import InvalidParams, TabhubError, UnknownServer, UpstreamOffline
 from tabhub.store.upstream_servers import Server, UpstreamStore
 from tabhub.trust.redact import redact
 from tabhub.upstream import config
 from tabhub.upstream.calls import Calls
 from tabhub.upstream.config import Wanted
-from tabhub.upstream.failures import UnknownServer, UpstreamOffline
 from tabhub.upstream.launch_plan import Plan
 from tabhub.upstream.login_callbacks import LoginDesk
 from tabhub.upstream.pool import Pool

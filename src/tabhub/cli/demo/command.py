@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 from tabhub.cli.command import Command
 from tabhub.cli.demo.shop import packaged_shop, serve_shop
 from tabhub.cli.hub.mcp_client import McpClient
-from tabhub.cli.terminal import CliError, cut, paint, safe, show_warning
+from tabhub.cli.terminal import cut, paint, safe, show_warning
+from tabhub.errors import CliError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tabhub import __version__
-from tabhub.cli.hub.client import HOST, Answer, Hub, HubDownError, find_hub, request
+from tabhub.cli.hub.client import HOST, Answer, Hub, find_hub, request
 from tabhub.cli.hub.http_errors import refusal, speaks_json
 from tabhub.cli.hub.port import holder, taken
 from tabhub.cli.status import SKIPPED, attached_tabs, browser_words, browsers, own_end
-from tabhub.cli.terminal import CliError, count
-from tabhub.errors import SetupError, TabhubError
+from tabhub.cli.terminal import count
+from tabhub.errors import CliError, HubDownError, SetupError, TabhubError
 
 Level = Literal["ok", "warn", "fail"]
 _START = "Start it with: tabhub start --background"

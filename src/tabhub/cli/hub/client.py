@@ -12,7 +12,7 @@ import os
 import socket
 import time
 
-from tabhub.cli.terminal import CliError
+from tabhub.errors import CliError, HubDownError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,15 +46,6 @@ class Hub:
     def address(self) -> str:
         """Host and port."""
         return f"{HOST}:{self.port}"
-
-
-class HubDownError(CliError):
-    """Nothing answers where the hub would be."""
-
-    def __init__(self, hub: Hub) -> None:
-        super().__init__(
-            f"The hub is not running on {hub.address}.", "Start it with: tabhub start --background", exit_code=2
-        )
 
 
 class Answer:
@@ -189,7 +180,7 @@ def request(
     try:
         connection = socket.create_connection((HOST, hub.port), timeout=CONNECT_TIMEOUT)
     except OSError:
-        raise HubDownError(hub) from None
+        raise HubDownError(hub.address) from None
     with connection:
         return _exchange(connection, hub, head + (body or b""), timeout)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 
 from tabhub.cli.hub.client import not_a_hub
-from tabhub.cli.terminal import CliError
+from tabhub.errors import CliError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,19 +14,15 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tabhub import __version__
-from tabhub.cli.hub.client import HOST, Answer, Hub, HubDownError, bearer, not_a_hub
+from tabhub.cli.hub.client import HOST, Answer, Hub, bearer, not_a_hub
 from tabhub.cli.hub.http_errors import refusal
-from tabhub.cli.terminal import CliError
+from tabhub.errors import CallFailed, CliError, HubDownError
 
 _VERSION = "2025-11-25"
 _NO_SUCH_METHOD = -32601
 
 Ask = Callable[[str], bool]
 """Put a question to the person: yes or no."""
-
-
-class CallFailed(CliError):
-    """The hub answered a request with an error."""
 
 
 class McpClient:
@@ -123,7 +119,7 @@ class McpClient:
                 raise refusal(self._hub, Answer(response.status, fields, response.read()))
             yield response
         except ConnectionRefusedError:
-            raise HubDownError(self._hub) from None
+            raise HubDownError(self._hub.address) from None
         except TimeoutError:
             raise CliError(
                 f"The hub on {self._hub.address} did not answer within {self._timeout:g} s.", "Look at `tabhub logs`."

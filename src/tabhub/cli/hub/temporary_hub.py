@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 
 from tabhub.cli.hub.background import health, start_in_background
 from tabhub.cli.hub.client import Hub, alive, find_hub
-from tabhub.cli.terminal import CliError
+from tabhub.errors import CliError
 
 _CONNECT = 40.0
 _END = 15.0

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from tabhub.cli.command import Command, Group, LazyCommand
 from tabhub.cli.mcp.servers import Servers, servers
-from tabhub.cli.terminal import CliError, count, cut, json_text, line, paint, safe, width
+from tabhub.cli.terminal import count, cut, json_text, line, paint, safe, width
+from tabhub.errors import CliError, JsoncError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -57,7 +58,7 @@ def read_json(source: str) -> Any:
         raise CliError(f"{where} cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:
         raise CliError(f"{where} is not UTF-8 text.") from None
-    except jsonc.JsoncError as error:
+    except JsoncError as error:
         raise CliError(f"{where} is not valid JSON: {error}.") from None
 
 

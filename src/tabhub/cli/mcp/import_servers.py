@@ -14,7 +14,8 @@ from tabhub.cli.command import Command
 from tabhub.cli.mcp.command import read_json, report
 from tabhub.cli.mcp.servers import servers
 from tabhub.cli.setup.clients import NAME, Client, clients
-from tabhub.cli.terminal import CliError, show_warning
+from tabhub.cli.terminal import show_warning
+from tabhub.errors import CliError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -24,8 +25,8 @@ _FROM = ("claude-code", "cursor", "vscode")
 
 def take_over(args: Namespace) -> int:
     """Read the client's settings and add what they name."""
+    from tabhub.errors import InvalidServerConfig
     from tabhub.upstream.config import read_server
-    from tabhub.upstream.failures import BadServer
 
     client = clients()[args.client]
     found, paths = _found(client)
@@ -42,7 +43,7 @@ def take_over(args: Namespace) -> int:
             continue
         try:
             read_server(name, entry)
-        except BadServer as error:
+        except InvalidServerConfig as error:
             show_warning(f"left out: {error.text()}")
             continue
         wanted[name] = entry

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tabhub.cli.command import Command
-from tabhub.cli.hub.client import HubDownError, find_hub
+from tabhub.cli.hub.client import find_hub
 from tabhub.cli.plugin.command import home_and_config, tell_hub
 from tabhub.cli.terminal import count, paint, safe, show_error
+from tabhub.errors import HubDownError
 
 _LOOK = 1.0
 """Seconds between looks of its own, for a save that the system does not tell."""
@@ -48,7 +49,7 @@ def dev(args: Namespace) -> int:
     added = _use(folder)
     try:
         if not tell_hub():
-            raise HubDownError(find_hub())
+            raise HubDownError(find_hub().address)
         words = f"{safe(plugin.display_name)} is in use, with {count(len(plugin.tools), 'tool')}."
         print(f"{words} Every save counts at once.")
         print(paint("Ctrl+C ends it." + (" The plugin then goes out of use." if added else ""), "dim"), flush=True)

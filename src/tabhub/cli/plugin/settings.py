@@ -10,10 +10,11 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from tabhub.cli.command import Command
-from tabhub.cli.hub.client import HubDownError, find_hub, request
+from tabhub.cli.hub.client import find_hub, request
 from tabhub.cli.hub.http_errors import checked
 from tabhub.cli.plugin.command import home_and_config, named
-from tabhub.cli.terminal import CliError, paint, safe
+from tabhub.cli.terminal import paint, safe
+from tabhub.errors import CliError, HubDownError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

@@ -19,7 +19,8 @@ from tabhub.cli.hub.client import HOST, find_hub, read_json
 from tabhub.cli.setup.clients import NAME, Client, Server, clients
 from tabhub.cli.setup.merge import Merged, merge
 from tabhub.cli.setup.toml_table import set_table
-from tabhub.cli.terminal import CliError, paint, show_warning
+from tabhub.cli.terminal import paint, show_warning
+from tabhub.errors import CliError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

@@ -11,19 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tabhub.errors import JsoncError
+
 _BLANK = re.compile(r"(?:[ \t\r\n]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
 _SCALAR = re.compile(r"-?[0-9][0-9.eE+-]*|true|false|null")
 _DEEPEST = 200
-
-
-class JsoncError(Exception):
-    """The text is not JSON, not even with comments and trailing commas."""
-
-    def __init__(self, text: str, at: int, what: str) -> None:
-        row = text.count("\n", 0, at) + 1
-        column = at - (text.rfind("\n", 0, at) + 1) + 1
-        super().__init__(f"{what} at line {row}, column {column}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from typing import Any
 
 from tabhub.cli.setup import jsonc, toml_table
 from tabhub.cli.setup.clients import NAME, TRANSPORT_KEYS, Client
-from tabhub.cli.terminal import CliError
+from tabhub.errors import CliError, JsoncError, TomlError
 
 _LARGEST = 64 * 1024 * 1024
 
@@ -98,7 +98,7 @@ def _json(path: Path, text: str, client: Client, entry: dict[str, Any]) -> tuple
         wanted = _kept(old, entry)
         new = text if old == wanted else jsonc.set_member(text, (client.section, NAME), wanted)
         after = jsonc.parse(new).value
-    except jsonc.JsoncError as error:
+    except JsoncError as error:
         raise _refused(path, f"it is not valid JSON: {error}") from None
     if after != {**before, client.section: {**section, NAME: wanted}}:  # the last word before anything is written
         raise _refused(path, "it is written in a way that cannot be changed safely")
@@ -111,7 +111,7 @@ def _toml(path: Path, text: str, client: Client, entry: dict[str, Any]) -> tuple
         old = section.get(NAME) if isinstance(section, dict) else None
         wanted = _kept(old, entry)
         new = text if old == wanted else toml_table.set_table(text, client.section, NAME, wanted)
-    except toml_table.TomlError as error:
+    except TomlError as error:
         raise _refused(path, f"{error}") from None
     return new, old is None
 

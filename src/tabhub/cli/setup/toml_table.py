@@ -11,12 +11,10 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any
 
+from tabhub.errors import TomlError
+
 _HEADER = re.compile(r"^\s*\[\[?\s*(?P<name>[^\]]+?)\s*\]\]?\s*(?:#.*)?$")
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
-
-
-class TomlError(Exception):
-    """The text is not TOML, or cannot be changed without risk to what is there."""
 
 
 def read(text: str) -> dict[str, Any]:

@@ -19,13 +19,13 @@ from tabhub.cli.stdio.messages import (
     Invalid,
     Message,
     Notification,
-    NotJson,
     Request,
     answer,
     error_body,
     read,
 )
 from tabhub.cli.stdio.session_replay import Introduction
+from tabhub.errors import BridgeProtocolError, NotJson
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,10 +45,6 @@ _LOST = "The connection to the hub ended before it had answered. What was asked 
 _LISTS = ("tools", "resources", "prompts")
 # As the hub writes a good answer: its result is passed on without being read.
 _RESPONSE = re.compile(rb'\{"type":"RESPONSE","id":"([0-9a-f]+:[0-9]+)","success":true,"data":')
-
-
-class Broken(Exception):
-    """What came from the socket is not what a hub says."""
 
 
 class _Batch:
@@ -262,7 +258,7 @@ class Bridge:
     # what the hub says
 
     def hub_line(self, line: bytes, now: float) -> None:
-        """Take one line from the hub; Broken if it is none of a hub's."""
+        """Take one line from the hub; BridgeProtocolError if it is none of a hub's."""
         good = _RESPONSE.match(line)
         if good is not None:
             self._response(good[1].decode(), b'"result":' + line[good.end() : -1])
@@ -281,7 +277,7 @@ class Bridge:
             elif kind == "REGISTER_OK":
                 self._registered(value["sessionId"], initialized=value["initialized"] is True)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise Broken(f"{error!r} in {line[:200]!r}") from None
+            raise BridgeProtocolError(f"{error!r} in {line[:200]!r}") from None
 
     def _response(self, rid: str, body: bytes) -> None:
         pending = self._running.pop(rid, None)

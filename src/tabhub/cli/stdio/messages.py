@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import re
 
+from tabhub.errors import NotJson
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -18,10 +20,6 @@ VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 HUB_GONE = -32000
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
-
-
-class NotJson(ValueError):
-    """The line is not JSON."""
 
 
 class Request:

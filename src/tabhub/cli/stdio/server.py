@@ -14,9 +14,9 @@ import sys
 import time
 
 from tabhub.cli.stdio import socket as daemon
-from tabhub.cli.stdio.bridge import Bridge, Broken
+from tabhub.cli.stdio.bridge import Bridge
 from tabhub.cli.stdio.liveness import LONGEST, PING, Silence
-from tabhub.cli.terminal import CliError
+from tabhub.errors import BridgeProtocolError, CliError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ class _Server:
 
     def _hub_lines(self) -> _Split:
         def too_long(size: int) -> None:
-            raise Broken(f"a line of the hub is longer than {size} bytes")
+            raise BridgeProtocolError(f"a line of the hub is longer than {size} bytes")
 
         return _Split(_MAX_ANSWER, lambda line: self._bridge.hub_line(line, time.monotonic()), too_long)
 
@@ -230,7 +230,7 @@ class _Server:
             return
         except OSError as error:
             print(f"tabhub: the connection to the hub broke: {error}", file=sys.stderr)
-        except Broken as error:
+        except BridgeProtocolError as error:
             print(f"tabhub: what came from the hub's socket cannot be read: {error}", file=sys.stderr)
         self._lost()
 

@@ -16,12 +16,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tabhub.errors import SetupError
+from tabhub.errors import PipeClosedError, PipeRefusedError, SetupError
 from tabhub.limits import DEFAULTS, MB, Limits
 from tabhub.links.launch.browser_log import BrowserLog
 from tabhub.links.launch.browser_profile import ProfileLock, end_group, free_profile, prepare_profile, remember_loaded
 from tabhub.links.launch.browser_switches import Loading, Machine, command_line, parse_extra
-from tabhub.links.launch.debugging_pipe import DebuggingPipe, PipeClosedError, PipeRefusedError
+from tabhub.links.launch.debugging_pipe import DebuggingPipe
 from tabhub.links.launch.extension_files import extension_stamp
 from tabhub.links.launch.installed_browsers import FoundBrowser
 

@@ -11,13 +11,7 @@ from typing import Any
 
 import orjson
 
-
-class PipeClosedError(Exception):
-    """The browser closed the pipe: it ended, or never understood that it has one."""
-
-
-class PipeRefusedError(Exception):
-    """The browser answered with an error."""
+from tabhub.errors import PipeClosedError, PipeRefusedError
 
 
 class DebuggingPipe:

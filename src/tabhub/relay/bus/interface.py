@@ -18,16 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from tabhub.errors import TabhubError
-
-
-class BusUnavailable(TabhubError):
-    """The nodes of the relay cannot hear one another."""
-
-    code = -32000
-    status = 503
-    category = "relay"
-    retryable = True
+from tabhub.errors import BusUnavailable
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,10 @@ import os
 import time
 from collections.abc import Callable, Sequence
 
+from tabhub.errors import BusConnectFailed, BusUnavailable
 from tabhub.limits import DEFAULTS, MB, Limits
-from tabhub.relay.bus.interface import BusListener, BusUnavailable, Presence
-from tabhub.relay.bus.nats_connection import CannotConnect, NatsConnection, connect, read, shown
+from tabhub.relay.bus.interface import BusListener, Presence
+from tabhub.relay.bus.nats_connection import NatsConnection, connect, read, shown
 from tabhub.relay.bus.nodes import BusNodes
 from tabhub.relay.bus.rosters import Roster, RosterTable
 from tabhub.wire import bus as wire
@@ -82,7 +83,7 @@ class NatsBus:
             try:
                 await self._connect()
                 break
-            except CannotConnect as error:
+            except BusConnectFailed as error:
                 reasons.append(f"{shown(server)}: {error}")
         else:
             raise BusUnavailable(
@@ -348,7 +349,7 @@ class NatsBus:
         while self._link is None:
             try:
                 await self._connect()
-            except CannotConnect as error:
+            except BusConnectFailed as error:
                 if said != str(error):
                     said = str(error)
                     log.warning("the bus cannot be reached", extra={"facts": {"reason": said}})

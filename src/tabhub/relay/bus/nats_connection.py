@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 
 from msgspec.msgpack import Decoder
 
-from tabhub.errors import ParseError
+from tabhub.errors import BusConnectFailed, ParseError
 from tabhub.limits import MB
 from tabhub.wire import nats as wire
 from tabhub.wire.bus import decode
@@ -32,10 +32,6 @@ _FAREWELL = 2.0
 _UNANSWERED = 6
 _OWN_SHARE = 16 * MB
 """What may wait beyond the bound: words of the bus itself, without which it cannot go on."""
-
-
-class CannotConnect(Exception):
-    """Why there is no connection."""
 
 
 class NatsConnection(asyncio.Protocol):
@@ -103,7 +99,7 @@ class NatsConnection(asyncio.Protocol):
         if self.healthy:
             try:
                 await self._settled(_FAREWELL)
-            except (CannotConnect, TimeoutError) as error:
+            except (BusConnectFailed, TimeoutError) as error:
                 log.warning("the bus did not take the last messages: %s", error)
         self._end("it was closed")
 
@@ -114,7 +110,7 @@ class NatsConnection(asyncio.Protocol):
             info = (await self._info).facts
             wanted = parts.scheme == "tls"
             if wanted and not (info.get("tls_required") or info.get("tls_available")):
-                raise CannotConnect("the server speaks no TLS, and tls:// asks for it")
+                raise BusConnectFailed("the server speaks no TLS, and tls:// asks for it")
             tls = wanted or bool(info.get("tls_required"))
             if tls:
                 loop, context = asyncio.get_running_loop(), ssl.create_default_context()
@@ -203,13 +199,13 @@ class NatsConnection(asyncio.Protocol):
         self.lost.set()
         for waiting in (self._info, self._pong):
             if waiting is not None and not waiting.done():
-                waiting.set_exception(CannotConnect(why))
+                waiting.set_exception(BusConnectFailed(why))
                 waiting.exception()  # it may be that nobody waits
         self._transport.close()
 
 
 async def connect(url: str, name: str, *, most: int, token: str | None = None) -> NatsConnection:
-    """A new connection; CannotConnect says why there is none."""
+    """A new connection; BusConnectFailed says why there is none."""
     link = NatsConnection(most)
     try:
         parts = urlsplit(url)
@@ -217,11 +213,11 @@ async def connect(url: str, name: str, *, most: int, token: str | None = None) -
             loop = asyncio.get_running_loop()
             await loop.create_connection(lambda: link, parts.hostname or "127.0.0.1", parts.port or _PORT)
         await link.introduce(url, name, token)
-    except (CannotConnect, OSError, ValueError, TimeoutError) as error:
+    except (BusConnectFailed, OSError, ValueError, TimeoutError) as error:
         link.lost.set()
         if hasattr(link, "_transport"):
             link._transport.abort()
-        raise CannotConnect(str(error)[:200] or "it does not answer") from None
+        raise BusConnectFailed(str(error)[:200] or "it does not answer") from None
     return link
 
 

@@ -9,10 +9,10 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
+from tabhub.errors import RelayRefused
 from tabhub.limits import Limits
 from tabhub.links.browsers import Browsers
 from tabhub.links.relay_browsers import RelayBrowsers
-from tabhub.links.relay_link import RelayRefused
 from tabhub.relay.engines.local_agent import PeerLink, peer_link
 from tabhub.relay.node import Node
 from tabhub.trust.jwt import Claims

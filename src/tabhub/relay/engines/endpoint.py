@@ -10,27 +10,31 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tabhub.errors import BadInput, Busy, Forbidden, MethodNotFound, TabhubError, TooLarge, Unauthorized
+from tabhub.errors import (
+    BadInput,
+    Busy,
+    ClientDisconnected,
+    Forbidden,
+    InvalidToken,
+    MethodNotAllowed,
+    TabhubError,
+    TooLarge,
+    Unauthorized,
+)
 from tabhub.http.known_heads import HEAD, TOKEN, Head, with_query
-from tabhub.http.responses import JSON, Disconnected, Header, Receive, Scope, Send, respond, respond_json
+from tabhub.http.responses import JSON, Header, Receive, Scope, Send, respond, respond_json
 from tabhub.relay.engines.metadata import MCP, WELL_KNOWN, Place, challenge, document
 from tabhub.relay.engines.pool import RelayedEngines
 from tabhub.relay.node import Node
 from tabhub.relay.routes import Route
 from tabhub.trust.guard import origin_allowed
-from tabhub.trust.jwt import Claims, InvalidToken
+from tabhub.trust.jwt import Claims
 from tabhub.trust.tokens import bearer
 from tabhub.wire.jsonrpc import encode_failure
 from tabhub.wire.mcp import HANDSHAKE_VERSIONS
 
 _ONCE = frozenset({b"host", b"origin", b"authorization", b"mcp-session-id", b"mcp-protocol-version"})
 _NO_STORE = (b"cache-control", b"no-store")
-
-
-class WrongMethod(MethodNotFound):
-    """The address does not take this HTTP method."""
-
-    status = 405
 
 
 class RelayHttp:
@@ -57,7 +61,7 @@ class RelayHttp:
 
     async def _metadata(self, scope: Scope, _: Receive, send: Send) -> None:
         if scope["method"] not in ("GET", "HEAD"):
-            raise WrongMethod("This address takes GET.")
+            raise MethodNotAllowed("This address takes GET.")
         base = self._place.base(_headers(scope))
         await respond_json(send, document(base, self._auth_servers), headers=[_NO_STORE])
 
@@ -81,7 +85,7 @@ class RelayHttp:
             # A session is its user's: whoever shows another user's token does not find it.
             scope[HEAD] = Head(MCP, scope["headers"], {**told, TOKEN: claims.user.encode()})
             await self._node.fair_share.run(claims.user, engine.serve(scope, receive, send))
-        except Disconnected:
+        except ClientDisconnected:
             return
         except TabhubError as error:
             await _refuse(send, error, more)
@@ -131,7 +135,7 @@ def _session(headers: dict[bytes, bytes]) -> str | None:
 
 
 async def _refuse(send: Send, error: TabhubError, more: list[Header]) -> None:
-    retry_after = getattr(error, "retry_after", None)
+    retry_after = error.retry_after
     if retry_after is not None:
         more = [*more, (b"retry-after", b"%d" % retry_after)]
     await respond(send, error.status, encode_failure(None, error), [JSON, *more])

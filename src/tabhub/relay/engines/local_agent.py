@@ -11,9 +11,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 
+from tabhub.errors import RelayRefused
 from tabhub.limits import Limits
 from tabhub.links.extension import PROTOCOL_ERROR
-from tabhub.links.relay_link import RelayLink, RelayRefused
+from tabhub.links.relay_link import RelayLink
 from tabhub.relay.node import Node
 from tabhub.trust.jwt import Claims
 

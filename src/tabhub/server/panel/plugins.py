@@ -17,10 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from tabhub.calls.sources.plugins import Plugins
-from tabhub.errors import InvalidParams, TabhubError
+from tabhub.errors import InvalidParams, PluginError, TabhubError
 from tabhub.links.extension import ExtensionLink, Handler
 from tabhub.plugins.install import Installer, plugin_name
-from tabhub.plugins.model import PluginError
 
 log = logging.getLogger("tabhub.plugins")
 

@@ -12,7 +12,7 @@ import ipaddress
 import socket
 from collections.abc import Awaitable, Callable, Collection
 
-from tabhub.upstream.failures import Blocked, UpstreamOffline
+from tabhub.errors import AddressBlocked, UpstreamOffline
 from tabhub.wire import urls as addresses
 
 IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -45,7 +45,7 @@ class AddressGuard:
             return
         kind = "this machine, which a server elsewhere named" if named else _kind(ip)
         lead = "is" if host == address else f"leads to {address},"
-        raise Blocked(
+        raise AddressBlocked(
             f"The host {host[:200]} {lead} {kind}, and servers there are not reached.",
             hint=f"If it is a server you trust, allow it: tabhub config set upstreamHosts {host[:200]}",
         )

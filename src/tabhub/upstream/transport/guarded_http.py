@@ -16,8 +16,7 @@ from typing import Any
 import httpx2
 import orjson
 
-from tabhub.errors import TabhubError
-from tabhub.upstream.failures import NeedsLogin
+from tabhub.errors import LoginRequired, TabhubError
 from tabhub.upstream.transport.address_guard import AddressGuard
 from tabhub.wire import urls as addresses
 
@@ -211,7 +210,7 @@ class _Client(httpx2.AsyncClient):
         """Send a request, with its authorization."""
         try:
             return await super().send(request, **options)
-        except NeedsLogin as error:
+        except LoginRequired as error:
             if self._guarded.pattern is None:
                 raise  # there is no session without it
             return _failed(request, error.message, LOGIN)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tabhub.browser import browser_tools
-from tabhub.browser.browser_choice import NotThere
 from tabhub.browser.tool_spec import PluginSite
 from tabhub.core.match_patterns import matches
+from tabhub.errors import NotInBrowser
 from tests.browser.conftest import Bench, Choice
 from tests.browser.fake_browser import FakeBrowser
 
@@ -49,7 +49,7 @@ async def test_each_plugin_is_listed_with_its_tabs(bench: Bench) -> None:
     listed = (await bench.call("plugin_list_tabs"))["plugins"]
     assert [(each["plugin"], [tab["tabId"] for tab in each["tabs"]]) for each in listed] == [("one", [1]), ("none", [])]
     assert [each["plugin"] for each in (await bench.call("plugin_list_tabs", plugin="none"))["plugins"]] == ["none"]
-    with pytest.raises(NotThere, match="no plugin named 'two'") as caught:
+    with pytest.raises(NotInBrowser, match="no plugin named 'two'") as caught:
         await bench.call("plugin_list_tabs", plugin="two")
     assert caught.value.hint == "Plugins: none, one."
 
@@ -65,5 +65,5 @@ async def test_an_adapter_is_told_as_the_browsers_have_it(bench: Bench) -> None:
     assert told == {"plugin": "one", "injected": True, "browsers": [there]}
     bench.browser.answers["getAdapters"] = lambda _: {"adapters": []}
     assert (await bench.call("extension_check_adapter", plugin="one"))["injected"] is False
-    with pytest.raises(NotThere, match="no plugin named 'two'"):
+    with pytest.raises(NotInBrowser, match="no plugin named 'two'"):
         await bench.call("extension_check_adapter", plugin="two")

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from tabhub.errors import CommandFailed, InvalidArguments, LinkLost, NotConnected, TabNotFound
-from tabhub.links.browsers import TabFailed
+from tabhub.errors import CommandFailed, InvalidArguments, LinkLost, NotConnected, TabFailed, TabNotFound
 from tests.browser.conftest import GROUP, Bench
 from tests.browser.fake_browser import Failure, FakeBrowser, settle, tab
 

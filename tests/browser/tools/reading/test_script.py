@@ -8,11 +8,11 @@ from typing import Any
 import orjson
 import pytest
 
-from tabhub.browser.driver.tab_watch import DialogOpen, Watch
+from tabhub.browser.driver.tab_watch import Watch
 from tabhub.browser.tools.reading.script import expression, thrown
-from tabhub.errors import CommandFailed
+from tabhub.errors import CommandFailed, DialogOpen, TabFailed
 from tabhub.limits import Limits
-from tabhub.links.browsers import Browsers, TabFailed
+from tabhub.links.browsers import Browsers
 from tests.browser.conftest import Bench
 from tests.browser.fake_browser import Failure, FakeBrowser, settle, tab
 

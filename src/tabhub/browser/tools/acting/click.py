@@ -8,15 +8,13 @@ from typing import Any
 
 from tabhub.browser.activity import Doing
 from tabhub.browser.driver.page import Page
-from tabhub.browser.driver.tab_watch import DialogOpen
 from tabhub.browser.elements import keys, pointer
 from tabhub.browser.elements.action_result import ALWAYS, GIVES, asked_with, carried, outcome, unsent
 from tabhub.browser.elements.actionability import Aim, aim, refuse
 from tabhub.browser.elements.element import TARGET
 from tabhub.browser.tool_spec import Call, Toolbox, hints, tool
 from tabhub.core.tools import ToolResult
-from tabhub.errors import CommandFailed
-from tabhub.links.browsers import TabFailed
+from tabhub.errors import CommandFailed, DialogOpen, TabFailed
 
 MODIFIERS = {"type": "array", "items": {"enum": list(keys.MODIFIERS)}}
 _TRIES = 2

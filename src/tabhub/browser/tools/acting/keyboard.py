@@ -8,15 +8,13 @@ from typing import Any
 from tabhub.browser.activity import Doing
 from tabhub.browser.driver import page_code as pagecode
 from tabhub.browser.driver.page import Follow, Page
-from tabhub.browser.driver.tab_watch import DialogOpen
 from tabhub.browser.elements import keys, pointer
 from tabhub.browser.elements.action_result import ALWAYS, GIVES, asked_with, carried, outcome, unsent
 from tabhub.browser.elements.actionability import Aim, aim, refuse
 from tabhub.browser.elements.element import TARGET, named
 from tabhub.browser.tool_spec import Call, Toolbox, hints, tool
 from tabhub.core.tools import ToolResult
-from tabhub.errors import CommandFailed, InvalidArguments
-from tabhub.links.browsers import TabFailed
+from tabhub.errors import CommandFailed, DialogOpen, InvalidArguments, TabFailed
 
 _PATIENCE = 60
 """Milliseconds a page may take to hear of the next key before it is asked once more, after the last."""

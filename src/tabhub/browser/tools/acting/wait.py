@@ -12,13 +12,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from tabhub.browser.driver.frames import Frame, frames, main_frame
-from tabhub.browser.driver.page import Page, PageLeft
+from tabhub.browser.driver.page import Page
 from tabhub.browser.elements.element import TARGET, named
 from tabhub.browser.tool_spec import Call, hints, tool
 from tabhub.browser.wait_budget import TIMEOUT, Patience
 from tabhub.core.tools import ToolResult
-from tabhub.errors import CommandFailed, InvalidArguments
-from tabhub.links.browsers import TabFailed
+from tabhub.errors import CommandFailed, InvalidArguments, PageNavigated, TabFailed
 
 _NAMES = ("ref", "selector", "text", "role")
 _URL = {"type": "string", "minLength": 1, "description": "part, or pattern with *"}
@@ -171,7 +170,7 @@ async def _loaded(call: Call, page: Page, state: str, patience: Patience) -> Non
 async def _ready_state(page: Page) -> str:
     try:
         answer = await page.cdp("Runtime.evaluate", {"expression": "document.readyState", "returnByValue": True})
-    except PageLeft:
+    except PageNavigated:
         return "being left"
     return str(answer.get("result", {}).get("value", ""))
 
@@ -193,7 +192,7 @@ async def _element(page: Page, args: Mapping[str, Any], state: str, patience: Pa
     while True:
         try:
             seen = await patience.answer(_look(page, wanted))
-        except PageLeft:
+        except PageNavigated:
             seen = {}
             patience.rested()
         if seen.get("why") == "invalid":
@@ -228,7 +227,7 @@ async def _look(page: Page, wanted: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(answer, BaseException):
             # A frame that went while it was asked has nothing to show.
             if not isinstance(answer, CommandFailed) or (
-                isinstance(answer, TabFailed) and not isinstance(answer, PageLeft)
+                isinstance(answer, TabFailed) and not isinstance(answer, PageNavigated)
             ):
                 raise answer
         elif answer.get("shown") or (answer.get("there") and not first.get("there")):

@@ -14,8 +14,7 @@ from tabhub.browser.driver.page import Page, checked_url, open_tab
 from tabhub.browser.record.endpoints import authentication, endpoints, suggestions
 from tabhub.browser.tool_spec import Call, hints, tool
 from tabhub.core.tools import ToolResult
-from tabhub.errors import CommandFailed
-from tabhub.links.browsers import TabFailed
+from tabhub.errors import CommandFailed, TabFailed
 from tabhub.trust.redact import redact
 
 _WAIT = 3

@@ -8,7 +8,6 @@ from typing import Any
 from tabhub.browser.browser_choice import (
     BROWSER_ID,
     MORE,
-    NotThere,
     do,
     items,
     link_for,
@@ -22,7 +21,7 @@ from tabhub.browser.browser_choice import (
 from tabhub.browser.driver.page import checked_url
 from tabhub.browser.tool_spec import Call, hints, tool
 from tabhub.core.tools import ToolResult
-from tabhub.errors import CommandFailed
+from tabhub.errors import CommandFailed, NotInBrowser
 from tabhub.links.extension import ExtensionLink
 
 _FIELDS = {"id": "string", "title": "string", "url": "string", "parentId": "string", "dateAdded": "string"}
@@ -116,7 +115,7 @@ async def _no_folder(call: Call, link: ExtensionLink, error: CommandFailed) -> C
     roots = items(await look(link, "getBookmarkTree", {"maxDepth": 2}), "roots")
     folders = [node for root in roots for node in items(root, "children") if "children" in node]
     words = [f"{node.get('id')} ({str(node.get('title'))[:60]})" for node in folders]
-    return NotThere(
+    return NotInBrowser(
         f"The folder {call.args['parentId']!r} cannot be used ({error.message})", hint=listing(words, "folders")
     )
 

@@ -5,24 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tabhub.browser.browser_choice import (
-    BROWSER_ID,
-    NotThere,
-    do,
-    items,
-    link_for,
-    listing,
-    look,
-    row,
-    rows,
-    schema,
-    wishes,
-)
+from tabhub.browser.browser_choice import BROWSER_ID, do, items, link_for, listing, look, row, rows, schema, wishes
 from tabhub.browser.driver.page import checked_url
 from tabhub.browser.tool_spec import Call, hints, tool
 from tabhub.core.tabs import origin_of
 from tabhub.core.tools import ToolResult
-from tabhub.errors import CommandFailed, InvalidArguments
+from tabhub.errors import CommandFailed, InvalidArguments, NotInBrowser
 
 _FIELDS = {
     "downloadId": "integer",
@@ -157,7 +145,7 @@ async def get_download_status(call: Call) -> ToolResult:
         if any(item.get("downloadId") == number for item in there):
             raise
         words = [f"{item.get('downloadId')} ({str(item.get('filename') or item.get('url'))[-60:]})" for item in there]
-        raise NotThere(error.message, hint=listing(words, "downloads")) from None
+        raise NotInBrowser(error.message, hint=listing(words, "downloads")) from None
 
 
 TOOLS = (download_file, list_downloads, get_download_status)

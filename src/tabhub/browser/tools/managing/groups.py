@@ -9,7 +9,6 @@ from tabhub.browser.browser_choice import (
     TAB_IDS,
     WHICH_BROWSER,
     Found,
-    NotThere,
     chosen_tabs,
     do,
     find,
@@ -25,7 +24,7 @@ from tabhub.browser.browser_choice import (
 )
 from tabhub.browser.tool_spec import TAB, Call, hints, tool
 from tabhub.core.tools import ToolResult
-from tabhub.errors import InvalidArguments
+from tabhub.errors import InvalidArguments, NotInBrowser
 from tabhub.links.extension import ExtensionLink
 
 _COLORS = ["grey", "blue", "red", "yellow", "green", "pink", "purple", "cyan", "orange"]
@@ -68,7 +67,7 @@ async def list_tab_groups(call: Call) -> ToolResult:
         groups = [group for group in groups if group.get("windowId") == window]
         windows = sorted({tab.window_id for tab in call.box.browsers.book})
         if not groups and window not in windows:
-            raise NotThere(f"There is no windowId {window}.", hint=listing([str(n) for n in windows], "windows"))
+            raise NotInBrowser(f"There is no windowId {window}.", hint=listing([str(n) for n in windows], "windows"))
     facts: dict[str, Any] = {"groups": groups}
     if problems:
         facts["note"] = " ".join(problems)
@@ -111,7 +110,7 @@ async def add_tabs_to_group(call: Call) -> ToolResult:
     groups = items(await look(link, "getGroups"), "groups")
     if not any(group.get("groupId") == number for group in groups):
         words = [f"{group.get('groupId')} ({_named(group)})" for group in groups]
-        raise NotThere(
+        raise NotInBrowser(
             f"The browser of these tabs ({link.browser_id}) has no groupId {number}.", hint=listing(words, "groups")
         )
     grown = await with_tabs(call, link, tabs, "addToGroup", {"groupId": number})

@@ -8,7 +8,6 @@ from typing import Any
 from tabhub.browser.browser_choice import (
     BROWSER_ID,
     MORE,
-    NotThere,
     do,
     items,
     link_for,
@@ -22,7 +21,7 @@ from tabhub.browser.browser_choice import (
 from tabhub.browser.tool_spec import TAB, Call, hints, tool
 from tabhub.core.tabs import origin_of
 from tabhub.core.tools import ToolResult
-from tabhub.errors import CommandFailed, InvalidArguments
+from tabhub.errors import CommandFailed, InvalidArguments, NotInBrowser
 
 _ENTRY = {
     "url": "string",
@@ -169,7 +168,7 @@ async def restore_session(call: Call) -> ToolResult:
         ]
         if any(item.get("sessionId") == wanted for item in closed):
             raise
-        raise NotThere(
+        raise NotInBrowser(
             f"Nothing closed has the sessionId {wanted!r} ({error.message})", hint=listing(words, "closed tabs")
         ) from None
     tabs = [call.box.browsers.described(link, raw) for raw in items(answer, "tabs")]

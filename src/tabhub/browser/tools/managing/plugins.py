@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tabhub.browser.browser_choice import NotThere
 from tabhub.browser.tool_spec import TAB, Call, PluginSite, hints, tool
 from tabhub.core.match_patterns import any_matches
 from tabhub.core.tabs import Tab
 from tabhub.core.tools import ToolResult
+from tabhub.errors import NotInBrowser
 
 
 def known_plugin(call: Call, name: str, more: Iterable[str] = ()) -> None:
     """An error that names the plugins there are, unless this is one of them."""
     names = sorted({site.name for site in call.box.plugins()} | set(more))
     if name not in names:
-        raise NotThere(
+        raise NotInBrowser(
             f"There is no plugin named {name[:100]!r}.",
             hint=f"Plugins: {', '.join(names[:50])}." if names else "No plugins are installed.",
         )

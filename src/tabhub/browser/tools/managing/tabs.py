@@ -9,13 +9,11 @@ from contextlib import suppress
 from typing import Any
 
 from tabhub.browser.driver.page import Page, checked_url, open_tab
-from tabhub.browser.driver.tab_watch import DialogOpen
 from tabhub.browser.tool_spec import TAB, Call, hints, tool
 from tabhub.browser.tools.inspecting import throttle
 from tabhub.core.tabs import Tab
 from tabhub.core.tools import ToolResult
-from tabhub.errors import CommandFailed, NotConnected
-from tabhub.links.browsers import TabFailed
+from tabhub.errors import CommandFailed, DialogOpen, NotConnected, TabFailed
 
 _URL = {"type": "string", "minLength": 1, "maxLength": 100_000, "description": "https://…"}
 ARRIVAL = {

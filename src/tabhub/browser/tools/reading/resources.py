@@ -15,8 +15,7 @@ from tabhub.browser.record import bodies
 from tabhub.browser.record.bodies import Body
 from tabhub.browser.tool_spec import Call, hints, tool
 from tabhub.core.tools import ToolResult
-from tabhub.errors import CommandFailed
-from tabhub.links.browsers import TabFailed
+from tabhub.errors import CommandFailed, TabFailed
 from tabhub.trust.redact import redact
 
 _MOST = 1000

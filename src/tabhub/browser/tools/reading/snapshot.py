@@ -11,14 +11,13 @@ import orjson
 from tabhub.browser.driver import page_code as pagecode
 from tabhub.browser.driver.frames import PDF, Frame, frames, main_frame
 from tabhub.browser.driver.isolated_worlds import tab_worlds
-from tabhub.browser.driver.page import PageLeft
 from tabhub.browser.driver.shadow_roots import open_roots
 from tabhub.browser.elements import outline
 from tabhub.browser.elements.element import TARGET, find
 from tabhub.browser.tool_spec import Call, hints, tool
 from tabhub.core.descriptions import visible
 from tabhub.core.tools import ToolResult
-from tabhub.errors import CommandFailed
+from tabhub.errors import CommandFailed, PageNavigated
 
 _MOST_CHARS = 3_000_000
 _SESSIONS_KEPT = 8
@@ -75,7 +74,7 @@ async def snapshot(call: Call) -> ToolResult:
         frame, scope = await main_frame(page), ""
     try:
         seen = await look(frame, {**wish, "ref": scope})
-    except PageLeft:
+    except PageNavigated:
         # Nothing is lost by looking again: at the page that is there now.
         seen = await look(frame, {**wish, "ref": scope})
     lines, hidden = _cleaned(seen.lines)

@@ -1,4 +1,4 @@
-"""The whole road: a hub and a Chromium started as a person starts them, and a web site to visit."""
+"""End-to-end tests: a hub and a Chromium started as a person starts them, and a web site to visit."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import pytest
 from playwright.async_api import Playwright, async_playwright
 
 from tests.e2e import live
-from tests.e2e.agenthome import prepared
-from tests.e2e.lasting import LastingHub
+from tests.e2e.agent_hub import create_agent_hub
 from tests.e2e.live import Caller, DevTools, LiveHub
 from tests.e2e.pagesite import PageSite
+from tests.e2e.restartable_hub import RestartableHub
 from tests.e2e.site import Site
 from tests.e2e.zoo import Zoo
 from tests.harness.waiting import LONG, until_outside
@@ -41,9 +41,9 @@ def live_hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHub]:
 
 
 @pytest.fixture(scope="session")
-def agent_hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LastingHub]:
+def agent_hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RestartableHub]:
     """One hub for all tests that use its own agent."""
-    hub = prepared(tmp_path_factory.mktemp("agent"))
+    hub = create_agent_hub(tmp_path_factory.mktemp("agent"))
     yield hub
     hub.stop()
 
@@ -62,24 +62,24 @@ async def agent(live_hub: LiveHub, browser_ready: None) -> AsyncIterator[Caller]
 
 
 @pytest.fixture(scope="module")
-async def lasting_agent(live_hub: LiveHub) -> AsyncIterator[Caller]:
+async def shared_agent(live_hub: LiveHub) -> AsyncIterator[Caller]:
     async with live.caller(live_hub) as agent:
         yield agent
 
 
 @pytest.fixture
-async def guest(lasting_agent: Caller, browser_ready: None, request: pytest.FixtureRequest) -> AsyncIterator[Caller]:
+async def guest(shared_agent: Caller, browser_ready: None, request: pytest.FixtureRequest) -> AsyncIterator[Caller]:
     """The one agent of all tests of a file, for those that need no tab of their own: `visit` costs a third of `open`.
 
     What else a test opens is closed behind it, and a test that fails leaves its tab to nobody.
     """
     failed = request.session.testsfailed
-    yield lasting_agent
+    yield shared_agent
     if request.session.testsfailed != failed:
-        await lasting_agent.leave()
-    for tab_id in set(lasting_agent.opened) - {lasting_agent.kept}:
-        await lasting_agent.call("browser_close_tab", tabId=tab_id)
-    lasting_agent.opened[:] = [] if lasting_agent.kept is None else [lasting_agent.kept]
+        await shared_agent.leave()
+    for tab_id in set(shared_agent.opened) - {shared_agent.kept}:
+        await shared_agent.call("browser_close_tab", tabId=tab_id)
+    shared_agent.opened[:] = [] if shared_agent.kept is None else [shared_agent.kept]
 
 
 @pytest.fixture

@@ -55,7 +55,7 @@ OWN = {"/framed": FRAMED, "/counted": COUNTED, "/member": MEMBER}
 class PageSite(Site):
     """The site at 127.0.0.1 and, as another origin, at localhost."""
 
-    lasting = ("/npm/",)
+    cached_paths = ("/npm/",)
     """A page that uses packages asks for a hundred modules."""
 
     def page(self, path: str) -> tuple[str | bytes, str] | None:

@@ -41,7 +41,7 @@ _STATUSES = {"/missing": 404, "/broken": 500}
 class Site:
     """The site at 127.0.0.1 and, as another origin, at localhost."""
 
-    lasting: tuple[str, ...] = ()
+    cached_paths: tuple[str, ...] = ()
     """Beginnings of paths whose pages a browser may keep."""
 
     def __init__(self) -> None:
@@ -111,7 +111,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.here.release.wait(30)
         own = self.here.page(path)
         if own is not None:
-            kept = {"Cache-Control": "max-age=3600"} if path.startswith(self.here.lasting) else {}
+            kept = {"Cache-Control": "max-age=3600"} if path.startswith(self.here.cached_paths) else {}
             self._answer(200, own[0], {"Content-Type": own[1]} | kept)
         elif path == "/moved":
             self._answer(302, "", {"Location": "/other"})

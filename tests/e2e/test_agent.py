@@ -21,16 +21,16 @@ import pytest
 
 from tabhub.cli.demo.shop import packaged_shop, serve_shop
 from tests.agent.scripted import KEY, Scripted, Turn, scripted
-from tests.e2e.agenthome import ASKED, give_model
-from tests.e2e.lasting import LastingHub
+from tests.e2e.agent_hub import ASKED, give_model
 from tests.e2e.live import LiveHub
+from tests.e2e.restartable_hub import RestartableHub
 from tests.harness.waiting import wait_for
 
 SEARCH, BUY, ADD = "_search_products", "_add_to_cart", "mcp__sums__add"
 
 
 @pytest.fixture(scope="module")
-def hub(agent_hub: LastingHub) -> LiveHub:
+def hub(agent_hub: RestartableHub) -> LiveHub:
     """A hub that asks for scripts, allows the rest, and has one external server."""
     hub = agent_hub.running
     wait_for(lambda: lists(hub, ADD))
@@ -163,7 +163,7 @@ def told(server: Scripted) -> str:
 
 
 @pytest.mark.parametrize(("provider", "form"), [("openai", "native"), ("anthropic", "native"), ("openai", "xml")])
-def test_it_works_over_browser_page_and_external_tools_with_a_malformed_and_a_denied_call(
+def test_the_agent_uses_browser_page_and_external_tools_despite_malformed_and_denied_calls(
     hub: LiveHub, shop: str, open_terminal: Callable[..., Terminal], provider: str, form: str
 ) -> None:
     buyer = Buyer(hub, shop, xml=form == "xml")
@@ -189,7 +189,7 @@ def test_it_works_over_browser_page_and_external_tools_with_a_malformed_and_a_de
     assert not [path for path in (hub.home / "conversations").iterdir() if KEY in path.read_text()]
 
 
-def test_a_stop_ends_the_work_and_the_conversation_goes_on_later(
+def test_a_stopped_conversation_can_be_continued(
     hub: LiveHub, shop: str, open_terminal: Callable[..., Terminal]
 ) -> None:
     hold = threading.Event()
@@ -245,7 +245,7 @@ def test_typed_tasks_share_one_conversation_and_a_large_result_is_read_through_i
     assert [m["content"] for m in server.asked[4]["messages"] if m["role"] == "user"] == ["How large is it?", "Thanks"]
 
 
-def test_for_scripts_each_thing_is_one_line_of_json_and_nobody_is_asked(hub: LiveHub) -> None:
+def test_in_script_mode_every_event_is_one_json_line_and_there_are_no_prompts(hub: LiveHub) -> None:
     turns = (Turn("Let me see.", (("browser_list_tabs", {}),)), Turn("", (("browser_list_tabs", {}),)))
     with scripted(*turns) as server:
         give_model(hub, server)

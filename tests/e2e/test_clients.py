@@ -58,7 +58,7 @@ def shows_the_colours(picture: png.Picture) -> None:
 
 @pytest.mark.parametrize("mode", ERAS)
 @pytest.mark.req("S002-modes-01")
-async def test_the_official_client_works_in_a_page(live_hub: LiveHub, site: Site, mode: str) -> None:
+async def test_the_official_mcp_client_works(live_hub: LiveHub, site: Site, mode: str) -> None:
     async with live_hub.mcp(mode) as client:
         assert client.protocol_version == ERAS[mode]
         assert {tool.name for tool in (await client.list_tools()).tools} >= FIRST_TOOLS
@@ -94,7 +94,7 @@ async def test_the_official_client_works_in_a_page(live_hub: LiveHub, site: Site
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_a_large_page_comes_as_a_handle_that_reads_on(live_hub: LiveHub, site: Site, mode: str) -> None:
+async def test_a_large_result_can_be_read_through_its_handle(live_hub: LiveHub, site: Site, mode: str) -> None:
     async with live_hub.mcp(mode) as client:
         tab_id = (await data(client, "browser_open_tab", url=f"{site.url}/long"))["tabId"]
         cut = await client.call_tool("browser_get_tab_content", {"tabId": tab_id, "maxLength": 2_000_000})
@@ -112,7 +112,7 @@ async def test_a_large_page_comes_as_a_handle_that_reads_on(live_hub: LiveHub, s
 
 @pytest.mark.parametrize("mode", ERAS)
 @pytest.mark.req("S002-modes-02", "S002-gateway-01", "S002-gateway-03")
-async def test_the_gateway_does_the_same_with_two_tools(live_hub: LiveHub, site: Site, mode: str) -> None:
+async def test_the_gateway_works_with_two_tools(live_hub: LiveHub, site: Site, mode: str) -> None:
     async with live_hub.mcp(mode, "/mcp/gateway") as client:
 
         async def call(name: str, **arguments: Any) -> CallToolResult:
@@ -137,7 +137,7 @@ async def test_the_gateway_does_the_same_with_two_tools(live_hub: LiveHub, site:
 
 
 @pytest.mark.req("S002-modes-03")
-async def test_rest_does_the_same(agent: Caller, site: Site) -> None:
+async def test_the_rest_api_works(agent: Caller, site: Site) -> None:
     listed = (await agent.http.get("/tools")).json()
     assert {tool["name"] for tool in listed} >= FIRST_TOOLS
     await agent.open(f"{site.url}/colours")
@@ -148,7 +148,7 @@ async def test_rest_does_the_same(agent: Caller, site: Site) -> None:
 
 
 @pytest.mark.req("S002-modes-03")
-def test_the_command_line_does_the_same(live_hub: LiveHub, site: Site) -> None:
+def test_the_command_line_works(live_hub: LiveHub, site: Site) -> None:
     def call(name: str, **arguments: Any) -> Any:
         done = live_hub.tabhub("tool", "call", name, json.dumps(arguments), "--json")
         assert done.returncode == 0, done.stderr
@@ -169,7 +169,7 @@ def test_the_command_line_does_the_same(live_hub: LiveHub, site: Site) -> None:
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 @pytest.mark.req("S002-modes-04", "S002-stdio-01")
-async def test_the_stdio_bridge_does_the_same(live_hub: LiveHub, site: Site, mode: str) -> None:
+async def test_the_stdio_bridge_works(live_hub: LiveHub, site: Site, mode: str) -> None:
     words = ["-m", "tabhub", "start", "--stdio"]
     bridge = stdio_client(StdioServerParameters(command=sys.executable, args=words, env=live_hub.env))
     async with Client(bridge, mode=mode) as client:
@@ -183,7 +183,7 @@ async def test_the_stdio_bridge_does_the_same(live_hub: LiveHub, site: Site, mod
         await data(client, "browser_close_tab", tabId=tab_id)
 
 
-async def test_pictures_can_be_of_the_whole_page_of_one_element_and_small(agent: Caller, site: Site) -> None:
+async def test_screenshots_cover_the_full_page_one_element_or_a_smaller_size(agent: Caller, site: Site) -> None:
     await agent.open(f"{site.url}/colours")
 
     async def picture(**arguments: Any) -> png.Picture:

@@ -11,7 +11,7 @@ from pathlib import Path
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
-def test_the_tour_uses_the_shops_tools_asks_and_leaves_only_the_picture(tmp_path: Path) -> None:
+def test_the_demo_uses_the_shop_tools_asks_for_approval_and_leaves_only_the_screenshot(tmp_path: Path) -> None:
     home = tmp_path / "home"
     kept = {name: value for name, value in os.environ.items() if not name.startswith("TABHUB_")}
     with tempfile.TemporaryDirectory() as place:  # short: the browser makes a socket in it

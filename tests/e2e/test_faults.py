@@ -49,7 +49,7 @@ async def fails_under(
 
 
 @pytest.mark.req("F1", "S004-status-03", "S004-verification-04")
-async def test_a_killed_browser_fails_the_call_at_once_and_comes_back_by_itself(own_hub: LiveHub, site: Site) -> None:
+async def test_a_killed_browser_fails_the_call_immediately_and_restarts(own_hub: LiveHub, site: Site) -> None:
     async with live.caller(own_hub) as agent:
         before = await agent.get("browser_get_connection_status")
         assert before["connected"] is True
@@ -98,7 +98,7 @@ async def connected_at(agent: Caller) -> float:
 
 
 @pytest.mark.req("F2")
-async def test_a_stopped_service_worker_reconnects_and_nothing_doubles(own_hub: LiveHub, site: Site) -> None:
+async def test_a_stopped_service_worker_reconnects_without_duplicates(own_hub: LiveHub, site: Site) -> None:
     devtools = DevTools(own_hub)
     (page,) = await devtools.targets("page", "about:blank")
     async with live.caller(own_hub) as agent, devtools.connected() as wire:
@@ -123,9 +123,7 @@ async def test_a_stopped_service_worker_reconnects_and_nothing_doubles(own_hub: 
 
 
 @pytest.mark.req("F8")
-async def test_a_second_connection_of_the_same_browser_takes_the_place_of_the_first(
-    own_hub: LiveHub, site: Site
-) -> None:
+async def test_a_second_connection_of_the_same_browser_replaces_the_first(own_hub: LiveHub, site: Site) -> None:
     (browser,) = [b for b in own_hub.health()["legs"]["browsers"] if b["connected"]]
 
     def connected() -> connect:
@@ -148,7 +146,7 @@ async def test_a_second_connection_of_the_same_browser_takes_the_place_of_the_fi
 
 
 @pytest.mark.req("F9")
-async def test_a_tab_closed_under_a_call_fails_it(agent: Caller, site: Site) -> None:
+async def test_closing_the_tab_fails_a_running_call(agent: Caller, site: Site) -> None:
     tab_id = await agent.open(f"{site.url}/")
     error = await fails_under(agent, site, "closed", lambda: agent.get("browser_close_tab", tabId=tab_id))
     assert error["outcome"] == "unknown"
@@ -156,9 +154,7 @@ async def test_a_tab_closed_under_a_call_fails_it(agent: Caller, site: Site) -> 
 
 
 @pytest.mark.req("F9")
-async def test_a_tab_that_crashes_under_a_call_fails_it_and_can_be_used_again(
-    agent: Caller, devtools: DevTools, site: Site
-) -> None:
+async def test_a_tab_crash_fails_the_call_and_the_tab_recovers(agent: Caller, devtools: DevTools, site: Site) -> None:
     await agent.open(f"{site.url}/crashing")
     error = await fails_under(agent, site, "crashed", lambda: devtools.crash(f"{site.url}/crashing"))
     assert error["outcome"] == "unknown"
@@ -172,7 +168,7 @@ async def test_a_tab_that_crashes_under_a_call_fails_it_and_can_be_used_again(
 
 @pytest.mark.req("F9")
 @pytest.mark.parametrize("who", ["another", "itself"])
-async def test_a_tab_that_is_left_under_a_call_fails_it(agent: Caller, site: Site, who: str) -> None:
+async def test_navigating_away_fails_a_running_call(agent: Caller, site: Site, who: str) -> None:
     tab_id = await agent.open(f"{site.url}/")
 
     async def leave() -> None:

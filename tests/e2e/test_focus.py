@@ -70,9 +70,7 @@ async def worker(devtools: DevTools) -> AsyncIterator[Worker]:
         await run("unlisten()")
 
 
-async def test_a_window_that_a_page_opens_gives_the_focus_back_to_the_one_that_had_it(
-    agent: Caller, zoo: Zoo, worker: Worker
-) -> None:
+async def test_a_popup_returns_the_focus_to_the_previous_window(agent: Caller, zoo: Zoo, worker: Worker) -> None:
     await agent.open(zoo.at("act_dialogs.html"))
     # The person goes on in a window of their own, the agent in its tab of the other.
     number = (await agent.get("browser_create_window", focused=True))["window"]["windowId"]
@@ -84,9 +82,7 @@ async def test_a_window_that_a_page_opens_gives_the_focus_back_to_the_one_that_h
     await agent.get("browser_close_window", windowId=number)
 
 
-async def test_a_window_that_a_page_opens_steps_behind_the_program_that_had_the_focus(
-    agent: Caller, zoo: Zoo, worker: Worker
-) -> None:
+async def test_a_popup_opens_behind_the_focused_program(agent: Caller, zoo: Zoo, worker: Worker) -> None:
     await agent.open(zoo.at("act_dialogs.html"))
     number = (await agent.get("browser_create_window", focused=True))["window"]["windowId"]
     await agent.get("browser_update_window", windowId=number, focused=False)
@@ -102,7 +98,7 @@ async def test_a_window_that_a_page_opens_steps_behind_the_program_that_had_the_
     await agent.get("browser_close_window", windowId=number)
 
 
-async def test_a_new_window_steps_behind_the_others_unless_it_is_wanted_in_front(agent: Caller, worker: Worker) -> None:
+async def test_a_new_window_opens_behind_the_others_unless_focused(agent: Caller, worker: Worker) -> None:
     for focused in (True, False):
         made = await agent.get("browser_create_window", focused=focused)
         await agent.get("browser_close_window", windowId=made["window"]["windowId"])
@@ -110,9 +106,7 @@ async def test_a_new_window_steps_behind_the_others_unless_it_is_wanted_in_front
     assert wish == {"focused": False}
 
 
-async def test_a_press_that_brings_its_window_to_the_front_gives_the_focus_back(
-    agent: Caller, zoo: Zoo, worker: Worker
-) -> None:
+async def test_input_that_raises_its_window_returns_the_focus(agent: Caller, zoo: Zoo, worker: Worker) -> None:
     await agent.open(zoo.at("act_buttons.html"), active=True)
     await worker.run(_RISES)
     await agent.get(CLICK, selector="#plain")
@@ -120,7 +114,7 @@ async def test_a_press_that_brings_its_window_to_the_front_gives_the_focus_back(
     assert wish == {"focused": False}
 
 
-async def test_a_file_chooser_stays_off_the_persons_screen_and_the_way_round_it_is_told(
+async def test_a_file_chooser_is_suppressed_and_the_answer_suggests_upload_file(
     agent: Caller, zoo: Zoo, subtests: pytest.Subtests
 ) -> None:
     # A browser opens none for a tab behind others; for one that is seen, it covers the window until it is answered.
@@ -136,7 +130,7 @@ async def test_a_file_chooser_stays_off_the_persons_screen_and_the_way_round_it_
             assert "browser_upload_file" in answer["note"]
 
 
-async def test_a_click_that_the_browser_keeps_from_the_page_is_not_told_as_one_that_was_made(
+async def test_a_click_the_browser_withholds_from_the_page_is_reported(
     agent: Caller, zoo: Zoo, devtools: DevTools
 ) -> None:
     await agent.open(zoo.at("act_buttons.html"))

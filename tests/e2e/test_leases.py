@@ -71,9 +71,7 @@ async def in_front(agent: Caller) -> AsyncIterator[None]:
 @pytest.mark.req("S004-goals-04")
 @pytest.mark.req("S004-binding-01")
 @pytest.mark.req("S004-verification-02")
-async def test_clients_without_a_tab_get_one_each_in_the_background(
-    live_hub: LiveHub, agent: Caller, site: Site
-) -> None:
+async def test_clients_without_a_tab_each_get_a_background_tab(live_hub: LiveHub, agent: Caller, site: Site) -> None:
     async with in_front(agent), Client(live_hub) as one, Client(live_hub) as two:
         went = await asyncio.gather(
             one.get("browser_navigate_tab", url=f"{site.url}/"),
@@ -92,9 +90,7 @@ async def test_clients_without_a_tab_get_one_each_in_the_background(
 @pytest.mark.req("S004-binding-03")
 @pytest.mark.req("S004-flow-04")
 @pytest.mark.req("S004-verification-03")
-async def test_a_named_tab_gets_the_call_and_those_that_follow_without_coming_to_the_front(
-    live_hub: LiveHub, agent: Caller, site: Site
-) -> None:
+async def test_naming_a_tab_binds_the_session_without_focusing_it(live_hub: LiveHub, agent: Caller, site: Site) -> None:
     tab_ids = [await agent.open(f"{site.url}/"), await agent.open(f"{site.url}/other")]
     for tab_id in tab_ids:
         await agent.get("browser_release_tab", tabId=tab_id)
@@ -105,7 +101,7 @@ async def test_a_named_tab_gets_the_call_and_those_that_follow_without_coming_to
         assert titles == ["a/", "b/other"]
 
 
-async def test_a_held_tab_is_refused_with_the_holders_name_and_can_be_read(
+async def test_a_leased_tab_is_refused_with_the_holders_name_but_can_be_read(
     live_hub: LiveHub, agent: Caller, site: Site
 ) -> None:
     mine = await agent.open(f"{site.url}/")
@@ -121,7 +117,7 @@ async def test_a_held_tab_is_refused_with_the_holders_name_and_can_be_read(
         assert await agent.run("return document.title") == "Plain page"
 
 
-async def test_a_released_tab_can_be_taken_and_the_person_can_free_one_or_end_a_session(
+async def test_a_released_tab_can_be_leased_and_the_person_can_free_tabs_and_end_sessions(
     live_hub: LiveHub, agent: Caller, site: Site
 ) -> None:
     mine = await agent.open(f"{site.url}/")
@@ -144,9 +140,7 @@ async def test_a_released_tab_can_be_taken_and_the_person_can_free_one_or_end_a_
         assert "There is no session" in live_hub.tabhub("sessions", "end", "nobody").stderr
 
 
-async def test_at_its_end_a_session_closes_what_it_opened_and_nothing_else(
-    live_hub: LiveHub, agent: Caller, site: Site
-) -> None:
+async def test_an_ended_session_closes_only_the_tabs_it_opened(live_hub: LiveHub, agent: Caller, site: Site) -> None:
     theirs = await agent.open(f"{site.url}/")
     await agent.get("browser_release_tab")
     async with in_front(agent):
@@ -159,7 +153,7 @@ async def test_at_its_end_a_session_closes_what_it_opened_and_nothing_else(
 
 
 @pytest.mark.req("S004-errors-02")
-async def test_a_bound_tab_that_closed_is_told_once_and_the_next_call_has_a_new_one(
+async def test_a_closed_bound_tab_is_reported_once_and_the_next_call_opens_another(
     live_hub: LiveHub, site: Site
 ) -> None:
     async with Client(live_hub) as one:
@@ -171,7 +165,7 @@ async def test_a_bound_tab_that_closed_is_told_once_and_the_next_call_has_a_new_
         assert (await one.get("browser_get_tab_info"))["tabId"] != old
 
 
-async def test_a_person_takes_the_wheel_and_gives_it_back(live_hub: LiveHub, agent: Caller, site: Site) -> None:
+async def test_the_person_pauses_and_resumes_agents(live_hub: LiveHub, agent: Caller, site: Site) -> None:
     await agent.open(f"{site.url}/")
     try:
         paused = live_hub.tabhub("pause", "paying", "a", "bill")
@@ -188,7 +182,7 @@ async def test_a_person_takes_the_wheel_and_gives_it_back(live_hub: LiveHub, age
 
 
 @pytest.mark.req("S004-architecture-07")
-async def test_binding_and_lease_survive_the_extensions_restart(
+async def test_binding_and_lease_survive_a_restart_of_the_extension(
     live_hub: LiveHub, agent: Caller, site: Site, devtools: DevTools
 ) -> None:
     mine = await agent.open(f"{site.url}/")
@@ -208,7 +202,7 @@ async def test_binding_and_lease_survive_the_extensions_restart(
         assert "held by another" in await other.fail("browser_execute_script", tabId=mine, code="1")
 
 
-async def test_a_tab_the_browser_unloads_to_save_memory_stays_the_sessions_own(
+async def test_a_tab_discarded_to_save_memory_stays_bound(
     live_hub: LiveHub, agent: Caller, site: Site, devtools: DevTools
 ) -> None:
     async with Client(live_hub) as one:
@@ -283,7 +277,7 @@ async def written(hub: HubProcess, *needles: str) -> None:
     await until(lambda: file.exists() and all(needle in file.read_text() for needle in needles))
 
 
-async def test_session_and_binding_survive_a_killed_hub_while_the_browser_runs_on(tmp_path: Path, site: Site) -> None:
+async def test_session_and_binding_survive_a_killed_hub_while_the_browser_runs(tmp_path: Path, site: Site) -> None:
     home = tmp_path / "home"
     async with hub_process(home, free_port()) as hub:
         with chromium(home, "about:blank"):
@@ -305,7 +299,7 @@ async def test_session_and_binding_survive_a_killed_hub_while_the_browser_runs_o
                 assert (await one.get("browser_get_tab_info"))["tabId"] == mine
 
 
-async def test_a_restarted_browser_brings_the_tab_back_by_its_address(tmp_path: Path, site: Site) -> None:
+async def test_a_restarted_browsers_tab_is_matched_by_its_url(tmp_path: Path, site: Site) -> None:
     home, url = tmp_path / "home", f"{site.url}/"
     async with hub_process(home) as hub, Client(hub) as one:
         with chromium(home, url):

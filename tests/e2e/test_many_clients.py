@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.crowd import KINDS, Crowd, Member
 from tests.e2e.live import Caller, DevTools, LiveHub
+from tests.e2e.many_clients import KINDS, ManyClients, ToolClient
 from tests.e2e.site import Site
 from tests.e2e.test_leases import in_front, open_tabs, tabs
 from tests.harness.waiting import eventually, until_outside
@@ -20,17 +20,17 @@ PROCESSES = 5
 MARK = "window.marks = [...(window.marks || []), args.mark]; document.title = args.mark; return window.marks"
 
 
-async def settle_in(crowd: Crowd, site: Site) -> dict[Member, int]:
+async def settle_in(clients: ManyClients, site: Site) -> dict[ToolClient, int]:
     """The first call of each, all at once and without a tab: gives whose tab is which."""
     went = await asyncio.gather(
-        *(member.get("browser_navigate_tab", url=f"{site.url}/{member.name}") for member in crowd.members)
+        *(client.get("browser_navigate_tab", url=f"{site.url}/{client.name}") for client in clients.all)
     )
-    return {member: facts["tabId"] for member, facts in zip(crowd.members, went, strict=True)}
+    return {client: facts["tabId"] for client, facts in zip(clients.all, went, strict=True)}
 
 
-async def sessions(crowd: Crowd) -> dict[Member, dict[str, Any]]:
-    found = await asyncio.gather(*(member.session() for member in crowd.members))
-    return {member: facts for member, facts in zip(crowd.members, found, strict=True) if facts is not None}
+async def sessions(clients: ManyClients) -> dict[ToolClient, dict[str, Any]]:
+    found = await asyncio.gather(*(client.session() for client in clients.all))
+    return {client: facts for client, facts in zip(clients.all, found, strict=True) if facts is not None}
 
 
 async def until_titled(agent: Caller, titles: dict[str, str]) -> None:
@@ -51,35 +51,35 @@ def shown(session: dict[str, Any]) -> str:
 @pytest.mark.req("S004-context-01", "S004-goals-01", "S004-goals-02", "S004-goals-04", "S004-goals-06")
 @pytest.mark.req("S004-binding-01", "S004-binding-03", "S004-flow-05", "S004-flow-06")
 @pytest.mark.req("S004-verification-01", "S004-verification-02")
-async def test_each_client_works_in_its_own_tab_and_only_there(live_hub: LiveHub, agent: Caller, site: Site) -> None:
+async def test_each_client_works_only_in_its_own_tab(live_hub: LiveHub, agent: Caller, site: Site) -> None:
     before = await tabs(agent)
-    async with in_front(agent), Crowd(live_hub, TEN) as crowd:
-        tab_of = await settle_in(crowd, site)
-        known = await sessions(crowd)
+    async with in_front(agent), ManyClients(live_hub, TEN) as clients:
+        tab_of = await settle_in(clients, site)
+        known = await sessions(clients)
         assert len({facts["session"] for facts in known.values()}) == len(TEN)
         assert len(set(tab_of.values()) - before.keys()) == len(TEN)
-        assert {member: facts["tabId"] for member, facts in known.items()} == tab_of
+        assert {client: facts["tabId"] for client, facts in known.items()} == tab_of
 
-        calls = {member: PROCESSES if member.kind == "cli" else CALLS for member in crowd.members}
+        calls = {client: PROCESSES if client.kind == "cli" else CALLS for client in clients.all}
 
-        async def work(member: Member) -> None:
-            for number in range(1, calls[member] + 1):
-                marks = await member.run(MARK, args={"mark": f"{member.name}:{number}"})
-                assert marks == [f"{member.name}:{n}" for n in range(1, number + 1)]
+        async def work(client: ToolClient) -> None:
+            for number in range(1, calls[client] + 1):
+                marks = await client.run(MARK, args={"mark": f"{client.name}:{number}"})
+                assert marks == [f"{client.name}:{n}" for n in range(1, number + 1)]
 
-        await asyncio.gather(*(work(member) for member in crowd.members))
-        titles = {f"{site.url}/{member.name}": f"{member.name}:{calls[member]}" for member in crowd.members}
+        await asyncio.gather(*(work(client) for client in clients.all))
+        titles = {f"{site.url}/{client.name}": f"{client.name}:{calls[client]}" for client in clients.all}
         await until_titled(agent, titles)
         listed = await tabs(agent)
         assert listed.keys() == {*before, *tab_of.values()}, "no call opened a tab beside the first"
-        assert {member: listed[tab_id]["url"] for member, tab_id in tab_of.items()} == {
-            member: f"{site.url}/{member.name}" for member in crowd.members
+        assert {client: listed[tab_id]["url"] for client, tab_id in tab_of.items()} == {
+            client: f"{site.url}/{client.name}" for client in clients.all
         }
         assert not any(listed[tab_id]["active"] for tab_id in tab_of.values())
 
-        for member in reversed(crowd.members):  # who goes takes its own tab along, and no other
-            assert await crowd.leave() is member
-            gone = tab_of.pop(member)
+        for client in reversed(clients.all):  # who goes takes its own tab along, and no other
+            assert await clients.leave() is client
+            gone = tab_of.pop(client)
             await until_outside(lambda gone=gone: gone not in open_tabs(live_hub))  # type: ignore[misc]
             assert open_tabs(live_hub).keys() == {*before, *tab_of.values()}
             if tab_of:
@@ -89,53 +89,51 @@ async def test_each_client_works_in_its_own_tab_and_only_there(live_hub: LiveHub
 
 @pytest.mark.req("S004-context-01", "S004-goals-03", "S004-binding-02", "S004-binding-03", "S004-flow-04")
 @pytest.mark.req("S004-verification-03")
-async def test_a_named_tab_gets_the_calls_of_the_client_that_named_it(
-    live_hub: LiveHub, agent: Caller, site: Site
-) -> None:
-    async with in_front(agent), Crowd(live_hub, KINDS) as crowd:
-        own = await settle_in(crowd, site)
-        given = {member: await agent.open(f"{site.url}/given-to-{member.name}") for member in crowd.members}
+async def test_naming_a_tab_binds_the_client_to_it(live_hub: LiveHub, agent: Caller, site: Site) -> None:
+    async with in_front(agent), ManyClients(live_hub, KINDS) as clients:
+        own = await settle_in(clients, site)
+        given = {client: await agent.open(f"{site.url}/given-to-{client.name}") for client in clients.all}
         for tab_id in given.values():
             await agent.get("browser_release_tab", tabId=tab_id)
 
-        async def use(member: Member) -> None:
-            assert await member.run(MARK, args={"mark": member.name}, tabId=given[member]) == [member.name]
-            assert await member.run("return location.pathname") == f"/given-to-{member.name}"
-            assert await member.run("return window.marks ?? null", tabId=own[member]) is None
+        async def use(client: ToolClient) -> None:
+            assert await client.run(MARK, args={"mark": client.name}, tabId=given[client]) == [client.name]
+            assert await client.run("return location.pathname") == f"/given-to-{client.name}"
+            assert await client.run("return window.marks ?? null", tabId=own[client]) is None
 
-        await asyncio.gather(*(use(member) for member in crowd.members))
-        await until_titled(agent, {f"{site.url}/given-to-{member.name}": member.name for member in crowd.members})
+        await asyncio.gather(*(use(client) for client in clients.all))
+        await until_titled(agent, {f"{site.url}/given-to-{client.name}": client.name for client in clients.all})
         kept = set(given.values())
-        while crowd.here:
-            await crowd.leave()
+        while clients.here:
+            await clients.leave()
         await until_outside(lambda: not set(own.values()) & open_tabs(live_hub).keys())
         assert kept <= open_tabs(live_hub).keys(), "a tab that a session did not open outlives it"
 
 
-async def test_a_clients_tab_is_closed_to_all_others_who_are_told_whose_it_is(
+async def test_other_clients_are_refused_a_leased_tab_and_see_its_holder(
     live_hub: LiveHub, agent: Caller, site: Site
 ) -> None:
-    async with in_front(agent), Crowd(live_hub, KINDS) as crowd:
-        tab_of = await settle_in(crowd, site)
-        known = await sessions(crowd)
-        neighbours = list(zip(crowd.members, [*crowd.members[1:], crowd.members[0]], strict=True))
+    async with in_front(agent), ManyClients(live_hub, KINDS) as clients:
+        tab_of = await settle_in(clients, site)
+        known = await sessions(clients)
+        neighbours = list(zip(clients.all, [*clients.all[1:], clients.all[0]], strict=True))
 
-        async def intrude(member: Member, neighbour: Member) -> None:
+        async def intrude(client: ToolClient, neighbour: ToolClient) -> None:
             tab_id = tab_of[neighbour]
             for tool, arguments in (
                 ("browser_execute_script", {"code": "document.title = 'taken'"}),
                 ("browser_navigate_tab", {"url": f"{site.url}/other"}),
                 ("browser_close_tab", {}),
             ):
-                said = await member.refused(tool, tabId=tab_id, **arguments)
+                said = await client.refused(tool, tabId=tab_id, **arguments)
                 assert f"Tab {tab_id} is held by another session: {shown(known[neighbour])}" in said
                 assert "browser_request_tab" in said
-            read = await member.get("browser_get_tab_info", tabId=tab_id)
+            read = await client.get("browser_get_tab_info", tabId=tab_id)
             assert (read["tabId"], read["url"]) == (tab_id, f"{site.url}/{neighbour.name}")
 
         await asyncio.gather(*(intrude(*pair) for pair in neighbours))
-        await asyncio.gather(*(stays(member, tab_of[member], site) for member in crowd.members))
-        one, two = crowd.members[0], crowd.members[3]
+        await asyncio.gather(*(stays(client, tab_of[client], site) for client in clients.all))
+        one, two = clients.all[0], clients.all[3]
         await one.get("browser_release_tab")
         assert await two.run("return location.pathname", tabId=tab_of[one]) == f"/{one.name}"
         assert f"held by another session: {shown(known[two])}" in await one.refused(
@@ -143,33 +141,33 @@ async def test_a_clients_tab_is_closed_to_all_others_who_are_told_whose_it_is(
         )
 
 
-async def stays(member: Member, tab_id: int, site: Site) -> None:
+async def stays(client: ToolClient, tab_id: int, site: Site) -> None:
     """A client is where it was, undisturbed."""
-    info = await member.get("browser_get_tab_info")
-    assert (info["tabId"], info["url"], info["title"]) == (tab_id, f"{site.url}/{member.name}", f"/{member.name}")
+    info = await client.get("browser_get_tab_info")
+    assert (info["tabId"], info["url"], info["title"]) == (tab_id, f"{site.url}/{client.name}", f"/{client.name}")
 
 
 @pytest.mark.req("S004-goals-05", "S004-status-01", "S004-status-03", "S004-verification-04", "S004-errors-01")
-async def test_every_client_is_told_the_truth_while_the_extension_is_away_and_goes_on_when_it_is_back(
+async def test_all_clients_get_an_error_while_the_extension_is_offline_and_recover_after_it_reconnects(
     live_hub: LiveHub, agent: Caller, site: Site, devtools: DevTools
 ) -> None:
-    async def told(crowd: Crowd) -> set[bool]:
-        replies = await asyncio.gather(*(m.get("browser_get_connection_status") for m in crowd.members))
+    async def told(clients: ManyClients) -> set[bool]:
+        replies = await asyncio.gather(*(m.get("browser_get_connection_status") for m in clients.all))
         assert all([b["connected"] for b in reply["browsers"]] == [reply["connected"]] for reply in replies)
         return {reply["connected"] for reply in replies}
 
-    async with Crowd(live_hub, KINDS) as crowd:
-        tab_of = await settle_in(crowd, site)
-        await asyncio.gather(*(m.run(MARK, args={"mark": m.name}) for m in crowd.members))
-        assert await told(crowd) == {True}
+    async with ManyClients(live_hub, KINDS) as clients:
+        tab_of = await settle_in(clients, site)
+        await asyncio.gather(*(m.run(MARK, args={"mark": m.name}) for m in clients.all))
+        assert await told(clients) == {True}
         await devtools.stop_worker()
         await until_outside(lambda: not live_hub.connected)
-        assert await told(crowd) == {False}
-        for member in crowd.members:
-            assert "Browser extension not connected" in await member.refused("browser_execute_script", code="1")
+        assert await told(clients) == {False}
+        for client in clients.all:
+            assert "Browser extension not connected" in await client.refused("browser_execute_script", code="1")
         await devtools.send("Target.closeTarget", targetId=await devtools.open("about:blank?woken"))
         await until_outside(lambda: live_hub.ready)
-        assert await told(crowd) == {True}
-        for member in crowd.members:
-            assert await member.run("return window.marks") == [member.name]
-            assert (await member.get("browser_get_tab_info"))["tabId"] == tab_of[member]
+        assert await told(clients) == {True}
+        for client in clients.all:
+            assert await client.run("return window.marks") == [client.name]
+            assert (await client.get("browser_get_tab_info"))["tabId"] == tab_of[client]

@@ -154,7 +154,7 @@ async def test_each_kind_of_page_is_listed_called_updated_and_removed(
 
 
 @pytest.mark.req("S000-page-server-01")
-async def test_the_same_pages_where_the_browser_has_web_mcp_itself(tmp_path: Path, shop: PageSite) -> None:
+async def test_the_same_pages_work_with_native_webmcp(tmp_path: Path, shop: PageSite) -> None:
     hub = live.start(tmp_path, TABHUB_BROWSER_ARGS="--enable-features=WebMCP")
     try:
         async with hub.mcp("2026-07-28") as client:

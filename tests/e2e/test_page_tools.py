@@ -19,7 +19,7 @@ from tests.e2e.pagesite import ERAS, SHOP, WEBMCP, PageSite, PageTab, data, of_s
 
 
 @pytest.mark.req("S000-overview-08")
-async def test_agents_of_both_eras_are_told_when_a_page_changes_its_tools(live_hub: LiveHub, shop: PageSite) -> None:
+async def test_agents_of_both_eras_are_notified_of_changed_page_tools(live_hub: LiveHub, shop: PageSite) -> None:
     told = asyncio.Event()
 
     async def hear(message: Any) -> None:
@@ -63,7 +63,7 @@ async def test_agents_of_both_eras_are_told_when_a_page_changes_its_tools(live_h
     "S000-spec-testing-02",
 )
 @pytest.mark.parametrize("mode", ERAS)
-async def test_tabs_of_one_site_are_told_apart_by_name_and_without_a_tab_the_best_is_chosen(
+async def test_tool_names_distinguish_tabs_of_a_site_and_the_best_tab_is_the_default(
     live_hub: LiveHub, devtools: DevTools, shop: PageSite, mode: str
 ) -> None:
     async with live_hub.mcp(mode) as client:
@@ -98,9 +98,7 @@ async def test_tabs_of_one_site_are_told_apart_by_name_and_without_a_tab_the_bes
 
 
 @pytest.mark.req("S000-overview-03", "S000-spec-routing-11", "S000-security-02")
-async def test_a_tool_is_there_for_whom_the_page_offers_it_and_runs_with_their_login(
-    live_hub: LiveHub, shop: PageSite
-) -> None:
+async def test_tools_depend_on_the_login_of_the_page_and_run_with_it(live_hub: LiveHub, shop: PageSite) -> None:
     async with live_hub.mcp("legacy") as client:
         page = await PageTab.open(client, f"{shop.url}/member")
         assert await page.run("await asked; return document.title") == "Nobody"
@@ -127,7 +125,7 @@ ENDINGS: dict[str, Ending] = {
 
 @pytest.mark.req("F9", "S000-spec-cleanup-01", "S000-spec-cleanup-02", "S000-spec-cleanup-07")
 @pytest.mark.parametrize("ending", ENDINGS)
-async def test_a_page_that_goes_under_a_call_fails_it_at_once_and_it_runs_once(
+async def test_navigation_during_a_call_fails_it_immediately_and_it_is_not_repeated(
     live_hub: LiveHub, devtools: DevTools, shop: PageSite, ending: str
 ) -> None:
     url, hits = f"{shop.url}/counted?{ending}", f"/hit/order{ending}"
@@ -145,7 +143,7 @@ async def test_a_page_that_goes_under_a_call_fails_it_at_once_and_it_runs_once(
 
 
 @pytest.mark.req("S000-spec-routing-14")
-async def test_a_call_that_only_reads_goes_on_in_another_tab(live_hub: LiveHub, shop: PageSite) -> None:
+async def test_a_read_only_call_is_retried_in_another_tab(live_hub: LiveHub, shop: PageSite) -> None:
     async with live_hub.mcp("2026-07-28") as client:
         pages = [await PageTab.open(client, f"{shop.url}/counted{more}") for more in ("", "?never")]
         for page in pages:
@@ -159,7 +157,7 @@ async def test_a_call_that_only_reads_goes_on_in_another_tab(live_hub: LiveHub, 
 
 @pytest.mark.req("S000-extensibility-03", "S000-spec-security-06")
 @pytest.mark.parametrize("mode", ERAS)
-async def test_what_a_page_wants_confirmed_reaches_the_agents_person(
+async def test_a_pages_confirmation_request_reaches_the_mcp_client(
     live_hub: LiveHub, shop: PageSite, mode: str
 ) -> None:
     asked: list[str] = []
@@ -186,7 +184,7 @@ async def test_what_a_page_wants_confirmed_reaches_the_agents_person(
     "S000-spec-cleanup-03",
     "S000-spec-cleanup-06",
 )
-async def test_a_cached_tool_outlives_its_tab_and_the_hub_and_opens_its_page_again(
+async def test_a_cached_tool_survives_its_tab_and_a_hub_restart_and_reopens_its_page(
     tmp_path: Path, shop: PageSite
 ) -> None:
     url, name = f"{shop.url}/pages/transports.html", f"{prefix(shop.url)}_price"
@@ -222,7 +220,7 @@ async def test_a_cached_tool_outlives_its_tab_and_the_hub_and_opens_its_page_aga
 
 
 @pytest.mark.req("S000-spec-testing-05")
-async def test_ten_tools_registered_at_once_are_all_listed_and_each_answers(live_hub: LiveHub, shop: PageSite) -> None:
+async def test_ten_tools_registered_together_are_all_listed_and_callable(live_hub: LiveHub, shop: PageSite) -> None:
     """How soon and how quickly is measured by bench/pages.py."""
     async with live_hub.mcp("2026-07-28") as client:
         page = await PageTab.open(client, f"{shop.url}/pages/empty.html")

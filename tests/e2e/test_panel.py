@@ -13,8 +13,8 @@ import pytest
 from playwright.async_api import BrowserContext, Page, Playwright, expect
 
 from tests.e2e import live
-from tests.e2e.changing import change
 from tests.e2e.live import EXTENSION, Caller, LiveHub
+from tests.e2e.live_settings import change
 from tests.e2e.panels import browser_of, panel_of, settled, visit
 from tests.e2e.site import Site
 from tests.extension.panelpage import THEMES, VIEWS, go, violations
@@ -83,7 +83,7 @@ async def level(page: Page, tool: str, word: str) -> None:
     await page.locator(f"[data-tool={tool}] .level", has_text=word).click()
 
 
-async def test_every_view_is_a_click_away(panel: Page) -> None:
+async def test_every_view_is_one_click_away(panel: Page) -> None:
     for view in VIEWS:
         await panel.locator(f"#nav a[href='#{view}']:visible").click()
         heading = panel.get_by_role("heading", level=1)
@@ -91,7 +91,7 @@ async def test_every_view_is_a_click_away(panel: Page) -> None:
         assert view == "home" or await panel.title() == f"{view.capitalize()} · Tabhub"
 
 
-async def test_axe_finds_nothing_wrong_with_any_view(panel: Page, agent: Caller, site: Site) -> None:
+async def test_axe_finds_no_violation_in_any_view(panel: Page, agent: Caller, site: Site) -> None:
     """In one theme or the other; tests/extension/test_panel.py looks at each view in both."""
     await visit(panel.context, agent, f"{site.url}/")
     for view, theme in zip(VIEWS, itertools.cycle(THEMES), strict=False):
@@ -100,7 +100,7 @@ async def test_axe_finds_nothing_wrong_with_any_view(panel: Page, agent: Caller,
         assert await violations(panel) == [], view
 
 
-async def test_a_switch_changes_what_the_hub_enforces(panel: Page, hub: LiveHub, agent: Caller, site: Site) -> None:
+async def test_a_switch_changes_the_enforced_permission(panel: Page, hub: LiveHub, agent: Caller, site: Site) -> None:
     await visit(panel.context, agent, f"{site.url}/")
     await level(panel, CLICK, "Off")
     await until_outside(lambda: browser_settings(hub).get("tools") == {CLICK: "off"})
@@ -111,7 +111,7 @@ async def test_a_switch_changes_what_the_hub_enforces(panel: Page, hub: LiveHub,
     assert await agent.run("return 1") == 1
 
 
-async def test_a_switch_of_a_source_counts_for_all_its_tools(panel: Page, hub: LiveHub, agent: Caller) -> None:
+async def test_a_switch_of_a_source_applies_to_all_its_tools(panel: Page, hub: LiveHub, agent: Caller) -> None:
     await go(panel, "tools")
     whole = panel.get_by_role("radiogroup", name="all tools of Browser")
     await whole.locator(".level", has_text="Off").click()
@@ -123,7 +123,7 @@ async def test_a_switch_of_a_source_counts_for_all_its_tools(panel: Page, hub: L
     assert (await agent.get("browser_list_tabs"))["tabs"]
 
 
-async def test_an_allowed_call_runs_and_the_history_says_who_allowed_it(
+async def test_an_approved_call_runs_and_the_history_says_who_approved_it(
     panel: Page, agent: Caller, site: Site, asking: None
 ) -> None:
     await visit(panel.context, agent, f"{site.url}/")
@@ -143,7 +143,7 @@ async def test_an_allowed_call_runs_and_the_history_says_who_allowed_it(
     await expect(row).to_contain_text("allowed once by panel")
 
 
-async def test_a_denied_call_is_told_the_reason(panel: Page, agent: Caller, site: Site, asking: None) -> None:
+async def test_a_denied_call_gets_the_reason(panel: Page, agent: Caller, site: Site, asking: None) -> None:
     await visit(panel.context, agent, f"{site.url}/")
     call = asyncio.ensure_future(agent.fail(CLICK, code="return 1"))
     card = panel.locator("[data-approval]")
@@ -156,7 +156,7 @@ async def test_a_denied_call_is_told_the_reason(panel: Page, agent: Caller, site
     assert error["outcome"] == "not_sent"
 
 
-async def test_always_is_asked_once(panel: Page, hub: LiveHub, agent: Caller, site: Site, asking: None) -> None:
+async def test_always_asks_once(panel: Page, hub: LiveHub, agent: Caller, site: Site, asking: None) -> None:
     await visit(panel.context, agent, f"{site.url}/")
     call = asyncio.ensure_future(agent.run("return 1"))
     await expect(panel.locator("[data-approval]")).to_have_count(1)
@@ -167,7 +167,7 @@ async def test_always_is_asked_once(panel: Page, hub: LiveHub, agent: Caller, si
     assert await agent.run("return 2") == 2
 
 
-async def test_for_this_session_is_asked_again_by_another(
+async def test_for_this_session_asks_again_in_another_session(
     panel: Page, hub: LiveHub, agent: Caller, site: Site, asking: None
 ) -> None:
     await visit(panel.context, agent, f"{site.url}/")
@@ -186,7 +186,7 @@ async def test_for_this_session_is_asked_again_by_another(
         assert await asked == 3
 
 
-async def test_two_requests_are_answered_one_by_one(panel: Page, agent: Caller, site: Site, asking: None) -> None:
+async def test_two_requests_are_decided_separately(panel: Page, agent: Caller, site: Site, asking: None) -> None:
     await visit(panel.context, agent, f"{site.url}/")
     first = asyncio.ensure_future(agent.call(CLICK, code="return 'first'"))
     await expect(panel.locator("[data-approval]")).to_have_count(1)
@@ -201,7 +201,7 @@ async def test_two_requests_are_answered_one_by_one(panel: Page, agent: Caller, 
     assert (await first)["structuredContent"]["value"] == "first"
 
 
-async def test_what_nobody_answers_goes_away_and_is_refused(
+async def test_an_unanswered_request_expires_and_is_refused(
     panel: Page, hub: LiveHub, agent: Caller, site: Site, asking: None
 ) -> None:
     change(hub, {"approvalTimeout": "2"})
@@ -216,7 +216,7 @@ async def test_what_nobody_answers_goes_away_and_is_refused(
         change(hub, {"approvalTimeout": None})
 
 
-async def test_pause_is_one_click_and_holds_calls_that_act(panel: Page, agent: Caller, site: Site) -> None:
+async def test_pause_is_one_click_and_blocks_acting_calls(panel: Page, agent: Caller, site: Site) -> None:
     tab_id = await visit(panel.context, agent, f"{site.url}/")
     await panel.get_by_role("button", name="Pause the agents").click()
     await expect(panel.locator(".banner.warn")).to_contain_text("Agents can look, but not act.")
@@ -227,7 +227,7 @@ async def test_pause_is_one_click_and_holds_calls_that_act(panel: Page, agent: C
     await expect(panel.locator(".banner.warn")).to_have_count(0)
 
 
-async def test_an_agent_is_shown_with_its_tabs_and_ended(panel: Page, hub: LiveHub, site: Site) -> None:
+async def test_an_agent_is_shown_with_its_tabs_and_can_be_ended(panel: Page, hub: LiveHub, site: Site) -> None:
     async with live.caller(hub) as agent:
         tab_id = await visit(panel.context, agent, f"{site.url}/")
         await agent.run("return 1")
@@ -242,7 +242,7 @@ async def test_an_agent_is_shown_with_its_tabs_and_ended(panel: Page, hub: LiveH
         await expect(card).to_have_count(0)
 
 
-async def test_a_call_is_seen_while_it_runs(panel: Page, agent: Caller, site: Site) -> None:
+async def test_a_running_call_is_shown(panel: Page, agent: Caller, site: Site) -> None:
     await visit(panel.context, agent, f"{site.url}/")
     await go(panel, "activity")
     wait = "return new Promise((done) => { window.go = done })"
@@ -255,7 +255,7 @@ async def test_a_call_is_seen_while_it_runs(panel: Page, agent: Caller, site: Si
     await expect(panel.locator(".call.running")).to_have_count(0)
 
 
-async def test_the_history_is_filtered(panel: Page, agent: Caller) -> None:
+async def test_the_history_can_be_filtered(panel: Page, agent: Caller) -> None:
     await agent.fail("browser_get_tab_info", tabId=999_999)
     await agent.get("browser_list_tabs")
     await go(panel, "activity")
@@ -287,7 +287,7 @@ async def test_a_setting_is_written_to_the_settings_file(panel: Page, hub: LiveH
     await until_outside(lambda: settings(hub).get("dataflow") == "warn")
 
 
-async def test_a_switch_stays_where_it_was_put_while_the_hub_still_tells_of_before(panel: Page, hub: LiveHub) -> None:
+async def test_a_switch_keeps_its_new_position_until_the_hub_confirms(panel: Page, hub: LiveHub) -> None:
     await go(panel, "settings")
     switch = panel.locator("[data-setting=keepTabs]").get_by_role("switch")
     for _ in range(6):
@@ -298,7 +298,7 @@ async def test_a_switch_stays_where_it_was_put_while_the_hub_still_tells_of_befo
     await expect(switch).to_be_checked()
 
 
-async def test_never_asking_is_said_on_every_view(panel: Page, hub: LiveHub) -> None:
+async def test_never_ask_mode_is_shown_on_every_view(panel: Page, hub: LiveHub) -> None:
     await go(panel, "settings")
     await panel.get_by_role("switch", name="Never ask").check(force=True)
     for view in VIEWS:
@@ -326,7 +326,7 @@ async def test_with_no_panel_open_a_notification_asks_and_its_button_answers(
     assert decided[0] == "notification"
 
 
-async def test_the_popup_says_the_state_and_opens_the_panel_as_a_page(browser: BrowserContext, hub: LiveHub) -> None:
+async def test_the_popup_shows_the_state_and_opens_the_panel_page(browser: BrowserContext, hub: LiveHub) -> None:
     popup = await browser.new_page()
     await popup.goto(f"{EXTENSION}/panel/popup.html")
     await expect(popup.locator("#headline")).to_have_text("Connected")

@@ -87,7 +87,7 @@ async def test_a_pasted_server_is_added_and_its_tools_are_found_and_callable(
         await expect(card).to_have_count(0)
 
 
-async def test_several_are_added_at_once_and_one_that_fails_says_why(hub: LiveHub, panel: Page) -> None:
+async def test_several_servers_are_added_at_once_and_a_failing_one_says_why(hub: LiveHub, panel: Page) -> None:
     both = {"sums": python("everything"), "lost": {"command": "no-such-program-anywhere"}}
     await go(panel, "servers")
     for given in ({"servers": both}, both, {"mcpServers": both}):
@@ -105,7 +105,7 @@ async def test_several_are_added_at_once_and_one_that_fails_says_why(hub: LiveHu
         await expect(panel.locator(f"[data-server={name}]")).to_have_count(0)
 
 
-async def test_what_is_wrong_is_said_with_its_place_and_without_the_secret(panel: Page) -> None:
+async def test_an_invalid_paste_is_reported_with_its_position_and_without_secrets(panel: Page) -> None:
     await go(panel, "servers")
     wrong = panel.locator("#server-wrong")
     header = f'"headers": {{"Authorization": "{SECRET}"}}'

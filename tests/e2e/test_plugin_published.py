@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from tests.e2e import live
-from tests.e2e.lasting import LastingHub
 from tests.e2e.live import Caller, LiveHub
+from tests.e2e.restartable_hub import RestartableHub
 from tests.harness.waiting import until_outside
 from tests.plugins import publishing
 
@@ -56,16 +56,16 @@ def shop() -> Iterator[Shop]:
 
 
 @pytest.fixture(scope="module")
-def lasting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LastingHub]:
+def restartable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RestartableHub]:
     """A hub of its own: what is installed here concerns no other test."""
-    hub = LastingHub(tmp_path_factory.mktemp("published"))
+    hub = RestartableHub(tmp_path_factory.mktemp("published"))
     yield hub
     hub.stop()
 
 
 @pytest.fixture
-def own_hub(lasting: LastingHub) -> LiveHub:
-    return lasting.running
+def own_hub(restartable: RestartableHub) -> LiveHub:
+    return restartable.running
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ async def test_a_published_package_installs_registers_and_answers(
     assert await caller.run("return globalThis.__openTabs ?? null", tabId=excluded) is None
 
 
-async def test_a_page_that_says_it_became_ready_is_ready_at_once(
+async def test_a_page_that_reports_ready_is_ready_immediately(
     own_hub: LiveHub, caller: Caller, shop: Shop, tmp_path: Path
 ) -> None:
     live.plugin(own_hub, "install", publishing.packed(tmp_path / "counter.tgz"))
@@ -126,7 +126,7 @@ async def test_a_page_that_says_it_became_ready_is_ready_at_once(
     assert (await caller.get("counter_read_badge", tabId=tab))["badge"] == "b-shut"
 
 
-async def test_an_update_and_an_uninstall_reach_what_runs_before_the_page(
+async def test_update_and_uninstall_apply_to_pre_scripts(
     own_hub: LiveHub, caller: Caller, shop: Shop, tmp_path: Path
 ) -> None:
     live.plugin(own_hub, "install", publishing.packed(tmp_path / "1.tgz"))
@@ -159,22 +159,22 @@ async def test_an_update_and_an_uninstall_reach_what_runs_before_the_page(
     assert await caller.run("return document.modelContext !== undefined", tabId=last) is True
 
 
-async def test_a_browser_that_starts_anew_has_it_at_once_and_not_when_the_plugin_has_gone(
-    lasting: LastingHub, shop: Shop, tmp_path: Path
+async def test_a_restarted_browser_has_the_plugin_immediately_unless_it_was_uninstalled(
+    restartable: RestartableHub, shop: Shop, tmp_path: Path
 ) -> None:
-    hub = lasting.running
+    hub = restartable.running
     live.plugin(hub, "install", publishing.packed(tmp_path / "counter.tgz"))
     async with live.caller(hub) as caller:
         await ready(hub, await caller.open(f"{shop.url}/one"))
-    lasting.stop()
-    hub = lasting.running
+    restartable.stop()
+    hub = restartable.running
     async with live.caller(hub) as caller:
         tab = await caller.open(f"{shop.url}/two")
         await ready(hub, tab)
         assert (await caller.get("counter_read_badge", tabId=tab))["badge"] == "b-two"
-    lasting.stop()
+    restartable.stop()
     live.plugin(hub, "remove", "counter")  # while neither hub nor browser runs
-    hub = lasting.running
+    hub = restartable.running
     async with live.caller(hub) as caller:
         tab = await caller.open(f"{shop.url}/three")
         assert await caller.run("return globalThis.__openTabs ?? null", tabId=tab) is None

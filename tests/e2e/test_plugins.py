@@ -160,7 +160,7 @@ async def test_a_plugin_from_a_tarball_with_two_instances(
     assert (await caller.get("notes_list_notes"))["notebook"] == "Work notebook"
 
 
-async def test_a_page_that_wants_the_person_first_is_not_ready(
+async def test_a_page_that_needs_the_person_first_is_not_ready(
     own_hub: LiveHub, caller: Caller, work: Notebooks, tmp_path: Path
 ) -> None:
     live.plugin(own_hub, "install", packed(_NOTES, tmp_path / "notes.tgz"))
@@ -201,7 +201,7 @@ async def test_an_update_reaches_open_pages_and_an_uninstall_leaves_them_clean(
     assert not list((own_hub.home / "managed/extension/adapters").iterdir())
 
 
-async def test_a_call_goes_on_while_plugins_are_reloaded(own_hub: LiveHub, caller: Caller, work: Notebooks) -> None:
+async def test_a_running_call_survives_a_plugin_reload(own_hub: LiveHub, caller: Caller, work: Notebooks) -> None:
     use_local(own_hub, _EXAMPLES / "timer")
     tab = await caller.open(f"{work.url}/timer")
     await ready(own_hub, "timer", 1)
@@ -215,7 +215,7 @@ async def test_a_call_goes_on_while_plugins_are_reloaded(own_hub: LiveHub, calle
     await until_outside(lambda: state(own_hub, "timer")["logBufferSize"] == 1)
 
 
-async def test_a_save_is_seen_in_the_browser_without_a_reload(
+async def test_a_saved_plugin_file_reaches_the_browser_without_a_reload(
     own_hub: LiveHub, caller: Caller, work: Notebooks, tmp_path: Path
 ) -> None:
     mine = tmp_path / "timer"

@@ -169,7 +169,7 @@ async def kept_from_bob(node: Node, tab_id: int) -> None:
 
 
 @pytest.mark.timeout(120)
-async def test_a_token_revoked_on_the_command_line_is_refused_within_moments(world: World, tmp_path: Path) -> None:
+async def test_a_token_revoked_on_the_command_line_is_soon_refused(world: World, tmp_path: Path) -> None:
     access = token("carol")  # not ann, whom the other tests need
     headers = {"Authorization": f"Bearer {access}", "MCP-Protocol-Version": "2025-11-25"}
     async with httpx2.AsyncClient(verify=False, headers=headers, timeout=10) as client:
@@ -189,7 +189,7 @@ async def refused(client: httpx2.AsyncClient, node: Node) -> bool:
 
 
 @pytest.mark.timeout(240)
-async def test_an_agent_is_told_when_the_browsers_node_is_killed_and_nothing_hangs(world: World) -> None:
+async def test_killing_the_browsers_node_fails_calls_instead_of_hanging(world: World) -> None:
     """The last of these tests, for the node stays away."""
     agents = [sdk(http(world.second), token("ann"), mode) for mode in ("legacy", "auto")]
     async with agents[0] as legacy, agents[1] as stateless:

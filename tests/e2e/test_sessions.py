@@ -33,7 +33,7 @@ async def test_the_first_call_opens_a_tab_in_the_background_and_later_ones_use_i
     assert await active_tabs(agent) == active
 
 
-async def test_a_tab_opened_to_the_front_is(agent: Caller, site: Site) -> None:
+async def test_open_new_tab_can_activate_the_tab(agent: Caller, site: Site) -> None:
     before = await active_tabs(agent)
     tab_id = await agent.open(f"{site.url}/", active=True)
     assert await agent.run("return document.visibilityState") == "visible"
@@ -41,7 +41,7 @@ async def test_a_tab_opened_to_the_front_is(agent: Caller, site: Site) -> None:
     assert tab_id not in before
 
 
-async def test_a_closed_tab_is_told_once_and_then_a_new_one_opened(agent: Caller, site: Site) -> None:
+async def test_a_closed_tab_is_reported_once_and_the_next_call_opens_another(agent: Caller, site: Site) -> None:
     tab_id = await agent.open(f"{site.url}/")
     await agent.get("browser_close_tab")
     error = await agent.fail("browser_execute_script", code="return 1")
@@ -53,7 +53,7 @@ async def test_a_closed_tab_is_told_once_and_then_a_new_one_opened(agent: Caller
     agent.opened.append(fresh)
 
 
-async def test_a_named_tab_is_used_and_stays_the_sessions_own(agent: Caller, site: Site) -> None:
+async def test_a_named_tab_is_used_and_stays_bound(agent: Caller, site: Site) -> None:
     first = await agent.open(f"{site.url}/")
     second = await agent.open(f"{site.url}/other")
     assert await agent.run("return document.title") == "Other page"
@@ -73,7 +73,7 @@ async def test_two_agents_have_two_tabs(live_hub: LiveHub, site: Site) -> None:
         assert await two.run("return location.pathname") == "/other"
 
 
-async def test_the_stateless_era_carries_its_tab_in_a_handle(live_hub: LiveHub, site: Site) -> None:
+async def test_stateless_clients_keep_their_tab_with_a_session_handle(live_hub: LiveHub, site: Site) -> None:
     async with live_hub.mcp("2026-07-28") as client:
 
         async def call(name: str, **arguments: Any) -> Any:
@@ -88,7 +88,7 @@ async def test_the_stateless_era_carries_its_tab_in_a_handle(live_hub: LiveHub, 
         await call("browser_close_tab", session=handle)
 
 
-async def test_a_call_that_is_cancelled_ends_in_the_browser(live_hub: LiveHub, agent: Caller, site: Site) -> None:
+async def test_a_cancelled_call_ends_in_the_browser(live_hub: LiveHub, agent: Caller, site: Site) -> None:
     tab_id = await agent.open(f"{site.url}/")
     await agent.get("browser_release_tab")
     for mode in ("legacy", "2026-07-28"):
@@ -104,7 +104,7 @@ async def test_a_call_that_is_cancelled_ends_in_the_browser(live_hub: LiveHub, a
             assert site.count(f"/hit/{name}") == 1
 
 
-async def test_a_call_whose_agent_disappears_ends_in_the_browser(live_hub: LiveHub, agent: Caller, site: Site) -> None:
+async def test_a_call_of_a_disconnected_agent_ends_in_the_browser(live_hub: LiveHub, agent: Caller, site: Site) -> None:
     await agent.open(f"{site.url}/")
     held = site.count("/held")
     call = asyncio.create_task(agent.call("browser_navigate_tab", tabId=agent.opened[0], url=f"{site.url}/held"))
@@ -126,7 +126,7 @@ def nothing_runs(hub: LiveHub) -> bool:
     return bool(health["callsInFlight"] == 0 and health["legs"]["browsers"][0]["socket"]["pending"] == 0)
 
 
-async def test_a_session_of_the_handshake_era_can_be_cancelled_by_its_number(
+async def test_a_handshake_session_cancels_a_call_by_its_request_id(
     live_hub: LiveHub, agent: Caller, site: Site
 ) -> None:
     await agent.open(f"{site.url}/")

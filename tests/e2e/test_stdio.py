@@ -39,7 +39,7 @@ async def daemon_status(hub: LiveHub) -> dict[str, Any]:
 
 @pytest.mark.req("S004-verification-01", "S004-goals-01", "S004-goals-02", "S004-goals-04")
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-async def test_two_clients_have_a_tab_each_that_goes_with_them(
+async def test_two_clients_have_their_own_tabs_that_close_with_them(
     live_hub: LiveHub, agent: Caller, site: Site, mode: str
 ) -> None:
     before = {tab["tabId"] for tab in (await agent.get("browser_list_tabs"))["tabs"]}

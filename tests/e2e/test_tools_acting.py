@@ -21,7 +21,7 @@ async def log(agent: Caller) -> list[str]:
     return said
 
 
-async def test_a_click_is_real_and_the_tab_stays_in_the_background(agent: Caller, zoo: Zoo) -> None:
+async def test_clicks_are_trusted_events_in_a_background_tab(agent: Caller, zoo: Zoo) -> None:
     tab_id = await agent.open(zoo.at("act_buttons.html"))
     answer = await agent.get(CLICK, selector="#plain")
     assert answer["did"].startswith('Clicked button "Plain"')
@@ -29,16 +29,14 @@ async def test_a_click_is_real_and_the_tab_stays_in_the_background(agent: Caller
     assert (await agent.get("browser_get_tab_info", tabId=tab_id))["active"] is False
 
 
-async def test_a_click_waits_until_what_it_is_for_is_ready(guest: Caller, zoo: Zoo) -> None:
+async def test_a_click_waits_until_the_element_is_actionable(guest: Caller, zoo: Zoo) -> None:
     for name in ("later", "slides"):
         await guest.visit(zoo.at("act_buttons.html"))
         await guest.get(CLICK, selector=f"#{name}")
         assert f"click {name} true" in await log(guest)
 
 
-async def test_a_click_of_any_kind_scrolls_and_finds_a_free_place(
-    guest: Caller, zoo: Zoo, subtests: pytest.Subtests
-) -> None:
+async def test_clicks_scroll_and_find_an_uncovered_point(guest: Caller, zoo: Zoo, subtests: pytest.Subtests) -> None:
     await guest.visit(zoo.at("act_buttons.html"))
     cases: list[tuple[dict[str, Any], str]] = [
         ({"text": "Plain"}, "click plain true"),
@@ -59,7 +57,7 @@ async def test_a_click_of_any_kind_scrolls_and_finds_a_free_place(
             assert noted in await log(guest)
 
 
-async def test_what_stays_in_the_way_of_an_action_is_named(agent: Caller, zoo: Zoo) -> None:
+async def test_an_element_that_blocks_an_action_is_named(agent: Caller, zoo: Zoo) -> None:
     """All at once: each is waited for as long as it may still become ready."""
     buttons = await agent.open(zoo.at("act_buttons.html"))
     frames = await agent.open(zoo.at("act_frames.html"))
@@ -96,7 +94,7 @@ async def test_what_stays_in_the_way_of_an_action_is_named(agent: Caller, zoo: Z
     assert not [line for line in said if line.startswith("click")]
 
 
-async def test_a_click_that_something_catches_reaches_nobody_and_is_tried_again(guest: Caller, zoo: Zoo) -> None:
+async def test_an_intercepted_click_is_blocked_and_retried(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("act_buttons.html"))
     # The moment the mouse comes, something slides over the button, once.
     await guest.run(
@@ -111,14 +109,14 @@ async def test_a_click_that_something_catches_reaches_nobody_and_is_tried_again(
     assert not [line for line in said if "lid" in line and "mouseover" not in line]
 
 
-async def test_hovering_moves_the_mouse_there(guest: Caller, zoo: Zoo) -> None:
+async def test_hover_moves_the_mouse(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("act_buttons.html"))
     await guest.get(HOVER, selector="#twice")
     assert await log(guest) == ["mouseover twice true"]
     assert await guest.run("return document.querySelector('#twice').matches(':hover')") is True
 
 
-async def test_frames_of_both_origins_are_clicked_and_typed_in(
+async def test_same_and_cross_origin_frames_are_clicked_and_typed_in(
     guest: Caller, zoo: Zoo, subtests: pytest.Subtests
 ) -> None:
     await guest.visit(zoo.at("act_frames.html"))
@@ -179,7 +177,7 @@ async def test_a_whole_form_is_filled_in(guest: Caller, zoo: Zoo) -> None:
     assert {"change name", "change colour", "input fruits", "change day", "change news"} <= set(said)
 
 
-async def test_a_field_that_cannot_be_filled_in_is_named(guest: Caller, zoo: Zoo, subtests: pytest.Subtests) -> None:
+async def test_a_field_that_cannot_be_filled_is_named(guest: Caller, zoo: Zoo, subtests: pytest.Subtests) -> None:
     await guest.visit(zoo.at("act_form.html"))
     cases = (
         ("#file", "x", "browser_upload_file"),
@@ -211,7 +209,7 @@ async def test_options_are_chosen_by_value_and_label(guest: Caller, zoo: Zoo) ->
     assert "one option only" in (await guest.fail(SELECT, selector="#colour", label=["Red", "Green"]))["text"]
 
 
-async def test_a_custom_list_is_opened_and_clicked(guest: Caller, zoo: Zoo) -> None:
+async def test_a_custom_select_is_opened_and_clicked(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("act_form.html"))
     assert "Click it" in (await guest.fail(SELECT, selector="#city", label="Oslo"))["text"]
     await guest.get(CLICK, selector="#city")
@@ -219,7 +217,7 @@ async def test_a_custom_list_is_opened_and_clicked(guest: Caller, zoo: Zoo) -> N
     assert await guest.run("return document.getElementById('city').textContent") == "Oslo"
 
 
-async def test_keys_go_to_the_focus_or_to_the_element_that_is_named(guest: Caller, zoo: Zoo) -> None:
+async def test_keys_go_to_the_focused_or_named_element(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("act_form.html"))
     await guest.get(TYPE, selector="#name", text="abc")
     await guest.get(PRESS, key="Control+A", selector="#name")
@@ -247,7 +245,7 @@ async def test_scrolling_loads_more_of_an_endless_list(guest: Caller, zoo: Zoo) 
     assert "beginning" in (await guest.get(SCROLL, direction="up"))["note"]
 
 
-async def test_dragging_is_by_mouse_and_by_drag_and_drop(guest: Caller, zoo: Zoo) -> None:
+async def test_dragging_works_with_mouse_events_and_native_drag_and_drop(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("act_drag.html"))
     await guest.get(DRAG, **{"from": "#card", "to": "#basket"})
     assert await log(guest) == ["basket got a card", "end"]
@@ -257,7 +255,7 @@ async def test_dragging_is_by_mouse_and_by_drag_and_drop(guest: Caller, zoo: Zoo
     assert await log(guest) == ["below got a card", "end"]
 
 
-async def test_files_are_given_to_fields_and_to_buttons(guest: Caller, live_hub: LiveHub, zoo: Zoo) -> None:
+async def test_files_are_uploaded_through_fields_and_buttons(guest: Caller, live_hub: LiveHub, zoo: Zoo) -> None:
     folder = live_hub.home / "files"
     folder.mkdir(exist_ok=True)
     (folder / "a.txt").write_text("alpha")
@@ -275,7 +273,7 @@ async def test_files_are_given_to_fields_and_to_buttons(guest: Caller, live_hub:
     assert "no file chooser" in (await guest.fail(UPLOAD, selector="#dull", paths=["a.txt"]))["text"]
 
 
-async def test_files_elsewhere_on_the_machine_stay_there(
+async def test_files_outside_the_folder_cannot_be_uploaded(
     guest: Caller, live_hub: LiveHub, zoo: Zoo, subtests: pytest.Subtests
 ) -> None:
     folder = live_hub.home / "files"
@@ -289,7 +287,7 @@ async def test_files_elsewhere_on_the_machine_stay_there(
             assert await guest.run("return document.getElementById('one').files.length") == 0
 
 
-async def test_the_mouse_moves_presses_and_turns_its_wheel(guest: Caller, zoo: Zoo) -> None:
+async def test_the_mouse_moves_presses_and_scrolls(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("act_canvas.html"))
     for action, x in (("move", 10), ("down", 10), ("move", 30), ("up", 30)):
         await guest.get(MOUSE, action=action, x=x, y=20)
@@ -307,7 +305,7 @@ async def test_the_mouse_moves_presses_and_turns_its_wheel(guest: Caller, zoo: Z
     assert said[-1] == "dblclick 30,20 0"
 
 
-async def test_a_page_that_forbids_everything_is_used_all_the_same(guest: Caller, zoo: Zoo) -> None:
+async def test_a_page_with_the_strictest_csp_can_be_used(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(f"{zoo.url}/strict")
     await guest.run("document.body.innerHTML = '<input id=i><button id=b>B</button>'")
     assert (await guest.get(TYPE, selector="#i", text="words"))["value"] == "words"

@@ -23,7 +23,7 @@ async def tabs(agent: Caller) -> set[int]:
     return {tab["tabId"] for tab in (await agent.get("browser_list_tabs"))["tabs"]}
 
 
-async def test_a_site_is_told_in_names_and_its_tab_is_closed(agent: Caller, net: NetSite) -> None:
+async def test_the_analysis_has_names_only_and_closes_its_tab(agent: Caller, net: NetSite) -> None:
     before = await tabs(agent)
     answer = await agent.get("plugin_analyze_site", url=f"{net.url}/net_app", waitSeconds=1)
     assert answer["title"] == "Shop application"
@@ -52,20 +52,20 @@ async def test_a_site_is_told_in_names_and_its_tab_is_closed(agent: Caller, net:
     await becomes(lambda: tabs(agent), before)
 
 
-async def test_the_tab_stays_when_asked_and_the_session_goes_on_in_it(agent: Caller, net: NetSite) -> None:
+async def test_keep_open_keeps_the_tab_and_binds_the_session_to_it(agent: Caller, net: NetSite) -> None:
     answer = await agent.get("plugin_analyze_site", url=f"{net.url}/net_index", waitSeconds=0, keepOpen=True)
     agent.opened.append(answer["tabId"])
     assert await agent.run("return document.title") == "Talking page"
 
 
-async def test_the_sessions_own_tab_is_not_disturbed(agent: Caller, net: NetSite) -> None:
+async def test_the_sessions_own_tab_is_untouched(agent: Caller, net: NetSite) -> None:
     await agent.open(f"{net.url}/net_index")
     await agent.get("plugin_analyze_site", url=f"{net.url}/net_inner", waitSeconds=0)
     assert await agent.run("return document.title") == "Talking page"
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:9/", "javascript:alert(1)", "no address"])
-async def test_what_cannot_be_opened_is_said_and_leaves_no_tab(agent: Caller, url: str) -> None:
+async def test_a_site_that_cannot_be_opened_is_an_error_and_leaves_no_tab(agent: Caller, url: str) -> None:
     before = await tabs(agent)
     failed = await agent.fail("plugin_analyze_site", url=url, waitSeconds=0)
     assert failed["text"]

@@ -39,9 +39,7 @@ async def paused(agent: Caller) -> list[dict[str, Any]]:
     return waiting
 
 
-async def test_a_frame_of_another_site_is_recorded_from_its_first_request_on_every_time(
-    agent: Caller, net: NetSite
-) -> None:
+async def test_a_cross_site_frame_is_always_recorded_from_its_first_request(agent: Caller, net: NetSite) -> None:
     for number in range(5):
         # Another site each time: a process of its own, which has not been told anything; at last one known already.
         there = f"http://s{number % 4}.localhost:{net.port}/net_first?{number}"
@@ -72,7 +70,7 @@ async def test_the_first_request_of_a_new_frame_or_worker_can_be_intercepted(age
     assert net.count("/api/items?by=worker") == before
 
 
-async def test_a_document_and_a_worker_of_another_process_end_where_they_came_to(agent: Caller, net: NetSite) -> None:
+async def test_requests_that_change_process_are_finished_in_the_record(agent: Caller, net: NetSite) -> None:
     await agent.open(f"{net.url}/net_index")
     await agent.run(FRAME, args={"to": f"{net.elsewhere}/net_first?e", "wait": True})
     await agent.run("new Worker('/worker.js'); new SharedWorker('/worker.js?shared')")
@@ -86,9 +84,7 @@ async def test_a_document_and_a_worker_of_another_process_end_where_they_came_to
         assert content in told["responseBody"]
 
 
-async def test_what_a_page_frame_or_worker_that_is_left_waited_for_is_not_waited_for(
-    agent: Caller, net: NetSite
-) -> None:
+async def test_network_idle_ignores_requests_of_a_closed_page_frame_or_worker(agent: Caller, net: NetSite) -> None:
     slow = "fetch('/slow?s=60&{}'); 0"
     await agent.open(f"{net.url}/net_index")
     await agent.run(slow.format("page"))
@@ -105,7 +101,7 @@ async def test_what_a_page_frame_or_worker_that_is_left_waited_for_is_not_waited
     assert all("left" in error for error in errors.values())
 
 
-async def test_the_end_of_a_session_lets_the_persons_page_go_on(
+async def test_ending_a_session_releases_intercepted_requests_of_the_persons_page(
     live_hub: LiveHub, net: NetSite, devtools: DevTools
 ) -> None:
     """The tab is the person's, so it stays open; a request that was stopped in it goes out."""
@@ -125,7 +121,7 @@ async def test_the_end_of_a_session_lets_the_persons_page_go_on(
         await other.get("browser_close_tab", tabId=tab)
 
 
-async def test_two_agents_record_each_its_own_tab(agent: Caller, live_hub: LiveHub, net: NetSite) -> None:
+async def test_two_agents_record_their_own_tabs(agent: Caller, live_hub: LiveHub, net: NetSite) -> None:
     async with live.caller(live_hub) as other:
         for each, name in ((agent, "one"), (other, "two")):
             await each.open(f"{net.url}/net_index?{name}")

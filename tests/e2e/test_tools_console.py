@@ -30,16 +30,16 @@ async def messages(agent: Caller, **more: Any) -> list[dict[str, Any]]:
 async def settled(agent: Caller) -> list[dict[str, Any]]:
     """What the page of net_console says, when all is heard of: also what it does not catch, and does not get."""
 
-    async def all_said() -> list[dict[str, Any]] | None:
+    async def all_logged() -> list[dict[str, Any]] | None:
         said = await messages(agent)
         ends = {m["text"].partition("\n")[0] for m in said if m.get("source") == "exception"}
         missing = any(m.get("source") == "network" for m in said)
         return said if missing and len(ends) >= 2 else None
 
-    return await eventually(all_said)
+    return await eventually(all_logged)
 
 
-async def test_a_page_is_heard_from_its_first_word_on(agent: Caller, net: NetSite) -> None:
+async def test_messages_are_recorded_from_the_start_of_a_page(agent: Caller, net: NetSite) -> None:
     await agent.open(f"{net.url}/net_console")
     every = await settled(agent)
     said = {m["text"].partition("\n")[0]: m for m in every}
@@ -74,7 +74,7 @@ async def test_levels_limit_and_clear(agent: Caller, net: NetSite) -> None:
     assert await messages(agent) == []
 
 
-async def test_navigation_keeps_what_was_said_and_tells_the_pages_apart(agent: Caller, net: NetSite) -> None:
+async def test_messages_survive_navigation_and_name_their_page(agent: Caller, net: NetSite) -> None:
     await agent.open(f"{net.url}/net_index")
     await agent.run("console.log('first page')")
     await agent.get("browser_navigate_tab", url=f"{net.url}/net_console")
@@ -85,7 +85,7 @@ async def test_navigation_keeps_what_was_said_and_tells_the_pages_apart(agent: C
     assert text.index("first page") < text.index(f"-- page {pages['careful']}: {net.url}/net_console")
 
 
-async def opened_by_a_person(agent: Caller, devtools: DevTools, url: str) -> int:
+async def open_as_person(agent: Caller, devtools: DevTools, url: str) -> int:
     """The tab of a page that no agent has opened; it is listed before its page has come."""
     await devtools.open(url)
 
@@ -98,21 +98,21 @@ async def opened_by_a_person(agent: Caller, devtools: DevTools, url: str) -> int
     return tab_id
 
 
-async def test_a_tab_opened_before_anyone_looked_tells_what_it_said(
+async def test_messages_from_before_the_first_read_are_returned(
     agent: Caller, net: NetSite, devtools: DevTools
 ) -> None:
     asked = net.count("/api/missing")
-    tab_id = await opened_by_a_person(agent, devtools, f"{net.url}/net_console")
+    tab_id = await open_as_person(agent, devtools, f"{net.url}/net_console")
     # The page asks for that after everything it says at once.
     await until_outside(lambda: net.count("/api/missing") > asked)
     said = [m["text"] for m in await messages(agent, tabId=tab_id)]
     assert said.count("careful") == 1, said
 
 
-async def test_a_tab_looked_at_before_its_page_came_tells_what_that_says(
+async def test_messages_of_a_page_loaded_after_the_first_read_are_returned(
     agent: Caller, net: NetSite, devtools: DevTools
 ) -> None:
-    tab_id = await opened_by_a_person(agent, devtools, f"{net.url}/net_console?held")
+    tab_id = await open_as_person(agent, devtools, f"{net.url}/net_console?held")
     assert await messages(agent, tabId=tab_id) == []
     net.release.set()
 
@@ -124,17 +124,17 @@ async def test_a_tab_looked_at_before_its_page_came_tells_what_that_says(
     net.release.clear()
 
 
-async def test_frames_of_other_processes_and_workers_are_heard(agent: Caller, net: NetSite) -> None:
+async def test_messages_of_cross_process_frames_and_workers_are_recorded(agent: Caller, net: NetSite) -> None:
     await agent.open(f"{net.url}/net_frames")
     await agent.run("await fetch('/api/items?again=1')", frame="near")
     await agent.run("await fetch('/api/items?again=2')", frame="far")
     await agent.run("new Worker('/worker.js')")
 
-    async def all_said() -> dict[str, dict[str, Any]] | None:
+    async def all_logged() -> dict[str, dict[str, Any]] | None:
         said = {m["text"]: m for m in await messages(agent)}
         return said if "from the worker" in said else None
 
-    said = await eventually(all_said)
+    said = await eventually(all_logged)
     assert "frame" not in said["inner speaks from 127.0.0.1"]
     assert said["inner speaks from localhost"]["frame"] is True
     assert "from the worker" in said
@@ -142,7 +142,7 @@ async def test_frames_of_other_processes_and_workers_are_heard(agent: Caller, ne
     assert {f"{net.url}/api/items?again=1", f"{net.elsewhere}/api/items?again=2"} <= urls
 
 
-async def test_a_flood_stays_bounded_and_the_newest_is_kept(guest: Caller, net: NetSite) -> None:
+async def test_a_flood_is_bounded_and_the_newest_messages_are_kept(guest: Caller, net: NetSite) -> None:
     await guest.visit(f"{net.url}/net_index")
     await guest.run("for (let i = 0; i < 3000; i += 1) console.log('n' + i, 'x'.repeat(20))")
     answer = await guest.get("browser_get_console_logs", limit=50)
@@ -155,7 +155,7 @@ async def test_a_flood_stays_bounded_and_the_newest_is_kept(guest: Caller, net: 
     assert "more characters" in last["text"]
 
 
-async def test_a_script_runs_in_the_pages_own_world_of_a_frame(
+async def test_a_script_runs_in_the_main_world_of_a_frame(
     guest: Caller, net: NetSite, subtests: pytest.Subtests
 ) -> None:
     await guest.read(f"{net.url}/net_frames")
@@ -179,7 +179,7 @@ async def test_a_frame_is_found_by_the_ref_of_its_element(guest: Caller, net: Ne
         assert await guest.run("return where", frame=found["elements"][0]["ref"]) == where
 
 
-async def test_errors_in_frames_show_the_agents_lines_and_missing_frames_name_the_rest(
+async def test_errors_in_frames_show_the_scripts_lines_and_a_missing_frame_lists_the_others(
     guest: Caller, net: NetSite
 ) -> None:
     await guest.read(f"{net.url}/net_frames")
@@ -215,7 +215,7 @@ async def test_resources_are_listed_and_read(guest: Caller, net: NetSite) -> Non
     assert base64.b64decode(picture["content"][0]["data"]) == PNG
 
 
-async def test_what_is_no_resource_comes_from_the_network_record_or_is_refused_with_what_is_near(
+async def test_an_unknown_resource_falls_back_to_the_network_record_or_lists_similar_ones(
     guest: Caller, net: NetSite
 ) -> None:
     await guest.visit(f"{net.url}/net_index")
@@ -228,7 +228,7 @@ async def test_what_is_no_resource_comes_from_the_network_record_or_is_refused_w
     assert f"{net.url}/script.js" in failed["text"]
 
 
-async def test_resources_of_frames_in_other_processes_are_there_too(guest: Caller, net: NetSite) -> None:
+async def test_resources_of_cross_process_frames_are_included(guest: Caller, net: NetSite) -> None:
     await guest.read(f"{net.url}/net_frames")
     urls = {r["url"] for r in (await guest.get("browser_list_resources"))["resources"]}
     assert {f"{net.url}/net_inner", f"{net.elsewhere}/net_inner"} <= urls
@@ -236,7 +236,7 @@ async def test_resources_of_frames_in_other_processes_are_there_too(guest: Calle
     assert "inner speaks" in inner["content"]
 
 
-async def test_a_tab_nobody_used_for_a_while_tells_what_it_said_meanwhile_once(tmp_path: Path, net: NetSite) -> None:
+async def test_messages_logged_while_a_tab_was_idle_are_returned_once(tmp_path: Path, net: NetSite) -> None:
     home = tmp_path / "home"
     home.mkdir(mode=0o700)
     (home / "config.json").write_text('{"limits": {"debugger_idle": 1}}')

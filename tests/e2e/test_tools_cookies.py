@@ -45,7 +45,7 @@ async def test_a_cookies_value_is_in_no_log(live_hub: LiveHub, agent: Caller, si
             assert value.encode() not in path.read_bytes(), path
 
 
-async def test_a_cookie_the_browser_refuses_says_what_to_look_at(agent: Caller, site: Site) -> None:
+async def test_a_cookie_the_browser_rejects_has_a_hint(agent: Caller, site: Site) -> None:
     error = await agent.fail("browser_set_cookie", url=f"{site.url}/", name="__Secure-x", value="1")
     assert "need https" in error["text"]
     other = await agent.fail("browser_set_cookie", url=f"{site.url}/", name="x", value="1", domain="example.com")
@@ -73,7 +73,7 @@ LEFT = """return {
 }"""
 
 
-async def test_site_data_is_cleared_by_kind_and_of_one_origin(agent: Caller, site: Site) -> None:
+async def test_site_data_is_cleared_by_kind_for_one_origin_only(agent: Caller, site: Site) -> None:
     await agent.open(f"{site.elsewhere}/")
     await agent.run("localStorage.kept = 'elsewhere'")
     await agent.open(f"{site.url}/")

@@ -26,13 +26,13 @@ def ref(text: str, words: str) -> str:
     return found[1]
 
 
-async def test_an_exact_name_in_a_frame_counts_more_than_words_in_the_page(guest: Caller, zoo: Zoo) -> None:
+async def test_an_exact_match_in_a_frame_beats_a_word_match_in_the_page(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("hard_list.html"))
     assert (await guest.get(CLICK, text="Four"))["did"].startswith('Clicked button "Four"')
     assert 'button "Pressed"' in await seen(guest)
 
 
-async def test_alike_elements_are_told_apart_by_their_rows(guest: Caller, zoo: Zoo) -> None:
+async def test_similar_elements_are_distinguished_by_their_rows(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("hard_list.html"))
     found = await guest.get("browser_find", text="Delete")
     assert [one["where"] for one in found["elements"]] == ['table, row "1 | Anna"', 'table, row "2 | Bert"']
@@ -40,26 +40,26 @@ async def test_alike_elements_are_told_apart_by_their_rows(guest: Caller, zoo: Z
     assert re.search(r'button "Delete" \[\w+\] in row "2 \| Bert"', error["text"])
 
 
-async def test_what_is_made_to_be_dragged_has_a_ref(guest: Caller, zoo: Zoo) -> None:
+async def test_draggable_elements_have_refs(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("hard_list.html"))
     text = await seen(guest)
     await guest.get(DRAG, **{"from": ref(text, 'clickable "Sort A"'), "to": ref(text, 'clickable "Sort C"')})
     assert await guest.run("return tasks.innerText.match(/[ABC]/g)") == ["B", "C", "A"]
 
 
-async def test_a_drag_in_a_frame_of_another_site_ends_there(guest: Caller, zoo: Zoo) -> None:
+async def test_a_drag_works_inside_a_cross_site_frame(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("hard_list.html"))
     await guest.get(DRAG, **{"from": ref(await seen(guest), 'clickable "Card"'), "to": {"text": "Basket"}})
     assert '"Got a card"' in await seen(guest)
 
 
-async def test_a_role_is_known_however_it_is_written(guest: Caller, zoo: Zoo) -> None:
+async def test_role_names_are_normalized(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("hard_list.html"))
     assert (await guest.get("browser_find", role="Button"))["total"] == 3
     assert (await guest.get("browser_query_elements", role="BUTTON"))["total"] == 3
 
 
-async def test_what_keeps_an_element_from_being_used_is_named(guest: Caller, zoo: Zoo) -> None:
+async def test_the_reason_an_element_is_not_actionable_is_named(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("hard_fields.html"))
     cases: list[tuple[str, dict[str, str], str]] = [
         (CLICK, {"text": "Inside"}, "around it is closed"),
@@ -75,7 +75,7 @@ async def test_what_keeps_an_element_from_being_used_is_named(guest: Caller, zoo
     assert await guest.run("return log") == []
 
 
-async def test_a_mask_that_knows_only_keys_is_filled_in(guest: Caller, zoo: Zoo) -> None:
+async def test_an_input_mask_that_needs_key_events_is_filled(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("hard_fields.html"))
     answer = await guest.get(FILL, fields=[{"text": "Phone", "value": "5551234"}])
     assert answer["fields"][0]["value"] == "+1 555-1234"
@@ -83,33 +83,33 @@ async def test_a_mask_that_knows_only_keys_is_filled_in(guest: Caller, zoo: Zoo)
     assert again["fields"][0]["value"] == "+1 987-6543"
 
 
-async def test_a_document_that_is_one_field_has_a_ref(guest: Caller, zoo: Zoo) -> None:
+async def test_an_editable_document_has_a_ref(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("hard_editor.html"))
     answer = await guest.get(TYPE, ref=ref(await seen(guest), 'textbox "Body"'), text="Hello", clear=True)
     assert answer["value"] == "Hello"
 
 
-async def test_a_field_that_is_drawn_anew_says_what_it_holds(guest: Caller, zoo: Zoo) -> None:
+async def test_a_rerendered_field_reports_its_value(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("hard_editor.html"))
     answer = await guest.get(FILL, fields=[{"text": "Drawn anew", "value": "words"}])
     assert answer["fields"][0]["value"] == "words"
     assert (await guest.get(TYPE, label="Drawn anew", text="s"))["value"] == "wordss"
 
 
-async def test_text_comes_after_what_a_field_of_any_kind_holds(guest: Caller, zoo: Zoo) -> None:
+async def test_typing_appends_in_every_kind_of_field(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("hard_fields.html"))
     assert (await guest.get(TYPE, label="Count", text="12"))["value"] == "512"
     assert (await guest.get(TYPE, label="Mail", text="om"))["value"] == "a@b.com"
 
 
-async def test_a_link_for_another_program_is_no_failure(guest: Caller, zoo: Zoo) -> None:
+async def test_a_link_to_another_program_is_not_an_error(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("hard_fields.html"))
     answer = await guest.get(CLICK, text="Write to Anna")
     assert "mailto:anna@example.org" in answer["note"]
     await guest.get(CLICK, text="Press")
 
 
-async def test_an_empty_document_is_seen_as_one(guest: Caller, zoo: Zoo) -> None:
+async def test_an_empty_document_has_an_empty_snapshot(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(f"{zoo.url}/other")
     await guest.run("document.documentElement.remove()")
     assert (await guest.get(SNAPSHOT))["elements"] == 0
@@ -117,7 +117,7 @@ async def test_an_empty_document_is_seen_as_one(guest: Caller, zoo: Zoo) -> None
     assert (await guest.get("browser_get_tab_content"))["content"] == ""
 
 
-async def test_files_are_dropped_where_they_are_meant_to_be(guest: Caller, live_hub: LiveHub, zoo: Zoo) -> None:
+async def test_files_are_dropped_on_a_drop_zone(guest: Caller, live_hub: LiveHub, zoo: Zoo) -> None:
     folder = live_hub.home / "files"
     folder.mkdir(exist_ok=True)
     (folder / "a.txt").write_text("alpha")
@@ -129,7 +129,7 @@ async def test_files_are_dropped_where_they_are_meant_to_be(guest: Caller, live_
     assert await guest.run("return log") == ["a.txt text/plain alpha", "grüße 你.csv text/csv 1,2"]
 
 
-async def test_a_frame_in_a_page_drawn_small_is_clicked(guest: Caller, zoo: Zoo) -> None:
+async def test_a_frame_in_a_scaled_page_is_clicked(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("hard_wide.html"))
     await guest.get("browser_emulate_device", width=400, height=700, mobile=True)
     assert await guest.run("return visualViewport.scale") < 0.5
@@ -138,7 +138,7 @@ async def test_a_frame_in_a_page_drawn_small_is_clicked(guest: Caller, zoo: Zoo)
     await guest.get("browser_clear_emulation")
 
 
-async def test_a_page_at_its_end_may_still_load_more(guest: Caller, zoo: Zoo) -> None:
+async def test_scrolling_at_the_end_mentions_that_more_may_load(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(f"{zoo.url}/other")
     await guest.run("document.body.style.height = '3000px'")
     await guest.get(SCROLL, position="bottom")
@@ -147,7 +147,7 @@ async def test_a_page_at_its_end_may_still_load_more(guest: Caller, zoo: Zoo) ->
     assert "note" not in await guest.get(SCROLL, position="bottom")
 
 
-async def test_a_list_that_begins_at_its_end_is_scrolled_to_both(guest: Caller, zoo: Zoo) -> None:
+async def test_a_reversed_list_scrolls_to_both_ends(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(f"{zoo.url}/other")
     style = "height: 200px; overflow: auto; display: flex; flex-direction: column-reverse"
     words = "Array.from({length: 50}, (_, n) => `<p>Message ${n}</p>`).join('')"
@@ -156,14 +156,14 @@ async def test_a_list_that_begins_at_its_end_is_scrolled_to_both(guest: Caller, 
     assert (await guest.get(SCROLL, container="#chat", position="bottom"))["y"] == 0
 
 
-async def test_a_button_and_what_it_says_are_one(guest: Caller, zoo: Zoo) -> None:
+async def test_a_button_and_its_text_are_one_target(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(f"{zoo.url}/other")
     await guest.run("document.body.innerHTML = '<button><span>Add to <b>cart</b></span></button>'")
     found = await guest.get("browser_find", text="Add to cart")
     assert [one["role"] for one in found["elements"]] == ["button"]
 
 
-async def test_arguments_that_name_nothing_are_refused_before_anything_is_done(guest: Caller, zoo: Zoo) -> None:
+async def test_incomplete_arguments_are_refused_before_anything_is_done(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("act_form.html"))
     fields = [{"selector": "#name", "value": "first"}, {"value": "second"}]
     error = await guest.fail(FILL, fields=fields)
@@ -174,13 +174,13 @@ async def test_arguments_that_name_nothing_are_refused_before_anything_is_done(g
     assert await guest.run("return document.activeElement.id") == ""
 
 
-async def test_a_place_outside_of_the_view_is_said_to_be(guest: Caller, zoo: Zoo) -> None:
+async def test_a_point_outside_the_viewport_is_reported(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("act_form.html"))
     assert "outside" in (await guest.get(MOUSE, action="click", x=9000, y=20))["note"]
     assert "note" not in await guest.get(MOUSE, action="move", x=20, y=20)
 
 
-async def test_a_wait_ends_in_its_time_also_while_the_page_is_busy(guest: Caller, zoo: Zoo) -> None:
+async def test_a_wait_times_out_while_the_page_is_busy(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("act_form.html"))
     # A synchronous request blocks the page until the site is told to answer it.
     busy = "const asks = new XMLHttpRequest(); asks.open('GET', '/held', false); asks.send()"
@@ -194,7 +194,7 @@ async def test_a_wait_ends_in_its_time_also_while_the_page_is_busy(guest: Caller
     zoo.release.clear()
 
 
-async def test_a_frame_that_never_answers_keeps_nobody_from_the_page(agent: Caller, zoo: Zoo) -> None:
+async def test_an_unresponsive_frame_does_not_block_the_page(agent: Caller, zoo: Zoo) -> None:
     held = zoo.count("/held")
     await agent.open(zoo.at("hard_stuck.html"))
     await agent.run("while (!window.stuck) await new Promise((done) => setTimeout(done, 10))")
@@ -211,7 +211,7 @@ async def test_a_frame_that_never_answers_keeps_nobody_from_the_page(agent: Call
     zoo.release.clear()
 
 
-async def test_the_rest_of_a_long_list_is_reached_as_the_snapshot_says(guest: Caller, zoo: Zoo) -> None:
+async def test_the_snapshot_note_leads_to_the_rest_of_a_long_list(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(f"{zoo.url}/other")
     items = "Array.from({length: 300}, (_, n) => `<li><button>Row ${n}</button></li>`).join('')"
     await guest.run(f"document.body.innerHTML = '<ul>' + {items} + '</ul>'")
@@ -221,7 +221,7 @@ async def test_the_rest_of_a_long_list_is_reached_as_the_snapshot_says(guest: Ca
     assert 'button "Row 299"' in await seen(guest, ref=said[1], maxTokens=int(said[2]))
 
 
-async def test_a_pdf_is_said_to_be_one(guest: Caller, zoo: Zoo) -> None:
+async def test_a_pdf_is_reported_as_such(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("hard_paper.pdf"))
     for name in (SNAPSHOT, "browser_get_tab_content"):
         assert "a PDF in the browser's own viewer" in (await guest.get(name))["note"]
@@ -233,7 +233,7 @@ async def test_a_pdf_is_said_to_be_one(guest: Caller, zoo: Zoo) -> None:
     assert (await guest.get("browser_get_tab_content"))["content"] == "Read both."
 
 
-async def test_a_script_may_wait_until_the_page_is_drawn(agent: Caller, zoo: Zoo) -> None:
+async def test_a_script_can_await_an_animation_frame(agent: Caller, zoo: Zoo) -> None:
     twice = "await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))); return 'drawn'"
     for _ in range(3):
         await agent.open(zoo.at("act_form.html"))

@@ -51,9 +51,7 @@ async def finished(agent: Caller, download: dict[str, Any]) -> dict[str, Any]:
     return done
 
 
-async def test_a_file_is_downloaded_under_the_name_that_is_given_and_replaces_none(
-    agent: Caller, site: Site, folder: Path
-) -> None:
+async def test_a_download_uses_the_given_name_and_overwrites_nothing(agent: Caller, site: Site, folder: Path) -> None:
     wanted = {"url": f"{site.url}/file", "filename": "reports/june.txt"}
     first = await finished(agent, await agent.get("browser_download_file", **wanted))
     assert first["bytesReceived"] == 5
@@ -90,7 +88,7 @@ async def slow() -> AsyncIterator[tuple[str, asyncio.Event]]:
     server.close()
 
 
-async def test_a_slow_download_is_told_as_it_is_and_can_be_looked_at_again(
+async def test_a_slow_download_reports_its_progress_and_can_be_polled(
     agent: Caller, slow: tuple[str, asyncio.Event]
 ) -> None:
     url, rest = slow
@@ -104,7 +102,7 @@ async def test_a_slow_download_is_told_as_it_is_and_can_be_looked_at_again(
     assert content(done).endswith(b"aarest!")
 
 
-async def test_a_server_that_says_nothing_is_not_waited_for_until_the_deadline(
+async def test_a_silent_server_does_not_block_until_the_deadline(
     agent: Caller, slow: tuple[str, asyncio.Event]
 ) -> None:
     error = await agent.fail("browser_download_file", url=f"{slow[0]}/silent")
@@ -112,7 +110,7 @@ async def test_a_server_that_says_nothing_is_not_waited_for_until_the_deadline(
     assert "browser_list_downloads" in error["text"]
 
 
-async def test_what_cannot_be_downloaded_is_told_with_the_reason(agent: Caller, site: Site) -> None:
+async def test_a_failed_download_reports_the_reason(agent: Caller, site: Site) -> None:
     failed = await agent.fail("browser_download_file", url=f"{site.url}/missing", filename="x.html")
     assert "SERVER_BAD_CONTENT" in failed["text"]
     assert failed["outcome"] == "failed"
@@ -128,12 +126,12 @@ async def test_what_cannot_be_downloaded_is_told_with_the_reason(agent: Caller, 
 @pytest.mark.parametrize(
     "filename", ["/etc/passwd", "../up.txt", "a/../../b", "~/x", "a\\b", "C:x", "a//b", "a/.", "ü" * 130]
 )
-async def test_a_file_outside_the_folder_for_downloads_is_refused(agent: Caller, site: Site, filename: str) -> None:
+async def test_a_path_outside_the_downloads_folder_is_refused(agent: Caller, site: Site, filename: str) -> None:
     error = await agent.fail("browser_download_file", url=f"{site.url}/file", filename=filename)
     assert "filename" in error["text"]
     assert error["outcome"] == "not_sent"
 
 
 @pytest.mark.parametrize("url", ["file:///etc/hostname", "javascript:1", "chrome://settings", "about:blank"])
-async def test_an_address_that_is_not_of_the_web_is_refused(agent: Caller, url: str) -> None:
+async def test_a_non_web_url_is_refused(agent: Caller, url: str) -> None:
     assert (await agent.fail("browser_download_file", url=url))["outcome"] == "not_sent"

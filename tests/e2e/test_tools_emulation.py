@@ -25,7 +25,7 @@ async def in_frame(agent: Caller, code: str) -> Any:
     return (await agent.get("browser_execute_script", code=code, frame="see_framed_styles"))["value"]
 
 
-async def test_a_device_is_what_the_page_and_the_site_see(agent: Caller, zoo: Zoo) -> None:
+async def test_page_and_site_see_the_emulated_device(agent: Caller, zoo: Zoo) -> None:
     tab = await agent.open(zoo.at("see_styles.html"))
     before = await agent.run(SIZE)
     device = {"width": 390, "height": 844, "deviceScaleFactor": 3, "mobile": True, "userAgent": "Phone/1.0"}
@@ -60,14 +60,14 @@ async def test_media_features_reach_the_page_and_its_frames(guest: Caller, zoo: 
     assert not await guest.run("return matchMedia('print').matches")
 
 
-async def test_a_feature_or_value_the_browser_does_not_know_is_refused(guest: Caller, zoo: Zoo) -> None:
+async def test_unknown_media_features_and_values_are_refused(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("see_styles.html"))
     wrong = await guest.fail("browser_set_media_features", features={"prefers-color-scheme": "pink"})
     assert "(prefers-color-scheme: pink)" in wrong["text"]
     assert "features" in (await guest.fail("browser_set_media_features", features={"prefers-colour": "dark"}))["text"]
 
 
-async def test_a_position_is_told_to_a_page_that_may_know_it(agent: Caller, site: Site, devtools: DevTools) -> None:
+async def test_a_page_with_permission_gets_the_position(agent: Caller, site: Site, devtools: DevTools) -> None:
     await agent.open(f"{site.url}/other")
     told = await agent.get("browser_set_geolocation", latitude=48.2, longitude=16.37)
     assert told["permission"] == "prompt"
@@ -83,13 +83,13 @@ async def test_a_position_is_told_to_a_page_that_may_know_it(agent: Caller, site
         assert (place["latitude"], place["longitude"], place["accuracy"]) == (48.2, 16.37, 5)
 
 
-async def test_a_page_that_cannot_ask_for_a_position_is_told_as_such(agent: Caller) -> None:
+async def test_geolocation_unavailable_to_the_page_is_reported(agent: Caller) -> None:
     await agent.open("data:text/html,<title>opaque</title>")
     told = await agent.get("browser_set_geolocation", latitude=1, longitude=2)
     assert told["permission"] == "unavailable"
 
 
-async def test_eyesight_changes_what_is_drawn(guest: Caller, site: Site) -> None:
+async def test_vision_deficiency_changes_the_rendering(guest: Caller, site: Site) -> None:
     await guest.visit(f"{site.url}/colours")
     assert await colour(guest, 150, 100) == (255, 0, 0)
     await guest.get("browser_emulate_vision_deficiency", type="achromatopsia")
@@ -99,7 +99,7 @@ async def test_eyesight_changes_what_is_drawn(guest: Caller, site: Site) -> None
     assert await colour(guest, 150, 100) == (255, 0, 0)
 
 
-async def test_a_forced_state_shows_and_goes(guest: Caller, zoo: Zoo) -> None:
+async def test_a_forced_pseudo_state_applies_and_ends(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("see_styles.html"))
     look = "return getComputedStyle(document.querySelector('#box')).backgroundColor"
     assert await guest.run(look) == "rgb(255, 0, 0)"
@@ -122,7 +122,7 @@ async def test_a_forced_state_shows_and_goes(guest: Caller, zoo: Zoo) -> None:
     assert len((await guest.get("browser_clear_emulation"))["cleared"]) == 1
 
 
-async def test_styles_are_told_with_the_rules_they_come_from(guest: Caller, zoo: Zoo) -> None:
+async def test_styles_include_the_matching_rules(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("see_styles.html"))
     told = await guest.get("browser_get_element_styles", selector="#box")
     assert told["computed"]["width"] == "200px"
@@ -139,7 +139,7 @@ async def test_styles_are_told_with_the_rules_they_come_from(guest: Caller, zoo:
     assert framed["rules"][-1]["selector"] == "#inner"
 
 
-async def test_emulation_that_was_lost_is_over_and_told(agent: Caller, zoo: Zoo) -> None:
+async def test_lost_emulation_is_reported(agent: Caller, zoo: Zoo) -> None:
     tab = await agent.open(zoo.at("see_styles.html"))
     await agent.get("browser_emulate_device", width=300, height=300)
     await agent.get("extension_force_reconnect")

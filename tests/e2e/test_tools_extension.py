@@ -21,7 +21,7 @@ async def in_worker(devtools: DevTools, expression: str) -> Any:
         return answer["result"].get("value")
 
 
-async def test_a_notification_is_shown_and_a_click_leads_to_its_address(
+async def test_clicking_a_notification_opens_its_url(
     live_hub: LiveHub, agent: Caller, devtools: DevTools, site: Site
 ) -> None:
     shown = await agent.get(
@@ -43,7 +43,7 @@ async def test_a_notification_is_shown_and_a_click_leads_to_its_address(
         assert (await agent.fail("browser_notify", title="t", message="m", **wrong))["outcome"] == "not_sent"
 
 
-async def test_the_extension_tells_its_state_log_and_panel(agent: Caller, devtools: DevTools, site: Site) -> None:
+async def test_the_extension_reports_its_state_logs_and_panel(agent: Caller, devtools: DevTools, site: Site) -> None:
     tab_id = await agent.open(f"{site.url}/")
     await agent.run("return 1")
     (state,) = (await agent.get("extension_get_state"))["browsers"]
@@ -68,7 +68,7 @@ async def test_the_extension_tells_its_state_log_and_panel(agent: Caller, devtoo
     await devtools.send("Target.closeTarget", targetId=target)
 
 
-async def test_connected_anew_and_reloaded_the_browser_is_back_with_its_tabs(
+async def test_after_reconnect_and_reload_the_browser_keeps_its_tabs(
     live_hub: LiveHub, agent: Caller, site: Site
 ) -> None:
     tab_id = await agent.open(f"{site.url}/")
@@ -92,7 +92,7 @@ async def test_connected_anew_and_reloaded_the_browser_is_back_with_its_tabs(
     assert f"Connected: {browser}." in missing["text"]
 
 
-async def test_without_plugins_the_plugin_tools_say_so(agent: Caller) -> None:
+async def test_plugin_tools_report_that_no_plugin_is_installed(agent: Caller) -> None:
     assert await agent.get("plugin_list_tabs") == {"plugins": []}
     for name in ("plugin_list_tabs", "extension_check_adapter"):
         error = await agent.fail(name, plugin="mail")

@@ -12,7 +12,7 @@ async def found(agent: Caller, **what: Any) -> list[tuple[str, str]]:
     return [(one["role"], one["name"]) for one in (await agent.get("browser_find", **what))["elements"]]
 
 
-async def test_exact_matches_come_before_others_whatever_the_case(guest: Caller, zoo: Zoo) -> None:
+async def test_exact_matches_come_first_ignoring_case(guest: Caller, zoo: Zoo) -> None:
     await guest.read(zoo.at("forms.html"))
     assert await found(guest, text="send") == [
         ("button", "Send"),
@@ -23,7 +23,7 @@ async def test_exact_matches_come_before_others_whatever_the_case(guest: Caller,
     assert (await found(guest, text="  i   AGREE "))[0] == ("checkbox", "I agree")
 
 
-async def test_a_role_alone_or_with_a_text_narrows(guest: Caller, zoo: Zoo) -> None:
+async def test_role_and_text_narrow_the_search(guest: Caller, zoo: Zoo) -> None:
     await guest.read(zoo.at("forms.html"))
     assert await found(guest, role="radio") == [("radio", "Free"), ("radio", "Paid")]
     assert await found(guest, role="radio", text="paid") == [("radio", "Paid")]
@@ -46,7 +46,7 @@ async def test_all_frames_and_shadow_roots_are_searched(guest: Caller, zoo: Zoo)
     assert await found(guest, text="Closed link") == [("link", "Closed link")]
 
 
-async def test_what_is_found_can_be_seen_by_its_ref(guest: Caller, zoo: Zoo) -> None:
+async def test_a_found_ref_can_be_used_in_a_snapshot(guest: Caller, zoo: Zoo) -> None:
     await guest.read(zoo.at("frames.html"))
     (one,) = (await guest.get("browser_find", text="Inner button back"))["elements"]
     assert one["visible"] is True
@@ -54,7 +54,7 @@ async def test_what_is_found_can_be_seen_by_its_ref(guest: Caller, zoo: Zoo) -> 
     assert seen["snapshot"] == f'button "Inner button back" [ref={one["ref"]}]'
 
 
-async def test_the_place_and_whether_it_can_be_seen_are_told(guest: Caller, zoo: Zoo) -> None:
+async def test_matches_have_position_and_visibility(guest: Caller, zoo: Zoo) -> None:
     await guest.read(zoo.at("covered.html"))
     (hidden,) = (await guest.get("browser_find", text="Not displayed"))["elements"]
     assert hidden["visible"] is False
@@ -64,7 +64,7 @@ async def test_the_place_and_whether_it_can_be_seen_are_told(guest: Caller, zoo:
     assert agreed["states"] == "checked"
 
 
-async def test_when_nothing_matches_the_nearest_are_told(guest: Caller, zoo: Zoo) -> None:
+async def test_without_a_match_the_nearest_are_listed(guest: Caller, zoo: Zoo) -> None:
     await guest.read(zoo.at("forms.html"))
     answer = await guest.call("browser_find", text="Sent now")
     assert answer["structuredContent"]["elements"] == []
@@ -83,7 +83,7 @@ async def test_a_target_is_named_by_ref_selector_text_or_role(guest: Caller, zoo
     assert (await guest.get("browser_get_tab_content", selector="#secret"))["content"] == "Closed button"
 
 
-async def test_a_target_that_is_not_there_or_not_clear_is_told_with_what_is(guest: Caller, zoo: Zoo) -> None:
+async def test_a_missing_or_ambiguous_target_lists_candidates(guest: Caller, zoo: Zoo) -> None:
     await guest.read(zoo.at("frames.html"))
     several = await guest.fail("browser_get_tab_content", role="button")
     assert several["text"].startswith("2 elements match the role 'button'")

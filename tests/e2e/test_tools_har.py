@@ -52,7 +52,7 @@ def written(told: dict[str, Any]) -> str:
     return Path(told["filePath"]).read_text()
 
 
-async def test_an_archive_keeps_to_the_specification_whatever_the_page_did(agent: Caller, net: NetSite) -> None:
+async def test_an_exported_archive_is_valid_har_for_all_kinds_of_traffic(agent: Caller, net: NetSite) -> None:
     await agent.open(f"{net.url}/net_frames")
     await agent.get("browser_navigate_tab", url=f"{net.url}/net_index")
     await agent.run(BUSY, args={"elsewhere": net.elsewhere, "socket": net.socket})
@@ -76,7 +76,7 @@ async def test_an_archive_keeps_to_the_specification_whatever_the_page_did(agent
     assert "hunter22" not in str(log)
 
 
-def test_what_does_not_keep_to_it_is_found() -> None:
+def test_the_har_validator_detects_violations() -> None:
     """The checker itself."""
     entry: dict[str, Any] = {
         "pageref": "p",

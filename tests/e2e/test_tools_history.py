@@ -8,7 +8,7 @@ from tests.e2e.live import Caller
 from tests.e2e.site import Site
 
 
-async def test_visited_pages_are_found_by_word_and_time(agent: Caller, site: Site) -> None:
+async def test_visited_pages_are_found_by_text_and_time(agent: Caller, site: Site) -> None:
     url = f"{site.url}/remembered-page"
     await agent.open(url)
     await agent.get("browser_reload_tab")
@@ -32,7 +32,7 @@ async def test_visited_pages_are_found_by_word_and_time(agent: Caller, site: Sit
     assert "startTime must be a moment such as" in wrong["text"]
 
 
-async def test_a_closed_tab_comes_back_behind(agent: Caller, site: Site) -> None:
+async def test_a_closed_tab_is_restored_in_the_background(agent: Caller, site: Site) -> None:
     url = f"{site.url}/closed-and-back"
     tab_id = await agent.open(url)
     active = [tab["tabId"] for tab in (await agent.get("browser_list_tabs"))["tabs"] if tab["active"]]
@@ -51,7 +51,7 @@ async def test_a_closed_tab_comes_back_behind(agent: Caller, site: Site) -> None
     assert error["category"] == "not_found"
 
 
-async def test_a_closed_window_comes_back_with_its_tabs(agent: Caller, site: Site) -> None:
+async def test_a_closed_window_is_restored_with_its_tabs(agent: Caller, site: Site) -> None:
     made = await agent.get("browser_create_window", url=f"{site.url}/window-and-back")
     await agent.get("browser_close_window", windowId=made["window"]["windowId"])
     closed = (await agent.get("browser_get_recently_closed"))["closed"]
@@ -62,7 +62,7 @@ async def test_a_closed_window_comes_back_with_its_tabs(agent: Caller, site: Sit
     await agent.get("browser_close_window", windowId=back["tabs"][0]["windowId"])
 
 
-async def test_bookmarks_are_made_found_and_listed(agent: Caller, site: Site) -> None:
+async def test_bookmarks_are_created_found_and_listed(agent: Caller, site: Site) -> None:
     (root,) = (await agent.get("browser_list_bookmark_tree", maxDepth=1))["roots"]
     folder = root["children"][0]["id"]
     made = await agent.get("browser_create_bookmark", title="Rare words", url=f"{site.url}/", parentId=folder)

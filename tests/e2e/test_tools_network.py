@@ -30,7 +30,7 @@ async def one(agent: Caller, wanted: str, **more: Any) -> dict[str, Any]:
     return (await requests(agent, wanted, **more))[-1]
 
 
-async def recorded_anew(agent: Caller, url: str) -> None:
+async def restart_recording(agent: Caller, url: str) -> None:
     """Visit a page; what was recorded before is not told any more."""
     if agent.kept is not None:
         await agent.get("browser_get_network_requests", tabId=agent.kept, clear=True)
@@ -48,7 +48,7 @@ async def paused(agent: Caller, count: int = 1) -> list[dict[str, Any]]:
     return await eventually(enough)
 
 
-async def test_a_page_is_recorded_from_its_first_request_on(agent: Caller, net: NetSite) -> None:
+async def test_requests_are_recorded_from_the_start_of_a_page(agent: Caller, net: NetSite) -> None:
     await agent.open(f"{net.url}/net_index")
     await agent.run("await window.ready")
     seen = {r["url"].removeprefix(net.url): r for r in await requests(agent)}
@@ -61,7 +61,7 @@ async def test_a_page_is_recorded_from_its_first_request_on(agent: Caller, net: 
 
 
 async def test_filters_limit_and_clear(guest: Caller, net: NetSite) -> None:
-    await recorded_anew(guest, f"{net.url}/net_index")
+    await restart_recording(guest, f"{net.url}/net_index")
     await guest.run(
         "await window.ready; await fetch('/api/missing'); await fetch('/api/items', {method: 'POST', body: 'a=1'});"
         "await fetch('http://127.0.0.1:9/refused').catch(() => 0)"
@@ -79,8 +79,8 @@ async def test_filters_limit_and_clear(guest: Caller, net: NetSite) -> None:
     assert "no status" in (await guest.fail("browser_get_network_requests", filter="status:many"))["text"]
 
 
-async def test_bodies_headers_redirects_and_timing_of_one_request(guest: Caller, net: NetSite) -> None:
-    await recorded_anew(guest, f"{net.url}/net_index")
+async def test_one_request_has_bodies_headers_redirects_and_timing(guest: Caller, net: NetSite) -> None:
+    await restart_recording(guest, f"{net.url}/net_index")
     await guest.run(
         "const r = await fetch('/api/moved', {headers: {Authorization: 'Bearer very-secret', 'X-Plain': 'seen'}});"
         "await r.json(); await fetch('/echo', {method: 'POST', body: 'name=anna&password=hunter22',"
@@ -113,8 +113,8 @@ async def test_bodies_headers_redirects_and_timing_of_one_request(guest: Caller,
     assert "/api/items?later=1" in missing["text"]
 
 
-async def test_bodies_beside_the_list_big_binary_and_streamed(guest: Caller, net: NetSite) -> None:
-    await recorded_anew(guest, f"{net.url}/net_index")
+async def test_big_binary_and_streamed_bodies_can_be_read(guest: Caller, net: NetSite) -> None:
+    await restart_recording(guest, f"{net.url}/net_index")
     await guest.run("for (const path of ['/api/big', '/data.bin', '/stream']) await (await fetch(path)).arrayBuffer()")
     found = await requests(guest, "type:fetch", withBodies=True)
     listed = {r["url"].removeprefix(net.url): r["responseBody"] for r in found}
@@ -124,8 +124,8 @@ async def test_bodies_beside_the_list_big_binary_and_streamed(guest: Caller, net
     assert len(listed["/api/big"]) < 5000
 
 
-async def test_websocket_frames_both_ways(guest: Caller, net: NetSite) -> None:
-    await recorded_anew(guest, f"{net.url}/net_index")
+async def test_websocket_frames_are_recorded_in_both_directions(guest: Caller, net: NetSite) -> None:
+    await restart_recording(guest, f"{net.url}/net_index")
     await guest.run(
         "const s = new WebSocket(args.to); await new Promise((done) => { s.onopen = done; });"
         "const got = new Promise((done) => { let n = 0; s.onmessage = () => { n += 1; if (n === 2) done(); }; });"
@@ -141,7 +141,7 @@ async def test_websocket_frames_both_ways(guest: Caller, net: NetSite) -> None:
     assert (await guest.get("browser_get_websocket_frames"))["frames"] == []
 
 
-async def test_capture_keeps_bodies_over_navigations_and_filters(agent: Caller, net: NetSite) -> None:
+async def test_capture_keeps_bodies_across_navigations_and_filters(agent: Caller, net: NetSite) -> None:
     await agent.open(f"{net.url}/net_inner")
     on = await agent.get("browser_enable_network_capture", maxRequests=8, urlFilter="/api/", maxWsFrames=5)
     assert (on["capturing"], on["maxRequests"], on["maxWsFrames"]) == (True, 8, 5)
@@ -160,8 +160,8 @@ async def test_capture_keeps_bodies_over_navigations_and_filters(agent: Caller, 
     assert await requests(agent, "/slow")
 
 
-async def test_the_archive_is_valid_har_with_secrets_hidden(guest: Caller, net: NetSite) -> None:
-    await recorded_anew(guest, f"{net.url}/net_index")
+async def test_the_archive_is_valid_har_with_redacted_secrets(guest: Caller, net: NetSite) -> None:
+    await restart_recording(guest, f"{net.url}/net_index")
     await guest.run(
         "await fetch('/api/login', {headers: {Authorization: 'Bearer very-secret'}});"
         "await (await fetch('/api/moved?x=1&y=two')).text(); await fetch('/echo', {method: 'POST', body: '{}'});"
@@ -209,8 +209,8 @@ def live_files(agent: Caller) -> Any:
     return agent.hub.home / "files"
 
 
-async def test_requests_are_stopped_answered_failed_and_let_go(guest: Caller, net: NetSite) -> None:
-    await recorded_anew(guest, f"{net.url}/net_index")
+async def test_requests_are_paused_fulfilled_failed_and_continued(guest: Caller, net: NetSite) -> None:
+    await restart_recording(guest, f"{net.url}/net_index")
     begun = await guest.get("browser_intercept_requests", urlPatterns=["*/api/stop/*"])
     assert begun["paused"] == []
     await guest.run(
@@ -250,10 +250,10 @@ async def test_requests_are_stopped_answered_failed_and_let_go(guest: Caller, ne
     assert await guest.run("return (await fetch('/api/stop/d')).status") == 404
 
 
-async def test_stopping_lets_all_go_on_and_frames_of_other_processes_are_stopped_too(
+async def test_stopping_continues_all_requests_and_cross_process_frames_are_intercepted(
     guest: Caller, net: NetSite
 ) -> None:
-    await recorded_anew(guest, f"{net.url}/net_frames")
+    await restart_recording(guest, f"{net.url}/net_frames")
     await guest.get("browser_intercept_requests", urlPatterns=["*kind=held*"])
     for frame in (0, "near", "far"):
         await guest.run("window.held = fetch('/api/items?kind=held').then((r) => r.status)", frame=frame)
@@ -264,8 +264,8 @@ async def test_stopping_lets_all_go_on_and_frames_of_other_processes_are_stopped
         assert await guest.run("return await held", frame=frame) == 200
 
 
-async def test_a_page_itself_can_be_answered(guest: Caller, net: NetSite) -> None:
-    await recorded_anew(guest, f"{net.url}/net_index")
+async def test_a_document_request_can_be_fulfilled(guest: Caller, net: NetSite) -> None:
+    await restart_recording(guest, f"{net.url}/net_index")
     await guest.get("browser_intercept_requests", urlPatterns=["*/made-up"])
     await guest.get("browser_navigate_tab", url=f"{net.url}/made-up", waitUntil="none")
     (waits,) = await paused(guest)
@@ -278,14 +278,14 @@ async def test_a_page_itself_can_be_answered(guest: Caller, net: NetSite) -> Non
     assert net.count("/made-up") == 0
 
 
-async def test_wrong_headers_are_refused_before_anything_is_sent(guest: Caller, net: NetSite) -> None:
-    await recorded_anew(guest, f"{net.url}/net_index")
+async def test_invalid_headers_are_refused_before_anything_is_sent(guest: Caller, net: NetSite) -> None:
+    await restart_recording(guest, f"{net.url}/net_index")
     for headers in ({"A\r\nB": "x"}, {"A": "x\r\nSet-Cookie: y=1"}, {"A:": "x"}):
         failed = await guest.fail("browser_fulfill_request", requestId="p1", status=200, headers=headers)
         assert "not a header" in failed["text"]
 
 
-async def test_throttling_slows_cuts_off_and_ends(agent: Caller, net: NetSite) -> None:
+async def test_throttling_slows_disconnects_and_ends(agent: Caller, net: NetSite) -> None:
     free = await agent.open(f"{net.url}/net_index")
     await agent.open(f"{net.url}/net_index")
     fetched = "return (await fetch('/api/items')).status"
@@ -305,7 +305,7 @@ async def test_throttling_slows_cuts_off_and_ends(agent: Caller, net: NetSite) -
     assert "slow-3g" in (await agent.fail("browser_throttle_network"))["text"]
 
 
-async def test_what_is_recorded_is_each_sessions_own_to_clear(agent: Caller, live_hub: LiveHub, net: NetSite) -> None:
+async def test_clearing_affects_only_the_own_session(agent: Caller, live_hub: LiveHub, net: NetSite) -> None:
     tab_id = await agent.open(f"{net.url}/net_index")
     async with live.caller(live_hub) as other:
         assert await requests(other, tabId=tab_id, clear=True)
@@ -313,8 +313,8 @@ async def test_what_is_recorded_is_each_sessions_own_to_clear(agent: Caller, liv
     assert await requests(agent)
 
 
-async def test_a_page_that_asks_for_much_stays_bounded(guest: Caller, net: NetSite) -> None:
-    await recorded_anew(guest, f"{net.url}/net_index")
+async def test_the_record_of_a_busy_page_is_bounded(guest: Caller, net: NetSite) -> None:
+    await restart_recording(guest, f"{net.url}/net_index")
     await guest.run(
         # What comes from the page itself is recorded like the rest, and costs a site nothing.
         "const fifty = (to) => Promise.all(Array.from({length: 50}, (_, n) => fetch(to + n)));"
@@ -325,7 +325,7 @@ async def test_a_page_that_asks_for_much_stays_bounded(guest: Caller, net: NetSi
     assert "no longer kept" in answer["note"]
 
 
-async def test_a_dialog_does_not_hide_what_was_recorded(agent: Caller, net: NetSite) -> None:
+async def test_the_record_can_be_read_while_a_dialog_is_open(agent: Caller, net: NetSite) -> None:
     await agent.open(f"{net.url}/net_index")
     await agent.run("await window.ready; console.log('before the question')")
     await agent.fail("browser_execute_script", code="alert('wait')")

@@ -17,7 +17,7 @@ CLICK, TYPE, HOVER = "browser_click_element", "browser_type_text", "browser_hove
 DIALOG, ACT = "browser_handle_dialog", "browser_act"
 
 
-async def test_a_click_that_opens_a_dialog_answers_at_once(guest: Caller, zoo: Zoo) -> None:
+async def test_a_click_that_opens_a_dialog_returns_immediately(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("act_dialogs.html"))
     answer = await guest.get(CLICK, selector="#confirm")
     assert answer["dialog"] == {"type": "confirm", "message": "Sure?"}
@@ -32,7 +32,7 @@ async def test_a_click_that_opens_a_dialog_answers_at_once(guest: Caller, zoo: Z
     assert "No dialog is open" in none["text"]
 
 
-async def test_dialogs_are_dismissed_and_prompts_filled_in(guest: Caller, zoo: Zoo) -> None:
+async def test_dialogs_are_dismissed_and_prompts_answered(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("act_dialogs.html"))
     await guest.get(CLICK, selector="#confirm")
     await guest.get(DIALOG, action="dismiss")
@@ -45,7 +45,7 @@ async def test_dialogs_are_dismissed_and_prompts_filled_in(guest: Caller, zoo: Z
     assert await guest.run("return said") == "Anna"
 
 
-async def test_a_page_that_greets_with_a_dialog_is_answered_and_used(guest: Caller, zoo: Zoo) -> None:
+async def test_a_dialog_on_load_can_be_answered(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("act_dialogs.html"))
     await guest.run("return 1")
     assert "Welcome" in (await guest.fail("browser_navigate_tab", url=zoo.at("act_onload.html")))["text"]
@@ -53,7 +53,7 @@ async def test_a_page_that_greets_with_a_dialog_is_answered_and_used(guest: Call
     await guest.get(CLICK, selector="#go")
 
 
-async def test_a_page_that_asks_before_it_is_left_is_answered(guest: Caller, zoo: Zoo) -> None:
+async def test_a_beforeunload_dialog_can_be_answered(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("act_dialogs.html"))
     assert (await guest.get(CLICK, selector="#leave"))["dialog"]["type"] == "beforeunload"
     await guest.get(DIALOG, action="dismiss")
@@ -62,7 +62,7 @@ async def test_a_page_that_asks_before_it_is_left_is_answered(guest: Caller, zoo
     assert (await guest.get(DIALOG, action="accept"))["navigated"] == f"{zoo.url}/other"
 
 
-async def test_what_came_of_a_click_is_told(guest: Caller, zoo: Zoo) -> None:
+async def test_a_click_reports_what_it_caused(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("act_dialogs.html"))
     assert (await guest.get(CLICK, selector="#push"))["navigated"].endswith("?pushed")
     assert (await guest.get(CLICK, selector="#load"))["download"] == "report.bin"
@@ -70,7 +70,7 @@ async def test_what_came_of_a_click_is_told(guest: Caller, zoo: Zoo) -> None:
     assert await guest.run("return document.title") == "Other page"
 
 
-async def test_a_tab_that_a_click_opens_is_told_and_steals_no_focus(
+async def test_a_tab_opened_by_a_click_is_reported_and_not_focused(
     agent: Caller, zoo: Zoo, subtests: pytest.Subtests
 ) -> None:
     tab_id = await agent.open(zoo.at("act_dialogs.html"))
@@ -93,7 +93,7 @@ async def test_a_tab_that_a_click_opens_is_told_and_steals_no_focus(
             await becomes(in_front, before)
 
 
-async def test_a_form_that_is_sent_is_told_each_time(guest: Caller, zoo: Zoo) -> None:
+async def test_every_form_submission_is_reported(guest: Caller, zoo: Zoo) -> None:
     """The browser sends it in a task of its own, after the click or the key."""
     for submit in (True, False) * 4:
         await guest.visit(zoo.at("act_form.html"))
@@ -103,7 +103,7 @@ async def test_a_form_that_is_sent_is_told_each_time(guest: Caller, zoo: Zoo) ->
         assert "/form-sent?name=" in done.get("navigated", ""), (submit, done)
 
 
-async def test_what_keeps_a_form_from_being_sent_is_told(guest: Caller, zoo: Zoo) -> None:
+async def test_failed_form_validation_is_reported(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("act_form.html"))
     told = await guest.get(CLICK, selector="#send")
     assert "navigated" not in told
@@ -116,7 +116,7 @@ async def test_what_keeps_a_form_from_being_sent_is_told(guest: Caller, zoo: Zoo
     assert "note" not in await guest.get(CLICK, selector="#small")
 
 
-async def test_a_slow_page_is_not_waited_for_long(guest: Caller, zoo: Zoo) -> None:
+async def test_an_action_does_not_wait_long_for_a_slow_page(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("act_dialogs.html"))
     answer = await guest.get(CLICK, selector="#slow")  # the site holds that page back until it is released
     zoo.release.set()
@@ -125,7 +125,7 @@ async def test_a_slow_page_is_not_waited_for_long(guest: Caller, zoo: Zoo) -> No
     zoo.release.clear()
 
 
-async def test_a_batch_is_done_in_order(guest: Caller, zoo: Zoo) -> None:
+async def test_a_batch_runs_in_order(guest: Caller, zoo: Zoo) -> None:
     answer = await guest.get(
         ACT,
         tabId=await guest.visit(zoo.at("act_buttons.html")),
@@ -144,7 +144,7 @@ async def test_a_batch_is_done_in_order(guest: Caller, zoo: Zoo) -> None:
     assert answer["results"][-1]["navigated"].startswith(f"{zoo.url}/form-sent?name=Eve")
 
 
-async def test_a_batch_stops_where_it_fails_and_says_what_was_done(guest: Caller, zoo: Zoo) -> None:
+async def test_a_batch_stops_at_a_failure_and_lists_completed_actions(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("act_form.html"))
     steps = [
         {"action": "type", "selector": "#name", "text": "x"},
@@ -165,7 +165,7 @@ async def test_a_batch_stops_where_it_fails_and_says_what_was_done(guest: Caller
 
 @pytest.mark.req("F9")
 @pytest.mark.parametrize("end", ["closed", "crashed", "left"])
-async def test_a_tab_that_ends_under_an_action_fails_it(
+async def test_closing_the_tab_fails_a_running_action(
     live_hub: LiveHub, agent: Caller, devtools: DevTools, zoo: Zoo, end: str
 ) -> None:
     url = zoo.at(f"act_buttons.html?{end}")
@@ -185,7 +185,7 @@ async def test_a_tab_that_ends_under_an_action_fails_it(
     assert (error["code"], error["outcome"]) == (CommandFailed.code, "unknown"), error
 
 
-async def test_a_click_that_closes_its_tab_is_no_failure(agent: Caller, zoo: Zoo) -> None:
+async def test_a_click_that_closes_its_tab_succeeds(agent: Caller, zoo: Zoo) -> None:
     await agent.open(zoo.at("act_dialogs.html"))
     (opened,) = (await agent.get(CLICK, selector="#popup"))["opened"]
     await agent.get("browser_navigate_tab", tabId=opened, url=zoo.at("act_dialogs.html"))

@@ -17,7 +17,7 @@ def written(told: dict[str, Any]) -> bytes:
     return Path(told["filePath"]).read_bytes()
 
 
-async def test_metrics_tell_how_the_page_loaded_and_what_it_costs(agent: Caller, zoo: Zoo) -> None:
+async def test_metrics_report_load_times_and_resource_use(agent: Caller, zoo: Zoo) -> None:
     await agent.open(zoo.at("see_styles.html"))
     told = await agent.get("browser_performance_metrics")
     assert told["url"] == zoo.at("see_styles.html")
@@ -29,7 +29,7 @@ async def test_metrics_tell_how_the_page_loaded_and_what_it_costs(agent: Caller,
     assert "never in view" in told["note"]
 
 
-async def test_paints_of_a_tab_in_view_and_long_tasks_are_measured(agent: Caller, zoo: Zoo) -> None:
+async def test_paints_of_a_visible_tab_and_long_tasks_are_measured(agent: Caller, zoo: Zoo) -> None:
     await agent.open(zoo.at("see_styles.html"), active=True)
     await agent.run("document.querySelector('#slow').click()")
 
@@ -45,7 +45,7 @@ async def test_paints_of_a_tab_in_view_and_long_tasks_are_measured(agent: Caller
 BUSY = "document.querySelector('#slow').click(); document.body.append('x'); document.body.offsetHeight"
 
 
-async def test_a_trace_says_where_the_time_went_and_is_a_file(guest: Caller, zoo: Zoo) -> None:
+async def test_a_trace_is_written_to_a_file_with_a_summary_of_the_time_spent(guest: Caller, zoo: Zoo) -> None:
     tab = await guest.visit(zoo.at("see_styles.html"))
     assert (await guest.get("browser_performance_trace", action="start"))["tracing"] is True
     again = await guest.fail("browser_performance_trace", action="start")
@@ -71,7 +71,7 @@ async def test_a_trace_says_where_the_time_went_and_is_a_file(guest: Caller, zoo
     assert "No trace runs" in none["text"]
 
 
-async def test_a_browser_runs_one_trace_at_a_time_and_says_so(agent: Caller, zoo: Zoo) -> None:
+async def test_a_second_trace_in_the_same_browser_is_refused(agent: Caller, zoo: Zoo) -> None:
     first = await agent.open(zoo.at("see_styles.html"))
     second = await agent.open(zoo.at("see_styles.html"))
     await agent.get("browser_performance_trace", action="start", tabId=first)

@@ -30,7 +30,7 @@ def ref(snapshot: str, name: str) -> str:
     return str(found)
 
 
-async def test_a_page_looks_as_written_down(agent: Caller, zoo: Zoo, subtests: pytest.Subtests) -> None:
+async def test_snapshots_match_the_stored_files(agent: Caller, zoo: Zoo, subtests: pytest.Subtests) -> None:
     for name in ("forms", "shadow", "frames", "widgets", "editable", "covered"):
         with subtests.test(name):
             # In a tab of its own, whose first document has the refs that are written down.
@@ -39,7 +39,7 @@ async def test_a_page_looks_as_written_down(agent: Caller, zoo: Zoo, subtests: p
             assert await see(agent) == (SNAPSHOTS / f"{name}.txt").read_text("utf-8").rstrip("\n")
 
 
-async def test_nothing_that_can_be_acted_on_is_lost(
+async def test_every_actionable_element_is_in_the_snapshot(
     guest: Caller, zoo: Zoo, devtools: DevTools, subtests: pytest.Subtests
 ) -> None:
     for name in ZOO:
@@ -53,7 +53,7 @@ async def test_nothing_that_can_be_acted_on_is_lost(
             assert there - shown == Counter()
 
 
-async def test_a_snapshot_is_at_most_half_of_the_whole_tree(
+async def test_a_snapshot_is_at_most_half_the_size_of_the_full_tree(
     guest: Caller, zoo: Zoo, devtools: DevTools, subtests: pytest.Subtests
 ) -> None:
     for page in ("shop.html", "table.html?rows=1000", "forms.html", "widgets.html", "endless.html"):
@@ -67,7 +67,7 @@ async def test_a_snapshot_is_at_most_half_of_the_whole_tree(
             assert (size or len(snapshot.encode())) * 2 <= len(whole.encode())
 
 
-async def test_refs_stay_while_the_document_lives_and_are_told_when_it_is_gone(guest: Caller, zoo: Zoo) -> None:
+async def test_refs_are_stable_within_a_document_and_stale_refs_are_reported(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("forms.html"))
     before = await see(guest)
     await guest.run(
@@ -89,9 +89,7 @@ async def test_refs_stay_while_the_document_lives_and_are_told_when_it_is_gone(g
     assert "Take a new browser_snapshot" in text
 
 
-async def test_refs_outlive_the_debugger_that_gave_them(
-    agent: Caller, zoo: Zoo, live_hub: LiveHub, devtools: DevTools
-) -> None:
+async def test_refs_survive_a_debugger_detach(agent: Caller, zoo: Zoo, live_hub: LiveHub, devtools: DevTools) -> None:
     await agent.open(zoo.at("frames.html"))
     before = await see(agent)
     since = live_hub.health()["legs"]["browsers"][0]["socket"]["connectedAt"]
@@ -104,7 +102,7 @@ async def test_refs_outlive_the_debugger_that_gave_them(
     assert await see(agent) == before
 
 
-async def test_a_part_is_seen_by_ref_or_selector_in_any_frame(guest: Caller, zoo: Zoo) -> None:
+async def test_ref_or_selector_limits_the_snapshot_to_a_part_in_any_frame(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("frames.html"))
     whole = await see(guest)
     far = ref(whole, "Far")
@@ -119,7 +117,7 @@ async def test_a_part_is_seen_by_ref_or_selector_in_any_frame(guest: Caller, zoo
     assert "Nearest there: #far" in missing["text"]
 
 
-async def test_a_frame_that_comes_later_is_seen(guest: Caller, zoo: Zoo) -> None:
+async def test_a_frame_added_later_is_in_the_snapshot(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("dialogs.html"))
     await see(guest)
     await guest.run(
@@ -132,7 +130,7 @@ async def test_a_frame_that_comes_later_is_seen(guest: Caller, zoo: Zoo) -> None
     assert "Inner button" not in await see(guest)
 
 
-async def test_depth_says_what_is_deeper_and_how_to_get_there(guest: Caller, zoo: Zoo) -> None:
+async def test_depth_limit_says_what_is_omitted_and_how_to_get_it(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("forms.html"))
     lines = (await see(guest, depth=2)).splitlines()
     assert max(len(line) - len(line.lstrip()) for line in lines) == 1
@@ -141,7 +139,7 @@ async def test_depth_says_what_is_deeper_and_how_to_get_there(guest: Caller, zoo
     assert "I agree" in await see(guest, ref=found[1])
 
 
-async def test_only_what_can_be_acted_on_comes_with_its_place(guest: Caller, zoo: Zoo) -> None:
+async def test_interactive_only_keeps_the_context_of_each_element(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("forms.html"))
     shown = await guest.get("browser_snapshot", interactiveOnly=True)
     lines = shown["snapshot"].splitlines()
@@ -151,7 +149,7 @@ async def test_only_what_can_be_acted_on_comes_with_its_place(guest: Caller, zoo
     assert shown["elements"] == sum("ref=" in line for line in lines)
 
 
-async def test_changes_are_told_once_and_another_document_as_such(agent: Caller, zoo: Zoo) -> None:
+async def test_changes_are_reported_once_and_a_new_document_is_noted(agent: Caller, zoo: Zoo) -> None:
     await agent.open(zoo.at("endless.html"))
     assert "no earlier snapshot" in (await agent.get("browser_snapshot", changes=True))["note"]
     assert (await agent.get("browser_snapshot", changes=True))["snapshot"] == ""
@@ -169,7 +167,7 @@ async def test_changes_are_told_once_and_another_document_as_such(agent: Caller,
     assert "Item 5" in anew["snapshot"]
 
 
-async def test_a_huge_table_is_cut_with_a_word_on_the_rest(guest: Caller, zoo: Zoo) -> None:
+async def test_a_huge_table_is_truncated_with_a_note(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("table.html"))
     shown = await guest.get("browser_snapshot")
     assert shown["truncated"] is True
@@ -185,7 +183,7 @@ async def test_a_huge_table_is_cut_with_a_word_on_the_rest(guest: Caller, zoo: Z
     assert "Open 1" in small["snapshot"]
 
 
-async def test_an_open_modal_dialog_is_all_there_is_to_act_on(guest: Caller, zoo: Zoo) -> None:
+async def test_an_open_modal_dialog_hides_the_rest_of_the_page(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("dialogs.html"))
     await guest.run("box.showModal()")
     shown = await guest.get("browser_snapshot")
@@ -194,14 +192,14 @@ async def test_an_open_modal_dialog_is_all_there_is_to_act_on(guest: Caller, zoo
     assert "modal dialog is open" in shown["note"]
 
 
-async def test_characters_that_cannot_be_seen_are_not_passed_on(guest: Caller, zoo: Zoo) -> None:
+async def test_invisible_characters_are_removed(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("rtl.html"))
     shown = await guest.get("browser_snapshot")
     assert '"Plainly hidden characters"' in shown["snapshot"]
     assert shown["note"] == "5 hidden characters removed."
 
 
-async def test_a_page_cannot_break_or_forge_what_is_seen(guest: Caller, zoo: Zoo) -> None:
+async def test_a_page_cannot_break_or_forge_snapshot_lines(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("dialogs.html"))
     await guest.run(
         "for (const name of ['querySelectorAll', 'getAttribute', 'checkVisibility', 'matches'])"
@@ -215,7 +213,7 @@ async def test_a_page_cannot_break_or_forge_what_is_seen(guest: Caller, zoo: Zoo
     assert 'heading "Dialogs" [level=1]' in snapshot
 
 
-async def test_the_text_says_what_the_structure_says(guest: Caller, zoo: Zoo) -> None:
+async def test_text_and_structured_content_agree(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("covered.html"))
     answer = await guest.call("browser_snapshot")
     (block,), facts = answer["content"], answer["structuredContent"]

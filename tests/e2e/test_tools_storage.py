@@ -6,9 +6,7 @@ from tests.e2e.live import Caller
 from tests.e2e.site import Site
 
 
-async def test_local_and_session_storage_are_read_and_written_in_the_pages_own_origin(
-    guest: Caller, site: Site
-) -> None:
+async def test_local_and_session_storage_belong_to_the_pages_origin(guest: Caller, site: Site) -> None:
     await guest.visit(f"{site.url}/other")
     await guest.run("localStorage.clear(); localStorage.b = 'two'; localStorage.a = 'one'; sessionStorage.s = 'three'")
     local = await guest.get("browser_get_storage")
@@ -25,7 +23,7 @@ async def test_local_and_session_storage_are_read_and_written_in_the_pages_own_o
     assert "Keys there: __proto__, b." in missing["text"]
 
 
-async def test_the_other_origin_of_the_same_site_has_its_own_storage(guest: Caller, site: Site) -> None:
+async def test_each_origin_has_its_own_storage(guest: Caller, site: Site) -> None:
     await guest.visit(f"{site.url}/other")
     await guest.get("browser_set_storage", storageType="local", key="mine", value="1")
     await guest.visit(f"{site.elsewhere}/other")
@@ -34,7 +32,7 @@ async def test_the_other_origin_of_the_same_site_has_its_own_storage(guest: Call
     assert not any(item["key"] == "mine" for item in told["items"])
 
 
-async def test_long_values_are_cut_in_a_list_and_whole_alone(guest: Caller, site: Site) -> None:
+async def test_long_values_are_truncated_in_lists_only(guest: Caller, site: Site) -> None:
     await guest.visit(f"{site.url}/other")
     await guest.run("localStorage.clear(); localStorage.long = 'x'.repeat(30000); localStorage.short = 'y'")
     told = await guest.get("browser_get_storage")
@@ -46,7 +44,7 @@ async def test_long_values_are_cut_in_a_list_and_whole_alone(guest: Caller, site
     assert len(whole["value"]) == 30_000
 
 
-async def test_databases_and_caches_are_named(guest: Caller, site: Site) -> None:
+async def test_databases_and_caches_are_listed(guest: Caller, site: Site) -> None:
     await guest.visit(f"{site.url}/other")
     await guest.run(
         "await new Promise((done) => { indexedDB.open('shop', 3).onsuccess = done; });"
@@ -57,7 +55,7 @@ async def test_databases_and_caches_are_named(guest: Caller, site: Site) -> None
     assert (await guest.get("browser_get_storage", storageType="cache"))["items"][0]["key"] == "pictures"
 
 
-async def test_a_page_without_an_origin_and_a_full_storage_are_told_as_such(guest: Caller, site: Site) -> None:
+async def test_an_opaque_origin_and_a_full_storage_are_reported(guest: Caller, site: Site) -> None:
     await guest.open("data:text/html,<title>opaque</title>")
     opaque = await guest.fail("browser_get_storage")
     assert "no origin of its own" in opaque["text"]

@@ -38,7 +38,7 @@ async def test_back_forward_and_reload_move_the_sessions_tab(agent: Caller, site
     assert await active_tabs(agent) == before
 
 
-async def test_the_end_of_a_history_is_told(agent: Caller, site: Site) -> None:
+async def test_going_past_the_end_of_the_history_is_an_error(agent: Caller, site: Site) -> None:
     tab_id = await agent.open(f"{site.url}/")
     error = await agent.fail("browser_go_forward")
     assert f"Tab {tab_id} could not go forward: The tab's history has no page after this one." in error["text"]
@@ -47,7 +47,7 @@ async def test_the_end_of_a_history_is_told(agent: Caller, site: Site) -> None:
     assert "There is no tab 999999." in missing["text"]
 
 
-async def test_focusing_brings_exactly_that_tab_to_the_front(agent: Caller, site: Site) -> None:
+async def test_focus_tab_activates_exactly_that_tab(agent: Caller, site: Site) -> None:
     tab_id = await agent.open(f"{site.url}/")
     await agent.open(f"{site.url}/other")
     assert tab_id not in await active_tabs(agent)
@@ -68,7 +68,7 @@ async def test_a_sessions_tabs_are_in_one_group(live_hub: LiveHub, site: Site) -
         assert other not in group["tabIds"]
 
 
-async def test_groups_are_made_filled_changed_listed_and_emptied(agent: Caller, pair: tuple[int, int]) -> None:
+async def test_groups_are_created_filled_changed_listed_and_emptied(agent: Caller, pair: tuple[int, int]) -> None:
     one, two = pair
     before = await active_tabs(agent)
     made = await agent.get("browser_create_tab_group", tabIds=[one], title="Work", color="cyan")
@@ -92,7 +92,7 @@ async def test_groups_are_made_filled_changed_listed_and_emptied(agent: Caller, 
     assert await active_tabs(agent) == before
 
 
-async def test_what_is_not_there_is_answered_with_what_is(agent: Caller, pair: tuple[int, int]) -> None:
+async def test_an_unknown_id_is_answered_with_the_existing_ones(agent: Caller, pair: tuple[int, int]) -> None:
     made = await agent.get("browser_create_tab_group", tabIds=[pair[0]], title="Reading list")
     there = f"{made['groupId']} (Reading list)"
     for name, arguments in (
@@ -107,7 +107,7 @@ async def test_what_is_not_there_is_answered_with_what_is(agent: Caller, pair: t
     assert str(made["windowId"]) in window["text"]
 
 
-async def test_another_sessions_tab_is_not_moved_into_a_group(live_hub: LiveHub, agent: Caller, site: Site) -> None:
+async def test_a_tab_of_another_session_cannot_be_grouped(live_hub: LiveHub, agent: Caller, site: Site) -> None:
     async with live.caller(live_hub) as other:
         theirs = await other.open(f"{site.url}/")
         for name in ("browser_create_tab_group", "browser_remove_tabs_from_group"):

@@ -19,7 +19,7 @@ async def log(agent: Caller) -> list[str]:
     return said
 
 
-async def test_typing_is_by_keys_with_focus_and_events(guest: Caller, zoo: Zoo) -> None:
+async def test_typing_sends_key_events_with_focus(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("act_form.html"))
     answer = await guest.get(TYPE, selector="#name", text="Jö")
     assert answer["value"] == "Jö"
@@ -33,7 +33,7 @@ async def test_typing_is_by_keys_with_focus_and_events(guest: Caller, zoo: Zoo) 
     assert await guest.run("return document.hasFocus()") is True
 
 
-async def test_fields_of_all_kinds_take_text(guest: Caller, zoo: Zoo, subtests: pytest.Subtests) -> None:
+async def test_all_kinds_of_fields_accept_text(guest: Caller, zoo: Zoo, subtests: pytest.Subtests) -> None:
     await guest.visit(zoo.at("act_form.html"))
     cases = {
         "area": ("#notes", "one\ntwo", "one\ntwo"),
@@ -54,20 +54,20 @@ async def test_a_password_is_not_repeated(guest: Caller, zoo: Zoo) -> None:
     assert await guest.run("return document.getElementById('secret').value") == "abc"
 
 
-async def test_what_takes_no_text_says_so(guest: Caller, zoo: Zoo, subtests: pytest.Subtests) -> None:
+async def test_typing_into_an_uneditable_element_fails(guest: Caller, zoo: Zoo, subtests: pytest.Subtests) -> None:
     await guest.visit(zoo.at("act_form.html"))
     for selector, words in (("#news", "no text field"), ("#colour", "browser_select_option")):
         with subtests.test(selector=selector):
             assert words in (await guest.fail(TYPE, selector=selector, text="x"))["text"]
 
 
-async def test_submitting_sends_the_form_and_tells_where_it_led(guest: Caller, zoo: Zoo) -> None:
+async def test_submitting_reports_the_navigation(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("act_form.html"))
     answer = await guest.get(TYPE, selector="#name", text="Eve", submit=True)
     assert answer["navigated"].startswith(f"{zoo.url}/form-sent?name=Eve")
 
 
-async def test_a_dialog_while_typing_holds_the_rest_back(guest: Caller, zoo: Zoo) -> None:
+async def test_a_dialog_while_typing_stops_the_remaining_keys(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("act_dialogs.html"))
     answer = await guest.get(TYPE, selector="#asks", text="ab")
     assert answer["dialog"]["message"] == "typed a"
@@ -80,7 +80,7 @@ async def test_a_dialog_while_typing_holds_the_rest_back(guest: Caller, zoo: Zoo
     await guest.get(DIALOG, action="accept")
 
 
-async def test_a_field_that_asks_something_when_it_gets_the_focus_takes_nothing_late(guest: Caller, zoo: Zoo) -> None:
+async def test_a_dialog_on_focus_receives_no_late_keys(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("act_dialogs.html"))
     await guest.run("asks.oninput = null; asks.onfocus = () => { asks.onfocus = null; alert('Really?'); }")
     answer = await guest.get(TYPE, selector="#asks", text="ab")
@@ -92,7 +92,7 @@ async def test_a_field_that_asks_something_when_it_gets_the_focus_takes_nothing_
     assert (await guest.get(TYPE, selector="#asks", text="ab"))["value"] == "ab"
 
 
-async def test_a_page_that_keeps_the_keys_to_itself_is_read_after_the_last(
+async def test_a_page_that_stops_key_events_is_read_after_the_last_key(
     guest: Caller, zoo: Zoo, subtests: pytest.Subtests
 ) -> None:
     for where, before_all_others in (("window", "true"), ("document.getElementById('name')", "false")):
@@ -106,7 +106,7 @@ async def test_a_page_that_keeps_the_keys_to_itself_is_read_after_the_last(
             assert (await guest.get(TYPE, selector="#name", text="slow"))["value"] == "slow"
 
 
-async def test_a_field_that_goes_under_the_keys_is_no_failure(guest: Caller, zoo: Zoo) -> None:
+async def test_a_field_removed_while_typing_is_not_an_error(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("act_form.html"))
     await guest.run("document.getElementById('mail').oninput = (event) => event.target.remove()")
     answer = await guest.get(TYPE, selector="#mail", text="ab")
@@ -114,14 +114,14 @@ async def test_a_field_that_goes_under_the_keys_is_no_failure(guest: Caller, zoo
     assert answer["did"].startswith('Typed into textbox "E-mail"')
 
 
-async def test_a_key_that_leads_elsewhere_is_told(guest: Caller, zoo: Zoo) -> None:
+async def test_a_key_that_navigates_reports_it(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("act_form.html"))
     await guest.run("document.getElementById('mail').onkeydown = () => { location = '/other'; }")
     answer = await guest.get(TYPE, selector="#mail", text="a")
     assert answer["navigated"] == f"{zoo.url}/other"
 
 
-async def test_a_field_that_gives_the_focus_away_is_said_not_to_take_keys(guest: Caller, zoo: Zoo) -> None:
+async def test_a_field_that_loses_focus_is_reported(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("act_form.html"))
     await guest.run("document.getElementById('mail').onfocus = (event) => event.target.blur()")
     assert "cannot be focused" in (await guest.fail(TYPE, selector="#mail", text="ab"))["text"]

@@ -28,7 +28,7 @@ ENDS: tuple[tuple[dict[str, Any], str], ...] = (
 )
 
 
-async def test_a_wait_ends_when_what_is_waited_for_is_so(guest: Caller, zoo: Zoo, subtests: pytest.Subtests) -> None:
+async def test_a_wait_ends_when_its_condition_holds(guest: Caller, zoo: Zoo, subtests: pytest.Subtests) -> None:
     await guest.visit(zoo.at("act_buttons.html"))
     for condition, holds in ENDS:
         with subtests.test(condition=condition):
@@ -38,27 +38,27 @@ async def test_a_wait_ends_when_what_is_waited_for_is_so(guest: Caller, zoo: Zoo
             assert await guest.run(f"return Boolean({holds})") is True
 
 
-async def test_an_element_may_be_waited_for_before_it_is_visible(guest: Caller, zoo: Zoo) -> None:
+async def test_an_element_can_be_awaited_before_it_is_visible(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("act_slow.html"))
     await guest.get(ELEMENT, selector="#words", visible=False)
     answer = await guest.get(ELEMENT, selector="#words")
     assert "The words" in answer["element"]
 
 
-async def test_words_that_stand_in_no_element_of_their_own_are_seen(guest: Caller, zoo: Zoo) -> None:
+async def test_text_split_over_several_elements_is_found(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("act_buttons.html"))
     await guest.run("document.body.insertAdjacentHTML('beforeend', 'All is <b>done</b>')")
     assert (await guest.get(WAIT, text="All is done"))["did"].startswith("Waited")
     assert (await guest.get(WAIT, text="Nothing is done", gone=True))["did"].startswith("Waited")
 
 
-async def test_elements_in_frames_are_seen(guest: Caller, zoo: Zoo) -> None:
+async def test_elements_in_frames_are_found(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("act_frames.html"))
     assert "Press" in (await guest.get(WAIT, selector="#press-other"))["element"]
     assert "Press" in (await guest.get(WAIT, selector="#press-near"))["element"]
 
 
-async def test_a_wait_in_vain_tells_what_was_there(guest: Caller, zoo: Zoo, subtests: pytest.Subtests) -> None:
+async def test_a_timed_out_wait_reports_the_last_state(guest: Caller, zoo: Zoo, subtests: pytest.Subtests) -> None:
     await guest.visit(zoo.at("act_buttons.html"))
     await guest.run("document.getElementById('never').remove()")
     cases: tuple[tuple[dict[str, Any], str], ...] = (
@@ -74,21 +74,21 @@ async def test_a_wait_in_vain_tells_what_was_there(guest: Caller, zoo: Zoo, subt
             assert words in error["text"]
 
 
-async def test_what_cannot_be_waited_for_fails_at_once(guest: Caller, zoo: Zoo, subtests: pytest.Subtests) -> None:
+async def test_an_impossible_wait_fails_immediately(guest: Caller, zoo: Zoo, subtests: pytest.Subtests) -> None:
     await guest.read(zoo.at("act_buttons.html"))
     for arguments in ({}, {"gone": True}, {"selector": "##"}):
         with subtests.test(arguments=arguments):
             assert (await guest.fail(WAIT, **arguments))["outcome"] == "not_sent"
 
 
-async def test_a_wait_outlives_the_page_it_began_on(guest: Caller, zoo: Zoo) -> None:
+async def test_a_wait_survives_a_navigation(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("act_buttons.html"))
     await guest.run(f"setTimeout(() => location = '{zoo.at('act_slow.html')}', 200)")
     assert "The words" in (await guest.get(WAIT, text="The words"))["element"]
     assert await guest.run("return location.pathname") == "/pages/act_slow.html"
 
 
-async def test_a_response_is_waited_for_and_one_just_come_counts(agent: Caller, zoo: Zoo) -> None:
+async def test_a_wait_for_a_response_accepts_one_that_just_arrived(agent: Caller, zoo: Zoo) -> None:
     await agent.open(zoo.at("act_slow.html"))
     await agent.get("browser_reload_tab")
     answer = await agent.get(RESPONSE, urlPattern="*/hit/late")
@@ -100,7 +100,7 @@ async def test_a_response_is_waited_for_and_one_just_come_counts(agent: Caller, 
 
 @pytest.mark.req("F9")
 @pytest.mark.parametrize("end", ["closed", "crashed"])
-async def test_a_tab_that_ends_under_a_wait_ends_it(
+async def test_closing_the_tab_ends_a_wait(
     live_hub: LiveHub, agent: Caller, devtools: DevTools, zoo: Zoo, end: str
 ) -> None:
     url = zoo.at(f"act_buttons.html?wait-{end}")

@@ -35,7 +35,7 @@ async def test_a_window_is_opened_changed_and_closed(agent: Caller, site: Site) 
     assert made["tabId"] not in [tab["tabId"] for tab in (await agent.get("browser_list_tabs"))["tabs"]]
 
 
-async def test_an_address_of_data_comes_with_the_window_and_a_bad_one_leaves_it_open(agent: Caller, site: Site) -> None:
+async def test_a_data_url_opens_with_the_window_which_stays_open_on_failure(agent: Caller, site: Site) -> None:
     data = await agent.get("browser_create_window", url="data:text/html,<title>Inside</title>")
     await agent.get("browser_close_window", windowId=data["window"]["windowId"])
     error = await agent.fail("browser_create_window", url="http://nowhere.invalid/")
@@ -46,12 +46,12 @@ async def test_an_address_of_data_comes_with_the_window_and_a_bad_one_leaves_it_
     assert refused["outcome"] == "not_sent"
 
 
-async def test_incognito_needs_the_persons_leave(agent: Caller) -> None:
+async def test_incognito_needs_the_persons_permission(agent: Caller) -> None:
     error = await agent.fail("browser_create_window", incognito=True)
     assert "Allow in Incognito" in error["text"]
 
 
-async def test_wishes_that_do_not_go_together_and_windows_that_are_not_there(agent: Caller) -> None:
+async def test_conflicting_arguments_and_unknown_windows_are_refused(agent: Caller) -> None:
     there = next(iter(await windows(agent)))
     together = await agent.fail("browser_update_window", windowId=there, state="maximized", width=500)
     assert "A window that is maximized has no width of its own." in together["text"]
@@ -62,7 +62,7 @@ async def test_wishes_that_do_not_go_together_and_windows_that_are_not_there(age
         assert f"{there} (normal, " in error["text"]
 
 
-async def test_the_only_window_and_one_with_anothers_tab_stay_open(
+async def test_the_only_window_and_one_with_another_sessions_tab_stay_open(
     live_hub: LiveHub, agent: Caller, site: Site
 ) -> None:
     (only,) = await windows(agent)

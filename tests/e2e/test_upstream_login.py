@@ -24,7 +24,7 @@ async def returned(agent: Caller) -> dict[str, Any] | None:
     return next((tab for tab in tabs if "/oauth/callback" in tab["url"]), None)
 
 
-async def test_the_login_opens_in_the_browser_and_brings_the_tools(
+async def test_an_oauth_login_in_the_browser_makes_the_tools_available(
     live_hub: LiveHub, agent: Caller, tmp_path: Path
 ) -> None:
     port, log = free_port(), tmp_path / "grants"

@@ -11,7 +11,7 @@ from tabhub.plugins.discovery import load
 _EXAMPLES = Path(__file__).resolve().parents[2] / "examples/plugins"
 
 
-def test_the_package_loads_and_passes_its_own_test() -> None:
+def test_the_npm_package_loads_and_passes_its_own_test() -> None:
     folder = _EXAMPLES / "opentabs-plugin-notes"
     plugin = load(folder, "local")
     assert plugin.problems == ()
@@ -23,7 +23,7 @@ def test_the_package_loads_and_passes_its_own_test() -> None:
     assert done.returncode == 0, done.stdout
 
 
-def test_the_plugin_in_python_loads_with_all_its_tools() -> None:
+def test_the_python_plugin_loads_with_all_its_tools() -> None:
     plugin = load(_EXAMPLES / "timer", "local")
     assert plugin.problems == ()
     assert [tool.name for tool in plugin.tools] == ["read_timer", "set_timer", "wait_for_timer"]

@@ -93,13 +93,13 @@ def test_it_declares_its_tools_with_schemas_and_hints(shop: Page) -> None:
     assert tools["add_to_cart"]["inputSchema"]["required"] == ["productId"]
 
 
-def test_a_visit_can_ask_not_to_be_remembered(shop: Page, url: str) -> None:
+def test_a_visit_can_opt_out_of_persistence(shop: Page, url: str) -> None:
     shop.goto(f"{url}?cache=off")
     cached = [tool["name"] for tool in shop.evaluate("agent.tools()") if tool["annotations"].get("cache")]
     assert cached == []
 
 
-def test_a_search_answers_the_agent_and_shows_the_person_the_same(shop: Page) -> None:
+def test_a_search_returns_results_and_shows_them_on_the_page(shop: Page) -> None:
     answer = call(shop, "search_products", query="light", maxPrice=30)
     found = [product["productId"] for product in answer["structuredContent"]["products"]]
     assert found == ["head-torch", "beeswax-candles"]
@@ -111,7 +111,7 @@ def test_a_search_answers_the_agent_and_shows_the_person_the_same(shop: Page) ->
     assert shop.locator("#nothing").is_visible()
 
 
-def test_the_cart_counts_exactly_and_the_coupon_form_takes_its_part_off(shop: Page) -> None:
+def test_the_cart_total_is_exact_and_coupons_apply(shop: Page) -> None:
     call(shop, "add_to_cart", productId="storm-lantern", quantity=2)
     call(shop, "add_to_cart", productId="field-notebook")
     shop.fill("#code", "lantern10")
@@ -137,7 +137,7 @@ def test_the_cart_counts_exactly_and_the_coupon_form_takes_its_part_off(shop: Pa
         ({"productId": "enamel-mug", "quantity": 21}, "At most 20"),
     ],
 )
-def test_what_the_shop_refuses_is_an_error_that_says_why(shop: Page, arguments: dict[str, Any], said: str) -> None:
+def test_shop_errors_explain_the_reason(shop: Page, arguments: dict[str, Any], said: str) -> None:
     answer = call(shop, "add_to_cart", **arguments)
     assert answer["isError"] is True
     assert said in answer["content"][0]["text"]
@@ -145,7 +145,7 @@ def test_what_the_shop_refuses_is_an_error_that_says_why(shop: Page, arguments: 
     assert call(shop, "checkout")["isError"] is True  # the cart is still empty
 
 
-def test_an_order_needs_the_persons_yes_through_the_agents_client(shop: Page) -> None:
+def test_an_order_needs_confirmation_through_the_mcp_client(shop: Page) -> None:
     call(shop, "add_to_cart", productId="enamel-mug", quantity=2)
     refused = call(shop, "checkout", REFUSED)
     assert refused["structuredContent"] == {"ordered": False}
@@ -159,7 +159,7 @@ def test_an_order_needs_the_persons_yes_through_the_agents_client(shop: Page) ->
 
 @pytest.mark.parametrize("client", ["undefined", "{ requestUserInteraction: (callback) => callback() }"])
 @pytest.mark.parametrize(("button", "ordered"), [("#ask-yes", True), ("#ask-no", False)])
-def test_where_the_client_cannot_ask_the_page_does(shop: Page, client: str, button: str, ordered: bool) -> None:
+def test_without_elicitation_the_page_asks(shop: Page, client: str, button: str, ordered: bool) -> None:
     call(shop, "add_to_cart", productId="enamel-mug")
     shop.evaluate(f"() => {{ window.answer = agent.call('checkout', {{}}, {client}); }}")
     shop.locator("#ask-total", has_text="€14.00").wait_for()
@@ -168,7 +168,7 @@ def test_where_the_client_cannot_ask_the_page_does(shop: Page, client: str, butt
     assert shop.locator("#ask").is_hidden()
 
 
-def test_a_person_can_use_it_without_any_agent(shop: Page) -> None:
+def test_a_person_can_use_the_shop_without_an_agent(shop: Page) -> None:
     shop.fill("#query", "wool")
     shop.click("#search button")
     shop.click("#product-hiking-socks .add")
@@ -180,7 +180,7 @@ def test_a_person_can_use_it_without_any_agent(shop: Page) -> None:
     assert shop.locator("#steps li").count() == 0
 
 
-def test_a_browser_with_webmcp_of_its_own_finds_and_runs_all_five(launch: Callable[..., Browser], url: str) -> None:
+def test_native_webmcp_finds_and_runs_all_five_tools(launch: Callable[..., Browser], url: str) -> None:
     run = """async ([name, args]) => {
       const tools = await document.modelContext.getTools();
       return JSON.parse(await document.modelContext.executeTool(tools.find((tool) => tool.name === name), args));
@@ -200,7 +200,7 @@ def test_a_browser_with_webmcp_of_its_own_finds_and_runs_all_five(launch: Callab
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [320, 1200])
-def test_nothing_is_wider_than_the_window(shop: Page, scheme: Any, width: int) -> None:
+def test_nothing_overflows_the_window(shop: Page, scheme: Any, width: int) -> None:
     shop.set_viewport_size({"width": width, "height": 700})
     shop.emulate_media(color_scheme=scheme)
     shop.reload()

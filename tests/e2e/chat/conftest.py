@@ -7,13 +7,13 @@ from collections.abc import AsyncIterator
 import pytest
 from playwright.async_api import BrowserContext, Page, Playwright, expect
 
-from tests.e2e.lasting import LastingHub
 from tests.e2e.live import LiveHub
 from tests.e2e.panels import browser_of, panel_of
+from tests.e2e.restartable_hub import RestartableHub
 
 
 @pytest.fixture(scope="module")
-def hub(agent_hub: LastingHub) -> LiveHub:
+def hub(agent_hub: RestartableHub) -> LiveHub:
     return agent_hub.running
 
 

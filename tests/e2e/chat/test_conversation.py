@@ -7,17 +7,17 @@ import threading
 from playwright.async_api import Page, Playwright, expect
 
 from tests.agent.scripted import KEY, Refusal, Turn, scripted
-from tests.e2e.agenthome import ASKED
-from tests.e2e.changing import change
-from tests.e2e.chat.talking import message, say, step, thinks_with
-from tests.e2e.lasting import LastingHub
+from tests.e2e.agent_hub import ASKED
+from tests.e2e.chat.helpers import message, say, step, use_model
 from tests.e2e.live import EXTENSION, DevTools, LiveHub
+from tests.e2e.live_settings import change
 from tests.e2e.panels import browser_of, opened, settled
+from tests.e2e.restartable_hub import RestartableHub
 from tests.extension.panelpage import violations
 from tests.harness.agent import client as http_client
 
 
-async def test_without_a_model_it_says_how_to_set_one_and_begins_when_it_is_set(hub: LiveHub, panel: Page) -> None:
+async def test_without_a_model_the_chat_explains_setup_and_works_once_one_is_set(hub: LiveHub, panel: Page) -> None:
     change(hub, {"agent.baseUrl": None, "agent.model": None})  # unless no test has set them yet
     await expect(panel.get_by_text("tabhub config set agent.baseUrl http://127.0.0.1:11434/v1")).to_be_visible()
     await expect(panel.get_by_text("tabhub config set agent.model NAME")).to_be_visible()
@@ -33,7 +33,7 @@ async def test_without_a_model_it_says_how_to_set_one_and_begins_when_it_is_set(
     assert KEY not in await panel.content()
 
 
-async def test_each_step_of_a_task_is_shown_with_what_was_sent_and_what_came_back(hub: LiveHub, panel: Page) -> None:
+async def test_each_step_is_shown_with_its_arguments_and_result(hub: LiveHub, panel: Page) -> None:
     turns = (
         Turn("I open the page.", (("browser_open_tab", {"url": "about:blank", "active": False}),)),
         Turn("Now I **add**:", (("mcp__sums__add", {"a": 20, "b": 22}), ("browser_list_tabs", {}))),
@@ -41,7 +41,7 @@ async def test_each_step_of_a_task_is_shown_with_what_was_sent_and_what_came_bac
         Turn("All done:\n\n- one\n- two\n\n```js\nconst x = 42;\n```"),
     )
     with scripted(*turns) as server:
-        await thinks_with(hub, server, panel)
+        await use_model(hub, server, panel)
         await say(panel, "Open it,\nand add 20 and 22")
         await expect(panel.locator(".ended")).to_contain_text("4 steps · 444 tokens")
     await expect(panel.locator(".said.person")).to_contain_text("Open it,\nand add 20 and 22")
@@ -64,7 +64,7 @@ async def test_each_step_of_a_task_is_shown_with_what_was_sent_and_what_came_bac
     assert await violations(panel) == []
 
 
-async def test_what_it_may_not_do_alone_is_asked_in_the_chat(hub: LiveHub, panel: Page) -> None:
+async def test_calls_that_need_approval_ask_in_the_chat(hub: LiveHub, panel: Page) -> None:
     turns = (
         Turn("", (("browser_open_tab", {"url": "about:blank"}),)),
         Turn("I count.", ((ASKED, {"code": "return 6 * 7"}),)),
@@ -72,7 +72,7 @@ async def test_what_it_may_not_do_alone_is_asked_in_the_chat(hub: LiveHub, panel
         Turn("It is 42, and the cookies are yours."),
     )
     with scripted(*turns) as server:
-        await thinks_with(hub, server, panel)
+        await use_model(hub, server, panel)
         await say(panel, "Count")
         card = panel.locator("[data-approval]")
         await expect(card).to_contain_text("return 6 * 7")
@@ -96,10 +96,10 @@ async def test_what_it_may_not_do_alone_is_asked_in_the_chat(hub: LiveHub, panel
     assert "Not my cookies" in server.results(3)[2]
 
 
-async def test_a_stop_takes_back_what_waits_for_the_person(hub: LiveHub, panel: Page) -> None:
+async def test_stopping_withdraws_pending_approvals(hub: LiveHub, panel: Page) -> None:
     turns = (Turn("", (("browser_open_tab", {"url": "about:blank"}),)), Turn("", ((ASKED, {"code": "return 1"}),)))
     with scripted(*turns) as server:
-        await thinks_with(hub, server, panel)
+        await use_model(hub, server, panel)
         await say(panel, "Run it")
         await expect(panel.locator("[data-approval]")).to_have_count(1)
         await panel.get_by_role("button", name="Stop the assistant").click()
@@ -109,11 +109,11 @@ async def test_a_stop_takes_back_what_waits_for_the_person(hub: LiveHub, panel: 
         await expect(step(panel, ASKED)).to_contain_text("stopped")
 
 
-async def test_it_is_stopped_at_any_time_and_goes_on(hub: LiveHub, panel: Page) -> None:
+async def test_it_can_be_stopped_at_any_time_and_continued(hub: LiveHub, panel: Page) -> None:
     hold = threading.Event()
     wait = ("browser_wait_for_element", {"selector": "#never", "timeout": 60_000})
     with scripted(Turn("I wait.", (wait,)), Turn("I say", hold=hold), Turn("I go on.")) as server:
-        await thinks_with(hub, server, panel)
+        await use_model(hub, server, panel)
         await say(panel, "Wait for it")
         await expect(step(panel, wait[0])).to_have_class("step running")
         await message(panel).fill("A thought meanwhile")
@@ -133,11 +133,11 @@ async def test_it_is_stopped_at_any_time_and_goes_on(hub: LiveHub, panel: Page) 
     assert asked == ["Wait for it", "A thought meanwhile", "Go on"]
 
 
-async def test_a_reload_in_the_middle_shows_the_same_and_goes_on(hub: LiveHub, panel: Page) -> None:
+async def test_a_panel_reload_keeps_the_running_conversation(hub: LiveHub, panel: Page) -> None:
     hold = threading.Event()
     turns = (Turn("I look.", (("browser_list_tabs", {}),)), Turn("I see tabs, and", hold=hold), Turn("Bye."))
     with scripted(*turns) as server:
-        await thinks_with(hub, server, panel)
+        await use_model(hub, server, panel)
         await say(panel, "Which tabs?")
         await expect(panel.locator(".said.model").last).to_contain_text("I see tabs, and")
         await panel.reload()
@@ -153,11 +153,11 @@ async def test_a_reload_in_the_middle_shows_the_same_and_goes_on(hub: LiveHub, p
         await expect(panel.locator(".said.model").last).to_contain_text("Bye.")
 
 
-async def test_a_stop_of_the_extensions_worker_in_the_middle_loses_nothing(hub: LiveHub, panel: Page) -> None:
+async def test_stopping_the_service_worker_loses_nothing(hub: LiveHub, panel: Page) -> None:
     hold = threading.Event()
     turns = (Turn("Before.", hold=hold), Turn("After."))
     with scripted(*turns) as server:
-        await thinks_with(hub, server, panel)
+        await use_model(hub, server, panel)
         await say(panel, "Tell me")
         await expect(panel.locator(".said.model")).to_contain_text("Before.")
         await DevTools(hub).stop_worker()
@@ -170,9 +170,9 @@ async def test_a_stop_of_the_extensions_worker_in_the_middle_loses_nothing(hub: 
         await expect(panel.locator(".said.model").last).to_contain_text("After.")
 
 
-async def test_conversations_are_listed_opened_again_and_deleted(hub: LiveHub, panel: Page) -> None:
+async def test_conversations_are_listed_reopened_and_deleted(hub: LiveHub, panel: Page) -> None:
     with scripted(Turn("One."), Turn("Two."), Turn("Three.")) as server:
-        await thinks_with(hub, server, panel)
+        await use_model(hub, server, panel)
         await say(panel, "The first talk")
         await expect(panel.locator(".said.model")).to_contain_text("One.")
         await panel.get_by_role("button", name="New conversation").click()
@@ -195,10 +195,10 @@ async def test_conversations_are_listed_opened_again_and_deleted(hub: LiveHub, p
     assert "The first talk" not in hub.tabhub("agent", "--list").stdout
 
 
-async def test_what_the_provider_refuses_is_told_in_words_and_can_be_tried_again(hub: LiveHub, panel: Page) -> None:
+async def test_a_provider_error_is_explained_and_can_be_retried(hub: LiveHub, panel: Page) -> None:
     refusal = Refusal(401, {"error": {"message": f"wrong key {KEY}"}})
     with scripted(refusal, Turn("Now it works.")) as server:
-        await thinks_with(hub, server, panel)
+        await use_model(hub, server, panel)
         await say(panel, "Hello")
         failed = panel.locator(".ended.failed")
         await expect(failed).to_contain_text("The model's provider answered 401: wrong key …")
@@ -209,10 +209,10 @@ async def test_what_the_provider_refuses_is_told_in_words_and_can_be_tried_again
         await expect(panel.locator(".said.model")).to_contain_text("Now it works.")
 
 
-async def test_its_limits_are_told_and_one_click_lets_it_go_on(hub: LiveHub, panel: Page) -> None:
+async def test_a_reached_limit_is_shown_and_one_click_continues(hub: LiveHub, panel: Page) -> None:
     look = Turn("", (("browser_list_tabs", {}),))
     with scripted(look, look, Turn("Enough.")) as server:
-        await thinks_with(hub, server, panel)
+        await use_model(hub, server, panel)
         change(hub, {"agent.steps": "2"})
         try:
             await expect(panel.locator(".composer-about")).to_contain_text("at most 2 steps")
@@ -224,13 +224,13 @@ async def test_its_limits_are_told_and_one_click_lets_it_go_on(hub: LiveHub, pan
             change(hub, {"agent.steps": None})
 
 
-async def test_where_agents_need_tokens_it_works_and_another_with_the_secret_does_not(
+async def test_the_chat_works_where_agents_need_tokens_but_the_secret_does_not_serve_other_agents(
     hub: LiveHub, panel: Page
 ) -> None:
     change(hub, {"requireTokens": "true"})
     try:
         with scripted(Turn("", (("browser_list_tabs", {}),)), Turn("I may.")) as server:
-            await thinks_with(hub, server, panel)
+            await use_model(hub, server, panel)
             await say(panel, "Look")
             await expect(panel.locator(".said.model")).to_contain_text("I may.")
             await expect(step(panel, "browser_list_tabs")).to_have_class("step done")
@@ -240,10 +240,10 @@ async def test_where_agents_need_tokens_it_works_and_another_with_the_secret_doe
         change(hub, {"requireTokens": None})
 
 
-async def test_another_panel_shows_the_same_conversation_as_it_goes(hub: LiveHub, panel: Page) -> None:
+async def test_a_second_panel_shows_the_same_conversation_live(hub: LiveHub, panel: Page) -> None:
     hold = threading.Event()
     with scripted(Turn("One."), Turn("Two, and", hold=hold)) as server:
-        await thinks_with(hub, server, panel)
+        await use_model(hub, server, panel)
         await say(panel, "Count")
         await expect(panel.locator(".said.model")).to_contain_text("One.")
         other = await panel.context.new_page()
@@ -258,15 +258,13 @@ async def test_another_panel_shows_the_same_conversation_as_it_goes(hub: LiveHub
         await other.close()
 
 
-async def test_a_conversation_goes_on_after_the_hub_was_started_anew(
-    playwright: Playwright, agent_hub: LastingHub
-) -> None:
+async def test_a_conversation_continues_after_a_hub_restart(playwright: Playwright, agent_hub: RestartableHub) -> None:
     """The last of these tests: it ends the hub and the browser they use."""
     turns = (Turn("Keep this.", (("browser_list_tabs", {}),)), Turn("Kept."), Turn("I remember."))
     with scripted(*turns) as server:
         hub = agent_hub.running
         async with browser_of(playwright, hub) as browser, opened(browser, "chat") as page:
-            await thinks_with(hub, server, page)
+            await use_model(hub, server, page)
             await say(page, "Remember")
             await expect(page.locator(".said.model").last).to_contain_text("Kept.")
         agent_hub.stop()

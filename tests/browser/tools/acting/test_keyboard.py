@@ -31,7 +31,7 @@ def follows(bench: Bench, followed: object) -> None:
     bench.browser.answers["Runtime.evaluate"] = led
 
 
-async def test_the_keys_and_the_question_after_them_travel_with_the_aim(bench: Bench) -> None:
+async def test_keys_and_probe_are_sent_with_the_actionability_check(bench: Bench) -> None:
     follows(bench, {"result": {"result": {"value": {"value": "ab", "length": 2}}}})
     answer = await bench.call("browser_type_text", tabId=1, selector="#name", text="ab")
     assert (answer["did"], answer["value"]) == ('Typed into textbox "Name" [e1]', "ab")
@@ -41,7 +41,7 @@ async def test_the_keys_and_the_question_after_them_travel_with_the_aim(bench: B
     assert not bench.browser.commands(KEYS)
 
 
-async def test_an_extension_that_lets_nothing_follow_gets_the_keys_by_themselves(bench: Bench) -> None:
+async def test_an_extension_without_chained_commands_gets_the_keys_separately(bench: Bench) -> None:
     document(bench, page)
     bench.browser.answers[KEYS] = lambda _: {}
     answer = await bench.call("browser_type_text", tabId=1, selector="#name", text="ab")
@@ -53,14 +53,14 @@ async def test_an_extension_that_lets_nothing_follow_gets_the_keys_by_themselves
 @pytest.mark.parametrize(
     "text", ["one\ntwo", "a\tb", "é", "x" * 301, ""], ids=["lines", "tab", "accent", "long", "empty"]
 )
-async def test_a_text_that_is_not_typed_alike_everywhere_waits_for_the_kind_of_field(bench: Bench, text: str) -> None:
+async def test_text_that_depends_on_the_kind_of_field_waits_for_it(bench: Bench, text: str) -> None:
     document(bench, page)
     bench.browser.answers |= {KEYS: lambda _: {}, "Input.insertText": lambda _: {}}
     await bench.call("browser_type_text", tabId=1, selector="#name", text=text)
     assert not any("follow" in sent["params"] for sent in bench.browser.commands("Runtime.evaluate"))
 
 
-async def test_a_page_that_left_under_the_keys_is_no_failure_and_another_error_is_one(bench: Bench) -> None:
+async def test_navigation_while_typing_is_tolerated_but_other_errors_are_not(bench: Bench) -> None:
     follows(bench, {"error": "Inspected target navigated or closed"})
     answer = await bench.call("browser_type_text", tabId=1, selector="#name", text="ab")
     assert "value" not in answer
@@ -69,12 +69,12 @@ async def test_a_page_that_left_under_the_keys_is_no_failure_and_another_error_i
         await bench.call("browser_type_text", tabId=1, selector="#name", text="ab")
 
 
-async def test_a_field_that_says_nothing_after_the_keys_is_asked_again(bench: Bench) -> None:
+async def test_a_field_without_a_probe_result_is_asked_again(bench: Bench) -> None:
     follows(bench, {"result": {"result": {"value": None}}})
     assert (await bench.call("browser_type_text", tabId=1, selector="#name", text="ab"))["value"] == "ab"
 
 
-async def test_a_failure_of_the_aim_itself_is_told(bench: Bench) -> None:
+async def test_a_failed_actionability_check_is_reported(bench: Bench) -> None:
     def fails(_: object) -> object:
         raise Failure(-32000, "Cannot attach to this target")
 

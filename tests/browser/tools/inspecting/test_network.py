@@ -54,7 +54,7 @@ def continued(bench: Bench) -> list[str]:
     return [m["params"]["params"]["requestId"] for m in bench.browser.commands("Fetch.continueRequest")]
 
 
-async def test_a_request_nobody_decides_on_goes_on_by_itself(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_undecided_request_continues_by_itself(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     ready(bench)
     await bench.call("browser_intercept_requests", tabId=1)
     timers: list[tuple[float, Any, tuple[Any, ...]]] = []
@@ -80,7 +80,7 @@ async def test_a_request_nobody_decides_on_goes_on_by_itself(bench: Bench, monke
     assert "1 went on by themselves" in told["note"]
 
 
-async def test_an_interception_nobody_asks_after_ends_with_all_that_waits() -> None:
+async def test_an_idle_interception_ends_and_continues_its_requests() -> None:
     browsers = Browsers(Limits(intercept_wait=0.02, intercept_idle=0.01))
     browser, watch = FakeBrowser().join(browsers, tab(1)), Watch(browsers)
     held = Held(browsers, watch, "network")
@@ -103,7 +103,7 @@ async def test_an_interception_nobody_asks_after_ends_with_all_that_waits() -> N
     assert (paused.patterns(page), paused.ended(page), paused.ended(page)) == ((), True, False)
 
 
-async def test_whoever_looks_at_an_interception_that_ended_by_itself_does_not_begin_another(bench: Bench) -> None:
+async def test_listing_an_expired_interception_does_not_start_another(bench: Bench) -> None:
     ready(bench)
     await bench.call("browser_intercept_requests", tabId=1, urlPatterns=["*/api"])
     bench.browser.tell("cdp.detached", tabId=1, reason="canceled_by_user")
@@ -115,7 +115,7 @@ async def test_whoever_looks_at_an_interception_that_ended_by_itself_does_not_be
     assert (await bench.call("browser_intercept_requests", tabId=1))["urlPatterns"] == ["*"]
 
 
-async def test_a_request_whose_answer_the_browser_does_not_take_goes_on_waiting(bench: Bench) -> None:
+async def test_a_rejected_decision_leaves_the_request_paused(bench: Bench) -> None:
     ready(bench)
     await bench.call("browser_intercept_requests", tabId=1)
     stopped(bench, "f1")
@@ -133,7 +133,7 @@ async def test_a_request_whose_answer_the_browser_does_not_take_goes_on_waiting(
     assert (await bench.call("browser_intercept_requests", tabId=1))["paused"] == []
 
 
-async def test_a_request_its_page_gave_up_waits_no_longer(bench: Bench) -> None:
+async def test_an_aborted_request_is_no_longer_listed(bench: Bench) -> None:
     def gone(_: dict[str, Any]) -> dict[str, Any]:
         raise Failure(-32000, "Invalid InterceptionId.")
 
@@ -153,7 +153,7 @@ async def test_a_request_its_page_gave_up_waits_no_longer(bench: Bench) -> None:
     assert "None waits" in str(caught.value.hint)
 
 
-async def test_what_is_stopped_after_the_end_goes_on_at_once(bench: Bench) -> None:
+async def test_a_request_paused_after_the_end_continues_immediately(bench: Bench) -> None:
     ready(bench)
     await bench.call("browser_intercept_requests", tabId=1)
     stopped(bench, "f1")
@@ -163,7 +163,7 @@ async def test_what_is_stopped_after_the_end_goes_on_at_once(bench: Bench) -> No
     assert continued(bench) == ["f1", "f2"]
 
 
-async def test_a_debugger_that_is_taken_away_ends_the_interception_and_that_is_told(bench: Bench) -> None:
+async def test_a_debugger_detach_ends_the_interception_and_is_reported(bench: Bench) -> None:
     ready(bench)
     await bench.call("browser_intercept_requests", tabId=1, urlPatterns=["*/api"])
     stopped(bench, "f1")
@@ -174,7 +174,7 @@ async def test_a_debugger_that_is_taken_away_ends_the_interception_and_that_is_t
     assert "the person stopped debugging" in told["note"]
 
 
-async def test_the_end_of_a_session_ends_what_it_switched_on(bench: Bench) -> None:
+async def test_ending_a_session_ends_its_overrides(bench: Bench) -> None:
     ready(bench, "Network.emulateNetworkConditions")
     session = bench.context.session = object()
     await bench.call("browser_intercept_requests", tabId=1)
@@ -188,7 +188,7 @@ async def test_the_end_of_a_session_ends_what_it_switched_on(bench: Bench) -> No
     assert "note" not in await bench.call("browser_get_network_requests", tabId=1)
 
 
-async def test_a_navigation_waits_for_the_recording_to_begin_but_not_for_a_tab_that_cannot_be_recorded(
+async def test_a_navigation_waits_for_recording_unless_the_tab_cannot_be_recorded(
     bench: Bench,
 ) -> None:
     bench.browser.answers["browser_navigate"] = lambda _: {
@@ -201,7 +201,7 @@ async def test_a_navigation_waits_for_the_recording_to_begin_but_not_for_a_tab_t
     assert names.index("subscribeCDPEvents") < names.index("Network.enable") < names.index("browser_navigate")
 
 
-async def test_a_tab_that_goes_nowhere_for_what_was_done_to_its_network_says_so(bench: Bench) -> None:
+async def test_a_navigation_failure_names_active_interception_or_throttling(bench: Bench) -> None:
     said = iter(["The page did not answer within 25000 ms", "net::ERR_INTERNET_DISCONNECTED at https://a.example/"])
 
     def nowhere(_: dict[str, Any]) -> dict[str, Any]:
@@ -221,7 +221,7 @@ async def test_a_tab_that_goes_nowhere_for_what_was_done_to_its_network_says_so(
     assert "browser_clear_network_throttle ends it" in str(caught.value.hint)
 
 
-async def test_a_navigation_does_not_overtake_what_the_page_before_it_was_told(bench: Bench) -> None:
+async def test_a_navigation_waits_for_earlier_commands_of_its_page(bench: Bench) -> None:
     arrival = {"url": "https://a.example/", "status": "complete", "ok": True}
     bench.browser.answers["browser_navigate"] = lambda _: arrival
     # A browser forgets what a page that is left had not yet agreed to.
@@ -249,7 +249,7 @@ async def test_a_navigation_does_not_overtake_what_the_page_before_it_was_told(b
         ("Referer", "https://x/?access_token=abc&b=1", "https://x/?access_token=[redacted]&b=1"),
     ],
 )
-def test_secrets_in_headers_are_hidden_and_the_rest_is_seen(name: str, value: str, shown: str | None) -> None:
+def test_secrets_in_headers_are_redacted_and_the_rest_is_shown(name: str, value: str, shown: str | None) -> None:
     given = headers.header(name, value)
     assert given == shown if shown is not None else given.startswith("Bearer")
 
@@ -268,13 +268,13 @@ def test_secrets_in_headers_are_hidden_and_the_rest_is_seen(name: str, value: st
         ("nonsense", ""),
     ],
 )
-def test_logged_values_read_as_in_a_console(args: Any, text: str) -> None:
+def test_logged_values_are_formatted_as_in_a_console(args: Any, text: str) -> None:
     made = message("Runtime.consoleAPICalled", {"type": "log", "args": args, "timestamp": 1}, 100)
     assert made is not None
     assert made.text == text
 
 
-def test_endpoints_leave_ids_open_and_name_only_the_parameters() -> None:
+def test_endpoints_replace_ids_and_list_parameter_names_only() -> None:
     made = [
         Request(n, (None, str(n)), 1, "GET", url, "fetch", 0.0, 0.0, "", {"X-Auth": "secret"}, status=200)
         for n, url in enumerate(

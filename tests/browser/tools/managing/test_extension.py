@@ -26,7 +26,7 @@ async def bench(tmp_path: Path) -> Bench:
     return Bench(browsers, browser, {tool.name: (tool, run) for tool, run in made}, tmp_path)
 
 
-async def test_connecting_anew_answers_when_the_browser_has_told_its_tabs(bench: Bench) -> None:
+async def test_reconnect_returns_when_the_browser_has_reported_its_tabs(bench: Bench) -> None:
     call = asyncio.create_task(bench.call("extension_force_reconnect", browserId="b1"))
     await settle()
     assert bench.browser.closed == [(CONNECT_ANEW, "asked to connect anew")]
@@ -38,7 +38,7 @@ async def test_connecting_anew_answers_when_the_browser_has_told_its_tabs(bench:
     assert bench.context.sends == 1
 
 
-async def test_reloading_answers_when_the_old_connection_is_gone_and_a_new_one_there(bench: Bench) -> None:
+async def test_reload_returns_when_a_new_connection_replaced_the_old_one(bench: Bench) -> None:
     call = asyncio.create_task(bench.call("extension_reload"))
     await settle()
     assert bench.browser.sent[-1]["method"] == "extension.reload"
@@ -47,7 +47,7 @@ async def test_reloading_answers_when_the_old_connection_is_gone_and_a_new_one_t
 
 
 @pytest.mark.parametrize("name", ["extension_reload", "extension_force_reconnect"])
-async def test_an_extension_that_does_not_come_back_is_told(bench: Bench, name: str) -> None:
+async def test_an_extension_that_does_not_reconnect_is_an_error(bench: Bench, name: str) -> None:
     with pytest.raises(CommandFailed, match=r"did not come back within 0\.5 s") as caught:
         await bench.call(name)
     assert "doctor" in (caught.value.hint or "")

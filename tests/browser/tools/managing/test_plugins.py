@@ -34,7 +34,7 @@ from tests.browser.fake_browser import FakeBrowser
         ("https://*/*", "https://a.example/", True),
     ],
 )
-def test_addresses_and_patterns(pattern: str, url: str, fits: bool) -> None:
+def test_url_patterns_match(pattern: str, url: str, fits: bool) -> None:
     assert matches(pattern, url) is fits
 
 
@@ -54,7 +54,7 @@ async def test_each_plugin_is_listed_with_its_tabs(bench: Bench) -> None:
     assert caught.value.hint == "Plugins: none, one."
 
 
-async def test_an_adapter_is_told_as_the_browsers_have_it(bench: Bench) -> None:
+async def test_adapter_state_is_reported_as_the_browsers_have_it(bench: Bench) -> None:
     with_plugins(bench, PluginSite("one", ()))
     other = FakeBrowser("b2").join(bench.browsers)
     adapter = {"plugin": "one", "matches": ["https://site1.example/*"], "world": "MAIN", "tabIds": [1, 4711]}

@@ -16,7 +16,7 @@ def arrival(**more: Any) -> dict[str, Any]:
     return {"tabId": 1, "url": "https://new.example/", "title": "New", "status": "complete", "ok": True, **more}
 
 
-async def test_tabs_are_listed_from_the_picture_without_a_round_trip(bench: Bench) -> None:
+async def test_tabs_are_listed_from_memory_without_a_round_trip(bench: Bench) -> None:
     FakeBrowser("b2").join(bench.browsers, tab(1))
     listed = (await bench.call("browser_list_tabs"))["tabs"]
     assert [(found["tabId"], found["browserId"]) for found in listed][:2] == [(1, "b1"), (2, "b1")]
@@ -25,7 +25,7 @@ async def test_tabs_are_listed_from_the_picture_without_a_round_trip(bench: Benc
     assert not bench.browser.sent
 
 
-async def test_listing_without_a_browser_says_what_to_do(bench: Bench) -> None:
+async def test_listing_without_a_browser_has_a_hint(bench: Bench) -> None:
     bench.browsers.detach(bench.browser.link)
     with pytest.raises(NotConnected, match="Browser extension not connected"):
         await bench.call("browser_list_tabs")
@@ -38,14 +38,14 @@ async def test_a_tab_is_described_with_its_origin_and_debugger(bench: Bench) -> 
     assert bench.context.touched == [(2, "https://site2.example")]
 
 
-async def test_a_tab_that_is_not_there_is_answered_with_those_that_are(bench: Bench) -> None:
+async def test_an_unknown_tab_lists_the_open_ones(bench: Bench) -> None:
     with pytest.raises(TabNotFound, match="There is no tab 77") as caught:
         await bench.call("browser_get_tab_info", tabId=77)
     assert "1 (Site 1)" in (caught.value.hint or "")
     assert caught.value.outcome == "not_sent"
 
 
-async def test_opening_makes_a_background_tab_and_waits_for_the_page(bench: Bench) -> None:
+async def test_open_new_tab_opens_in_the_background_and_waits_for_the_page(bench: Bench) -> None:
     bench.browser.answers["createTab"] = lambda _: tab(3, url="about:blank", title="")
     bench.browser.answers["browser_navigate"] = lambda _: arrival(tabId=3)
     opened = await bench.call("browser_open_tab", url="https://new.example/")
@@ -56,7 +56,7 @@ async def test_opening_makes_a_background_tab_and_waits_for_the_page(bench: Benc
     assert bench.browsers.tab(3).tab.title == "New"
 
 
-async def test_a_page_that_cannot_be_reached_is_told_with_the_tab_that_stays(bench: Bench) -> None:
+async def test_an_unreachable_page_is_reported_and_the_tab_stays_open(bench: Bench) -> None:
     def unreachable(_: Any) -> None:
         raise Failure(-32000, "net::ERR_NAME_NOT_RESOLVED at https://nowhere.invalid/")
 
@@ -68,7 +68,7 @@ async def test_a_page_that_cannot_be_reached_is_told_with_the_tab_that_stays(ben
     assert caught.value.facts()["tabId"] == 3
 
 
-async def test_a_page_behind_the_browsers_own_question_for_a_password_says_who_can_answer(bench: Bench) -> None:
+async def test_an_http_authentication_prompt_is_left_to_the_person(bench: Bench) -> None:
     def locked(_: Any) -> None:
         raise Failure(-32000, "net::ERR_INVALID_AUTH_CREDENTIALS at https://locked.example/")
 
@@ -90,7 +90,7 @@ async def test_opening_in_a_named_browser(bench: Bench) -> None:
     assert not bench.browser.sent
 
 
-async def test_navigating_tells_where_it_led_and_updates_the_picture(bench: Bench) -> None:
+async def test_navigation_reports_the_final_url_and_updates_the_tab(bench: Bench) -> None:
     bench.browser.answers["browser_navigate"] = lambda _: arrival(httpStatus=404)
     went = await bench.call("browser_navigate_tab", tabId=1, url="https://new.example/x", waitUntil="commit")
     assert (went["ok"], went["httpStatus"]) == (False, 404)
@@ -99,7 +99,7 @@ async def test_navigating_tells_where_it_led_and_updates_the_picture(bench: Benc
     assert bench.browsers.tab(1).tab.url == "https://new.example/"
 
 
-async def test_the_http_status_is_asked_only_of_a_tab_that_is_debugged_already(bench: Bench) -> None:
+async def test_the_http_status_is_read_only_if_the_debugger_is_attached(bench: Bench) -> None:
     bench.browser.answers["browser_navigate"] = lambda _: arrival()
     bench.evaluates(503)
     assert "httpStatus" not in await bench.call("browser_navigate_tab", tabId=1, url="https://new.example/")
@@ -108,7 +108,7 @@ async def test_the_http_status_is_asked_only_of_a_tab_that_is_debugged_already(b
     assert (went["ok"], went["httpStatus"]) == (False, 503)
 
 
-async def test_what_a_browser_reports_after_its_answer_is_not_undone_by_the_answer(bench: Bench) -> None:
+async def test_a_reply_does_not_override_newer_tab_events(bench: Bench) -> None:
     def then_report(answer: dict[str, Any]) -> dict[str, Any]:
         """Both arrive before the caller runs again."""
         done = tab(answer["tabId"], url="https://new.example/", title="Done", status="complete")
@@ -127,7 +127,7 @@ async def test_what_a_browser_reports_after_its_answer_is_not_undone_by_the_answ
     assert (await bench.call("browser_focus_tab", tabId=2))["status"] == "complete"
 
 
-async def test_a_page_that_loads_too_long_is_told_as_such(bench: Bench) -> None:
+async def test_a_load_timeout_is_reported(bench: Bench) -> None:
     bench.browser.answers["browser_navigate"] = lambda _: arrival(ok=False, status="loading", error="not loaded yet")
     went = await bench.call("browser_navigate_tab", tabId=1, url="https://new.example/")
     assert (went["ok"], went["status"], went["note"]) == (False, "loading", "not loaded yet")
@@ -146,7 +146,7 @@ async def test_a_page_that_loads_too_long_is_told_as_such(bench: Bench) -> None:
         "FILE:///etc/hostname",
     ],
 )
-async def test_addresses_a_tab_may_not_be_sent_to_are_refused_before_anything_leaves(bench: Bench, url: str) -> None:
+async def test_forbidden_urls_are_refused_before_anything_is_sent(bench: Bench, url: str) -> None:
     for name, where in (("browser_navigate_tab", {"tabId": 1}), ("browser_open_tab", {})):
         with pytest.raises(InvalidArguments, match="url"):
             await bench.call(name, url=url, **where)
@@ -154,14 +154,14 @@ async def test_addresses_a_tab_may_not_be_sent_to_are_refused_before_anything_le
     assert bench.context.sends == 0
 
 
-async def test_closing_closes_exactly_that_tab_and_forgets_it(bench: Bench) -> None:
+async def test_close_tab_closes_exactly_that_tab_and_forgets_it(bench: Bench) -> None:
     bench.browser.answers["closeTab"] = lambda _: {"closed": True}
     assert await bench.call("browser_close_tab", tabId=2) == {"tabId": 2, "closed": True}
     assert [found.tab_id for found in bench.browsers.book] == [1]
     assert bench.context.sends == 1
 
 
-async def test_a_no_to_the_question_before_that_stops_the_closing_is_not_the_last_word(bench: Bench) -> None:
+async def test_closing_is_retried_after_dismissing_a_dialog_that_stopped_it(bench: Bench) -> None:
     tried: list[str] = []
 
     def dialog(what: str, **params: Any) -> None:
@@ -186,7 +186,7 @@ async def test_a_no_to_the_question_before_that_stops_the_closing_is_not_the_las
     assert len(tried) == 2
 
 
-async def test_a_tab_that_its_page_holds_open_is_told_with_the_way_out(bench: Bench) -> None:
+async def test_a_tab_kept_open_by_its_page_has_a_hint(bench: Bench) -> None:
     def held(_: Any) -> None:
         raise Failure(-32000, "Tab 2 is still open: its page asks the person first.")
 
@@ -207,14 +207,14 @@ async def test_the_hubs_own_ids_are_translated_on_the_way_to_the_browser(bench: 
     assert not bench.browser.sent
 
 
-async def test_without_a_tab_id_the_sessions_tab_is_taken(bench: Bench) -> None:
+async def test_without_a_tab_id_the_sessions_tab_is_used(bench: Bench) -> None:
     bench.browser.answers["createTab"] = lambda _: tab(8, url="about:blank")
     bench.browser.answers["browser_navigate"] = lambda _: arrival(tabId=8)
     assert (await bench.call("browser_navigate_tab", url="https://new.example/"))["tabId"] == 8
 
 
 @pytest.mark.req("F9")
-async def test_a_tab_the_browser_no_longer_has_is_forgotten_and_the_outcome_open(bench: Bench) -> None:
+async def test_a_tab_unknown_to_the_browser_is_forgotten_with_outcome_unknown(bench: Bench) -> None:
     def gone(_: Any) -> None:
         raise Failure(-32001, "No tab with id 2. It was closed.")
 
@@ -227,7 +227,7 @@ async def test_a_tab_the_browser_no_longer_has_is_forgotten_and_the_outcome_open
 
 
 @pytest.mark.req("F1")
-async def test_a_browser_killed_under_a_call_fails_it_with_an_open_outcome(bench: Bench) -> None:
+async def test_a_browser_killed_during_a_call_gives_outcome_unknown(bench: Bench) -> None:
     task = asyncio.ensure_future(bench.call("browser_navigate_tab", tabId=1, url="https://new.example/"))
     await settle()
     bench.browsers.detach(bench.browser.link)
@@ -256,7 +256,7 @@ async def test_connection_status_probes_the_extension(bench: Bench) -> None:
     assert status["browsers"][0]["extension"]["lastError"] == "something"
 
 
-async def test_connection_status_without_a_browser_is_an_answer_and_not_an_error(bench: Bench) -> None:
+async def test_connection_status_without_a_browser_is_not_an_error(bench: Bench) -> None:
     bench.browsers.detach(bench.browser.link, "killed")
     status = await bench.call("browser_get_connection_status")
     assert status["connected"] is False
@@ -264,7 +264,7 @@ async def test_connection_status_without_a_browser_is_an_answer_and_not_an_error
     assert "tabhub doctor" in status["hint"]
 
 
-async def test_connection_status_tells_an_open_socket_from_an_extension_that_fails(bench: Bench) -> None:
+async def test_connection_status_distinguishes_an_open_socket_from_a_failing_extension(bench: Bench) -> None:
     def broken(_: Any) -> None:
         raise Failure(-32000, "storage is broken")
 

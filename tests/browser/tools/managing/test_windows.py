@@ -12,7 +12,7 @@ from tests.browser.fake_browser import Failure, tab
 from tests.browser.test_browser_choice import window
 
 
-async def test_a_new_window_is_empty_first_and_its_tab_sent_to_the_address_then(bench: Bench) -> None:
+async def test_a_new_window_opens_empty_and_then_navigates(bench: Bench) -> None:
     arrived = {"tabId": 9, "url": "https://new.example/", "title": "New", "status": "complete", "ok": True}
     bench.browser.answers["createWindow"] = lambda _: {"window": window(4, 9), "tab": tab(9, windowId=4)}
     bench.browser.answers["browser_navigate"] = lambda _: arrived
@@ -32,7 +32,7 @@ async def test_a_new_window_is_empty_first_and_its_tab_sent_to_the_address_then(
         ({"state": "maximized", "focused": False}, "cannot be maximized with focused: false"),
     ],
 )
-async def test_wishes_that_exclude_each_other_send_nothing(bench: Bench, wishes: dict[str, Any], says: str) -> None:
+async def test_conflicting_arguments_send_nothing(bench: Bench, wishes: dict[str, Any], says: str) -> None:
     for name, more in (("browser_create_window", {}), ("browser_update_window", {"windowId": 1})):
         with pytest.raises(InvalidArguments, match=says):
             await bench.call(name, **more, **wishes)
@@ -52,7 +52,7 @@ async def test_a_window_with_a_tab_of_another_session_is_not_closed(
     assert not bench.browser.commands("closeWindow")
 
 
-async def test_a_window_that_a_page_holds_open_is_told_with_the_way_out(bench: Bench) -> None:
+async def test_a_window_kept_open_by_a_page_has_a_hint(bench: Bench) -> None:
     def held(_: Any) -> None:
         raise Failure(-32000, "Window 2 is still open: a page in it asks the person first.")
 

@@ -12,7 +12,7 @@ from tests.browser.conftest import Bench
 from tests.browser.fake_page import document, element
 
 
-async def test_content_is_given_as_text_and_says_how_much_is_left(bench: Bench) -> None:
+async def test_content_is_text_and_reports_the_remainder(bench: Bench) -> None:
     document(bench, {"content": "abc😀", "length": 100, "url": "https://x.example/", "title": "T", "ready": "loading"})
     result = await bench.result("browser_get_tab_content", tabId=1, maxLength=5)
     body = orjson.loads(result.payload)
@@ -22,7 +22,7 @@ async def test_content_is_given_as_text_and_says_how_much_is_left(bench: Bench) 
     assert bench.context.sends == 0
 
 
-async def test_a_selector_that_finds_nothing_is_answered_with_what_is_near(bench: Bench) -> None:
+async def test_an_unmatched_selector_lists_similar_elements(bench: Bench) -> None:
     document(bench, {"missing": {"why": "absent", "nearest": ["#login-form"]}})
     with pytest.raises(CommandFailed, match="No element matches '#loginform'") as caught:
         await bench.call("browser_get_tab_content", tabId=1, selector="#loginform")
@@ -32,7 +32,7 @@ async def test_a_selector_that_finds_nothing_is_answered_with_what_is_near(bench
         await bench.call("browser_get_page_html", tabId=1, selector="##")
 
 
-async def test_a_page_that_breaks_our_reader_is_told(bench: Bench) -> None:
+async def test_a_page_script_failure_is_reported(bench: Bench) -> None:
     document(bench, {})
     broken = {"result": {"type": "object"}, "exceptionDetails": {"exception": {"description": "TypeError: broken"}}}
     bench.browser.answers["Runtime.evaluate"] = lambda _: broken
@@ -41,7 +41,7 @@ async def test_a_page_that_breaks_our_reader_is_told(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("junk", [None, 5, "text", []])
-async def test_what_is_no_content_is_not_passed_on(bench: Bench, junk: Any) -> None:
+async def test_invalid_content_is_rejected(bench: Bench, junk: Any) -> None:
     document(bench, junk)
     for name in ("browser_get_tab_content", "browser_get_page_html"):
         with pytest.raises(CommandFailed, match="invalid response"):

@@ -34,7 +34,7 @@ async def test_a_screenshot_is_image_content(bench: Bench) -> None:
     assert (facts["width"], facts["height"], facts["bytes"]) == (640, 480, len(PNG))
 
 
-async def test_a_background_tab_is_kept_drawing_while_its_picture_is_taken(bench: Bench) -> None:
+async def test_a_background_tab_is_kept_painting_during_a_screenshot(bench: Bench) -> None:
     pictures(bench)
     await bench.call("browser_screenshot_tab", tabId=2)
     sent = [bench.browser.what(message) for message in bench.browser.sent]
@@ -42,7 +42,7 @@ async def test_a_background_tab_is_kept_drawing_while_its_picture_is_taken(bench
     assert steps == ["Page.startScreencast", "Page.captureScreenshot", "Page.stopScreencast"]
 
 
-async def test_two_pictures_of_a_tab_are_taken_one_after_the_other(bench: Bench) -> None:
+async def test_screenshots_of_a_tab_are_serialized(bench: Bench) -> None:
     pictures(bench)
     del bench.browser.answers["Page.captureScreenshot"]
     tasks = [asyncio.ensure_future(bench.call("browser_screenshot_tab", tabId=2)) for _ in range(2)]
@@ -55,7 +55,7 @@ async def test_two_pictures_of_a_tab_are_taken_one_after_the_other(bench: Bench)
     assert len(await asyncio.gather(*tasks)) == 2
 
 
-async def test_what_keeps_a_still_page_drawing_is_removed_even_if_the_picture_overtakes_it(bench: Bench) -> None:
+async def test_the_forced_repaint_is_removed_even_if_the_screenshot_finishes_first(bench: Bench) -> None:
     pictures(bench)
     shot = bench.browser.answers["Page.captureScreenshot"]
     bench.browser.answers["Page.captureScreenshot"] = lambda _: NO_ANSWER
@@ -76,7 +76,7 @@ async def test_what_keeps_a_still_page_drawing_is_removed_even_if_the_picture_ov
     assert ["true" in nudge for nudge in nudges] == [True, False], nudges
 
 
-async def test_the_whole_page_or_one_element_is_clipped_and_bounded(bench: Bench) -> None:
+async def test_full_page_and_element_screenshots_are_clipped_and_bounded(bench: Bench) -> None:
     pictures(bench)
     document(bench, element({"x": 5, "y": 6, "width": 70, "height": 80}))
     whole = await bench.call("browser_screenshot_tab", tabId=1, fullPage=True, format="jpeg")
@@ -90,7 +90,7 @@ async def test_the_whole_page_or_one_element_is_clipped_and_bounded(bench: Bench
     assert params[2]["clip"] == {"x": 5, "y": 56, "width": 70, "height": 80, "scale": 1}
 
 
-async def test_an_element_without_size_and_contradicting_arguments_are_refused(bench: Bench) -> None:
+async def test_an_element_without_size_and_conflicting_arguments_are_refused(bench: Bench) -> None:
     document(bench, element({"x": 0, "y": 0, "width": 0, "height": 0}))
     with pytest.raises(CommandFailed, match="has no size"):
         await bench.call("browser_screenshot_tab", tabId=1, selector="#a")
@@ -99,14 +99,14 @@ async def test_an_element_without_size_and_contradicting_arguments_are_refused(b
 
 
 @pytest.mark.parametrize("data", ["", 5, None, {"x": 1}, 'a"b', "<svg>", "abc"])
-async def test_what_is_no_picture_is_not_passed_on(bench: Bench, data: Any) -> None:
+async def test_invalid_image_data_is_rejected(bench: Bench, data: Any) -> None:
     pictures(bench)
     bench.browser.answers["Page.captureScreenshot"] = lambda _: {"data": data}
     with pytest.raises(CommandFailed, match="invalid response"):
         await bench.call("browser_screenshot_tab", tabId=1)
 
 
-async def test_a_picture_goes_to_a_file_below_the_folder_and_over_nothing(bench: Bench) -> None:
+async def test_a_screenshot_is_saved_below_the_folder_without_overwriting(bench: Bench) -> None:
     pictures(bench)
     told = await bench.call("browser_screenshot_tab", tabId=1, filePath="shots/page.png")
     written = bench.files / "shots" / "page.png"
@@ -142,7 +142,7 @@ async def test_path_tricks_are_refused_before_anything_is_sent(bench: Bench, pat
     assert not bench.browser.sent
 
 
-async def test_marks_are_taken_away_also_when_the_picture_fails(bench: Bench) -> None:
+async def test_marks_are_removed_when_the_screenshot_fails(bench: Bench) -> None:
     pictures(bench, "")
     codes: list[str] = []
 

@@ -32,7 +32,7 @@ async def test_a_script_takes_one_round_trip_once_the_tab_is_watched(bench: Benc
     assert (params["awaitPromise"], params["returnByValue"], params["timeout"]) == (True, True, 27000)
 
 
-async def test_the_order_of_keys_survives_and_both_forms_agree(bench: Bench) -> None:
+async def test_key_order_is_kept_and_both_result_forms_agree(bench: Bench) -> None:
     bench.evaluates('{"tabhub":1,"value":{"z":1,"a":"é"},"note":"n"}')
     body = orjson.loads((await bench.result("browser_execute_script", tabId=1, code="return x")).payload)
     assert body["content"][0]["text"] == '{"value":{"z":1,"a":"é"},"note":"n"}'
@@ -40,13 +40,13 @@ async def test_the_order_of_keys_survives_and_both_forms_agree(bench: Bench) -> 
 
 
 @pytest.mark.parametrize("value", [1, "text", None, {"tabhub": 1}, ["a"]])
-async def test_a_value_that_is_not_in_our_form_is_given_as_it_is(bench: Bench, value: Any) -> None:
+async def test_an_unmarked_value_is_returned_unchanged(bench: Bench, value: Any) -> None:
     bench.evaluates(value)
     assert await bench.call("browser_execute_script", tabId=1, code="return x") == {"value": value}
 
 
 @pytest.mark.parametrize("value", ['{"tabhub":1,', '{"tabhub":1,"value":}', '{"tabhub":1,"note":"x"}'])
-async def test_a_page_that_forges_our_form_gives_an_error_and_no_broken_answer(bench: Bench, value: str) -> None:
+async def test_a_forged_result_is_an_error_and_the_answer_stays_valid(bench: Bench, value: str) -> None:
     bench.evaluates(value)
     with pytest.raises(CommandFailed, match="invalid response"):
         await bench.call("browser_execute_script", tabId=1, code="return x")
@@ -59,7 +59,7 @@ def test_arguments_are_parsed_in_the_page_and_never_become_code() -> None:
     assert "await tabhubScript({})" in orjson.loads(expression("return args", None))
 
 
-async def test_a_thrown_error_shows_the_agents_own_line(bench: Bench) -> None:
+async def test_a_thrown_error_shows_the_scripts_line(bench: Bench) -> None:
     details = {
         "text": "Uncaught (in promise)",
         "exception": {
@@ -87,7 +87,7 @@ async def test_a_thrown_error_shows_the_agents_own_line(bench: Bench) -> None:
         (None, "The script threw"),
     ],
 )
-def test_whatever_is_thrown_is_put_into_words(details: Any, words: str) -> None:
+def test_any_thrown_value_is_described(details: Any, words: str) -> None:
     assert words in thrown(details, "let y = ;")
 
 
@@ -99,9 +99,7 @@ def test_whatever_is_thrown_is_put_into_words(details: Any, words: str) -> None:
         ("Cannot access a chrome:// URL", CommandFailed, "chrome://"),
     ],
 )
-async def test_the_browsers_refusals_are_put_into_words(
-    bench: Bench, said: str, kind: type[Exception], words: str
-) -> None:
+async def test_browser_refusals_are_explained(bench: Bench, said: str, kind: type[Exception], words: str) -> None:
     def refuse(_: Any) -> None:
         raise Failure(-32000, said)
 
@@ -110,7 +108,7 @@ async def test_the_browsers_refusals_are_put_into_words(
         await bench.call("browser_execute_script", tabId=1, code="return 1")
 
 
-async def test_a_dialog_that_blocks_is_said_at_once_and_again_until_it_is_closed(bench: Bench) -> None:
+async def test_a_blocking_dialog_is_reported_immediately_until_it_is_closed(bench: Bench) -> None:
     task = asyncio.ensure_future(bench.call("browser_execute_script", tabId=1, code="alert('hi')"))
     await settle()
     event = {"tabId": 1, "method": "Page.javascriptDialogOpening", "params": {"type": "alert", "message": "hi"}}
@@ -127,7 +125,7 @@ async def test_a_dialog_that_blocks_is_said_at_once_and_again_until_it_is_closed
     assert await bench.call("browser_execute_script", tabId=1, code="return 1") == {"value": 1}
 
 
-async def test_a_tab_the_debugger_left_is_watched_anew(bench: Bench) -> None:
+async def test_a_tab_is_watched_again_after_a_debugger_detach(bench: Bench) -> None:
     bench.evaluates(written("1"))
     await bench.call("browser_execute_script", tabId=1, code="return 1")
     bench.browser.tell("debugger.changed", attached=[1])
@@ -136,7 +134,7 @@ async def test_a_tab_the_debugger_left_is_watched_anew(bench: Bench) -> None:
     assert len(bench.browser.commands("subscribeCDPEvents")) == 2
 
 
-async def test_a_tab_not_used_is_no_longer_watched_so_the_debugger_can_let_go() -> None:
+async def test_an_idle_tab_is_unwatched_so_the_debugger_can_detach() -> None:
     browsers = Browsers(Limits(debugger_idle=0.02))
     browser = FakeBrowser().join(browsers, tab(1))
     ended = asyncio.Event()

@@ -1,4 +1,4 @@
-"""Settings of a running hub changed as `tabhub config` changes them, without a process for each of them."""
+"""Change settings of a running hub as `tabhub config` does, without starting a process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.e2e.live import LiveHub
 
 
 def change(hub: LiveHub, settings: Mapping[str, str | None]) -> None:
-    """Write settings, or take out those that are None, and have the hub read them."""
+    """Write settings, or reset those that are None, and reload the hub."""
     home = Home(hub.home)
     for key, value in settings.items():
         if value is None:

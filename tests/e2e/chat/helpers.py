@@ -1,4 +1,4 @@
-"""How one talks in the chat of a live hub's panel, and gives it a model to talk to."""
+"""Helpers for the chat of a live hub: set a model, send messages, find steps."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import itertools
 from playwright.async_api import Locator, Page, expect
 
 from tests.agent.scripted import Scripted
-from tests.e2e.agenthome import give_model
+from tests.e2e.agent_hub import give_model
 from tests.e2e.live import LiveHub
 
 _models = itertools.count(1)
 
 
-async def thinks_with(hub: LiveHub, server: Scripted, page: Page) -> None:
-    """Give it a model; the panel shows its name once the hub has taken it."""
+async def use_model(hub: LiveHub, server: Scripted, page: Page) -> None:
+    """Set the model and wait until the panel shows its name."""
     name = f"m{next(_models)}"
     await asyncio.to_thread(give_model, hub, server, name)
     await expect(page.locator(".composer-about")).to_contain_text(f"{name} · ")

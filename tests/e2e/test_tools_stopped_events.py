@@ -13,7 +13,7 @@ KEEP = (
 )
 
 
-async def test_a_page_that_keeps_events_to_itself_still_tells_what_came_of_them(guest: Caller, zoo: Zoo) -> None:
+async def test_actions_report_results_on_pages_that_stop_events(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("act_buttons.html"))
     await guest.run(KEEP)
     assert (await guest.get("browser_click_element", selector="#kept"))["checked"] is True
@@ -22,7 +22,7 @@ async def test_a_page_that_keeps_events_to_itself_still_tells_what_came_of_them(
     assert typed["value"] == "hello"
 
 
-async def test_what_a_page_does_with_the_last_key_is_in_the_answer(guest: Caller, zoo: Zoo) -> None:
+async def test_the_result_includes_the_effect_of_the_last_key(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("act_buttons.html"))
     await guest.run(KEEP.replace("'keyup', 'click'", ""))
     await guest.run("document.querySelector('#typed').onkeyup = (event) => { event.target.value += '.'; }")

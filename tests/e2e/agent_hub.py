@@ -1,4 +1,4 @@
-"""A hub whose own agent is tried: it asks for scripts, allows the rest, and has one external server."""
+"""A hub for tests of its own agent: scripts need approval, the rest is allowed, and one external server is set up."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 from tests.agent.scripted import KEY, Scripted
-from tests.e2e.changing import change
-from tests.e2e.lasting import LastingHub
 from tests.e2e.live import LiveHub
+from tests.e2e.live_settings import change
+from tests.e2e.restartable_hub import RestartableHub
 
 ASKED = "browser_execute_script"
 _SERVER = """
@@ -28,8 +28,8 @@ server.run()
 """
 
 
-def prepared(folder: Path) -> LastingHub:
-    """Such a hub, with a home in a folder; the key of its model is in its environment."""
+def create_agent_hub(folder: Path) -> RestartableHub:
+    """Create it with its home below `folder`; the model key is in its environment."""
     (folder / "sums.py").write_text(_SERVER)
     (folder / "home").mkdir(mode=0o700)
     permissions = {"default": "auto", "browser": {"tools": {ASKED: "ask"}}}
@@ -38,7 +38,7 @@ def prepared(folder: Path) -> LastingHub:
     record = {"id": "s1", "name": "sums", "enabled": True, "command": sys.executable, "args": [str(folder / "sums.py")]}
     (folder / "home" / "mcp.json").write_text(json.dumps({"version": 1, "servers": [record]}))
     (folder / "home" / "mcp.json").chmod(0o600)
-    return LastingHub(folder, MODEL_KEY=KEY)
+    return RestartableHub(folder, MODEL_KEY=KEY)
 
 
 def give_model(

@@ -1,4 +1,4 @@
-"""Clients of every kind beside each other: MCP over HTTP in both eras, stdio, REST and the command line."""
+"""Clients of every kind at the same time: MCP over HTTP in both eras, stdio, REST and the command line."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NO_HANDLE = ("browser_get_connection_status", "browser_list_tabs")
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a call gave, on whatever road."""
+    """The result of a call, whatever the transport."""
 
     ok: bool
     data: dict[str, Any]
@@ -33,7 +33,7 @@ class Reply:
     handle: str | None = None
 
 
-class Road(Protocol):
+class Transport(Protocol):
     """How one kind of client calls a tool."""
 
     async def call(self, name: str, arguments: dict[str, Any]) -> Reply:
@@ -41,7 +41,7 @@ class Road(Protocol):
         ...
 
 
-class McpRoad:
+class McpTransport:
     """The official client, on any transport."""
 
     def __init__(self, client: Client) -> None:
@@ -55,7 +55,7 @@ class McpRoad:
         return Reply(not result.is_error, dict(result.structured_content or {}), text, handle)
 
 
-class RestRoad:
+class RestTransport:
     """HTTP requests under a session's name."""
 
     def __init__(self, http: httpx2.AsyncClient) -> None:
@@ -66,7 +66,7 @@ class RestRoad:
         return _read((await self._http.post(f"/tools/{name}/call", json={"arguments": arguments})).json())
 
 
-class CliRoad:
+class CliTransport:
     """`tabhub tool call --session`, a process for every call."""
 
     def __init__(self, hub: LiveHub, session: str) -> None:
@@ -88,8 +88,8 @@ def _read(answer: dict[str, Any]) -> Reply:
     return Reply(not answer.get("isError"), answer.get("structuredContent") or {}, text)
 
 
-class Member:
-    """One client of the crowd."""
+class ToolClient:
+    """One client among many."""
 
     def __init__(self, hub: LiveHub, kind: str, number: int) -> None:
         self.hub = hub
@@ -97,7 +97,7 @@ class Member:
         self.name = f"{kind}-{number}"
         self.handle: str | None = None
         """The stateless client's session."""
-        self._road: Road | None = None
+        self._transport: Transport | None = None
         self._open: AbstractAsyncContextManager[Any] | None = None
 
     async def begin(self) -> None:
@@ -105,11 +105,11 @@ class Member:
         transport, _, era = self.kind.partition("-")
         info = Implementation(name=self.name, version="1")
         if transport == "cli":
-            self._road = CliRoad(self.hub, self.name)
+            self._transport = CliTransport(self.hub, self.name)
             return
         if transport == "rest":
             self._open = http_client(self.hub, **{"Tabhub-Session": self.name})
-            self._road = RestRoad(await self._open.__aenter__())
+            self._transport = RestTransport(await self._open.__aenter__())
             return
         if transport == "http":
             self._open = self.hub.mcp(_MODES[era], client_info=info)
@@ -117,7 +117,7 @@ class Member:
             words = ["-m", "tabhub", "start", "--stdio"]
             server = StdioServerParameters(command=sys.executable, args=words, env=self.hub.env)
             self._open = Client(stdio_client(server), mode=_MODES[era], client_info=info)
-        self._road = McpRoad(await self._open.__aenter__())
+        self._transport = McpTransport(await self._open.__aenter__())
 
     async def end(self) -> None:
         """Leave as this kind does: MCP clients by saying so, the others are ended by the person."""
@@ -136,10 +136,10 @@ class Member:
 
     async def reply(self, tool: str, /, **arguments: Any) -> Reply:
         """Call a tool; a stateless client hands back the session it was given."""
-        assert self._road is not None
+        assert self._transport is not None
         if self.handle is not None and tool not in _NO_HANDLE:
             arguments["session"] = self.handle
-        reply = await self._road.call(tool, arguments)
+        reply = await self._transport.call(tool, arguments)
         if reply.handle is not None:
             self.handle = reply.handle
         return reply
@@ -167,25 +167,25 @@ class Member:
         return found
 
 
-class Crowd:
-    """Some clients, in the order they came; they leave in the other."""
+class ManyClients:
+    """Clients in the order they connected; they disconnect in reverse order."""
 
     def __init__(self, hub: LiveHub, kinds: Sequence[str]) -> None:
-        self.members = [Member(hub, kind, number) for number, kind in enumerate(kinds)]
-        self.here: list[Member] = []
+        self.all = [ToolClient(hub, kind, number) for number, kind in enumerate(kinds)]
+        self.here: list[ToolClient] = []
 
     async def __aenter__(self) -> Self:
-        for member in self.members:
-            await member.begin()
-            self.here.append(member)
+        for client in self.all:
+            await client.begin()
+            self.here.append(client)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         while self.here:
             await self.leave()
 
-    async def leave(self) -> Member:
-        """The one who came last goes."""
-        member = self.here.pop()
-        await member.end()
-        return member
+    async def leave(self) -> ToolClient:
+        """Disconnect the client that connected last."""
+        client = self.here.pop()
+        await client.end()
+        return client

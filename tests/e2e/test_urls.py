@@ -11,7 +11,7 @@ from tests.e2e.site import Site
 from tests.harness.waiting import eventually
 
 
-async def test_a_page_of_another_status_is_shown_and_its_status_told(agent: Caller, site: Site) -> None:
+async def test_an_http_error_page_loads_and_its_status_is_reported(agent: Caller, site: Site) -> None:
     for path, status in (("/missing", 404), ("/broken", 500)):
         went = await agent.get("browser_open_tab", url=site.url + path)
         agent.opened.append(went["tabId"])
@@ -19,20 +19,20 @@ async def test_a_page_of_another_status_is_shown_and_its_status_told(agent: Call
         assert await agent.run("return document.body.innerText") == path
 
 
-async def test_a_redirect_is_followed_and_where_it_led_is_told(agent: Caller, site: Site) -> None:
+async def test_a_redirect_is_followed_and_the_final_url_is_reported(agent: Caller, site: Site) -> None:
     went = await agent.get("browser_open_tab", url=f"{site.url}/moved")
     agent.opened.append(went["tabId"])
     assert (went["url"], went["ok"], went["httpStatus"]) == (f"{site.url}/other", True, 200)
 
 
-async def test_a_host_that_is_not_there_is_named(guest: Caller) -> None:
+async def test_an_unknown_host_is_named_in_the_error(guest: Caller) -> None:
     await guest.visit("about:blank")
     error = await guest.fail("browser_navigate_tab", url="http://no-such-host.invalid/")
     assert "ERR_NAME_NOT_RESOLVED" in error["text"]
     assert "check the spelling" in error["text"]
 
 
-async def test_a_refused_connection_is_told(agent: Caller) -> None:
+async def test_a_refused_connection_is_reported(agent: Caller) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     error = await agent.fail("browser_open_tab", url=f"http://127.0.0.1:{port}/")
@@ -41,7 +41,7 @@ async def test_a_refused_connection_is_told(agent: Caller) -> None:
     assert f"Tab {error['tabId']} stays open" in error["text"]
 
 
-async def test_an_address_without_a_page_leaves_the_tab_where_it_is(
+async def test_a_url_without_content_leaves_the_tab_where_it_is(
     guest: Caller, site: Site, subtests: pytest.Subtests
 ) -> None:
     await guest.visit(f"{site.url}/")
@@ -52,7 +52,7 @@ async def test_an_address_without_a_page_leaves_the_tab_where_it_is(
             assert await guest.run("return location.pathname") == "/"
 
 
-async def test_a_data_address_opens_in_a_new_tab_only(agent: Caller) -> None:
+async def test_a_data_url_opens_only_in_a_new_tab(agent: Caller) -> None:
     opened = await agent.get("browser_open_tab", url="data:text/html,<title>Own</title><p>own words")
     agent.opened.append(opened["tabId"])
     assert (opened["title"], opened["status"], opened["ok"]) == ("Own", "complete", True)
@@ -68,7 +68,7 @@ async def test_an_empty_tab_can_be_used(agent: Caller) -> None:
     assert await agent.run("document.body.textContent = 'written'; return document.body.innerText") == "written"
 
 
-async def test_other_addresses_are_refused_before_anything_happens(agent: Caller, subtests: pytest.Subtests) -> None:
+async def test_other_urls_are_refused_up_front(agent: Caller, subtests: pytest.Subtests) -> None:
     before = await agent.get("browser_list_tabs")
     for url in ("chrome://version", "javascript:alert(1)", "view-source:http://x.example/", "x.example"):
         with subtests.test(url):
@@ -79,7 +79,7 @@ async def test_other_addresses_are_refused_before_anything_happens(agent: Caller
             assert await agent.get("browser_list_tabs") == before
 
 
-async def test_a_page_of_the_browser_itself_cannot_be_used_but_closed(agent: Caller, devtools: DevTools) -> None:
+async def test_a_browser_internal_page_can_only_be_closed(agent: Caller, devtools: DevTools) -> None:
     await devtools.open("chrome://version/")
 
     async def there() -> int | None:
@@ -95,7 +95,7 @@ async def test_a_page_of_the_browser_itself_cannot_be_used_but_closed(agent: Cal
     assert (await agent.get("browser_close_tab", tabId=tab_id))["closed"] is True
 
 
-async def test_the_extension_gallery_is_kept_from_scripts(agent: Caller) -> None:
+async def test_scripts_cannot_run_in_the_extension_gallery(agent: Caller) -> None:
     await agent.open("about:blank")
     # It need not be reached: the browser guards its address.
     await agent.fail("browser_navigate_tab", url="https://chromewebstore.google.com/")
@@ -103,7 +103,7 @@ async def test_the_extension_gallery_is_kept_from_scripts(agent: Caller) -> None
     assert "keeps from extensions" in error["text"]
 
 
-async def test_a_script_that_opens_a_dialog_says_so_and_the_tab_can_be_closed(agent: Caller, site: Site) -> None:
+async def test_a_script_that_opens_a_dialog_reports_it_and_the_tab_can_be_closed(agent: Caller, site: Site) -> None:
     tab_id = await agent.open(f"{site.url}/")
     error = await agent.fail("browser_execute_script", code="alert('Look here'); return 1")
     assert error["outcome"] == "unknown"
@@ -115,7 +115,7 @@ async def test_a_script_that_opens_a_dialog_says_so_and_the_tab_can_be_closed(ag
     assert tab_id not in [tab["tabId"] for tab in (await agent.get("browser_list_tabs"))["tabs"]]
 
 
-async def test_a_page_that_asks_before_it_is_left_is_told_and_the_tab_can_be_closed(
+async def test_a_beforeunload_dialog_is_reported_and_the_tab_can_be_closed(
     agent: Caller, devtools: DevTools, site: Site
 ) -> None:
     tab_id = await agent.open(f"{site.url}/stay")
@@ -127,13 +127,13 @@ async def test_a_page_that_asks_before_it_is_left_is_told_and_the_tab_can_be_clo
     assert tab_id not in [tab["tabId"] for tab in (await agent.get("browser_list_tabs"))["tabs"]]
 
 
-async def test_a_strict_policy_of_the_page_stops_neither_scripts_nor_reading(guest: Caller, site: Site) -> None:
+async def test_a_strict_csp_blocks_neither_scripts_nor_reading(guest: Caller, site: Site) -> None:
     await guest.visit(f"{site.url}/strict")
     assert await guest.run("document.title = 'changed'; return document.title") == "changed"
     assert (await guest.get("browser_get_tab_content"))["content"] == "strict words"
 
 
-async def test_a_frame_of_another_site_does_not_disturb_its_page(guest: Caller, site: Site) -> None:
+async def test_a_cross_site_frame_does_not_disturb_its_page(guest: Caller, site: Site) -> None:
     await guest.visit(f"{site.url}/framed")
     assert await guest.run("return [origin, document.querySelector('iframe').contentDocument]") == [site.url, None]
     assert (await guest.get("browser_get_tab_content"))["content"].startswith("outer")

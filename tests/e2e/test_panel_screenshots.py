@@ -1,6 +1,6 @@
 """Every view of the panel looks as it did, in both themes: the real extension, with a hub that always says the same.
 
-A change that is meant is kept with `TABHUB_RENEW_SCREENSHOTS=1 pytest tests/e2e/test_panel_pictures.py`.
+A change that is meant is kept with `TABHUB_RENEW_SCREENSHOTS=1 pytest tests/e2e/test_panel_screenshots.py`.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ async def picture(page: Page, view: str) -> bytes:
 
 @pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize("size", SIZES)
-async def test_the_views_look_as_they_did(panel: tuple[Page, Desk], size: str, theme: Theme) -> None:
+async def test_the_views_match_their_stored_screenshots(panel: tuple[Page, Desk], size: str, theme: Theme) -> None:
     page, desk = panel
     await load(page, size, theme)
     views = VIEWS if size == "side" else WIDE
@@ -104,7 +104,7 @@ async def test_the_views_look_as_they_did(panel: tuple[Page, Desk], size: str, t
     assert [problem for problem in found if problem] == []
 
 
-async def test_a_change_is_seen_and_a_letter_drawn_otherwise_is_not(panel: tuple[Page, Desk]) -> None:
+async def test_the_comparison_detects_changes_but_tolerates_font_rendering(panel: tuple[Page, Desk]) -> None:
     page, desk = panel
     await load(page, "side", "light")
     before = await picture(page, "home")

@@ -29,7 +29,7 @@ async def picture(agent: Caller, **how: Any) -> Picture:
     return png.read(base64.b64decode(answer["content"][0]["data"]))
 
 
-async def test_content_has_the_words_of_all_frames_where_they_stand(guest: Caller, zoo: Zoo) -> None:
+async def test_content_includes_the_text_of_all_frames_in_place(guest: Caller, zoo: Zoo) -> None:
     await guest.read(zoo.at("see_article.html"))
     content = (await guest.get("browser_get_tab_content"))["content"]
     parts = [
@@ -50,7 +50,7 @@ async def test_content_has_the_words_of_all_frames_where_they_stand(guest: Calle
     assert "zerowidth and turned words" in content
 
 
-async def test_content_of_one_element_by_selector_text_and_ref(guest: Caller, zoo: Zoo) -> None:
+async def test_content_of_one_element_is_read_by_selector_text_and_ref(guest: Caller, zoo: Zoo) -> None:
     await guest.read(zoo.at("see_article.html"))
     marked = await guest.get("browser_get_tab_content", selector="#first", format="markdown")
     assert marked["content"] == "Before the frames, **boldly**."
@@ -63,7 +63,7 @@ async def test_content_of_one_element_by_selector_text_and_ref(guest: Caller, zo
     assert "#first" in missing["text"]
 
 
-async def test_content_is_cut_where_asked_and_says_how_much_is_left(guest: Caller, zoo: Zoo) -> None:
+async def test_content_is_truncated_and_reports_the_remainder(guest: Caller, zoo: Zoo) -> None:
     await guest.read(zoo.at("see_article.html"))
     whole = await guest.get("browser_get_tab_content")
     assert (whole["remaining"], whole["length"]) == (0, len(whole["content"]))
@@ -74,7 +74,7 @@ async def test_content_is_cut_where_asked_and_says_how_much_is_left(guest: Calle
     assert part["remaining"] == whole["length"] - 60
 
 
-async def test_html_has_shadow_roots_and_is_that_of_an_element_in_any_frame(guest: Caller, zoo: Zoo) -> None:
+async def test_html_includes_shadow_roots_and_elements_in_any_frame(guest: Caller, zoo: Zoo) -> None:
     await guest.read(zoo.at("see_article.html"))
     page = await guest.get("browser_get_page_html")
     assert page["html"].startswith('<!DOCTYPE html>\n<html lang="en">')
@@ -91,7 +91,7 @@ async def test_html_has_shadow_roots_and_is_that_of_an_element_in_any_frame(gues
     assert (len(part["html"]), part["remaining"]) == (20, page["length"] - 20)
 
 
-async def test_elements_are_listed_across_frames_with_boxes_in_the_tabs_view(guest: Caller, zoo: Zoo) -> None:
+async def test_elements_are_listed_across_frames_with_viewport_boxes(guest: Caller, zoo: Zoo) -> None:
     await guest.read(zoo.at("see_boxes.html"))
     found = await guest.get("browser_query_elements", selector="button, a", attributes=["id", "href", "title"])
     assert found["total"] == 5
@@ -112,7 +112,7 @@ async def test_elements_are_listed_across_frames_with_boxes_in_the_tabs_view(gue
     assert "not valid CSS" in (await guest.fail("browser_query_elements", selector="##"))["text"]
 
 
-async def test_an_element_is_cut_out_of_the_page_of_a_background_tab(agent: Caller, zoo: Zoo) -> None:
+async def test_an_element_of_a_background_tab_is_captured(agent: Caller, zoo: Zoo) -> None:
     tab = await agent.open(zoo.at("see_boxes.html"))
     red = await picture(agent, selector="#red")
     assert (red.width, red.height) == (200, 100)
@@ -122,9 +122,7 @@ async def test_an_element_is_cut_out_of_the_page_of_a_background_tab(agent: Call
     assert (await agent.get("browser_get_tab_info", tabId=tab))["active"] is False
 
 
-async def test_an_element_in_a_scrolled_container_and_in_a_frame_of_another_site_is_cut_right(
-    guest: Caller, zoo: Zoo
-) -> None:
+async def test_elements_in_scrolled_containers_and_cross_site_frames_are_captured(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("see_boxes.html"))
     low = await picture(guest, selector="#low")
     assert (low.width, low.height) == (60, 30)
@@ -139,7 +137,7 @@ async def test_an_element_in_a_scrolled_container_and_in_a_frame_of_another_site
     assert (double.width, double.height, double.at(195, 95)) == (200, 100, GREEN)
 
 
-async def test_the_whole_page_is_drawn_beyond_what_is_in_view(guest: Caller, zoo: Zoo) -> None:
+async def test_full_page_screenshots_reach_beyond_the_viewport(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("see_boxes.html"))
     whole = await picture(guest, fullPage=True)
     assert whole.height == 2400
@@ -148,7 +146,7 @@ async def test_the_whole_page_is_drawn_beyond_what_is_in_view(guest: Caller, zoo
     assert (half.height, half.at(55, 1005)) == (1200, WHITE)
 
 
-async def test_marks_are_drawn_around_what_can_be_acted_on_and_go_again(guest: Caller, zoo: Zoo) -> None:
+async def test_marks_are_drawn_on_actionable_elements_and_removed(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("see_boxes.html"))
     answer = await guest.call("browser_screenshot_tab", annotate=True)
     shot = png.read(base64.b64decode(answer["content"][0]["data"]))
@@ -169,7 +167,7 @@ async def test_marks_are_drawn_around_what_can_be_acted_on_and_go_again(guest: C
     assert (await guest.get("browser_get_tab_content", ref=ref))["content"] == "First"
 
 
-async def test_marks_reach_the_whole_page_and_files(guest: Caller, zoo: Zoo) -> None:
+async def test_marks_work_for_full_pages_and_files(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("see_boxes.html"))
     name = f"{zoo.port}/marked.png"
     answer = await guest.call("browser_screenshot_tab", annotate=True, fullPage=True, filePath=name)
@@ -178,7 +176,7 @@ async def test_marks_reach_the_whole_page_and_files(guest: Caller, zoo: Zoo) -> 
     assert 'button "Bottom"' in answer["content"][-1]["text"]
 
 
-async def test_pictures_come_in_three_formats(guest: Caller, zoo: Zoo) -> None:
+async def test_screenshots_have_three_formats(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("see_boxes.html"))
     for kind, head in (("jpeg", b"\xff\xd8\xff"), ("webp", b"RIFF"), ("png", b"\x89PNG")):
         answer = await guest.call("browser_screenshot_tab", format=kind, selector="#red")
@@ -192,7 +190,7 @@ async def test_pictures_come_in_three_formats(guest: Caller, zoo: Zoo) -> None:
     assert small < large
 
 
-async def test_a_page_is_printed_into_a_file_of_its_own(guest: Caller, zoo: Zoo) -> None:
+async def test_a_page_is_printed_to_a_new_file(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("see_boxes.html"))
     told = await guest.get("browser_save_pdf", options={"margins": 1, "paper": "a5"})
     data = written(told)
@@ -217,7 +215,7 @@ async def test_a_page_is_printed_into_a_file_of_its_own(guest: Caller, zoo: Zoo)
     assert "margins" in (await guest.fail("browser_save_pdf", options={"margins": 40}))["text"]
 
 
-async def test_frames_within_frames_are_read_marked_and_cut_right(guest: Caller, zoo: Zoo) -> None:
+async def test_nested_frames_are_read_marked_and_captured(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("see_nested.html"))
     content = (await guest.get("browser_get_tab_content"))["content"]
     parts = ["Outermost words", "Middle words", "Far words", "Middle end", "Last words"]
@@ -239,7 +237,7 @@ async def test_frames_within_frames_are_read_marked_and_cut_right(guest: Caller,
     assert [line.split(" [")[0] for line in over["content"][-1]["text"].split("\n")] == ['button "Yes"']
 
 
-async def test_frames_beyond_the_view_are_in_a_picture_of_the_whole_page(guest: Caller, zoo: Zoo) -> None:
+async def test_frames_below_the_viewport_are_in_full_page_screenshots(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("see_nested.html"))
     await guest.run("scrollTo(0, 300); addEventListener('scroll', () => { window.moved = true; })")
     answer = await guest.call("browser_screenshot_tab", fullPage=True, annotate=True)
@@ -255,7 +253,7 @@ async def test_frames_beyond_the_view_are_in_a_picture_of_the_whole_page(guest: 
     assert await guest.run("return [innerWidth, innerHeight]") == [600, 500]
 
 
-async def test_a_page_that_forbids_everything_is_seen_all_the_same(guest: Caller, site: Site) -> None:
+async def test_a_page_with_the_strictest_csp_can_be_read(guest: Caller, site: Site) -> None:
     await guest.visit(f"{site.url}/strict")
     assert (await guest.get("browser_get_tab_content"))["content"] == "strict words"
     assert "<h1>strict words</h1>" in (await guest.get("browser_get_page_html"))["html"]
@@ -268,7 +266,7 @@ async def test_a_page_that_forbids_everything_is_seen_all_the_same(guest: Caller
     assert (await guest.get("browser_set_storage", storageType="session", key="a", value="b"))["replaced"] is False
 
 
-async def test_one_element_of_a_still_page_is_pictured_as_often_as_one_likes(guest: Caller, site: Site) -> None:
+async def test_an_element_of_a_static_page_can_be_captured_repeatedly(guest: Caller, site: Site) -> None:
     for _ in range(2):
         await guest.visit(f"{site.url}/strict")
         await guest.run("document.querySelector('h1').setAttribute('tabindex', '0')")
@@ -281,7 +279,7 @@ async def test_one_element_of_a_still_page_is_pictured_as_often_as_one_likes(gue
         assert (await guest.get("browser_get_page_html"))["html"] == html
 
 
-async def test_a_picture_too_large_to_be_sent_says_what_to_do(guest: Caller, site: Site) -> None:
+async def test_a_screenshot_that_is_too_large_has_a_hint(guest: Caller, site: Site) -> None:
     await guest.visit(f"{site.url}/other")
     await guest.run(
         "const c = document.createElement('canvas'); c.width = c.height = 2000; document.body.append(c);"

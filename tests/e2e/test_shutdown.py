@@ -37,7 +37,7 @@ def test_stop_ends_the_hub_and_its_browser(tmp_path: Path) -> None:
     assert "not running" in hub.tabhub("status").stdout + hub.tabhub("status").stderr
 
 
-def test_a_killed_hub_takes_its_browser_with_it(tmp_path: Path) -> None:
+def test_killing_the_hub_ends_its_browser(tmp_path: Path) -> None:
     hub = live.start(tmp_path)
     browser = hub.browser_pid
     assert browser is not None

@@ -1,4 +1,4 @@
-"""A hub that outlives its own end: several tests use it, and one of them may start it anew."""
+"""A hub that several tests share and any of them may stop and restart."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from tests.e2e.live import LiveHub
 from tests.harness.waiting import wait_for
 
 
-class LastingHub:
-    """A hub with one home; it is started when it is wanted and does not run."""
+class RestartableHub:
+    """A hub with one home, started on demand."""
 
     def __init__(self, folder: Path, **settings: str) -> None:
         self._folder = folder
@@ -25,6 +25,6 @@ class LastingHub:
         return self._hub
 
     def stop(self) -> None:
-        """End it as Ctrl+C does."""
+        """Stop it as Ctrl+C does."""
         if self._hub is not None:
             live.stop(self._hub)

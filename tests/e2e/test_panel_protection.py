@@ -16,7 +16,7 @@ APPEARS = f"""new Promise((done) => {{
 }})"""
 
 
-async def test_what_waits_in_a_tab_that_goes_to_the_panel_does_nothing_there(
+async def test_a_pending_call_does_not_act_in_a_tab_that_became_the_panel(
     agent: Caller, devtools: DevTools, site: Site
 ) -> None:
     """An agent that could click there would approve its own calls."""

@@ -7,7 +7,7 @@ import threading
 from playwright.async_api import Page, expect
 
 from tests.agent.scripted import Refusal, Turn, scripted
-from tests.e2e.chat.talking import message, say, thinks_with
+from tests.e2e.chat.helpers import message, say, use_model
 from tests.e2e.live import LiveHub
 from tests.extension.panelpage import Theme, open_all, violations
 
@@ -18,13 +18,13 @@ TOO_WIDE = """() => {
 }"""
 
 
-async def test_what_the_model_writes_is_text_and_never_part_of_the_page(hub: LiveHub, panel: Page) -> None:
+async def test_model_output_is_rendered_as_text_never_as_html(hub: LiveHub, panel: Page) -> None:
     evil = (
         '<img src=x onerror="document.title=1"> <b>bold</b> [click](javascript:alert(1)) '
         "[bank](https://bank.example) pay\u202eyap **`<script>`**"
     )
     with scripted(Turn(evil)) as server:
-        await thinks_with(hub, server, panel)
+        await use_model(hub, server, panel)
         await say(panel, "<u>Hi</u>")
         said = panel.locator(".said.model")
         for words in (
@@ -40,10 +40,10 @@ async def test_what_the_model_writes_is_text_and_never_part_of_the_page(hub: Liv
     assert await panel.title() == "Chat · Tabhub"
 
 
-async def test_enter_sends_shift_enter_does_not_and_ears_are_told_whole_sentences(hub: LiveHub, panel: Page) -> None:
+async def test_enter_sends_shift_enter_does_not_and_screen_readers_get_sentences(hub: LiveHub, panel: Page) -> None:
     hold = threading.Event()
     with scripted(Turn("A sentence that comes in pieces.", hold=hold)) as server:
-        await thinks_with(hub, server, panel)
+        await use_model(hub, server, panel)
         await message(panel).focus()
         await panel.keyboard.type("one")
         await panel.keyboard.press("Shift+Enter")
@@ -60,13 +60,13 @@ async def test_enter_sends_shift_enter_does_not_and_ears_are_told_whole_sentence
         assert await heard.get_attribute("aria-live") == "polite"
 
 
-async def test_it_follows_what_is_said_only_while_one_is_at_the_end(hub: LiveHub, panel: Page) -> None:
+async def test_it_scrolls_along_only_while_at_the_end(hub: LiveHub, panel: Page) -> None:
     hold = threading.Event()
     long = "\n\n".join(f"Paragraph {number}." for number in range(60))
     turns = (Turn(long), Turn(long, (("browser_list_tabs", {}),)), Turn("The end.", hold=hold))
     room = "main => main.scrollHeight - main.scrollTop - main.clientHeight"
     with scripted(*turns) as server:
-        await thinks_with(hub, server, panel)
+        await use_model(hub, server, panel)
         main = panel.locator("#main")
         await say(panel, "Tell me")
         await expect(panel.locator(".ended")).to_have_count(1)
@@ -79,10 +79,10 @@ async def test_it_follows_what_is_said_only_while_one_is_at_the_end(hub: LiveHub
         await expect(panel.locator(".ended")).to_have_count(2)
 
 
-async def test_at_every_width_and_in_both_themes_it_is_readable(hub: LiveHub, panel: Page) -> None:
+async def test_it_is_readable_at_every_width_in_both_themes(hub: LiveHub, panel: Page) -> None:
     wide = Turn("`" + "x" * 200 + "`\n\n" + "y" * 300 + "\n\n```\n" + "z" * 300 + "\n```", (("browser_list_tabs", {}),))
     with scripted(wide, Refusal(400, {"error": "w" * 400})) as server:
-        await thinks_with(hub, server, panel)
+        await use_model(hub, server, panel)
         await say(panel, "v" * 300)
         await expect(panel.locator(".ended.failed")).to_be_visible()
     looks: tuple[tuple[int, Theme], ...] = ((320, "light"), (400, "dark"), (1200, "light"))
@@ -95,9 +95,9 @@ async def test_at_every_width_and_in_both_themes_it_is_readable(hub: LiveHub, pa
         assert await panel.evaluate(TOO_WIDE) == []
 
 
-async def test_what_is_sent_before_it_was_drawn_does_not_stay_in_the_field(hub: LiveHub, panel: Page) -> None:
+async def test_a_message_sent_before_the_first_render_leaves_the_input_field(hub: LiveHub, panel: Page) -> None:
     with scripted(Turn("I hear.")) as server:
-        await thinks_with(hub, server, panel)
+        await use_model(hub, server, panel)
         await message(panel).evaluate("""(field) => {
           field.value = "as fast as a machine types";
           field.dispatchEvent(new InputEvent("input", { bubbles: true }));

@@ -120,7 +120,7 @@ async def _run(running: RunningHub, agent: Agent, case: Case, site: str, seconds
 
 async def _keys(link: ExtensionLink, chrome_id: int, text: str, times: int = 60) -> float:
     """The median time in ms of a script that empties the field, and the events that type a text, in one message."""
-    *first, (method, params) = [("Runtime.evaluate", {"expression": _EMPTY}), *pointer.written(text, lines=False)]
+    *first, (method, params) = [("Runtime.evaluate", {"expression": _EMPTY}), *pointer.typing_events(text, lines=False)]
     ahead = [{"method": name, "params": given} for name, given in first]
     taken = []
     for _ in range(times):

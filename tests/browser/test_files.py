@@ -17,11 +17,11 @@ def test_links_out_of_the_folder_are_refused_and_a_link_at_the_place_is_never_fo
     (root / "way").symlink_to(outside)
     folder = Folder(root)
     with pytest.raises(InvalidArguments, match="through a link"):
-        folder.place("way/a.png", (".png",))
+        folder.output_path("way/a.png", (".png",))
     target = outside / "kept.png"
     target.write_bytes(b"kept")
     (root / "a.png").symlink_to(target)
-    place = folder.place("a.png", (".png",))
+    place = folder.output_path("a.png", (".png",))
     with pytest.raises(CommandFailed, match="exists already"):
         folder.write(place, b"new", overwrite=False)
     folder.write(place, b"new", overwrite=True)
@@ -31,7 +31,7 @@ def test_links_out_of_the_folder_are_refused_and_a_link_at_the_place_is_never_fo
 
 def test_an_absolute_path_is_taken_only_where_the_person_allowed_it(tmp_path: Path) -> None:
     given = str(tmp_path / "elsewhere" / "a.png")
-    place = Folder(tmp_path / "files", anywhere=True).place(given, (".png",))
+    place = Folder(tmp_path / "files", anywhere=True).output_path(given, (".png",))
     assert str(place) == given
 
 
@@ -44,11 +44,11 @@ def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
 
 def test_a_name_of_its_own_is_plain_and_not_taken(tmp_path: Path) -> None:
     folder = Folder(tmp_path)
-    first = folder.unused("../../Some: page?", ".pdf")
+    first = folder.unused_path("../../Some: page?", ".pdf")
     assert first == tmp_path.resolve() / "Some-page.pdf"
     folder.write(first, b"1", overwrite=False)
-    assert folder.unused("Some: page", ".pdf").name == "Some-page-2.pdf"
-    assert folder.unused("…", ".pdf").name == "file.pdf"
+    assert folder.unused_path("Some: page", ".pdf").name == "Some-page-2.pdf"
+    assert folder.unused_path("…", ".pdf").name == "file.pdf"
 
 
 @pytest.mark.parametrize("given", [".", "sub/..", "sub"])
@@ -58,16 +58,16 @@ def test_a_folder_is_no_file_and_what_is_around_the_folder_for_files_is_not_told
     (root / "sub").mkdir(parents=True)
     (root / "sub" / "inner.txt").write_text("x")
     with pytest.raises(InvalidArguments, match="is a folder") as caught:
-        Folder(root).existing(given)
+        Folder(root).input_path(given)
     assert "secret" not in str(caught.value.hint)
     assert ("inner.txt" if given == "sub" else "sub") in str(caught.value.hint)
 
 
 def test_a_file_that_is_not_there_is_said_with_what_is(tmp_path: Path) -> None:
     with pytest.raises(InvalidArguments, match=r"no file 'a\.txt'") as caught:
-        Folder(tmp_path / "nowhere").existing("a.txt")
+        Folder(tmp_path / "nowhere").input_path("a.txt")
     assert "not there" in str(caught.value.hint)
     (tmp_path / "b.txt").write_text("x")
     with pytest.raises(InvalidArguments, match=r"no file 'a\.txt'") as caught:
-        Folder(tmp_path).existing("a.txt")
+        Folder(tmp_path).input_path("a.txt")
     assert caught.value.hint == "In that folder: b.txt."

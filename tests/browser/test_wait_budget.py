@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tabhub.browser.wait_budget import Patience
+from tabhub.browser.wait_budget import WaitBudget
 from tabhub.errors import CommandFailed, InvalidArguments
 from tabhub.limits import Limits
 from tests.harness.virtual_time import VirtualLoop
@@ -31,7 +31,7 @@ def test_a_long_wait_reports_every_ten_seconds_that_it_goes_on(loop: VirtualLoop
     told: list[tuple[float, float, str]] = []
 
     async def wait() -> None:
-        patience = Patience(call(told, timeout=35_000), "'#nothing'")
+        patience = WaitBudget(call(told, timeout=35_000), "'#nothing'")
         while True:
             await patience.pause("no such element")
 
@@ -49,7 +49,7 @@ def test_a_page_that_does_not_answer_is_reported_on_and_given_up(loop: VirtualLo
     told: list[tuple[float, float, str]] = []
 
     async def wait() -> None:
-        await Patience(call(told, timeout=25_000), "'#nothing'").answer(asyncio.Event().wait())
+        await WaitBudget(call(told, timeout=25_000), "'#nothing'").await_page(asyncio.Event().wait())
 
     waiting = loop.create_task(wait())
     loop.run_for(26)
@@ -63,7 +63,7 @@ def test_a_page_that_does_not_answer_is_reported_on_and_given_up(loop: VirtualLo
 def test_a_wait_that_leaves_the_call_no_time_to_answer_is_refused(loop: VirtualLoop) -> None:
     async def begin() -> None:
         with pytest.raises(InvalidArguments, match="at most 295000 ms"):
-            Patience(call([], timeout=295_001), "'#nothing'")
+            WaitBudget(call([], timeout=295_001), "'#nothing'")
 
     begun = loop.create_task(begin())
     loop.run_for()

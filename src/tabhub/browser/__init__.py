@@ -11,14 +11,14 @@ from typing import Any
 
 from tabhub.browser.activity import Activity
 from tabhub.browser.driver.page import Page, open_tab
-from tabhub.browser.driver.tab_watch import Watch
+from tabhub.browser.driver.tab_watch import TabWatch
 from tabhub.browser.files import Folder, NoFolder
 from tabhub.browser.intercepted_requests import Interceptions
 from tabhub.browser.record.recorder import Recorder
-from tabhub.browser.record.tracing import Traces
-from tabhub.browser.style_sheets import Sheets
-from tabhub.browser.tab_overrides import Held
-from tabhub.browser.tool_spec import PluginSite, Spec, TabChoice, Toolbox, no_plugins
+from tabhub.browser.record.tracing import TabTraces
+from tabhub.browser.style_sheets import StyleSheets
+from tabhub.browser.tab_overrides import TabOverrides
+from tabhub.browser.tool_spec import PluginSite, TabChoice, Toolbox, ToolSpec, no_plugins
 from tabhub.browser.tools.acting import batch, click, dialogs, drag, forms, keyboard, mouse, scroll, upload, wait
 from tabhub.browser.tools.inspecting import analyze, console, emulation, har, intercept, network, performance, throttle
 from tabhub.browser.tools.managing import (
@@ -42,7 +42,7 @@ from tabhub.links.browsers import Browsers
 
 __all__ = ["Page", "browser_tools", "open_tab"]
 
-SPECS: tuple[Spec, ...] = (
+SPECS: tuple[ToolSpec, ...] = (
     *tabs.TOOLS,
     *groups.TOOLS,
     *windows.TOOLS,
@@ -97,8 +97,8 @@ def browser_tools(
     plugins: Callable[[], Sequence[PluginSite]] = no_plugins,
 ) -> list[tuple[Tool, Runner]]:
     """All built-in tools. `choice` knows which tab a session works on; without `files_dir` no tool touches files."""
-    watch = Watch(browsers)
-    lasting = Held(browsers, watch, "network")
+    watch = TabWatch(browsers)
+    lasting = TabOverrides(browsers, watch, "network")
     activity, record = Activity(browsers, watch), Recorder(browsers, watch)
     box = Toolbox(
         browsers,
@@ -107,15 +107,16 @@ def browser_tools(
         Folder(files_dir, files_anywhere) if files_dir is not None else NoFolder(),
         activity=activity,
         record=record,
-        lasting=lasting,
-        paused=Interceptions(browsers, watch, lasting, record),
-        held=Held(browsers, watch, "emulation"),
-        sheets=Sheets(browsers, watch),
-        traces=Traces(browsers, watch),
+        network_overrides=lasting,
+        interceptions=Interceptions(browsers, watch, lasting, record),
+        emulation=TabOverrides(browsers, watch, "emulation"),
+        style_sheets=StyleSheets(browsers, watch),
+        traces=TabTraces(browsers, watch),
         hub_facts=hub_facts,
         file_urls=file_urls,
         plugins=plugins,
     )
-    for over in (box.lasting.end, box.paused.end, box.record.end, box.held.end, box.sheets.end, box.traces.end):
-        choice.on_session_end(over)
+    parts = (box.network_overrides, box.interceptions, box.record, box.emulation, box.style_sheets, box.traces)
+    for part in parts:
+        choice.on_session_end(part.end_session)
     return [spec.bind(box) for spec in SPECS]

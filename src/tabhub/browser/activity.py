@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from tabhub.browser.driver.page import Page
-from tabhub.browser.driver.tab_watch import Interest, Watch
+from tabhub.browser.driver.tab_watch import EventSubscription, TabWatch
 from tabhub.browser.record.traffic import ENABLE
 from tabhub.links.browsers import Browsers, Change
 from tabhub.links.extension import ExtensionLink
@@ -89,7 +89,7 @@ def _for_others(url: Any) -> str | None:
     return str(url)[:300] if colon and scheme.lower() not in _OF_PAGES else None
 
 
-class Doing:
+class TrackedAction:
     """One action under way, and what it has set off so far."""
 
     def __init__(self) -> None:
@@ -98,11 +98,11 @@ class Doing:
         self.url: str | None = None
         """Where the tab has gone to."""
         self.loading = False
-        self.handed: str | None = None
+        self.external_url: str | None = None
         """An address that the browser hands to another program: the page stays, but the debugger is let go of."""
         self.opening = 0
         self.opened: list[int] = []
-        self.fresh: set[int] = set()
+        self.unclaimed_tabs: set[int] = set()
         """Tabs that came up in the same browser meanwhile; whose they are may be told later."""
         self.downloading = False
         self.download: str | None = None
@@ -110,11 +110,11 @@ class Doing:
         self.drag: Params | None = None
         self._news = asyncio.Event()
 
-    def take(self, method: str, params: Params, child: str | None) -> None:
+    def handle_event(self, method: str, params: Params, child: str | None) -> None:
         """Take one event of the tab, or of a frame in another process."""
         frame_id = str(params.get("frameId"))
         if method in _LEADS and (outside := _for_others(params.get("url"))):
-            self.handed = outside
+            self.external_url = outside
         elif method == "Page.frameRequestedNavigation":
             if params.get("disposition") in ("currentTab", None):
                 self.navigating.add(frame_id)
@@ -158,13 +158,13 @@ class Doing:
         """Whether something that began is not yet there."""
         return bool(self.navigating) or self.loading or self.downloading or self.opening > len(self.opened)
 
-    async def unless_leaving(self, work: Coroutine[Any, Any, T]) -> T | None:
+    async def unless_navigating(self, work: Coroutine[Any, Any, T]) -> T | None:
         """What a page answers; None once it is on its way to another page.
 
         From then on the browser holds commands back until the other page is there, which may take as long as its site.
         """
         asking = asyncio.ensure_future(work)
-        leaving = asyncio.ensure_future(self.until(lambda: bool(self.navigating), None))
+        leaving = asyncio.ensure_future(self.wait_until(lambda: bool(self.navigating), None))
         try:
             await asyncio.wait((asking, leaving), return_when=asyncio.FIRST_COMPLETED)
             if not asking.done():
@@ -177,9 +177,9 @@ class Doing:
     async def settle(self, patience: float) -> None:
         """Wait until what began is there, but not for long."""
         if self.unsettled:
-            await self.until(lambda: not self.unsettled, patience)
+            await self.wait_until(lambda: not self.unsettled, patience)
 
-    async def until(self, reached: Any, patience: float | None) -> bool:
+    async def wait_until(self, reached: Any, patience: float | None) -> bool:
         """Wait for events until something is reached; False if it is not in time."""
         try:
             async with asyncio.timeout(patience):
@@ -195,7 +195,7 @@ class Doing:
 class _Tab:
     awake: bool = False
     gone: bool = False
-    doing: list[Doing] = field(default_factory=list)
+    doing: list[TrackedAction] = field(default_factory=list)
     acted: float = 0.0
     """When the last action began, or the page was asked for."""
     flying: dict[tuple[str | None, str], _Flight] = field(default_factory=dict)
@@ -210,10 +210,10 @@ class _Tab:
 class Activity:
     """What goes on in all tabs in use."""
 
-    def __init__(self, browsers: Browsers, watch: Watch) -> None:
+    def __init__(self, browsers: Browsers, watch: TabWatch) -> None:
         self._tabs: dict[_Key, _Tab] = {}
         browsers.on_change(self._changed)
-        watch.follow(Interest(_EVENTS, (ENABLE, ("Page.enable", {})), frames=True), self._heard)
+        watch.subscribe(EventSubscription(_EVENTS, (ENABLE, ("Page.enable", {})), frames=True), self._heard)
 
     def _tab(self, page: Page) -> _Tab:
         key = (page.link, page.tab.chrome_id)
@@ -229,37 +229,37 @@ class Activity:
         tab = self._tab(page)
         if not tab.awake:
             tab.awake = True
-            page.ahead("Emulation.setFocusEmulationEnabled", {"enabled": True})
+            page.cdp_nowait("Emulation.setFocusEmulationEnabled", {"enabled": True})
 
     @contextmanager
-    def doing(self, page: Page) -> Iterator[Doing]:
+    def track_action(self, page: Page) -> Iterator[TrackedAction]:
         """Note what happens in the tab from here on, as what an action set off."""
-        doing, tab = Doing(), self._tab(page)
+        doing, tab = TrackedAction(), self._tab(page)
         tab.doing.append(doing)
         tab.acted = page.link.loop.time()
         if page.tab.active:
             # A chooser would cover the window, and the page would hear nothing more until the person has answered it.
-            page.ahead(CHOOSER, {"enabled": True, "cancel": True})
+            page.cdp_nowait(CHOOSER, {"enabled": True, "cancel": True})
         try:
             yield doing
         finally:
             tab.doing.remove(doing)
             if page.tab.active and not tab.doing:
-                page.ahead(CHOOSER, {"enabled": False})
+                page.cdp_nowait(CHOOSER, {"enabled": False})
             if tab.gone and not tab.doing:
                 self._tabs.pop((page.link, page.tab.chrome_id), None)
 
-    def handed(self, page: Page) -> bool:
+    def opened_external(self, page: Page) -> bool:
         """Whether an action in the tab led to another program."""
-        return any(doing.handed for doing in self._tab(page).doing)
+        return any(doing.external_url for doing in self._tab(page).doing)
 
-    def hold(self, page: Page, button: str) -> str:
+    def set_pressed_button(self, page: Page, button: str) -> str:
         """Note which mouse button is down from now on (none: empty), and give the one before."""
         tab = self._tab(page)
         before, tab.held = tab.held, button
         return before
 
-    def quiet(self, page: Page) -> tuple[float, list[str]]:
+    def network_quiet(self, page: Page) -> tuple[float, list[str]]:
         """For how long no request was under way, and which ones are."""
         tab, now = self._tab(page), page.link.loop.time()
         ends = [(flight.url, flight.ends(now)) for flight in tab.flying.values()]
@@ -272,7 +272,7 @@ class Activity:
         tab = self._tab(page)
         return [response for response in tab.responses if response.at >= tab.acted]
 
-    async def news(self, page: Page, patience: float) -> None:
+    async def wait_network_event(self, page: Page, patience: float) -> None:
         """Wait until a request begins, is answered or ends, but not for long."""
         tab = self._tab(page)
         tab.news.clear()
@@ -302,7 +302,7 @@ class Activity:
         if method == "Page.frameNavigated" and child is None and isinstance(frame := params.get("frame"), dict):
             self._left(tab, frame, link.loop.time())
         for doing in tab.doing:
-            doing.take(method, params, child)
+            doing.handle_event(method, params, child)
 
     def _request(self, tab: _Tab, now: float, method: str, params: Params, child: str | None) -> None:
         key = (child, str(params.get("requestId"))[:200])
@@ -360,9 +360,9 @@ class Activity:
             for (link, chrome_id), known in self._tabs.items():
                 for doing in known.doing if link.browser_id == tab.browser_id else ():
                     if tab in change.tabs.opened:
-                        doing.fresh.add(tab.tab_id)
-                    if chrome_id == tab.opener_chrome_id and tab.tab_id in doing.fresh:
-                        doing.fresh.discard(tab.tab_id)
+                        doing.unclaimed_tabs.add(tab.tab_id)
+                    if chrome_id == tab.opener_chrome_id and tab.tab_id in doing.unclaimed_tabs:
+                        doing.unclaimed_tabs.discard(tab.tab_id)
                         doing.tab_opened(tab.tab_id)
         gone = {(tab.browser_id, tab.chrome_id) for tab in change.tabs.closed}
         for key in [key for key in self._tabs if key[0].closed is not None or (key[0].browser_id, key[1]) in gone]:

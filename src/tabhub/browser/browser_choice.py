@@ -51,7 +51,7 @@ class Found:
     what: dict[str, Any]
 
 
-def link_for(call: Call) -> ExtensionLink:
+def choose_link(call: Call) -> ExtensionLink:
     """The browser a call without a tab goes to."""
     browsers = call.box.browsers
     if (named := call.args.get("browserId")) is not None:
@@ -61,7 +61,7 @@ def link_for(call: Call) -> ExtensionLink:
     return browsers.link(tab.browser_id) if tab is not None else browsers.default_link()
 
 
-async def look(link: ExtensionLink, command: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+async def query_browser(link: ExtensionLink, command: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
     """Ask a browser something that changes nothing."""
     answer = await link.request(command, params or {})
     if not isinstance(answer, dict):
@@ -69,14 +69,14 @@ async def look(link: ExtensionLink, command: str, params: dict[str, Any] | None 
     return answer
 
 
-def do(call: Call, link: ExtensionLink, command: str, params: dict[str, Any]) -> Awaitable[dict[str, Any]]:
+def run_command(call: Call, link: ExtensionLink, command: str, params: dict[str, Any]) -> Awaitable[dict[str, Any]]:
     """Have a browser do something: noted as sent, so that it is never repeated."""
     if not call.read_only:
         call.ctx.sent()
-    return look(link, command, params)
+    return query_browser(link, command, params)
 
 
-async def look_everywhere(
+async def query_all_browsers(
     call: Call, command: str, params: dict[str, Any] | None = None
 ) -> tuple[list[Found], list[str]]:
     """Ask every browser, or the one that is named; gives the answers, and who did not answer in words."""
@@ -100,17 +100,17 @@ async def _in_time(link: ExtensionLink, command: str, params: dict[str, Any] | N
     patience = link.limits.browser_answer  # one that hangs must not hold up the others
     try:
         async with asyncio.timeout(patience):
-            return await look(link, command, params)
+            return await query_browser(link, command, params)
     except TimeoutError:
         raise CommandFailed(f"Browser {link.browser_id} did not answer within {patience:g} s.") from None
 
 
-async def find(
+async def find_by_number(
     call: Call, command: str, listed: str, key: str, number: int, named: Callable[[dict[str, Any]], str]
 ) -> Found:
     """What has this number, in whichever browser; `named` puts each of those there are into words."""
-    answers, problems = await look_everywhere(call, command)
-    there = [Found(answer.link, item) for answer in answers for item in items(answer.what, listed)]
+    answers, problems = await query_all_browsers(call, command)
+    there = [Found(answer.link, item) for answer in answers for item in list_items(answer.what, listed)]
     matching = [found for found in there if found.what.get(key) == number]
     if len(matching) == 1:
         return matching[0]
@@ -120,10 +120,10 @@ async def find(
             f"{key} {number} is in several browsers: {owners}.", hint="Say which one with browserId."
         )
     words = [f"{found.what.get(key)} ({named(found.what)})" for found in there]
-    raise NotInBrowser(f"There is no {key} {number}.", hint=" ".join([listing(words, listed), *problems]))
+    raise NotInBrowser(f"There is no {key} {number}.", hint=" ".join([alternatives_hint(words, listed), *problems]))
 
 
-def listing(words: Sequence[str], what: str) -> str:
+def alternatives_hint(words: Sequence[str], what: str) -> str:
     """What there is instead, for a hint."""
     if not words:
         return f"There are no {what}."
@@ -146,12 +146,12 @@ def chosen_tabs(call: Call) -> tuple[ExtensionLink, list[Tab]]:
     return refs[0].link, [ref.tab for ref in refs]
 
 
-async def with_tabs(
+async def run_on_tabs(
     call: Call, link: ExtensionLink, tabs: list[Tab], command: str, params: dict[str, Any]
 ) -> dict[str, Any]:
     """Have a browser do something with several tabs."""
     try:
-        return await do(call, link, command, {**params, "tabIds": [tab.chrome_id for tab in tabs]})
+        return await run_command(call, link, command, {**params, "tabIds": [tab.chrome_id for tab in tabs]})
     except TabNotFound:
         listed = ", ".join(str(tab.tab_id) for tab in tabs[:_NAMED])
         raise TabNotFound(
@@ -159,7 +159,7 @@ async def with_tabs(
         ) from None
 
 
-def hub_ids(call: Call, link: ExtensionLink, chrome_ids: Any) -> list[int]:
+def hub_tab_ids(call: Call, link: ExtensionLink, chrome_ids: Any) -> list[int]:
     """The hub's ids of tabs a browser names; one the hub does not know yet is left out."""
     book, owner = call.box.browsers.book, link.browser_id
     tabs = (
@@ -168,7 +168,7 @@ def hub_ids(call: Call, link: ExtensionLink, chrome_ids: Any) -> list[int]:
     return [tab.tab_id for tab in tabs if tab is not None]
 
 
-def items(answer: dict[str, Any], name: str, most: int = 5000) -> list[dict[str, Any]]:
+def list_items(answer: dict[str, Any], name: str, most: int = 5000) -> list[dict[str, Any]]:
     """A list of objects out of an answer."""
     found = answer.get(name)
     if not isinstance(found, list):
@@ -176,26 +176,26 @@ def items(answer: dict[str, Any], name: str, most: int = 5000) -> list[dict[str,
     return [item for item in found[:most] if isinstance(item, dict)]
 
 
-def row(item: dict[str, Any], fields: Fields) -> dict[str, Any]:
+def pick_fields(item: dict[str, Any], fields: Fields) -> dict[str, Any]:
     """The known fields of an object, where they are what they should be; long texts are cut."""
     kept = {name: item[name] for name, kind in fields.items() if type(item.get(name)) in _KINDS[kind]}
     return {name: value[:_LONGEST] if isinstance(value, str) else value for name, value in kept.items()}
 
 
-def rows(answer: dict[str, Any], name: str, fields: Fields) -> list[dict[str, Any]]:
+def pick_rows(answer: dict[str, Any], name: str, fields: Fields) -> list[dict[str, Any]]:
     """A list of objects out of an answer, each with its known fields."""
-    return [row(item, fields) for item in items(answer, name)]
+    return [pick_fields(item, fields) for item in list_items(answer, name)]
 
 
-def schema(fields: Fields, always: Iterable[str] = ()) -> dict[str, Any]:
+def object_schema(fields: Fields, required: Iterable[str] = ()) -> dict[str, Any]:
     """The schema of an object with these fields."""
     return {
         "type": "object",
         "properties": {name: {"type": kind} for name, kind in fields.items()},
-        "required": list(always),
+        "required": list(required),
     }
 
 
-def wishes(call: Call, *names: str) -> dict[str, Any]:
+def given_args(call: Call, *names: str) -> dict[str, Any]:
     """Those of the named arguments that were given."""
     return {name: call.args[name] for name in names if name in call.args}

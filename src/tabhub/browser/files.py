@@ -24,7 +24,7 @@ class Folder:
     root: Path
     anywhere: bool = False
 
-    def place(self, given: str, suffixes: tuple[str, ...]) -> Path:
+    def output_path(self, given: str, suffixes: tuple[str, ...]) -> Path:
         """The file an agent means, or an error that says why it may not be written."""
         if not given or len(given) > _LONGEST or any(ord(letter) < 32 for letter in given):
             raise InvalidArguments("filePath must be a plain path of at most 1000 characters.")
@@ -44,7 +44,7 @@ class Folder:
             raise InvalidArguments(f"filePath {given!r} leads out of the folder for files through a link.")
         return place
 
-    def existing(self, given: str) -> Path:
+    def input_path(self, given: str) -> Path:
         """The file an agent wants to be read, or an error that says why it may not be."""
         if not given or len(given) > _LONGEST or any(ord(letter) < 32 for letter in given):
             raise InvalidArguments("A path must be plain and of at most 1000 characters.")
@@ -66,14 +66,14 @@ class Folder:
             )
         return place
 
-    def unused(self, name: str, suffix: str) -> Path:
+    def unused_path(self, name: str, suffix: str) -> Path:
         """A file that is not there yet, named after something."""
         stem = re.sub(r"[^A-Za-z0-9.-]+", "-", name).strip("-.")[:60] or "file"
         root = self.root.resolve()
         names = (f"{stem}{f'-{number}' if number > 1 else ''}{suffix}" for number in itertools.count(1))
         return next(place for name in names if not os.path.lexists(place := root / name))
 
-    def vacant(self, place: Path, *, overwrite: bool) -> None:
+    def check_vacant(self, place: Path, *, overwrite: bool) -> None:
         """Fail as `write` would where a file is: for what is lost if it cannot be written."""
         if not overwrite and os.path.lexists(place):
             raise _taken(place)
@@ -113,15 +113,15 @@ class NoFolder(Folder):
     def __init__(self) -> None:
         super().__init__(Path(os.devnull))
 
-    def place(self, given: str, suffixes: tuple[str, ...]) -> Path:
+    def output_path(self, given: str, suffixes: tuple[str, ...]) -> Path:
         """No file is written."""
         raise _no_files("written")
 
-    def existing(self, given: str) -> Path:
+    def input_path(self, given: str) -> Path:
         """No file is read."""
         raise _no_files("read")
 
-    def unused(self, name: str, suffix: str) -> Path:
+    def unused_path(self, name: str, suffix: str) -> Path:
         """No file is written."""
         raise _no_files("written")
 

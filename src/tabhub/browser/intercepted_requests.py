@@ -10,12 +10,12 @@ from asyncio import Future, TimerHandle
 from dataclasses import dataclass
 from typing import Any
 
-from tabhub.browser.driver.cdp_values import address, headers, words
+from tabhub.browser.driver.cdp_values import parse_headers, parse_text, parse_url
 from tabhub.browser.driver.page import Page
-from tabhub.browser.driver.tab_watch import Interest, Watch
-from tabhub.browser.record.headers import shown
+from tabhub.browser.driver.tab_watch import EventSubscription, TabWatch
+from tabhub.browser.record.headers import redact_headers
 from tabhub.browser.record.recorder import Recorder
-from tabhub.browser.tab_overrides import Changed, Held
+from tabhub.browser.tab_overrides import Override, TabOverrides
 from tabhub.errors import CommandFailed
 from tabhub.links.browsers import Browsers, Change
 from tabhub.links.extension import ExtensionLink
@@ -43,7 +43,7 @@ class PausedRequest:
     since: float
     timer: TimerHandle | None = None
 
-    def facts(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, Any]:
         """For agents."""
         facts: dict[str, Any] = {"id": self.id, "method": self.method, "url": redact(self.url), "type": self.kind}
         facts["paused"] = self.id
@@ -51,7 +51,7 @@ class PausedRequest:
 
     def details(self, now: float) -> dict[str, Any]:
         """The same with what was to be sent."""
-        facts = self.facts() | {"headers": shown(self.headers), "waitingSeconds": round(now - self.since, 1)}
+        facts = self.summary() | {"headers": redact_headers(self.headers), "waitingSeconds": round(now - self.since, 1)}
         if self.body:
             facts["requestBody"] = redact(self.body)
         return facts
@@ -60,7 +60,7 @@ class PausedRequest:
 class Interceptions:
     """The waiting requests of all tabs."""
 
-    def __init__(self, browsers: Browsers, watch: Watch, held: Held, record: Recorder) -> None:
+    def __init__(self, browsers: Browsers, watch: TabWatch, held: TabOverrides, record: Recorder) -> None:
         self._wait = browsers.limits.intercept_wait
         self._idle = browsers.limits.intercept_idle
         self._held = held
@@ -74,7 +74,7 @@ class Interceptions:
         """When somebody last asked what waits, or decided."""
         self._over: set[tuple[str, int]] = set()
         """Tabs in which it ended by itself, by browser: the link may be another one by then."""
-        watch.follow(Interest(("Fetch.requestPaused",)), self._heard)
+        watch.subscribe(EventSubscription(("Fetch.requestPaused",)), self._heard)
         browsers.on_change(self._change)
 
     async def start(self, page: Page, session: Any, patterns: tuple[str, ...]) -> None:
@@ -85,8 +85,8 @@ class Interceptions:
         self._sessions[page.link, page.tab.chrome_id] = session
         self._asked[page.link, page.tab.chrome_id] = page.link.loop.time()
         try:
-            change = Changed(session, said[:300], undo=(("Fetch.disable", {}),), again=(enable,))
-            await self._held.make(page, NAME, change, (enable,))
+            change = Override(session, said[:300], undo=(("Fetch.disable", {}),), frame_commands=(enable,))
+            await self._held.apply(page, NAME, change, (enable,))
         except BaseException:
             self._forget((page.link, page.tab.chrome_id))
             raise
@@ -97,37 +97,37 @@ class Interceptions:
 
     async def stop(self, page: Page) -> tuple[bool, int]:
         """Stop nothing more, and let what waits go on; tells whether anything was in force, and how many went on."""
-        key, waiting = (page.link, page.tab.chrome_id), self.waiting(page)
+        key, waiting = (page.link, page.tab.chrome_id), self.pending(page)
         self._forget(key)
         for paused in waiting:
             self._continue(key, paused.child, paused.fetch_id)
-        return await self._held.drop(page, NAME), len(waiting)
+        return await self._held.remove(page, NAME), len(waiting)
 
-    def ended(self, page: Page) -> bool:
+    def pop_ended(self, page: Page) -> bool:
         """Whether it ended by itself since this was asked last."""
         tab = (page.link.browser_id, page.tab.chrome_id)
         over = tab in self._over
         self._over.discard(tab)
         return over
 
-    def end(self, session: Any) -> None:
+    def end_session(self, session: Any) -> None:
         """A session is over; the browser lets go what waits as soon as it is told to stop nothing more."""
         for key in [key for key, owner in self._sessions.items() if owner is session]:
             self._forget(key)
 
-    def waiting(self, page: Page) -> list[PausedRequest]:
+    def pending(self, page: Page) -> list[PausedRequest]:
         """What waits in a tab, oldest first; what its page has given up in the meantime does not."""
         key = (page.link, page.tab.chrome_id)
         if key in self._patterns:
             self._asked[key] = page.link.loop.time()
-        record = self._record.of(*key).traffic
+        record = self._record.tab_record(*key).traffic
         for paused in list(self._waiting.get(key, {}).values()):
-            request = record.named(paused.child, paused.network_id)
+            request = record.by_network_id(paused.child, paused.network_id)
             if request is not None and request.error:
                 self._drop(key, paused)
         return list(self._waiting.get(key, {}).values())
 
-    def went_on(self, page: Page) -> str:
+    def pop_timed_out_note(self, page: Page) -> str:
         """How many went on because nobody decided since this was asked last, in words; empty if none did."""
         count = self._went_on.pop((page.link, page.tab.chrome_id), 0)
         return f"{count} went on by themselves: nobody decided within {self._wait:g} s." if count else ""
@@ -135,7 +135,7 @@ class Interceptions:
     async def decide(self, page: Page, request_id: str, method: str, params: dict[str, Any]) -> PausedRequest:
         """Answer, fail or let go one request; one whose answer the browser does not take goes on waiting."""
         key = (page.link, page.tab.chrome_id)
-        paused = next((p for p in self.waiting(page) if p.id == request_id), None)
+        paused = next((p for p in self.pending(page) if p.id == request_id), None)
         if paused is None:
             raise self._none(page, f"No request {request_id[:50]!r} waits in tab {page.tab_id}.")
         try:
@@ -153,7 +153,7 @@ class Interceptions:
         return paused
 
     def _none(self, page: Page, said: str) -> CommandFailed:
-        there = ", ".join(f"{p.id} ({p.method} {redact(p.url)[:80]})" for p in self.waiting(page)[:8])
+        there = ", ".join(f"{p.id} ({p.method} {redact(p.url)[:80]})" for p in self.pending(page)[:8])
         none = f"None waits. One nobody decides on goes on by itself after {self._wait:g} s."
         return CommandFailed(said, hint=f"Waiting: {there}." if there else none)
 
@@ -179,12 +179,12 @@ class Interceptions:
             id=f"p{self._last}",
             child=child,
             fetch_id=fetch_id,
-            network_id=words(params.get("networkId"), 100) or fetch_id,
-            method=words(told.get("method"), 20),
-            url=address(told.get("url")),
-            kind=words(params.get("resourceType"), 30).lower(),
-            headers=headers(told.get("headers")),
-            body=words(told.get("postData"), _BODY),
+            network_id=parse_text(params.get("networkId"), 100) or fetch_id,
+            method=parse_text(told.get("method"), 20),
+            url=parse_url(told.get("url")),
+            kind=parse_text(params.get("resourceType"), 30).lower(),
+            headers=parse_headers(told.get("headers")),
+            body=parse_text(told.get("postData"), _BODY),
             since=link.loop.time(),
         )
         paused.timer = link.loop.call_later(self._wait, self._too_long, key, paused)
@@ -201,7 +201,7 @@ class Interceptions:
                 self._stopped(key)
                 for other in waiting:
                     self._continue(key, other.child, other.fetch_id)
-                self._held.give_up(*key, NAME, f"nobody asked what waits for {self._idle:g} s")
+                self._held.revoke(*key, NAME, f"nobody asked what waits for {self._idle:g} s")
 
     def _stopped(self, key: _Key) -> None:
         if key in self._patterns:

@@ -20,7 +20,7 @@ import msgspec
 from tabhub.browser.driver.frames import Frame, main_frame
 from tabhub.browser.driver.page import Page
 from tabhub.browser.elements.marks import Mark
-from tabhub.browser.tab_overrides import Command, Held
+from tabhub.browser.tab_overrides import Command, TabOverrides
 from tabhub.errors import CommandFailed, TabhubError
 
 _BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="
@@ -55,7 +55,9 @@ class _Shot(msgspec.Struct):
 _SHOT = msgspec.json.Decoder(_Shot)
 
 
-async def capture(page: Page, held: Held, params: dict[str, Any], marks: list[Mark], whole: Area | None) -> bytes:
+async def capture(
+    page: Page, held: TabOverrides, params: dict[str, Any], marks: list[Mark], whole: Area | None
+) -> bytes:
     """One picture at a time of a tab, as base64; `whole` is, from the view on, the page that is to be drawn beyond it.
 
     A tab in the background draws nothing, and a capture waits for something to be drawn; while a screencast runs, it
@@ -63,7 +65,7 @@ async def capture(page: Page, held: Held, params: dict[str, Any], marks: list[Ma
     """
     lock = _DRAWING.setdefault((page.link.browser_id, page.tab.chrome_id), asyncio.Lock())
     async with lock:
-        page.ahead("Page.startScreencast", {"format": "jpeg", "quality": 1, "maxWidth": 16, "maxHeight": 16})
+        page.cdp_nowait("Page.startScreencast", {"format": "jpeg", "quality": 1, "maxWidth": 16, "maxHeight": 16})
         stretch = whole is not None and _has_frames(page)
         frame: Frame | None = None
         scrolled: Any = {}
@@ -71,18 +73,18 @@ async def capture(page: Page, held: Held, params: dict[str, Any], marks: list[Ma
         try:
             if marks or stretch:
                 frame = await main_frame(page)
-                scrolled = await frame.evaluate("scrolled", {})
+                scrolled = await frame.evaluate("scroll_position", {})
             if whole is not None and stretch:
                 stretched, undo = _stretching(page, held, whole)
                 await page.cdp(*stretched)
             bare = None
             if frame is not None and marks:
                 bare = await _shot(page, params)
-                drawn = [mark.drawn() for mark in marks]
+                drawn = [mark.as_dict() for mark in marks]
                 await frame.evaluate("marks_paint", {"marks": drawn, "scrolled": scrolled})
             answer = await _settled(page, params, bare)
         finally:
-            page.ahead("Page.stopScreencast")
+            page.cdp_nowait("Page.stopScreencast")
             for method, given in undo:
                 await page.cdp(method, given)
             if frame is not None:
@@ -95,9 +97,9 @@ def _has_frames(page: Page) -> bool:
     return any(child.kind == "iframe" for child in page.watch.children(page.link, page.tab.chrome_id).values())
 
 
-def _stretching(page: Page, held: Held, whole: Area) -> tuple[Command, list[Command]]:
+def _stretching(page: Page, held: TabOverrides, whole: Area) -> tuple[Command, list[Command]]:
     """What makes the view as large as the page, and what undoes it: frames of other sites draw only what is in view."""
-    emulated = [command for command in held.made(page, "device") if command[0] == _METRICS]
+    emulated = [command for command in held.applied_commands(page, "device") if command[0] == _METRICS]
     bare = {"deviceScaleFactor": 0, "mobile": False, "dontSetVisibleSize": True}
     size = {"width": round(whole.width), "height": round(whole.height)}
     stretched = (_METRICS, {**(emulated[0][1] if emulated else bare), **size})
@@ -157,10 +159,10 @@ async def _nudge(page: Page) -> None:
         frame = await main_frame(page)
         try:
             while True:
-                await frame.evaluate("nudge", {"more": True})
+                await frame.evaluate("force_paint", {"more": True})
                 await asyncio.sleep(_PAUSE)
         finally:
-            await frame.evaluate("nudge", {"more": False})
+            await frame.evaluate("force_paint", {"more": False})
 
 
 def _picture(answer: bytes) -> bytes:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tabhub.browser.driver.page import Page
-from tabhub.browser.driver.tab_watch import Interest, Watch
+from tabhub.browser.driver.tab_watch import EventSubscription, TabWatch
 from tabhub.links.browsers import Browsers, Change
 from tabhub.links.extension import ExtensionLink
 
@@ -20,7 +20,7 @@ _WHY = "coverage"
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
+class StyleSheet:
     """One style sheet of a document."""
 
     url: str
@@ -34,24 +34,24 @@ class Sheet:
 class _Tab:
     on: set[str | None] = field(default_factory=set)
     """The sessions whose CSS domain is on: None is the tab's own."""
-    sheets: dict[str, Sheet] = field(default_factory=dict)
+    sheets: dict[str, StyleSheet] = field(default_factory=dict)
     used: dict[str, set[tuple[int, int]]] | None = None
     """The ranges of rules in use, once coverage is followed."""
     session: Any = None
     """Who follows it."""
 
 
-class Sheets:
+class StyleSheets:
     """The style sheets of all tabs."""
 
-    def __init__(self, browsers: Browsers, watch: Watch) -> None:
+    def __init__(self, browsers: Browsers, watch: TabWatch) -> None:
         self._watch = watch
         self._tabs: dict[_Key, _Tab] = {}
         browsers.on_change(self._gone)
         events = ("CSS.styleSheetAdded", "CSS.styleSheetRemoved", "Page.frameNavigated", "Page.frameDetached")
-        watch.follow(Interest(events), self._heard)
+        watch.subscribe(EventSubscription(events), self._heard)
 
-    async def on(self, page: Page, child: str | None = None) -> None:
+    async def enable(self, page: Page, child: str | None = None) -> None:
         """Make the browser tell the sheets of a tab, or of a frame in another process, from here on."""
         tab = self._tabs.setdefault((page.link, page.tab.chrome_id), _Tab())
         if child not in tab.on:
@@ -60,17 +60,17 @@ class Sheets:
             await asyncio.gather(*(page.cdp(step, None, child) for step in steps))
             tab.on.add(child)
 
-    def of(self, page: Page) -> dict[str, Sheet]:
+    def sheets(self, page: Page) -> dict[str, StyleSheet]:
         """The sheets of a tab by their ids."""
         tab = self._tabs.get((page.link, page.tab.chrome_id))
         return tab.sheets if tab else {}
 
-    def covered(self, page: Page) -> dict[str, set[tuple[int, int]]] | None:
+    def coverage(self, page: Page) -> dict[str, set[tuple[int, int]]] | None:
         """What is in use, where coverage is followed."""
         tab = self._tabs.get((page.link, page.tab.chrome_id))
         return tab.used if tab else None
 
-    def cover(self, page: Page, session: Any) -> dict[str, set[tuple[int, int]]]:
+    def start_coverage(self, page: Page, session: Any) -> dict[str, set[tuple[int, int]]]:
         """Follow coverage in a tab from now on, as long as the session and the debugger stay."""
         key = (page.link, page.tab.chrome_id)
         self._watch.hold(*key, _WHY)
@@ -79,12 +79,12 @@ class Sheets:
         tab.used, tab.session = used, session
         return used
 
-    def end(self, session: Any) -> None:
+    def end_session(self, session: Any) -> None:
         """A session is over: what it followed is not followed any more."""
         for (link, chrome_id), tab in self._tabs.items():
             if tab.used is not None and tab.session is session:
                 tab.used = tab.session = None
-                self._watch.let_go(link, chrome_id, _WHY)
+                self._watch.release(link, chrome_id, _WHY)
                 if link.closed is None:
                     stop = {"tabId": chrome_id, "method": "CSS.stopRuleUsageTracking"}
                     # A tab that is gone by now counts nothing either.
@@ -103,7 +103,7 @@ class Sheets:
             header = params.get("header")
             if isinstance(header, dict) and len(tab.sheets) < _MOST:
                 length = header.get("length")
-                tab.sheets[str(header.get("styleSheetId"))] = Sheet(
+                tab.sheets[str(header.get("styleSheetId"))] = StyleSheet(
                     url=str(header.get("sourceURL", ""))[:2000],
                     inline=header.get("isInline") is True or not header.get("sourceURL"),
                     length=int(length) if isinstance(length, (int, float)) else 0,
@@ -114,7 +114,7 @@ class Sheets:
             _drop(tab, [str(params.get("styleSheetId"))])
         elif method == "detached":
             del self._tabs[key]
-            self._watch.let_go(*key, _WHY)
+            self._watch.release(*key, _WHY)
         else:
             # A document that is left takes its sheets along without a word.
             gone = params.get("frameId") or (params.get("frame") or {}).get("id")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tabhub.browser.driver.page import Page
-from tabhub.browser.driver.tab_watch import Interest, Watch
+from tabhub.browser.driver.tab_watch import EventSubscription, TabWatch
 from tabhub.errors import CommandFailed
 from tabhub.links.browsers import Browsers, Change
 from tabhub.links.extension import ExtensionLink
@@ -28,38 +28,38 @@ _REASONS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class Override:
     """One change of a tab."""
 
     session: Any
-    words: str
+    description: str
     """What it is, for people and agents."""
     undo: tuple[Command, ...]
-    again: tuple[Command, ...] = ()
+    frame_commands: tuple[Command, ...] = ()
     """What makes it so in a frame in another process, too."""
     child: str | None = None
     """The child session it was made in, where it is one frame's alone."""
     frame: str | None = None
     """The frame whose document it belongs to: it goes when that goes."""
-    made: tuple[Command, ...] = ()
+    applied: tuple[Command, ...] = ()
     """What made it so, as `make` noted it."""
 
 
-class Held:
+class TabOverrides:
     """The changes of all tabs."""
 
-    def __init__(self, browsers: Browsers, watch: Watch, why: str = "changed") -> None:
+    def __init__(self, browsers: Browsers, watch: TabWatch, why: str = "changed") -> None:
         self._watch = watch
         self._why = why
-        self._tabs: dict[_Key, dict[str, Changed]] = {}
+        self._tabs: dict[_Key, dict[str, Override]] = {}
         self._lost: dict[tuple[str, int], str] = {}
         """By browser and tab, for a link that breaks takes the changes along and comes back as another one."""
         self._left: dict[tuple[str, int], list[Command]] = {}
         """What is to be taken back then: a browser that only lost its link may still have the changes."""
         browsers.on_change(self._gone)
-        watch.follow(Interest(("Target.attachedToTarget", "Page.frameNavigated")), self._heard)
+        watch.subscribe(EventSubscription(("Target.attachedToTarget", "Page.frameNavigated")), self._heard)
 
-    async def make(self, page: Page, name: str, change: Changed, commands: Sequence[Command]) -> None:
+    async def apply(self, page: Page, name: str, change: Override, commands: Sequence[Command]) -> None:
         """Carry out a change and keep it in force; one of the same name is replaced."""
         self._tidy(page)
         for method, params in commands:
@@ -67,30 +67,30 @@ class Held:
         key = (page.link, page.tab.chrome_id)
         for child in self._watch.children(*key).values():
             if child.kind == "iframe":
-                self._send(key, child.session_id, change.again)
-        self._tabs.setdefault(key, {})[name] = replace(change, made=tuple(commands))
+                self._send(key, child.session_id, change.frame_commands)
+        self._tabs.setdefault(key, {})[name] = replace(change, applied=tuple(commands))
         self._watch.hold(*key, self._why)
         self._hand_on(key)
 
-    def holds(self, page: Page, name: str) -> bool:
+    def is_active(self, page: Page, name: str) -> bool:
         """Whether a change is in force."""
         return name in self._tabs.get((page.link, page.tab.chrome_id), {})
 
-    def made(self, page: Page, name: str) -> tuple[Command, ...]:
+    def applied_commands(self, page: Page, name: str) -> tuple[Command, ...]:
         """What made a change so; nothing where it is not in force."""
         change = self._tabs.get((page.link, page.tab.chrome_id), {}).get(name)
-        return change.made if change else ()
+        return change.applied if change else ()
 
-    def words(self, page: Page) -> list[str]:
+    def descriptions(self, page: Page) -> list[str]:
         """What is in force in a tab."""
-        return [change.words for change in self._tabs.get((page.link, page.tab.chrome_id), {}).values()]
+        return [change.description for change in self._tabs.get((page.link, page.tab.chrome_id), {}).values()]
 
-    def lost(self, page: Page) -> str:
+    def pop_lost_note(self, page: Page) -> str:
         """What was in force and no longer is, told once; empty if nothing was lost."""
         self._tidy(page)
         return self._lost.pop((page.link.browser_id, page.tab.chrome_id), "")
 
-    async def drop(self, page: Page, name: str) -> bool:
+    async def remove(self, page: Page, name: str) -> bool:
         """Take one change back; False if it is not there."""
         key = (page.link, page.tab.chrome_id)
         change = self._tabs.get(key, {}).get(name)
@@ -108,24 +108,24 @@ class Held:
         self._rest(key)
         return True
 
-    def give_up(self, link: ExtensionLink, chrome_id: int, name: str, why: str) -> None:
+    def revoke(self, link: ExtensionLink, chrome_id: int, name: str, why: str) -> None:
         """Take one change back without waiting; whoever asks next is told why."""
         key, tab = (link, chrome_id), (link.browser_id, chrome_id)
         change = self._tabs.get(key, {}).pop(name, None)
         if change is not None:
             self._send(key, change.child, change.undo)
             self._undo_in_frames(key, change)
-            self._lost[tab] = f"No longer in force, because {why}: {change.words}."
+            self._lost[tab] = f"No longer in force, because {why}: {change.description}."
             self._rest(key)
 
     async def clear(self, page: Page) -> list[str]:
         """Take everything back, and tell what it was."""
-        words = self.words(page)
+        words = self.descriptions(page)
         for name in list(self._tabs.get((page.link, page.tab.chrome_id), ())):
-            await self.drop(page, name)
+            await self.remove(page, name)
         return words
 
-    def end(self, session: Any) -> None:
+    def end_session(self, session: Any) -> None:
         """A session is over: take back what it changed, without waiting."""
         for key, changes in list(self._tabs.items()):
             for name, change in list(changes.items()):
@@ -135,20 +135,20 @@ class Held:
                     self._undo_in_frames(key, change)
             self._rest(key)
 
-    def _undo_in_frames(self, key: _Key, change: Changed) -> None:
-        if change.again:
+    def _undo_in_frames(self, key: _Key, change: Override) -> None:
+        if change.frame_commands:
             for child in self._watch.children(*key).values():
                 self._send(key, child.session_id, change.undo)
 
     def _hand_on(self, key: _Key) -> None:
         """Let what comes into the tab later be told of the changes before it runs."""
-        told = tuple(command for change in self._tabs.get(key, {}).values() for command in change.again)
-        self._watch.first(*key, self._why, told)
+        told = tuple(command for change in self._tabs.get(key, {}).values() for command in change.frame_commands)
+        self._watch.set_child_commands(*key, self._why, told)
 
     def _rest(self, key: _Key) -> None:
         self._hand_on(key)
         if key in self._tabs and not self._tabs[key]:
-            self._watch.let_go(*key, self._why)
+            self._watch.release(*key, self._why)
             del self._tabs[key]
 
     def _heard(
@@ -168,15 +168,15 @@ class Held:
             self._rest(key)
         elif isinstance(info := params.get("targetInfo"), dict) and info.get("type") == "iframe":
             for change in changes.values():
-                self._send(key, str(params.get("sessionId")), change.again)
+                self._send(key, str(params.get("sessionId")), change.frame_commands)
 
     def _lose(self, key: _Key, why: str) -> None:
         """The changes of a tab are out of our hands."""
         changes, tab = self._tabs.pop(key), (key[0].browser_id, key[1])
-        self._lost[tab] = f"No longer in force, because {why}: {', '.join(c.words for c in changes.values())}."
+        self._lost[tab] = f"No longer in force, because {why}: {', '.join(c.description for c in changes.values())}."
         if key[0].closed is not None:
             self._left[tab] = [command for change in changes.values() if not change.child for command in change.undo]
-        self._watch.let_go(*key, self._why)
+        self._watch.release(*key, self._why)
         self._hand_on(key)
 
     def _tidy(self, page: Page) -> None:

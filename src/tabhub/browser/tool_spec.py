@@ -11,13 +11,13 @@ from typing import Any, Protocol
 
 from tabhub.browser.activity import Activity
 from tabhub.browser.driver.page import Page
-from tabhub.browser.driver.tab_watch import Watch
+from tabhub.browser.driver.tab_watch import TabWatch
 from tabhub.browser.files import Folder
 from tabhub.browser.intercepted_requests import Interceptions
 from tabhub.browser.record.recorder import Recorder
-from tabhub.browser.record.tracing import Traces
-from tabhub.browser.style_sheets import Sheets
-from tabhub.browser.tab_overrides import Held
+from tabhub.browser.record.tracing import TabTraces
+from tabhub.browser.style_sheets import StyleSheets
+from tabhub.browser.tab_overrides import TabOverrides
 from tabhub.core.leases import Lease
 from tabhub.core.tabs import Tab
 from tabhub.core.tools import BROWSER, CallContext, Runner, Tool, ToolResult
@@ -42,13 +42,13 @@ TAB: dict[str, Any] = {
 
 
 def hints(
-    *, read_only: bool = False, destructive: bool = False, again: bool = False, open_world: bool = True
+    *, read_only: bool = False, destructive: bool = False, idempotent: bool = False, open_world: bool = True
 ) -> dict[str, bool]:
     """The four annotations, all said."""
     return {
         "readOnlyHint": read_only,
         "destructiveHint": destructive,
-        "idempotentHint": read_only or again,
+        "idempotentHint": read_only or idempotent,
         "openWorldHint": open_world,
     }
 
@@ -128,18 +128,18 @@ class Toolbox:
     """What all tools share."""
 
     browsers: Browsers
-    watch: Watch
+    watch: TabWatch
     choice: TabChoice
     folder: Folder
     activity: Activity
     record: Recorder
-    lasting: Held
+    network_overrides: TabOverrides
     """What is changed in the network of tabs."""
-    paused: Interceptions
-    held: Held
+    interceptions: Interceptions
+    emulation: TabOverrides
     """What is emulated in tabs, and which states are forced."""
-    sheets: Sheets
-    traces: Traces
+    style_sheets: StyleSheets
+    traces: TabTraces
     hub_facts: Callable[[], dict[str, Any]]
     file_urls: bool = False
     plugins: Callable[[], Sequence[PluginSite]] = no_plugins
@@ -183,7 +183,7 @@ Run = Callable[[Call], Awaitable[ToolResult]]
 
 
 @dataclass(frozen=True, slots=True)
-class Spec:
+class ToolSpec:
     """A tool and the function that runs it, before it is given its toolbox."""
 
     tool: Tool
@@ -204,15 +204,15 @@ def tool(
     title: str,
     description: str,
     *,
-    takes: dict[str, Any] | None = None,
+    params: dict[str, Any] | None = None,
     required: Iterable[str] = (),
-    gives: dict[str, Any],
-    always: Iterable[str] = (),
+    output: dict[str, Any],
+    output_required: Iterable[str] = (),
     annotations: dict[str, bool],
     on_tab: bool = True,
-) -> Callable[[Run], Spec]:
-    """Define a tool: `takes` are its parameters beside `tabId`, `gives` the fields of its result."""
-    properties = {**({"tabId": TAB_ID} if on_tab else {}), **(takes or {})}
+) -> Callable[[Run], ToolSpec]:
+    """Define a tool: `params` are its parameters besides `tabId`, `output` the fields of its result."""
+    properties = {**({"tabId": TAB_ID} if on_tab else {}), **(params or {})}
     schema: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
     if wanted := list(required):
         schema["required"] = wanted
@@ -222,7 +222,7 @@ def tool(
         title=title,
         description=description,
         input_schema=schema,
-        output_schema={"type": "object", "properties": gives, "required": list(always)},
+        output_schema={"type": "object", "properties": output, "required": list(output_required)},
         annotations=annotations,
     )
-    return lambda run: Spec(made, run)
+    return lambda run: ToolSpec(made, run)

@@ -20,7 +20,7 @@ _ANSWER = 1.5
 _PAUSES = (0.02, 0.05, 0.1, 0.2)
 
 
-class Patience:
+class WaitBudget:
     """The time one call may wait."""
 
     def __init__(self, call: Call, what: str) -> None:
@@ -40,38 +40,38 @@ class Patience:
         self._turn = 0
 
     @property
-    def spent(self) -> float:
+    def elapsed(self) -> float:
         """Seconds since the wait began."""
         return self._loop.time() - self._begun
 
     @property
-    def left(self) -> float:
+    def remaining(self) -> float:
         """Seconds that are left."""
         return max(0.0, self._remaining)
 
     @property
     def _remaining(self) -> float:
-        return self.total - self.spent
+        return self.total - self.elapsed
 
-    def tell(self) -> None:
+    def report_progress(self) -> None:
         """Report that the wait goes on, if it is time to; that also extends the call's deadline."""
         if self._loop.time() - self._told >= _TELL:
             self._told = self._loop.time()
-            self._call.ctx.progress(round(self.spent, 1), self.total, f"Still waiting for {self._what}")
+            self._call.ctx.progress(round(self.elapsed, 1), self.total, f"Still waiting for {self._what}")
 
     async def pause(self, seen: str) -> None:
         """Wait a little before looking again; when the time is over, the error tells what was seen last."""
-        if self.left <= 0:
+        if self.remaining <= 0:
             raise CommandFailed(
                 f"Waited {self.total:g} s for {self._what}, in vain: {seen}.",
                 hint="Look at the page (browser_snapshot); give a longer `timeout` if it only needs time.",
             )
-        self.tell()
+        self.report_progress()
         step = _PAUSES[min(self._turn, len(_PAUSES) - 1)]
         self._turn += 1
-        await asyncio.sleep(min(step, self.left))
+        await asyncio.sleep(min(step, self.remaining))
 
-    async def answer(self, asked: Coroutine[Any, Any, T]) -> T:
+    async def await_page(self, asked: Coroutine[Any, Any, T]) -> T:
         """What the page answers; one that is too busy to answer is not waited for longer than the time that is left."""
         asking = asyncio.ensure_future(asked)
         try:
@@ -82,12 +82,12 @@ class Patience:
                         "answer.",
                         hint="A script of its own keeps it busy. Wait longer, or close the tab (browser_close_tab).",
                     )
-                self.tell()
+                self.report_progress()
                 await asyncio.wait((asking,), timeout=min(_TELL, max(0.0, self._remaining + _ANSWER)))
             return asking.result()
         finally:
             asking.cancel()
 
-    def rested(self) -> None:
+    def reset_backoff(self) -> None:
         """Begin with short pauses anew: something has just happened."""
         self._turn = 0

@@ -43,7 +43,7 @@ def test_an_unknown_key_is_answered_with_what_there_is(given: str, hint: str) ->
 
 
 def test_modifiers_are_pressed_before_and_released_after() -> None:
-    events = keys.press(*keys.parse("Control+Shift+Tab"))
+    events = keys.press_events(*keys.parse("Control+Shift+Tab"))
     assert [(event["type"], event["key"], event["modifiers"]) for event in events] == [
         ("rawKeyDown", "Control", 2),
         ("rawKeyDown", "Shift", 10),
@@ -55,17 +55,17 @@ def test_modifiers_are_pressed_before_and_released_after() -> None:
 
 
 def test_a_key_with_control_makes_no_text() -> None:
-    down = keys.press(*keys.parse("Control+a"))[1]
+    down = keys.press_events(*keys.parse("Control+a"))[1]
     assert "text" not in down
     assert (down["code"], down["windowsVirtualKeyCode"]) == ("KeyA", 65)
 
 
 def test_a_command_key_of_a_mac_says_its_command() -> None:
-    assert keys.press(*keys.parse("Meta+a"))[1]["commands"] == ["selectAll"]
+    assert keys.press_events(*keys.parse("Meta+a"))[1]["commands"] == ["selectAll"]
 
 
 def test_what_no_key_makes_is_inserted_between_key_presses() -> None:
-    events = pointer.written("aöb", lines=False)
+    events = pointer.typing_events("aöb", lines=False)
     assert [(method, params.get("text")) for method, params in events] == [
         (pointer.KEY, "a"),
         (pointer.KEY, None),
@@ -76,12 +76,12 @@ def test_what_no_key_makes_is_inserted_between_key_presses() -> None:
 
 
 def test_a_new_line_is_enter_in_one_line_and_shift_enter_in_many() -> None:
-    (single,) = [params for _, params in pointer.written("\n", lines=False) if params["type"] == "keyDown"]
-    several = [params for _, params in pointer.written("\n", lines=True)]
+    (single,) = [params for _, params in pointer.typing_events("\n", lines=False) if params["type"] == "keyDown"]
+    several = [params for _, params in pointer.typing_events("\n", lines=True)]
     assert "modifiers" not in single
     assert [params["key"] for params in several] == ["Shift", "Enter", "Enter", "Shift"]
     assert several[1]["modifiers"] == 8
 
 
 def test_a_long_text_is_put_in_as_a_whole() -> None:
-    assert pointer.written("x" * 5000, lines=True) == [("Input.insertText", {"text": "x" * 5000})]
+    assert pointer.typing_events("x" * 5000, lines=True) == [("Input.insertText", {"text": "x" * 5000})]

@@ -38,38 +38,44 @@ def test_a_ref_is_read_where_no_page_can_write_one(line: str, ref: str | None) -
 
 def test_lines_of_frames_stand_below_the_element_that_holds_them() -> None:
     lines = ["main", ' iframe "A" [ref=e1]', "end"]
-    assert outline.composed(lines, {1: ["one", " two"]}) == ["main", ' iframe "A" [ref=e1]', "  one", "   two", "end"]
+    assert outline.insert_frames(lines, {1: ["one", " two"]}) == [
+        "main",
+        ' iframe "A" [ref=e1]',
+        "  one",
+        "   two",
+        "end",
+    ]
 
 
 def test_what_fits_is_left_alone() -> None:
-    assert outline.fit(LIST, 100_000) == outline.Fit(LIST, 0)
+    assert outline.fit_budget(LIST, 100_000) == outline.Fit(LIST, 0)
 
 
 def test_a_long_list_is_cut_and_what_follows_stays() -> None:
-    fitted = outline.fit(LIST, 1_000)
+    fitted = outline.fit_budget(LIST, 1_000)
     assert fitted.lines[:3] == LIST[:3]
     assert fitted.lines[-1] == '"end"'
     assert fitted.lines[-2].startswith(" … ")
     assert re.search(r"more here: browser_snapshot with ref=e1 and maxTokens=\d+$", fitted.lines[-2])
-    assert fitted.left_out == len(LIST) - len(fitted.lines) + 1
+    assert fitted.omitted == len(LIST) - len(fitted.lines) + 1
 
 
 def test_the_word_on_the_rest_leads_to_all_of_it() -> None:
     lines = ["main", *(f" {line}" for line in LIST)]
-    (note,) = [line for line in outline.fit(lines, 1_000).lines if "more here" in line]
-    assert outline.fit(LIST[:-1], int(note.rpartition("=")[2])) == outline.Fit(LIST[:-1], 0)
+    (note,) = [line for line in outline.fit_budget(lines, 1_000).lines if "more here" in line]
+    assert outline.fit_budget(LIST[:-1], int(note.rpartition("=")[2])) == outline.Fit(LIST[:-1], 0)
     # Where the list alone fits, its ref is enough.
     lines += [f'"Paragraph {n}"' for n in range(100)]
     small = [*LIST[:60], *lines]
-    notes = [line for line in outline.fit(small, 1_000).lines if "more here" in line]
+    notes = [line for line in outline.fit_budget(small, 1_000).lines if "more here" in line]
     assert notes[0].endswith("with ref=e1")
 
 
 def test_what_cannot_be_cut_inside_is_cut_at_its_end() -> None:
     lines = [f'"Paragraph {n} with a few words"' for n in range(1000)]
-    fitted = outline.fit(lines, 500)
+    fitted = outline.fit_budget(lines, 500)
     assert fitted.lines == lines[: len(fitted.lines)]
-    assert fitted.left_out == 1000 - len(fitted.lines)
+    assert fitted.omitted == 1000 - len(fitted.lines)
 
 
 @given(
@@ -78,16 +84,16 @@ def test_what_cannot_be_cut_inside_is_cut_at_its_end() -> None:
 )
 def test_a_budget_is_kept_whatever_the_shape(shape: list[tuple[int, str]], budget: int) -> None:
     lines = [" " * depth + text for depth, text in shape]
-    fitted = outline.fit(lines, budget)
+    fitted = outline.fit_budget(lines, budget)
     assert estimate_tokens("\n".join(fitted.lines)) <= budget * 1.2
     kept = [line for part in fitted.lines for line in part.split("\n") if not line.lstrip().startswith("…")]
-    assert fitted.left_out == len(lines) - len(kept)
+    assert fitted.omitted == len(lines) - len(kept)
 
 
 def test_changes_are_new_other_and_gone_lines_with_where_they_are() -> None:
     before = ["main", ' button "A" [ref=e1]', ' button "B" [ref=e2]', ' "words"', "footer"]
     after = ["main", ' button "A" [ref=e1 disabled]', " list", '  button "C" [ref=e3]', "footer"]
-    assert outline.changes(before, after) == [
+    assert outline.diff_lines(before, after) == [
         "  main",
         '~  button "A" [ref=e1 disabled]',
         "+  list",
@@ -95,9 +101,9 @@ def test_changes_are_new_other_and_gone_lines_with_where_they_are() -> None:
         '- button "B" [ref=e2]',
         '- "words"',
     ]
-    assert outline.changes(after, after) == []
+    assert outline.diff_lines(after, after) == []
 
 
 def test_the_same_text_twice_counts_twice() -> None:
-    assert outline.changes(['"a"'], ['"a"', '"a"']) == ['+ "a"']
-    assert outline.changes(['"a"', '"a"'], ['"a"']) == ['- "a"']
+    assert outline.diff_lines(['"a"'], ['"a"', '"a"']) == ['+ "a"']
+    assert outline.diff_lines(['"a"', '"a"'], ['"a"']) == ['- "a"']

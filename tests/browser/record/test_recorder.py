@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tabhub.browser.driver.tab_watch import Watch
+from tabhub.browser.driver.tab_watch import TabWatch
 from tabhub.browser.record.console_messages import EVENTS as CONSOLE_EVENTS
-from tabhub.browser.record.recorder import Recorder, TabRecord, pattern
+from tabhub.browser.record.recorder import Recorder, TabRecord, url_matcher
 from tabhub.browser.record.ring import Ring
 from tabhub.browser.record.traffic import EVENTS, Request, Traffic
 from tabhub.limits import Limits
@@ -48,7 +48,7 @@ def logged(text: str, at: float, kind: str = "log") -> dict[str, Any]:
 
 def taken(record: TabRecord, *texts: str, at: float = 1.0) -> None:
     for step, text in enumerate(texts):
-        record.take("Runtime.consoleAPICalled", logged(text, at + step), None, 0.0)
+        record.handle_event("Runtime.consoleAPICalled", logged(text, at + step), None, 0.0)
 
 
 def traffic(**more: int) -> Traffic:
@@ -75,7 +75,7 @@ def test_a_ring_keeps_the_newest_within_both_bounds_and_counts_the_rest(
 def test_whatever_events_say_the_record_stays_whole(events: list[tuple[str, dict[str, Any]]]) -> None:
     record = TabRecord(Limits(record_requests=5, record_console=5, record_frames=5), 0.0)
     for method, params in events:
-        record.take(method, {"requestId": "1", **params}, None, 1.0)
+        record.handle_event(method, {"requestId": "1", **params}, None, 1.0)
     assert len(record.console) <= 5
     assert len(record.traffic.requests) <= 5
     numbers = [request.n for request in record.traffic.requests]
@@ -86,9 +86,11 @@ def test_whatever_events_say_the_record_stays_whole(events: list[tuple[str, dict
 
 def test_a_request_is_told_with_its_answer_and_its_real_headers() -> None:
     here = traffic()
-    here.take("Network.requestWillBeSentExtraInfo", {"requestId": "1", "headers": {"Cookie": "a=1"}}, None, 0)
-    here.take("Network.requestWillBeSent", sent("1"), None, 0)
-    here.take("Network.responseReceivedExtraInfo", {"requestId": "1", "headers": {"Set-Cookie": "b=2"}}, None, 0)
+    here.handle_event("Network.requestWillBeSentExtraInfo", {"requestId": "1", "headers": {"Cookie": "a=1"}}, None, 0)
+    here.handle_event("Network.requestWillBeSent", sent("1"), None, 0)
+    here.handle_event(
+        "Network.responseReceivedExtraInfo", {"requestId": "1", "headers": {"Set-Cookie": "b=2"}}, None, 0
+    )
     answer = {
         "status": 200,
         "mimeType": "text/plain",
@@ -96,8 +98,10 @@ def test_a_request_is_told_with_its_answer_and_its_real_headers() -> None:
         "remoteIPAddress": "1.2.3.4",
         "remotePort": 80,
     }
-    here.take("Network.responseReceived", {"requestId": "1", "response": answer, "timestamp": 1.5}, None, 0)
-    here.take("Network.loadingFinished", {"requestId": "1", "timestamp": 2.0, "encodedDataLength": 77.0}, None, 0)
+    here.handle_event("Network.responseReceived", {"requestId": "1", "response": answer, "timestamp": 1.5}, None, 0)
+    here.handle_event(
+        "Network.loadingFinished", {"requestId": "1", "timestamp": 2.0, "encodedDataLength": 77.0}, None, 0
+    )
     (request,) = here.requests
     assert request.request_headers == {"Cookie": "a=1"}
     assert request.response_headers == {"Set-Cookie": "b=2"}
@@ -106,8 +110,8 @@ def test_a_request_is_told_with_its_answer_and_its_real_headers() -> None:
 
 def test_a_redirect_ends_one_request_and_begins_the_next_under_the_same_name() -> None:
     here = traffic()
-    here.take("Network.requestWillBeSent", sent("1", "https://site.example/old"), None, 0)
-    here.take(
+    here.handle_event("Network.requestWillBeSent", sent("1", "https://site.example/old"), None, 0)
+    here.handle_event(
         "Network.requestWillBeSent",
         sent(
             "1", "https://site.example/new", redirectResponse={"status": 302}, redirectHasExtraInfo=True, timestamp=2.0
@@ -115,20 +119,22 @@ def test_a_redirect_ends_one_request_and_begins_the_next_under_the_same_name() -
         None,
         0,
     )
-    here.take("Network.responseReceivedExtraInfo", {"requestId": "1", "headers": {"Location": "/new"}}, None, 0)
-    here.take("Network.responseReceived", {"requestId": "1", "response": {"status": 200}}, None, 0)
+    here.handle_event("Network.responseReceivedExtraInfo", {"requestId": "1", "headers": {"Location": "/new"}}, None, 0)
+    here.handle_event("Network.responseReceived", {"requestId": "1", "response": {"status": 200}}, None, 0)
     old, new = here.requests
     assert (old.status, old.redirect, old.milliseconds) == (302, "https://site.example/new", 1000.0)
     assert old.response_headers == {"Location": "/new"}
     assert (new.status, new.response_headers) == (200, {})
-    assert here.named(None, "1") is new
+    assert here.by_network_id(None, "1") is new
 
 
 def test_the_same_id_in_another_process_is_another_request() -> None:
     here = traffic()
     for session in (None, "child"):
-        here.take("Network.requestWillBeSent", sent("1", f"https://{session}.example/"), session, 0)
-    here.take("Network.loadingFailed", {"requestId": "1", "errorText": "net::ERR", "canceled": True}, "child", 0)
+        here.handle_event("Network.requestWillBeSent", sent("1", f"https://{session}.example/"), session, 0)
+    here.handle_event(
+        "Network.loadingFailed", {"requestId": "1", "errorText": "net::ERR", "canceled": True}, "child", 0
+    )
     first, second = here.requests
     assert (first.error, second.error) == ("", "net::ERR, cancelled")
 
@@ -136,25 +142,25 @@ def test_the_same_id_in_another_process_is_another_request() -> None:
 def test_what_fell_out_is_counted_and_later_events_of_it_are_nothing() -> None:
     here = traffic(requests=2)
     for number in "123":
-        here.take("Network.requestWillBeSent", sent(number), None, 0)
-    here.take("Network.responseReceived", {"requestId": "1", "response": {"status": 200}}, None, 0)
+        here.handle_event("Network.requestWillBeSent", sent(number), None, 0)
+    here.handle_event("Network.responseReceived", {"requestId": "1", "response": {"status": 200}}, None, 0)
     assert [request.key[1] for request in here.requests] == ["2", "3"]
     assert here.requests.dropped == 1
-    assert here.named(None, "1") is None
+    assert here.by_network_id(None, "1") is None
 
 
 def test_large_texts_are_bounded() -> None:
     here = traffic()
     body = {"postData": "x" * 10**6, "headers": {f"h{n}": "v" * 10**5 for n in range(300)}}
-    here.take("Network.requestWillBeSent", sent("1", "https://x/" + "u" * 10**6, request=body), None, 0)
-    here.take("Network.requestWillBeSent", sent("2", "data:text/plain," + "u" * 10**6), None, 0)
+    here.handle_event("Network.requestWillBeSent", sent("1", "https://x/" + "u" * 10**6, request=body), None, 0)
+    here.handle_event("Network.requestWillBeSent", sent("2", "data:text/plain," + "u" * 10**6), None, 0)
     big, data = here.requests
     assert len(big.url) < 10_000
     assert len(big.body or "") <= 65_536
     assert len(big.request_headers) == 100
     assert max(map(len, big.request_headers.values())) <= 4000
     assert len(data.url) < 300
-    here.take(
+    here.handle_event(
         "Network.webSocketFrameReceived",
         {"requestId": "9", "response": {"opcode": 1, "payloadData": "y" * 500}},
         None,
@@ -167,8 +173,8 @@ def test_large_texts_are_bounded() -> None:
 def test_a_debugger_that_comes_anew_does_not_double_what_is_known() -> None:
     record = TabRecord(Limits(), 0.0)
     taken(record, "one", "two")
-    record.ended(10.0)
-    record.began("https://site.example/", 15.0)
+    record.watching_ended(10.0)
+    record.watching_started("https://site.example/", 15.0)
     taken(record, "one", "two", "three")
     assert [message.text for message in record.console] == ["one", "two", "three"]
     assert record.missed == 5.0
@@ -180,10 +186,10 @@ def test_repeats_are_counted_and_each_reader_clears_for_itself() -> None:
     (message,) = record.console
     assert message.times == 3
     record.clear("anna", "console")
-    assert record.console.after(record.seen("anna", "console")) == []
-    assert len(record.console.after(record.seen("ben", "console"))) == 1
+    assert record.console.after(record.cleared_up_to("anna", "console")) == []
+    assert len(record.console.after(record.cleared_up_to("ben", "console"))) == 1
     taken(record, "same", at=9.0)
-    (again,) = record.console.after(record.seen("anna", "console"))
+    (again,) = record.console.after(record.cleared_up_to("anna", "console"))
     assert again.times == 1
 
 
@@ -192,22 +198,22 @@ def test_what_readers_have_cleared_is_bounded() -> None:
     taken(record, "word")
     for number in range(1000):
         record.clear(f"reader {number}", "console")
-    assert record.seen("reader 999", "console") == 1
-    assert record.seen("reader 0", "console") == 0
+    assert record.cleared_up_to("reader 999", "console") == 1
+    assert record.cleared_up_to("reader 0", "console") == 0
 
 
 def test_pages_are_told_apart_by_navigations_of_the_main_frame_alone() -> None:
     record = TabRecord(Limits(), 0.0)
-    record.began("https://site.example/one", 0.0)
+    record.watching_started("https://site.example/one", 0.0)
     taken(record, "first")
-    record.take("Page.frameNavigated", {"frame": {"id": "M", "url": "https://site.example/two"}}, None, 0.0)
-    record.take("Page.frameNavigated", {"frame": {"id": "C", "parentId": "M", "url": "https://x/"}}, None, 0.0)
-    record.take("Page.frameNavigated", {"frame": {"id": "C", "url": "https://x/"}}, "child", 0.0)
+    record.handle_event("Page.frameNavigated", {"frame": {"id": "M", "url": "https://site.example/two"}}, None, 0.0)
+    record.handle_event("Page.frameNavigated", {"frame": {"id": "C", "parentId": "M", "url": "https://x/"}}, None, 0.0)
+    record.handle_event("Page.frameNavigated", {"frame": {"id": "C", "url": "https://x/"}}, "child", 0.0)
     taken(record, "second", at=5.0)
     assert [message.page for message in record.console] == [1, 2]
     assert list(record.pages) == [(1, "https://site.example/one"), (2, "https://site.example/two")]
     load = sent("L", type="Document", loaderId="L", frameId="M")
-    record.take("Network.requestWillBeSent", load, None, 0.0)
+    record.handle_event("Network.requestWillBeSent", load, None, 0.0)
     assert [request.page for request in record.traffic.requests] == [3]
 
 
@@ -226,20 +232,20 @@ def test_pages_are_told_apart_by_navigations_of_the_main_frame_alone() -> None:
     ],
 )
 def test_addresses_are_matched_by_parts_and_stars(text: str, url: str, fits: bool) -> None:
-    assert pattern(text)(url) is fits
+    assert url_matcher(text)(url) is fits
 
 
 async def test_all_records_together_stay_within_their_bound() -> None:
     browsers = Browsers(Limits(record_all=100_000))
     browser = FakeBrowser().join(browsers, tab(1), tab(2))
     now = iter(range(10**6))
-    recorder = Recorder(browsers, Watch(browsers), wall=lambda: float(next(now)))
+    recorder = Recorder(browsers, TabWatch(browsers), wall=lambda: float(next(now)))
     for chrome_id in (1, 2):
         for number in range(600):
             event = {"tabId": chrome_id, "method": "Network.requestWillBeSent", "params": sent(str(number))}
             browser.text(method="cdp.event", params=event)
-    assert sum(recorder.of(browser.link, number).traffic.requests.weight for number in (1, 2)) < 700_000
-    assert len(recorder.of(browser.link, 1).traffic.requests) == 0
+    assert sum(recorder.tab_record(browser.link, number).traffic.requests.weight for number in (1, 2)) < 700_000
+    assert len(recorder.tab_record(browser.link, 1).traffic.requests) == 0
 
 
 async def test_a_tab_that_closes_takes_its_record_along(bench: Bench) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
-from tabhub.browser.record.timeline import summary
+from tabhub.browser.record.timeline import summarize
 
 MAIN = {"name": "thread_name", "ph": "M", "pid": 1, "tid": 2, "args": {"name": "CrRendererMain"}}
 
@@ -17,7 +17,7 @@ def event(name: str, ts: int, dur: int, **more: Any) -> dict[str, Any]:
 
 
 def told(*events: Any) -> dict[str, Any]:
-    return summary(orjson.dumps({"traceEvents": [MAIN, *events]}))
+    return summarize(orjson.dumps({"traceEvents": [MAIN, *events]}))
 
 
 def test_time_belongs_to_the_innermost_kind() -> None:
@@ -48,7 +48,7 @@ def test_functions_are_ranked_by_how_often_they_were_at_work() -> None:
 
 @pytest.mark.parametrize("trace", [b"", b"[]", b"{}", b'{"traceEvents":5}', b"\xff"])
 def test_what_is_no_trace_is_told_as_such(trace: bytes) -> None:
-    assert "could not be summed up" in summary(trace)["note"]
+    assert "could not be summed up" in summarize(trace)["note"]
 
 
 def test_events_of_any_shape_break_nothing() -> None:

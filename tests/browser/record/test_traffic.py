@@ -8,7 +8,7 @@ import pytest
 
 from tabhub.browser.activity import Activity
 from tabhub.browser.driver.page import Page
-from tabhub.browser.driver.tab_watch import Watch
+from tabhub.browser.driver.tab_watch import TabWatch
 from tabhub.browser.record.recorder import Recorder, TabRecord
 from tabhub.browser.record.traffic import Request, Traffic
 from tabhub.limits import Limits
@@ -44,17 +44,17 @@ def test_an_answer_that_only_says_not_modified_is_told_as_that() -> None:
         (("Network.responseReceived", answer), ("Network.responseReceivedExtraInfo", told)),
     ):
         here = traffic()
-        here.take("Network.requestWillBeSent", sent("1"), None, 0)
+        here.handle_event("Network.requestWillBeSent", sent("1"), None, 0)
         for method, params in (first, second):
-            here.take(method, dict(params), None, 0)
+            here.handle_event(method, dict(params), None, 0)
         assert (one(here).status, one(here).status_text) == (304, "Not Modified")
 
 
 def test_a_socket_that_never_came_about_took_no_time() -> None:
     here = traffic()
-    here.take("Network.webSocketCreated", {"requestId": "1", "url": "ws://site.example/"}, None, 0)
-    here.take("Network.webSocketFrameError", {"requestId": "1", "errorMessage": "refused"}, None, 0)
-    here.take("Network.webSocketClosed", {"requestId": "1", "timestamp": 35015.5}, None, 0)
+    here.handle_event("Network.webSocketCreated", {"requestId": "1", "url": "ws://site.example/"}, None, 0)
+    here.handle_event("Network.webSocketFrameError", {"requestId": "1", "errorMessage": "refused"}, None, 0)
+    here.handle_event("Network.webSocketClosed", {"requestId": "1", "timestamp": 35015.5}, None, 0)
     assert (one(here).error, one(here).milliseconds) == ("refused", None)
 
 
@@ -62,48 +62,52 @@ def test_headers_of_requests_that_are_not_wanted_are_nobody_elses() -> None:
     here = traffic()
     here.wanted = lambda url: "/wanted" in url
     for number in range(300):
-        here.take("Network.requestWillBeSent", sent(f"x{number}"), None, 0)
-        here.take("Network.requestWillBeSentExtraInfo", {"requestId": f"x{number}", "headers": {}}, None, 0)
-    here.take("Network.requestWillBeSent", sent("1"), None, 0)
-    here.take("Network.requestWillBeSentExtraInfo", {"requestId": "1", "headers": {"Cookie": "old"}}, None, 0)
-    here.take("Network.responseReceivedExtraInfo", {"requestId": "1", "headers": {"Location": "/wanted"}}, None, 0)
-    here.take("Network.requestWillBeSentExtraInfo", {"requestId": "1", "headers": {"Cookie": "new"}}, None, 0)
+        here.handle_event("Network.requestWillBeSent", sent(f"x{number}"), None, 0)
+        here.handle_event("Network.requestWillBeSentExtraInfo", {"requestId": f"x{number}", "headers": {}}, None, 0)
+    here.handle_event("Network.requestWillBeSent", sent("1"), None, 0)
+    here.handle_event("Network.requestWillBeSentExtraInfo", {"requestId": "1", "headers": {"Cookie": "old"}}, None, 0)
+    here.handle_event(
+        "Network.responseReceivedExtraInfo", {"requestId": "1", "headers": {"Location": "/wanted"}}, None, 0
+    )
+    here.handle_event("Network.requestWillBeSentExtraInfo", {"requestId": "1", "headers": {"Cookie": "new"}}, None, 0)
     moved = sent("1", "https://site.example/wanted", redirectResponse={"status": 302}, redirectHasExtraInfo=True)
-    here.take("Network.requestWillBeSent", moved, None, 0)
-    here.take("Network.responseReceivedExtraInfo", {"requestId": "1", "headers": {"X": "y"}}, None, 0)
+    here.handle_event("Network.requestWillBeSent", moved, None, 0)
+    here.handle_event("Network.responseReceivedExtraInfo", {"requestId": "1", "headers": {"X": "y"}}, None, 0)
     assert one(here).request_headers == {"Cookie": "new"}
     assert one(here).response_headers == {"X": "y"}
 
 
 def test_the_first_page_that_is_recorded_has_its_own_document() -> None:
     record = TabRecord(Limits(), 0.0)
-    record.began("about:blank", 0.0)
-    record.take("Network.requestWillBeSent", sent("L", type="Document", loaderId="L", frameId="M"), None, 0.0)
-    record.take("Page.frameNavigated", navigated("https://site.example/a", "L"), None, 0.0)
-    record.take("Network.requestWillBeSent", sent("1", "https://site.example/script.js"), None, 0.0)
+    record.watching_started("about:blank", 0.0)
+    record.handle_event("Network.requestWillBeSent", sent("L", type="Document", loaderId="L", frameId="M"), None, 0.0)
+    record.handle_event("Page.frameNavigated", navigated("https://site.example/a", "L"), None, 0.0)
+    record.handle_event("Network.requestWillBeSent", sent("1", "https://site.example/script.js"), None, 0.0)
     assert [request.page for request in record.traffic.requests] == [2, 2]
 
 
 def test_what_a_page_that_was_left_still_waited_for_is_not_under_way_any_more() -> None:
     record = TabRecord(Limits(), 0.0)
-    record.began("https://site.example/", 0.0)
-    record.take("Network.requestWillBeSent", sent("1", "https://site.example/slow"), None, 0.0)
-    record.take("Network.requestWillBeSent", sent("2", "https://site.example/beacon", type="Ping"), None, 0.0)
-    record.take("Network.requestWillBeSent", sent("L", type="Document", loaderId="L", frameId="M"), None, 0.0)
-    record.take("Page.frameNavigated", navigated("https://site.example/next", "L"), None, 0.0)
+    record.watching_started("https://site.example/", 0.0)
+    record.handle_event("Network.requestWillBeSent", sent("1", "https://site.example/slow"), None, 0.0)
+    record.handle_event("Network.requestWillBeSent", sent("2", "https://site.example/beacon", type="Ping"), None, 0.0)
+    record.handle_event("Network.requestWillBeSent", sent("L", type="Document", loaderId="L", frameId="M"), None, 0.0)
+    record.handle_event("Page.frameNavigated", navigated("https://site.example/next", "L"), None, 0.0)
     slow, beacon, document = record.traffic.requests
-    assert slow.left
+    assert slow.abandoned
     assert "left" in slow.error
     assert document.error == ""
-    record.take("Network.loadingFinished", {"requestId": "2", "timestamp": 2.0, "encodedDataLength": 9}, None, 0.0)
+    record.handle_event(
+        "Network.loadingFinished", {"requestId": "2", "timestamp": 2.0, "encodedDataLength": 9}, None, 0.0
+    )
     assert (beacon.error, beacon.size) == ("", 9)
 
 
 def test_what_a_frame_or_worker_that_is_gone_still_waited_for_is_not_under_way_any_more() -> None:
     record = TabRecord(Limits(), 0.0)
     for session in (None, "child", "other"):
-        record.take("Network.requestWillBeSent", sent("1"), session, 0.0)
-    record.take("Target.detachedFromTarget", CHILD, None, 0.0)
+        record.handle_event("Network.requestWillBeSent", sent("1"), session, 0.0)
+    record.handle_event("Target.detachedFromTarget", CHILD, None, 0.0)
     own, child, other = record.traffic.requests
     assert (own.error, other.error) == ("", "")
     assert "left" in child.error
@@ -111,42 +115,46 @@ def test_what_a_frame_or_worker_that_is_gone_still_waited_for_is_not_under_way_a
 
 def test_an_answer_nobody_read_before_the_page_was_left_is_an_answer() -> None:
     record = TabRecord(Limits(), 0.0)
-    record.began("https://site.example/", 0.0)
-    record.take("Network.requestWillBeSent", sent("1"), None, 0.0)
-    record.take("Network.responseReceived", {"requestId": "1", "response": {"status": 200}, "timestamp": 2}, None, 0.0)
-    record.take("Page.frameNavigated", navigated("https://site.example/next"), None, 0.0)
+    record.watching_started("https://site.example/", 0.0)
+    record.handle_event("Network.requestWillBeSent", sent("1"), None, 0.0)
+    record.handle_event(
+        "Network.responseReceived", {"requestId": "1", "response": {"status": 200}, "timestamp": 2}, None, 0.0
+    )
+    record.handle_event("Page.frameNavigated", navigated("https://site.example/next"), None, 0.0)
     request = one(record.traffic)
-    assert (request.status, request.error, request.left) == (200, "", True)
+    assert (request.status, request.error, request.abandoned) == (200, "", True)
 
 
 async def test_a_frame_that_is_gone_keeps_no_network_busy() -> None:
     browsers = Browsers()
-    browser, watch = FakeBrowser().join(browsers, tab(1)), Watch(browsers)
+    browser, watch = FakeBrowser().join(browsers, tab(1)), TabWatch(browsers)
     activity, page = Activity(browsers, watch), Page(browsers, watch, browsers.tab(1), None)
     asked = {"tabId": 1, "sessionId": "child", "method": "Network.requestWillBeSent", "params": sent("1")}
     browser.text(method="cdp.event", params=asked)
-    assert activity.quiet(page)[1] == ["https://site.example/a"]
+    assert activity.network_quiet(page)[1] == ["https://site.example/a"]
     browser.text(method="cdp.event", params={"tabId": 1, "method": "Target.detachedFromTarget", "params": CHILD})
-    assert activity.quiet(page)[1] == []
+    assert activity.network_quiet(page)[1] == []
 
 
 def test_the_process_a_document_came_to_goes_on_telling_of_it() -> None:
     here = traffic()
-    here.take("Network.requestWillBeSent", sent("L", type="Document", loaderId="L"), None, 0)
-    here.take("Network.responseReceived", {"requestId": "L", "response": {"status": 200}}, None, 0)
-    here.take("Network.loadingFinished", {"requestId": "L", "timestamp": 2.0, "encodedDataLength": 9}, "child", 0)
+    here.handle_event("Network.requestWillBeSent", sent("L", type="Document", loaderId="L"), None, 0)
+    here.handle_event("Network.responseReceived", {"requestId": "L", "response": {"status": 200}}, None, 0)
+    here.handle_event(
+        "Network.loadingFinished", {"requestId": "L", "timestamp": 2.0, "encodedDataLength": 9}, "child", 0
+    )
     assert (one(here).milliseconds, one(here).size) == (1000.0, 9)
     assert one(here).key == ("child", "L")
-    assert here.named(None, "L") is one(here)
-    here.gone("child")
+    assert here.by_network_id(None, "L") is one(here)
+    here.session_detached("child")
     assert one(here).error == ""
 
 
 def test_headers_of_a_workers_request_are_told_by_its_page() -> None:
     here = traffic()
-    here.take("Network.requestWillBeSentExtraInfo", {"requestId": "1", "headers": {"Cookie": "a"}}, None, 0)
-    here.take("Network.requestWillBeSent", sent("1"), "child", 0)
-    here.take("Network.responseReceivedExtraInfo", {"requestId": "1", "headers": {"X": "y"}}, None, 0)
+    here.handle_event("Network.requestWillBeSentExtraInfo", {"requestId": "1", "headers": {"Cookie": "a"}}, None, 0)
+    here.handle_event("Network.requestWillBeSent", sent("1"), "child", 0)
+    here.handle_event("Network.responseReceivedExtraInfo", {"requestId": "1", "headers": {"X": "y"}}, None, 0)
     assert (one(here).request_headers, one(here).response_headers) == ({"Cookie": "a"}, {"X": "y"})
     assert one(here).key == ("child", "1")
 
@@ -158,7 +166,7 @@ async def test_the_script_of_a_worker_keeps_no_network_busy(
     method: str, session: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     browsers = Browsers()
-    browser, watch = FakeBrowser().join(browsers, tab(1)), Watch(browsers)
+    browser, watch = FakeBrowser().join(browsers, tab(1)), TabWatch(browsers)
     activity, page = Activity(browsers, watch), Page(browsers, watch, browsers.tab(1), None)
     for name, params, child in (("Network.requestWillBeSent", sent("1"), None), (method, {"requestId": "1"}, session)):
         event = {"tabId": 1, "method": name, "params": params, **({"sessionId": child} if child else {})}
@@ -168,7 +176,7 @@ async def test_the_script_of_a_worker_keeps_no_network_busy(
         time = staticmethod(lambda: 1e9)
 
     monkeypatch.setattr(browser.link, "loop", Loop)
-    silent, flying = activity.quiet(page)
+    silent, flying = activity.network_quiet(page)
     assert flying == []
     assert silent > 0
 
@@ -177,14 +185,14 @@ async def test_a_capture_goes_on_when_its_record_was_emptied_for_room() -> None:
     browsers = Browsers(Limits(record_all=100_000))
     browser = FakeBrowser().join(browsers, tab(1), tab(2))
     now = iter(range(10**6))
-    watch = Watch(browsers)
+    watch = TabWatch(browsers)
     recorder = Recorder(browsers, watch, wall=lambda: float(next(now)))
-    recorder.capture(Page(browsers, watch, browsers.tab(1), None), object(), "site.example")
+    recorder.start_capture(Page(browsers, watch, browsers.tab(1), None), object(), "site.example")
     for chrome_id in (1, 2):
         for number in range(600):
             event = {"tabId": chrome_id, "method": "Network.requestWillBeSent", "params": sent(str(number))}
             browser.text(method="cdp.event", params=event)
-    record = recorder.of(browser.link, 1)
+    record = recorder.tab_record(browser.link, 1)
     assert len(record.traffic.requests) == 0
     assert record.traffic.requests.dropped > 0
     assert record.capture is not None

@@ -30,7 +30,7 @@ async def read_stream(page: Page, handle: object, most: int, what: str) -> bytes
             if not piece:
                 raise CommandFailed(f"invalid response: the {what} ends in the middle.")
     finally:
-        page.ahead("IO.close", {"handle": handle})
+        page.cdp_nowait("IO.close", {"handle": handle})
 
 
 def _piece(answer: object, what: str) -> bytes:

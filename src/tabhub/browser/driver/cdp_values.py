@@ -10,53 +10,55 @@ from typing import Any
 _HEADERS, _NAME, _VALUE, _URL, _DATA_URL, _WORDS = 100, 200, 4_000, 8_192, 200, 300
 
 
-def words(value: Any, most: int) -> str:
+def parse_text(value: Any, most: int) -> str:
     """A text of the browser's, bounded; anything else is empty."""
     return value[:most] if type(value) is str else ""
 
 
-def number(value: Any) -> float:
+def parse_number(value: Any) -> float:
     """A number of the browser's; anything else is 0."""
     return float(value) if type(value) in (int, float) else 0.0
 
 
-def whole(value: Any) -> int:
+def parse_int(value: Any) -> int:
     """A whole number of the browser's; anything else is 0."""
     return int(value) if type(value) is int or (type(value) is float and abs(value) < 1e15) else 0
 
 
-def address(value: Any) -> str:
+def parse_url(value: Any) -> str:
     """An address, bounded; one that carries its content is cut early."""
-    url = words(value, _URL)
+    url = parse_text(value, _URL)
     return f"{url[:_DATA_URL]}…" if url[:5].lower() == "data:" and len(url) > _DATA_URL else url
 
 
-def headers(value: Any) -> dict[str, str]:
+def parse_headers(value: Any) -> dict[str, str]:
     """Headers as the browser tells them, bounded in number and length."""
     if not isinstance(value, dict):
         return {}
     return {str(k)[:_NAME]: str(v)[:_VALUE] for k, v in list(value.items())[:_HEADERS]}
 
 
-def mapping(value: Any) -> dict[str, Any]:
+def parse_object(value: Any) -> dict[str, Any]:
     """An object of the browser's; anything else is empty."""
     return value if isinstance(value, dict) else {}
 
 
-def weight(given: dict[str, str]) -> int:
+def headers_size(given: dict[str, str]) -> int:
     """About how many bytes headers take."""
     return sum(len(name) + len(value) + 100 for name, value in given.items())
 
 
-def initiator(value: Any) -> str:
+def parse_initiator(value: Any) -> str:
     """Who made the request: `script https://site/app.js:12`, or only its kind."""
-    told = mapping(value)
-    kind, url, line = words(told.get("type"), 20), told.get("url"), told.get("lineNumber")
+    told = parse_object(value)
+    kind, url, line = parse_text(told.get("type"), 20), told.get("url"), told.get("lineNumber")
     if type(url) is not str:
-        frames = mapping(told.get("stack")).get("callFrames")
-        top = mapping(frames[0]) if isinstance(frames, list) and frames else {}
+        frames = parse_object(told.get("stack")).get("callFrames")
+        top = parse_object(frames[0]) if isinstance(frames, list) and frames else {}
         url, line = top.get("url"), top.get("lineNumber")
     if type(url) is not str or not url:
         return kind
-    place = f"{address(url)[:_WORDS]}:{whole(line) + 1}" if type(line) in (int, float) else address(url)[:_WORDS]
+    place = (
+        f"{parse_url(url)[:_WORDS]}:{parse_int(line) + 1}" if type(line) in (int, float) else parse_url(url)[:_WORDS]
+    )
     return f"{kind} {place}"

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tabhub.browser.driver import isolated_worlds as worlds
-from tabhub.browser.driver import page_code as pagecode
-from tabhub.browser.driver.page import Follow, Page
+from tabhub.browser.driver import page_code
+from tabhub.browser.driver.page import FollowUp, Page
 from tabhub.errors import CommandFailed
 
 _MOST_FRAMES = 300
@@ -21,7 +21,7 @@ _AGAIN = 0.1
 """The part of its time that a frame has which did not answer before."""
 _VIEWER = "chrome-extension://mhjfbmdgcfjbbpaeojofohoefgiehjai/"
 """The browser's own viewer for PDFs: what it is made of is no part of a page."""
-PDF = (
+PDF_HINT = (
     "This is a PDF in the browser's own viewer, whose text cannot be read here: browser_screenshot_tab shows it, "
     "browser_mouse (wheel) scrolls it, browser_download_file saves it."
 )
@@ -42,21 +42,23 @@ class Frame:
     parent: Frame | None = None
 
     @property
-    def main(self) -> bool:
+    def is_main(self) -> bool:
         """Whether it is the tab's own document."""
         return self.parent is None
 
     async def evaluate(self, name: str, argument: dict[str, Any], library: str = "") -> Any:
         """Call the function of `js/<name>.js` in our world of this frame; it has `kit` and the library in its scope."""
-        shared = pagecode.source(library) + "\n" if library else ""
-        return await self.ask(f"{shared}return (\n{pagecode.source(name)}\n)({pagecode.literal(argument)});")
+        shared = page_code.source(library) + "\n" if library else ""
+        return await self.run_code(f"{shared}return (\n{page_code.source(name)}\n)({page_code.literal(argument)});")
 
-    async def ask(self, body: str, follow: Follow | None = None) -> Any:
+    async def run_code(self, body: str, follow: FollowUp | None = None) -> Any:
         """Run a function body in our world of this frame, with `kit` in its scope, and give what it returns."""
         try:
-            return await worlds.ask(self.page, self.session_id, self.frame_id, body, main=self.main, follow=follow)
+            return await worlds.run_in_world(
+                self.page, self.session_id, self.frame_id, body, main=self.is_main, follow=follow
+            )
         except CommandFailed as error:
-            if not self.main and any(text in error.message for text in (*_NO_SESSION, "No frame", "Frame with")):
+            if not self.is_main and any(text in error.message for text in (*_NO_SESSION, "No frame", "Frame with")):
                 raise CommandFailed(
                     f"The frame {self.url[:200]} of tab {self.page.tab_id} is gone.",
                     hint="The page replaced it; a new browser_snapshot shows what is there now.",
@@ -65,9 +67,9 @@ class Frame:
 
     async def world(self) -> worlds.World:
         """Our world of this frame."""
-        return await worlds.world_of(self.page, self.session_id, self.frame_id, main=self.main)
+        return await worlds.world_of(self.page, self.session_id, self.frame_id, main=self.is_main)
 
-    async def owner(self) -> str:
+    async def owner_ref(self) -> str:
         """The ref of the element that holds this frame, in the parent's document."""
         parent = self.parent
         if parent is None:
@@ -85,7 +87,9 @@ class Frame:
             "functionDeclaration": "function () { return tabhubKit.ref(this); }",
             "returnByValue": True,
         }
-        ref = str(worlds.value_of(self.page, await self.page.cdp("Runtime.callFunctionOn", call, parent.session_id)))
+        ref = str(
+            worlds.script_value(self.page, await self.page.cdp("Runtime.callFunctionOn", call, parent.session_id))
+        )
         known.owners[self.frame_id] = ref
         return ref
 
@@ -93,8 +97,8 @@ class Frame:
         """Where the frame's viewport lies in the tab's viewport, in CSS pixels."""
         if self.parent is None:
             return 0.0, 0.0
-        outer, ref = await asyncio.gather(self.parent.offset(), self.owner())
-        place = await self.parent.evaluate("frame_place", {"ref": ref})
+        outer, ref = await asyncio.gather(self.parent.offset(), self.owner_ref())
+        place = await self.parent.evaluate("frame_origin", {"ref": ref})
         if not isinstance(place, dict):
             raise CommandFailed(
                 f"The frame {self.url[:200]} of tab {self.page.tab_id} is gone.",
@@ -112,7 +116,7 @@ async def main_frame(page: Page) -> Frame:
     return Frame(page, known.main, None, page.tab.url)
 
 
-async def frames(page: Page) -> list[Frame]:
+async def list_frames(page: Page) -> list[Frame]:
     """All frames: the main one first, each followed by those inside it."""
     trees: dict[str | None, dict[str, Any]] = {}
     while True:
@@ -130,7 +134,7 @@ async def frames(page: Page) -> list[Frame]:
     worlds.tab_worlds(page).main = top
     listed: list[Frame] = []
     _list(page, top, None, found, inside, listed)
-    worlds.keep(page, {(frame.session_id, frame.frame_id) for frame in listed})
+    worlds.prune_worlds(page, {(frame.session_id, frame.frame_id) for frame in listed})
     return listed
 
 

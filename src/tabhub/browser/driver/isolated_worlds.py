@@ -17,9 +17,9 @@ from weakref import WeakKeyDictionary
 
 import orjson
 
-from tabhub.browser.driver import page_code as pagecode
-from tabhub.browser.driver.page import Follow, Page
-from tabhub.browser.driver.tab_watch import Watch
+from tabhub.browser.driver import page_code
+from tabhub.browser.driver.page import FollowUp, Page
+from tabhub.browser.driver.tab_watch import TabWatch
 from tabhub.errors import CommandFailed, ContextDestroyed
 
 _MOST_TABS = 2_000
@@ -27,7 +27,7 @@ _LETTERS = "eabcdghkmnpqrstuvwxyz"
 """Refs of a tab's first document begin with the first of these, those of its next one with the second, and so on, so
 that a ref of a document that is gone is not taken for one of the document that is there."""
 _LOST = "tabhub:lost"
-GONE = "tabhub:gone"
+ELEMENT_GONE = "tabhub:gone"
 """What a call on an element that is gone gives."""
 
 
@@ -56,7 +56,7 @@ class TabWorlds:
     """The ref of the element that holds a frame, by the frame's id."""
     silent: set[str] = field(default_factory=set)
     """The sessions of frames that did not answer when they were asked last."""
-    seen: OrderedDict[Any, Any] = field(default_factory=OrderedDict)
+    last_snapshots: OrderedDict[Any, Any] = field(default_factory=OrderedDict)
     """What each session saw last, for whoever tells changes."""
 
     def prefix(self, *, main: bool) -> str:
@@ -77,7 +77,7 @@ class TabWorlds:
             self.documents = _LETTERS.index(world.prefix) + 1
 
 
-_TABS: WeakKeyDictionary[Watch, OrderedDict[int, TabWorlds]] = WeakKeyDictionary()
+_TABS: WeakKeyDictionary[TabWatch, OrderedDict[int, TabWorlds]] = WeakKeyDictionary()
 
 
 def tab_worlds(page: Page) -> TabWorlds:
@@ -96,7 +96,8 @@ def tab_worlds(page: Page) -> TabWorlds:
 @cache
 def _kit() -> str:
     return "\n".join(
-        pagecode.source(name) for name in ("roles", "names", "states", "walk", "print", "match", "search", "kit")
+        page_code.source(name)
+        for name in ("roles", "accessible_name", "states", "walk", "outline", "match", "search", "kit")
     )
 
 
@@ -130,8 +131,8 @@ async def world_of(page: Page, session_id: str | None, frame_id: str, *, main: b
     return world
 
 
-async def ask(
-    page: Page, session_id: str | None, frame_id: str, body: str, *, main: bool, follow: Follow | None = None
+async def run_in_world(
+    page: Page, session_id: str | None, frame_id: str, body: str, *, main: bool, follow: FollowUp | None = None
 ) -> Any:
     """Run a function body in a frame's world, with `kit` at hand, and give what it returns.
 
@@ -151,14 +152,14 @@ async def ask(
             value = _LOST
         if value != _LOST:
             return value
-        forget(page, session_id, frame_id)
+        forget_document(page, session_id, frame_id)
     raise CommandFailed(
         f"Tab {page.tab_id} goes from page to page; no document stayed long enough.",
         hint="Wait until it has loaded (browser_wait_for), then repeat the call.",
     )
 
 
-def forget(page: Page, session_id: str | None, frame_id: str) -> None:
+def forget_document(page: Page, session_id: str | None, frame_id: str) -> None:
     """The document of a frame is another one now."""
     known = tab_worlds(page)
     known.worlds.pop((session_id, frame_id), None)
@@ -168,7 +169,7 @@ def forget(page: Page, session_id: str | None, frame_id: str) -> None:
         known.owners.clear()
 
 
-def keep(page: Page, there: set[tuple[str | None, str]]) -> None:
+def prune_worlds(page: Page, there: set[tuple[str | None, str]]) -> None:
     """Of all frames, only these are there: by session and frame."""
     known = tab_worlds(page)
     ids = {frame_id for _, frame_id in there}
@@ -184,30 +185,30 @@ def _expression(world: World, body: str) -> str:
 
 
 async def _evaluate(page: Page, session_id: str | None, context_id: int, expression: str) -> Any:
-    return value_of(page, await page.cdp("Runtime.evaluate", _script(context_id, expression), session_id))
+    return script_value(page, await page.cdp("Runtime.evaluate", _script(context_id, expression), session_id))
 
 
 def _script(context_id: int, expression: str) -> dict[str, Any]:
     return {"expression": expression, "contextId": context_id, "returnByValue": True, "awaitPromise": True}
 
 
-async def _led(page: Page, session_id: str | None, world: World, body: str, follow: Follow) -> Any:
+async def _led(page: Page, session_id: str | None, world: World, body: str, follow: FollowUp) -> Any:
     """Run a function body, and what follows if it says so."""
-    last = ("Runtime.evaluate", _script(world.context_id, _expression(world, follow.asks)))
+    last = ("Runtime.evaluate", _script(world.context_id, _expression(world, follow.probe)))
     commands = [{"method": method, "params": params} for method, params in (*follow.events, last)]
     script = _script(world.context_id, _expression(world, body))
     answer = await page.cdp("Runtime.evaluate", script, session_id, follow=commands)
     followed = answer.get("followed") if isinstance(answer, dict) else None
     if isinstance(followed, dict):
-        follow.done = True
+        follow.sent = True
         if "error" in followed:
-            follow.failed = str(followed["error"])
+            follow.error = str(followed["error"])
         else:
-            follow.value = value_of(page, followed.get("result"))
-    return value_of(page, answer)
+            follow.value = script_value(page, followed.get("result"))
+    return script_value(page, answer)
 
 
-def value_of(page: Page, answer: Any) -> Any:
+def script_value(page: Page, answer: Any) -> Any:
     """The value in an answer of the browser to a script of ours, or the error that the page broke it with."""
     details = answer.get("exceptionDetails") if isinstance(answer, dict) else {}
     if details is None:

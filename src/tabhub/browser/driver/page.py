@@ -11,8 +11,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tabhub.browser.driver import page_code as pagecode
-from tabhub.browser.driver.tab_watch import Watch
+from tabhub.browser.driver import page_code
+from tabhub.browser.driver.tab_watch import TabWatch
 from tabhub.core.tabs import Tab
 from tabhub.errors import CommandFailed, ContextDestroyed, InvalidArguments, PageNavigated, TabFailed, TabNotFound
 from tabhub.links.browsers import Browsers, TabRef
@@ -34,25 +34,25 @@ _TAKEN = "Another debugger is already attached"
 
 
 @dataclass(slots=True)
-class Follow:
+class FollowUp:
     """What is to be done as soon as a script of ours says `go`, without another way to the hub and back."""
 
     events: Sequence[tuple[str, dict[str, Any]]]
     """CDP commands, sent in order."""
-    asks: str
+    probe: str
     """The function body of a last script, in the world of the first: it tells what came of them."""
-    done: bool = False
+    sent: bool = False
     """Whether they were sent; a browser whose extension is older does not send them."""
     value: Any = None
     """What the last script gave."""
-    failed: str | None = None
+    error: str | None = None
     """What the browser said of one that failed."""
 
 
 class Page:
     """One tab, for the time of one call."""
 
-    def __init__(self, browsers: Browsers, watch: Watch, ref: TabRef, leaving: Callable[[], None] | None) -> None:
+    def __init__(self, browsers: Browsers, watch: TabWatch, ref: TabRef, leaving: Callable[[], None] | None) -> None:
         self.link = ref.link
         self.tab = ref.tab
         self._browsers = browsers
@@ -80,16 +80,16 @@ class Page:
             there = self._browsers.missing(self.tab_id)
             raise TabFailed(f"Tab {self.tab_id} is gone: {error.message}", hint=there.hint) from None
         except CommandFailed as error:
-            told = self.failure(error.message)
+            told = self.describe_failure(error.message)
             if told is None:
                 raise
             raise told from None
 
-    async def refused(self, said: str) -> None:
+    async def raise_failure(self, said: str) -> None:
         """Raise the error for what the browser said of a command that was sent along with another one."""
-        raise self.failure(said) or CommandFailed(said)
+        raise self.describe_failure(said) or CommandFailed(said)
 
-    def failure(self, said: str) -> CommandFailed | None:
+    def describe_failure(self, said: str) -> CommandFailed | None:
         """The error for what the browser said of a command, where we know it better than in its words."""
         if _NO_CONTEXT in said or any(text in said for text in _LEFT):
             return (ContextDestroyed if _NO_CONTEXT in said else PageNavigated)(
@@ -123,7 +123,7 @@ class Page:
         """Send one CDP command whose name and parameters are encoded already (`"method":…,"params":…`); its result too
         is given as bytes."""
         chrome_id = self.tab.chrome_id
-        self.watch.ready(self.link, chrome_id, self.tab_id)
+        self.watch.ensure_watching(self.link, chrome_id, self.tab_id)
         return self.command("forwardCDPCommand", encoded=b'{"tabId":%d,%b}' % (chrome_id, params), raw=True)
 
     async def cdp(
@@ -140,7 +140,7 @@ class Page:
 
         Those `ahead` of it travel in the same message, as do those that `follow` a script which says so.
         """
-        self.watch.ready(self.link, self.tab.chrome_id, self.tab_id)
+        self.watch.ensure_watching(self.link, self.tab.chrome_id, self.tab_id)
         command: dict[str, Any] = {"method": method}
         if params:
             command["params"] = params
@@ -152,7 +152,7 @@ class Page:
             command["follow"] = follow
         return await self.command("forwardCDPCommand", command, raw=raw)
 
-    def ahead(self, method: str, params: dict[str, Any] | None = None, session_id: str | None = None) -> None:
+    def cdp_nowait(self, method: str, params: dict[str, Any] | None = None, session_id: str | None = None) -> None:
         """Send a CDP command without waiting for it, for what only helps the next one along."""
         if self.link.closed is None:
             command: dict[str, Any] = {"tabId": self.tab.chrome_id, "method": method, "params": params or {}}
@@ -160,11 +160,11 @@ class Page:
                 command["sessionId"] = session_id
             self.link.request("forwardCDPCommand", command).add_done_callback(_overlook)
 
-    async def run(self, name: str, argument: dict[str, Any], library: str = "") -> Any:
+    async def evaluate(self, name: str, argument: dict[str, Any], library: str = "") -> Any:
         """Run one of our own page functions, and give the object it returns."""
         answer = await self.cdp(
             "Runtime.evaluate",
-            {"expression": pagecode.call(name, argument, library), "returnByValue": True, "awaitPromise": True},
+            {"expression": page_code.call(name, argument, library), "returnByValue": True, "awaitPromise": True},
         )
         value = answer.get("result", {}).get("value") if isinstance(answer, dict) else None
         if not isinstance(value, dict) or "exceptionDetails" in answer:
@@ -204,7 +204,7 @@ async def open_tab(
     return browsers.described(link, await link.request("createTab", wish))
 
 
-def checked_url(url: str, *, files: bool) -> str:
+def validate_url(url: str, *, files: bool) -> str:
     """An address a tab may be sent to, or an error that says why not; `files` allows those of this machine."""
     parts = addresses.split(url)
     if parts is None:

@@ -16,7 +16,7 @@ _MOST_LEVELS = 6
 _GROUP = "tabhub roots"
 
 
-async def open_roots(frame: Frame) -> int:
+async def open_closed_roots(frame: Frame) -> int:
     """Open the closed roots of a frame's custom elements that were not looked at yet; gives how many there were."""
     opened = 0
     for _ in range(_MOST_LEVELS):
@@ -26,7 +26,7 @@ async def open_roots(frame: Frame) -> int:
         if not found:
             break
     if opened:
-        frame.page.ahead("Runtime.releaseObjectGroup", {"objectGroup": _GROUP}, frame.session_id)
+        frame.page.cdp_nowait("Runtime.releaseObjectGroup", {"objectGroup": _GROUP}, frame.session_id)
     return opened
 
 
@@ -38,7 +38,7 @@ async def _level(frame: Frame) -> int:
         {"expression": f"tabhubKit.hosts({_MOST_HOSTS})", "contextId": world.context_id, "objectGroup": _GROUP},
         session,
     )
-    worlds.value_of(page, listed)
+    worlds.script_value(page, listed)
     array = listed.get("result", {}).get("objectId")
     held = await page.cdp("Runtime.getProperties", {"objectId": array, "ownProperties": True}, session)
     hosts = [one["value"]["objectId"] for one in held.get("result", []) if _is_item(one)]

@@ -43,7 +43,7 @@ class Dialog:
 
 
 @dataclass(frozen=True, slots=True)
-class Child:
+class ChildSession:
     """A frame in another process, or a worker, with a session of its own."""
 
     session_id: str
@@ -56,7 +56,7 @@ class Child:
 
 
 @dataclass(frozen=True, slots=True)
-class Interest:
+class EventSubscription:
     """Events somebody follows in every tab in use, and the commands that make a target send them."""
 
     events: tuple[str, ...]
@@ -68,7 +68,7 @@ class Interest:
     """Commands sent when the watching ends, so that the next `enable` tells what was missed."""
 
 
-Heard = Callable[[ExtensionLink, int, str, dict[str, Any], str | None], None]
+EventListener = Callable[[ExtensionLink, int, str, dict[str, Any], str | None], None]
 """Takes the link, the browser's own tab id, the event, its params and the child session it comes from."""
 
 
@@ -79,10 +79,10 @@ class _Watched:
     used: float
     begun: set[Future[Any]] = field(default_factory=set)
     """All done when the browser sends events."""
-    children: dict[str, Child] = field(default_factory=dict)
+    children: dict[str, ChildSession] = field(default_factory=dict)
 
 
-class Watch:
+class TabWatch:
     """All tabs in use."""
 
     def __init__(self, browsers: Browsers) -> None:
@@ -91,24 +91,24 @@ class Watch:
         self._dialogs: dict[_Key, Dialog] = {}
         self._held: dict[_Key, set[str]] = {}
         self._first: dict[_Key, dict[str, tuple[Command, ...]]] = {}
-        self._followed: list[tuple[Interest, Heard]] = []
+        self._followed: list[tuple[EventSubscription, EventListener]] = []
         browsers.on_event(self._event)
         browsers.on_change(self._change)
 
-    def follow(self, interest: Interest, heard: Heard) -> None:
+    def subscribe(self, interest: EventSubscription, heard: EventListener) -> None:
         """From now on, tell `heard` of these events of every tab in use (and of `detached`, the end of watching)."""
         self._followed.append((interest, heard))
 
-    def dialog(self, link: ExtensionLink, chrome_id: int) -> Dialog | None:
+    def open_dialog(self, link: ExtensionLink, chrome_id: int) -> Dialog | None:
         """The dialog that is open in a tab."""
         return self._dialogs.get((link, chrome_id))
 
-    def answered(self, link: ExtensionLink, chrome_id: int, dialog: Dialog | None) -> None:
+    def dialog_handled(self, link: ExtensionLink, chrome_id: int, dialog: Dialog | None) -> None:
         """A dialog was answered; the browser says so too, but maybe after the answer's own reply."""
         if dialog is not None and self._dialogs.get((link, chrome_id)) is dialog:
             del self._dialogs[link, chrome_id]
 
-    def children(self, link: ExtensionLink, chrome_id: int) -> Mapping[str, Child]:
+    def children(self, link: ExtensionLink, chrome_id: int) -> Mapping[str, ChildSession]:
         """The child sessions of a tab, by session id, in the order they came."""
         watched = self._watched.get((link, chrome_id))
         return watched.children if watched is not None else {}
@@ -117,7 +117,7 @@ class Watch:
         """Keep watching a tab though nobody uses it, until `let_go` with the same word."""
         self._held.setdefault((link, chrome_id), set()).add(why)
 
-    def let_go(self, link: ExtensionLink, chrome_id: int, why: str) -> None:
+    def release(self, link: ExtensionLink, chrome_id: int, why: str) -> None:
         """End what `hold` began."""
         reasons = self._held.get((link, chrome_id))
         if reasons is not None:
@@ -125,7 +125,7 @@ class Watch:
             if not reasons:
                 del self._held[link, chrome_id]
 
-    def first(self, link: ExtensionLink, chrome_id: int, why: str, commands: tuple[Command, ...]) -> None:
+    def set_child_commands(self, link: ExtensionLink, chrome_id: int, why: str, commands: tuple[Command, ...]) -> None:
         """Tell new frames in other processes, and new workers, this before they run; nothing ends it."""
         key = (link, chrome_id)
         told = self._first.get(key, {})
@@ -139,7 +139,7 @@ class Watch:
         if key in self._watched:
             self._subscribe(key)
 
-    def ready(self, link: ExtensionLink, chrome_id: int, tab_id: int) -> None:
+    def ensure_watching(self, link: ExtensionLink, chrome_id: int, tab_id: int) -> None:
         """Watch a tab from now on; a dialog that is open already is an error at once."""
         key = (link, chrome_id)
         if self._dialogs and key in self._dialogs:
@@ -151,7 +151,7 @@ class Watch:
             return
         self._begin(key)
 
-    async def begun(self, link: ExtensionLink, chrome_id: int) -> None:
+    async def wait_watching(self, link: ExtensionLink, chrome_id: int) -> None:
         """Watch a tab from now on, and wait until the browser sends events; one that cannot be watched is no error.
 
         A page that is left before it has said that it does takes with it what it was told: the first things of the
@@ -200,7 +200,7 @@ class Watch:
                 asked.setdefault(method, params)
         return list(asked.items())
 
-    def _disable(self, key: _Key, children: Mapping[str, Child]) -> None:
+    def _disable(self, key: _Key, children: Mapping[str, ChildSession]) -> None:
         for interest, _ in self._followed:
             for method in interest.disable:
                 self._send(key, "forwardCDPCommand", {"method": method})
@@ -282,7 +282,7 @@ class Watch:
         if session_id in watched.children or len(watched.children) >= _MOST_CHILDREN:
             return
         target, kind, url = (str(info.get(name, ""))[:2000] for name in ("targetId", "type", "url"))
-        watched.children[session_id] = Child(session_id, target, kind, url, parent)
+        watched.children[session_id] = ChildSession(session_id, target, kind, url, parent)
         # One that waited was told by the extension, which has what it is to be told.
         if kind in _ASKED and params.get("waitingForDebugger") is not True:
             self._enable(key, session_id)

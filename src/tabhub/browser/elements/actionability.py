@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from tabhub.browser.driver import page_code as pagecode
+from tabhub.browser.driver import page_code
 from tabhub.browser.driver.frames import Frame, main_frame
-from tabhub.browser.driver.page import Follow, Page
-from tabhub.browser.elements.element import Element, find, named
+from tabhub.browser.driver.page import FollowUp, Page
+from tabhub.browser.elements.element import Element, find_element, names_element
 from tabhub.browser.tool_spec import Toolbox
 from tabhub.errors import CommandFailed
 
@@ -59,14 +59,14 @@ class _Behind(CommandFailed):
 
 
 @dataclass(frozen=True, slots=True)
-class Aim:
+class ActionableElement:
     """An element that can be used now."""
 
     element: Element
     x: float
     """In CSS pixels of the tab's viewport."""
     y: float
-    spot: _Point
+    input_point: _Point
     """The same place as the process that draws it counts: that of a frame of another site has its own viewport."""
     facts: Mapping[str, Any]
     """What the page told of it: kind, checked, empty, url."""
@@ -82,10 +82,10 @@ class Aim:
         return str(self.facts.get("kind"))
 
 
-async def aim(
-    box: Toolbox, page: Page, args: Mapping[str, Any], need: str, *, follow: Follow | None = None, **more: Any
-) -> Aim:
-    """Wait until the element that the arguments name is ready for what is needed; see `js/ready.js`.
+async def wait_actionable(
+    box: Toolbox, page: Page, args: Mapping[str, Any], need: str, *, follow: FollowUp | None = None, **more: Any
+) -> ActionableElement:
+    """Wait until the element that the arguments name is ready for what is needed; see `js/wait_actionable.js`.
 
     What is to `follow` is done at once where the element is a text field of the tab's own document.
     """
@@ -101,7 +101,7 @@ async def aim(
         if isinstance(problem, dict) and problem.get("why") == "detached" and left > 0 and "ref" not in args:
             # The page drew it anew while we looked.
             continue
-        refuse(element, facts)
+        raise_problem(element, facts)
         x, y = spot = _number(facts.get("x")), _number(facts.get("y"))
         if element.frame.parent is not None:
             try:
@@ -112,37 +112,39 @@ async def aim(
                 await asyncio.sleep(_PAUSE)
                 continue
         label = facts.get("label")
-        return Aim(replace(element, label=label[:500]) if isinstance(label, str) else element, x, y, spot, facts)
+        return ActionableElement(
+            replace(element, label=label[:500]) if isinstance(label, str) else element, x, y, spot, facts
+        )
 
 
 async def _found(
-    page: Page, args: Mapping[str, Any], argument: dict[str, Any], appear: float, follow: Follow | None
+    page: Page, args: Mapping[str, Any], argument: dict[str, Any], appear: float, follow: FollowUp | None
 ) -> tuple[Element, Any]:
     """The element and what the page says of it: in one round trip if it is in the main frame."""
     ref = str(args.get("ref") or "")
-    if named(args) and not ref.startswith("f"):
+    if names_element(args) and not ref.startswith("f"):
         wanted = {name: args[name] for name in _NAMES if args.get(name)} | {"near": False}
         frame = await main_frame(page)
         body = (
-            f'const ready = globalThis.tabhubReady;\nif (!ready) return "{_BARE}";\n'
-            f"const found = kit.find({pagecode.literal(wanted)});\nif (!found?.ref || found.frames) return null;\n"
-            f"return Promise.resolve(ready.call(kit.element(found.ref), {pagecode.literal(argument)}))"
+            f'const ready = globalThis.tabhubWaitActionable;\nif (!ready) return "{_BARE}";\n'
+            f"const found = kit.find({page_code.literal(wanted)});\nif (!found?.ref || found.frames) return null;\n"
+            f"return Promise.resolve(ready.call(kit.element(found.ref), {page_code.literal(argument)}))"
             ".then((ready) => ({ ...found, ready, go: Boolean(ready.typed) }));"
         )
-        answer = await frame.ask(body, follow)
+        answer = await frame.run_code(body, follow)
         if answer == _BARE:
             # The functions stay in our world of the document, so that they are sent once and not with every click.
-            answer = await frame.ask(f"{_kept()}\n{body}", follow)
+            answer = await frame.run_code(f"{_kept()}\n{body}", follow)
         if isinstance(answer, dict):
             return Element(page, frame, str(answer.get("ref")), str(answer.get("label"))[:500]), answer.get("ready")
-    element = await find(page, args, wait=appear)
-    return element, await element.call("ready", argument)
+    element = await find_element(page, args, wait=appear)
+    return element, await element.call("wait_actionable", argument)
 
 
 @cache
 def _kept() -> str:
-    kept = (("tabhubReady", "ready"), ("tabhubHolds", "holds"))
-    return "\n".join(f"globalThis.{name} = (\n{pagecode.source(file)}\n);" for name, file in kept)
+    kept = (("tabhubWaitActionable", "wait_actionable"), ("tabhubFieldValue", "field_value"))
+    return "\n".join(f"globalThis.{name} = (\n{page_code.source(file)}\n);" for name, file in kept)
 
 
 async def _through(element: Element, frame: Frame, x: float, y: float) -> tuple[_Point, _Point]:
@@ -153,9 +155,9 @@ async def _through(element: Element, frame: Frame, x: float, y: float) -> tuple[
     """
     spot, own, zoom = (x, y), True, 1.0
     while frame.parent is not None:
-        place = await frame.parent.evaluate("through", {"ref": await frame.owner(), "x": x, "y": y})
+        place = await frame.parent.evaluate("point_through_frame", {"ref": await frame.owner_ref(), "x": x, "y": y})
         if not isinstance(place, dict):
-            raise element.gone()
+            raise element.gone_error()
         if place.get("outside"):
             raise _error(element, {"why": "outside"}, _Behind)
         if cover := place.get("cover"):
@@ -167,7 +169,7 @@ async def _through(element: Element, frame: Frame, x: float, y: float) -> tuple[
     return (x, y), (spot if own else (spot[0] / zoom, spot[1] / zoom))
 
 
-def refuse(element: Element, answer: Any) -> None:
+def raise_problem(element: Element, answer: Any) -> None:
     """Raise the error for what stands in the way, if something does."""
     problem = answer.get("problem") if isinstance(answer, dict) else None
     if isinstance(problem, dict):

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from tabhub.browser.driver import isolated_worlds as worlds
-from tabhub.browser.driver import page_code as pagecode
-from tabhub.browser.driver.frames import Frame, frames, main_frame
+from tabhub.browser.driver import page_code
+from tabhub.browser.driver.frames import Frame, list_frames, main_frame
 from tabhub.browser.driver.isolated_worlds import World
 from tabhub.browser.driver.page import Page
-from tabhub.browser.driver.shadow_roots import open_roots
+from tabhub.browser.driver.shadow_roots import open_closed_roots
 from tabhub.errors import CommandFailed, InvalidArguments, PageNavigated
 
 TARGET: dict[str, Any] = {
@@ -65,14 +65,14 @@ class Element:
 
     async def call(self, name: str, argument: dict[str, Any] | None = None, library: str = "") -> Any:
         """Call the function of `js/<name>.js` with the element as `this`, in our world; promises are awaited."""
-        shared = pagecode.source(library) + "\n" if library else ""
-        value = await self.frame.ask(
-            f"{shared}const found = kit.element({pagecode.literal(self.ref)});\n"
-            f'if (!found) return "{worlds.GONE}";\n'
-            f"return (\n{pagecode.source(name)}\n).call(found, {pagecode.literal(argument or {})});"
+        shared = page_code.source(library) + "\n" if library else ""
+        value = await self.frame.run_code(
+            f"{shared}const found = kit.element({page_code.literal(self.ref)});\n"
+            f'if (!found) return "{worlds.ELEMENT_GONE}";\n'
+            f"return (\n{page_code.source(name)}\n).call(found, {page_code.literal(argument or {})});"
         )
-        if value == worlds.GONE:
-            raise self.gone()
+        if value == worlds.ELEMENT_GONE:
+            raise self.gone_error()
         return value
 
     async def box(self) -> Box:
@@ -84,25 +84,25 @@ class Element:
         """A handle of the element for CDP commands of its frame's session; `release` lets go of it."""
         world = await self.frame.world()
         params = {
-            "expression": f"globalThis.tabhubKit?.element({pagecode.literal(self.ref)})",
+            "expression": f"globalThis.tabhubKit?.element({page_code.literal(self.ref)})",
             "contextId": world.context_id,
             "objectGroup": self._group,
         }
         answer = await self.page.cdp("Runtime.evaluate", params, self.frame.session_id)
         object_id = answer.get("result", {}).get("objectId")
         if not isinstance(object_id, str):
-            raise self.gone()
+            raise self.gone_error()
         return object_id
 
     def release(self) -> None:
         """Let go of the handles that `object_id` gave."""
-        self.page.ahead("Runtime.releaseObjectGroup", {"objectGroup": self._group}, self.frame.session_id)
+        self.page.cdp_nowait("Runtime.releaseObjectGroup", {"objectGroup": self._group}, self.frame.session_id)
 
     @property
     def _group(self) -> str:
         return f"tabhub {self.ref}"
 
-    def gone(self) -> CommandFailed:
+    def gone_error(self) -> CommandFailed:
         """The error for an element that the page has taken away."""
         return CommandFailed(
             f"{self.label} is no longer in the page of tab {self.page.tab_id}.",
@@ -110,17 +110,17 @@ class Element:
         )
 
 
-def named(args: Mapping[str, Any]) -> bool:
+def names_element(args: Mapping[str, Any]) -> bool:
     """Whether the arguments name an element at all."""
     return any(args.get(name) for name in _NAMES)
 
 
-async def find(page: Page, args: Mapping[str, Any], *, wait: float = 0.0) -> Element:
+async def find_element(page: Page, args: Mapping[str, Any], *, wait: float = 0.0) -> Element:
     """The element that the arguments name, searched in the main frame first, then in all others.
 
     Waits up to `wait` seconds for it to appear. The error for one that is not there says what comes nearest.
     """
-    if not named(args):
+    if not names_element(args):
         raise InvalidArguments(
             "No element is named.", hint="Give a ref (from browser_snapshot), a selector, a text or a role."
         )
@@ -153,7 +153,7 @@ async def _once(page: Page, wanted: dict[str, Any], *, near: bool) -> dict[str, 
     # The best match in the page may still be a weak one: words that only contain the text, something hidden.
     if not best.get("frames") or (best.get("why") != "absent" and _rank(best) < _WEAK):
         return best
-    others = (await frames(page))[1:]
+    others = (await list_frames(page))[1:]
     answers = await asyncio.gather(*(_ask(frame, wanted, near=near) for frame in others), return_exceptions=True)
     nearest = list(best.get("nearest") or [])
     for answer in answers:
@@ -179,12 +179,12 @@ def _rank(found: Mapping[str, Any]) -> float:
 
 async def _ask(frame: Frame, wanted: dict[str, Any], *, near: bool) -> dict[str, Any]:
     """What one frame has: an `element`, or why it has none."""
-    body = f"return kit.find({pagecode.literal({**wanted, 'near': near})});"
-    found = await frame.ask(body)
+    body = f"return kit.find({page_code.literal({**wanted, 'near': near})});"
+    found = await frame.run_code(body)
     missing = found.get("missing") if isinstance(found, dict) else None
     # What a page's components hide counts when nothing else fits.
-    if isinstance(missing, dict) and missing.get("hosts") and await open_roots(frame):
-        found = await frame.ask(body)
+    if isinstance(missing, dict) and missing.get("hosts") and await open_closed_roots(frame):
+        found = await frame.run_code(body)
     if isinstance(found, dict) and isinstance(found.get("ref"), str):
         others = found.get("others")
         label = str(found.get("label"))[:500]
@@ -199,7 +199,7 @@ async def _frame_of(page: Page, ref: str) -> Frame | None:
     inner = _FRAME.fullmatch(ref)
     if inner is None:
         return await main_frame(page)
-    others = (await frames(page))[1:]
+    others = (await list_frames(page))[1:]
     there = await asyncio.gather(*(frame.world() for frame in others), return_exceptions=True)
     prefix = f"{inner[1]}e"
     return next((f for f, w in zip(others, there, strict=True) if isinstance(w, World) and w.prefix == prefix), None)

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from tabhub.browser.driver.frames import Frame, frames
+from tabhub.browser.driver.frames import Frame, list_frames
 from tabhub.browser.driver.page import Page
-from tabhub.browser.elements.element import find
+from tabhub.browser.elements.element import find_element
 from tabhub.errors import CommandFailed
 
 FRAME = {
@@ -23,19 +23,19 @@ _GROUP = "tabhub-script"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ScriptTarget:
     """Where to run a script: the session, and an object of the frame's own world where the session has several."""
 
     session_id: str | None
     object_id: str | None = None
 
 
-async def place(page: Page, wanted: int | str) -> Place:
+async def script_target(page: Page, wanted: int | str) -> ScriptTarget:
     """The page's own world in the frame that is meant."""
     frame = await _chosen(page, wanted)
     session = frame.session_id
     if frame.parent is None or frame.parent.session_id != session:
-        return Place(session)
+        return ScriptTarget(session)
     # The browser gives a node in the world of its own document, which is the one the page's scripts run in.
     owner = await page.cdp("DOM.getFrameOwner", {"frameId": frame.frame_id}, session)
     node = await page.cdp("DOM.describeNode", {"backendNodeId": owner["backendNodeId"], "pierce": True}, session)
@@ -44,11 +44,11 @@ async def place(page: Page, wanted: int | str) -> Place:
         raise CommandFailed(f"The frame {frame.url[:200]} has no document.", hint="It may be loading; call again.")
     wish = {"backendNodeId": inner["backendNodeId"], "objectGroup": _GROUP}
     resolved = await page.cdp("DOM.resolveNode", wish, session)
-    return Place(session, str(resolved["object"]["objectId"]))
+    return ScriptTarget(session, str(resolved["object"]["objectId"]))
 
 
 async def _chosen(page: Page, wanted: int | str) -> Frame:
-    every = await frames(page)
+    every = await list_frames(page)
     if isinstance(wanted, int):
         if 0 <= wanted < len(every):
             return every[wanted]
@@ -67,7 +67,7 @@ async def _chosen(page: Page, wanted: int | str) -> Frame:
 
 async def _by_ref(page: Page, ref: str, every: list[Frame]) -> Frame:
     """The frame an element holds; of any other element, the frame it is in."""
-    element = await find(page, {"ref": ref})
+    element = await find_element(page, {"ref": ref})
     described = await page.cdp("DOM.describeNode", {"objectId": await element.object_id()}, element.frame.session_id)
     element.release()
     inner = described["node"].get("frameId") if isinstance(described, dict) else None

@@ -150,7 +150,7 @@ def parse(given: str, modifiers: Iterable[str] = ()) -> tuple[Key, int]:
     return key, held
 
 
-def press(key: Key, held: int = 0) -> list[dict[str, Any]]:
+def press_events(key: Key, held: int = 0) -> list[dict[str, Any]]:
     """The events of one key press, with the modifiers pressed before and released after."""
     events: list[dict[str, Any]] = []
     down = [name for name, bit in MODIFIERS.items() if held & bit]
@@ -165,7 +165,7 @@ def press(key: Key, held: int = 0) -> list[dict[str, Any]]:
     return events
 
 
-def typed(character: str) -> list[dict[str, Any]] | None:
+def character_events(character: str) -> list[dict[str, Any]] | None:
     """The events of typing one character, or None if no key of a US keyboard makes it."""
     key = CHARACTERS.get(character)
     return None if key is None else _stroke(key, MODIFIERS["Shift"] if key.shift else 0)

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import Any
 
-from tabhub.browser.driver.frames import Frame, frames
+from tabhub.browser.driver.frames import Frame, list_frames
 from tabhub.browser.driver.page import Page
 from tabhub.errors import CommandFailed
 
@@ -24,19 +24,19 @@ class Mark:
     width: float
     height: float
 
-    def drawn(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Any]:
         """What the page needs to know of it."""
         return {"ref": self.ref, "x": self.x, "y": self.y, "width": self.width, "height": self.height}
 
 
-async def marks_of(page: Page, *, whole: bool) -> list[Mark]:
+async def collect_marks(page: Page, *, whole: bool) -> list[Mark]:
     """The marks of what is in view, or of the whole page; at most some hundred."""
-    main, *others = await frames(page)
+    main, *others = await list_frames(page)
     own, *inner = await asyncio.gather(*(_of_frame(frame, whole) for frame in (main, *others)))
     framed = [mark for marks in inner for mark in marks]
     if framed:
         # A frame does not know what the page has laid over it.
-        free = await main.evaluate("marks_free", {"marks": [mark.drawn() for mark in framed]})
+        free = await main.evaluate("uncovered_marks", {"marks": [mark.as_dict() for mark in framed]})
         framed = [mark for mark, is_free in zip(framed, free, strict=True) if is_free]
     return [*own, *framed][:_MOST]
 
@@ -44,10 +44,10 @@ async def marks_of(page: Page, *, whole: bool) -> list[Mark]:
 async def _of_frame(frame: Frame, whole: bool) -> list[Mark]:
     try:
         # Of a frame only what it shows can be in the picture.
-        told = await frame.evaluate("marks", {"whole": whole and frame.main, "most": _MOST})
+        told = await frame.evaluate("marks", {"whole": whole and frame.is_main, "most": _MOST})
         left, top = await frame.offset() if told else (0.0, 0.0)
     except CommandFailed:
-        if frame.main:
+        if frame.is_main:
             raise
         return []
     return [

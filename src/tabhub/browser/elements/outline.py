@@ -45,7 +45,7 @@ def _past_name(text: str) -> int:
     return at + 1
 
 
-def composed(lines: Sequence[str], inserts: Mapping[int, Sequence[str]]) -> list[str]:
+def insert_frames(lines: Sequence[str], inserts: Mapping[int, Sequence[str]]) -> list[str]:
     """Lines with those of frames put below the line of the element that holds them."""
     out: list[str] = []
     for number, line in enumerate(lines):
@@ -61,11 +61,11 @@ class Fit:
     """Lines within a budget."""
 
     lines: list[str]
-    left_out: int
+    omitted: int
     """How many lines are not among them."""
 
 
-def fit(lines: list[str], max_tokens: int) -> Fit:
+def fit_budget(lines: list[str], max_tokens: int) -> Fit:
     """Keep to a budget: long lists and tables are cut first, each with a word on the rest, then the end."""
     text = "\n".join(lines)
     if text.isascii() and len(text) <= max_tokens:  # a token is a byte at least
@@ -156,7 +156,7 @@ def _narrowed(
     return kept, notes
 
 
-def changes(before: Sequence[str], after: Sequence[str]) -> list[str]:
+def diff_lines(before: Sequence[str], after: Sequence[str]) -> list[str]:
     """What is new (+), another (~) and gone (-), each new or other line below the lines it is inside of."""
     old_refs = {ref: line.lstrip(" ") for line in before if (ref := ref_of(line))}
     old_plain = Counter(line.lstrip(" ") for line in before if not ref_of(line))

@@ -20,51 +20,51 @@ _BY_KEYS = 300
 Event = tuple[str, dict[str, Any]]
 
 
-async def send(page: Page, events: Sequence[Event], session_id: str | None = None) -> None:
+async def send_events(page: Page, events: Sequence[Event], session_id: str | None = None) -> None:
     """Send events in order, to the tab or to a frame in another process, and wait for the last one."""
     for method, params in events[-1:]:
         ahead = [{"method": name, "params": given} for name, given in events[:-1]]
         await page.cdp(method, params, session_id, ahead=ahead)
 
 
-def moved(x: float, y: float, *, held: str = "", modifiers: int = 0) -> Event:
+def mouse_move(x: float, y: float, *, held: str = "", modifiers: int = 0) -> Event:
     """The mouse moves, maybe with a button held."""
     button = {"button": held, "buttons": BUTTONS[held]} if held else {}
     return MOUSE, {"type": "mouseMoved", "x": x, "y": y, "modifiers": modifiers, **button}
 
 
-def pressed(x: float, y: float, *, button: str = "left", count: int = 1, modifiers: int = 0) -> Event:
+def mouse_down(x: float, y: float, *, button: str = "left", count: int = 1, modifiers: int = 0) -> Event:
     """A button goes down."""
     facts = {"button": button, "buttons": BUTTONS[button], "clickCount": count, "modifiers": modifiers}
     return MOUSE, {"type": "mousePressed", "x": x, "y": y, **facts}
 
 
-def released(x: float, y: float, *, button: str = "left", count: int = 1, modifiers: int = 0) -> Event:
+def mouse_up(x: float, y: float, *, button: str = "left", count: int = 1, modifiers: int = 0) -> Event:
     """A button goes up."""
     facts = {"button": button, "clickCount": count, "modifiers": modifiers}
     return MOUSE, {"type": "mouseReleased", "x": x, "y": y, **facts}
 
 
-def clicked(x: float, y: float, *, button: str = "left", count: int = 1, modifiers: int = 0) -> list[Event]:
+def click(x: float, y: float, *, button: str = "left", count: int = 1, modifiers: int = 0) -> list[Event]:
     """The mouse goes there and clicks, once or several times."""
-    events = [moved(x, y, modifiers=modifiers)]
+    events = [mouse_move(x, y, modifiers=modifiers)]
     for number in range(1, count + 1):
-        events.append(pressed(x, y, button=button, count=number, modifiers=modifiers))
-        events.append(released(x, y, button=button, count=number, modifiers=modifiers))
+        events.append(mouse_down(x, y, button=button, count=number, modifiers=modifiers))
+        events.append(mouse_up(x, y, button=button, count=number, modifiers=modifiers))
     return events
 
 
-def stroke(key: keys.Key, held: int = 0) -> list[Event]:
+def key_press(key: keys.Key, held: int = 0) -> list[Event]:
     """One key press with its modifiers."""
-    return [(KEY, event) for event in keys.press(key, held)]
+    return [(KEY, event) for event in keys.press_events(key, held)]
 
 
-def bits(names: Iterable[str]) -> int:
+def modifier_bits(names: Iterable[str]) -> int:
     """Modifiers by name, as the browser counts them."""
     return sum(keys.MODIFIERS[name] for name in set(names))
 
 
-def written(text: str, *, lines: bool) -> list[Event]:
+def typing_events(text: str, *, lines: bool) -> list[Event]:
     """The events of typing a text; where a field has lines, a new one is begun by Shift+Enter, which sends no form."""
     if len(text) > _BY_KEYS:
         return [("Input.insertText", {"text": text})]
@@ -73,11 +73,11 @@ def written(text: str, *, lines: bool) -> list[Event]:
     rest = ""
     for character in text.replace("\r\n", "\n"):
         if character == "\n":
-            made: list[dict[str, Any]] | None = keys.press(enter, keys.MODIFIERS["Shift"] if lines else 0)
+            made: list[dict[str, Any]] | None = keys.press_events(enter, keys.MODIFIERS["Shift"] if lines else 0)
         elif character == "\t":
-            made = None if lines else keys.press(tab)
+            made = None if lines else keys.press_events(tab)
         else:
-            made = keys.typed(character)
+            made = keys.character_events(character)
         if made is None:
             rest += character
             continue

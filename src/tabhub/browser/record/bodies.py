@@ -12,7 +12,7 @@ from typing import Any
 
 from tabhub.browser.driver.page import Page
 from tabhub.browser.record import headers
-from tabhub.browser.record.traffic import LEFT, Request
+from tabhub.browser.record.traffic import ABANDONED, Request
 from tabhub.errors import CommandFailed
 
 _TEXT = ("text/", "json", "xml", "javascript", "ecmascript", "urlencoded", "graphql", "event-stream", "yaml", "csv")
@@ -25,80 +25,80 @@ class Body:
     text: str | None = None
     data: bytes | None = None
     """What is no text."""
-    why: str = ""
+    reason: str = ""
 
     @property
     def length(self) -> int:
         """In characters, or in bytes of what is no text."""
         return len(self.text if self.text is not None else self.data or b"")
 
-    def shown(self, mime: str, most: int) -> str:
+    def preview(self, mime: str, most: int) -> str:
         """As text for an agent: secrets of data hidden, cut, binaries described."""
         if self.text is not None:
-            safe = headers.body(self.text, mime)
+            safe = headers.redact_body(self.text, mime)
             return safe if len(safe) <= most else f"{safe[:most]}… ({len(safe) - most} more characters)"
-        return f"[{len(self.data)} bytes {mime}".rstrip() + "]" if self.data is not None else f"[{self.why}]"
+        return f"[{len(self.data)} bytes {mime}".rstrip() + "]" if self.data is not None else f"[{self.reason}]"
 
 
-def textual(mime: str) -> bool:
+def is_text(mime: str) -> bool:
     """Whether content of that type is text."""
     return not mime or any(part in mime.lower() for part in _TEXT)
 
 
-def decoded(content: Any, encoded: bool, mime: str) -> Body:
+def decode_body(content: Any, encoded: bool, mime: str) -> Body:
     """A body as the browser gives it."""
     if type(content) is not str:
-        return Body(why="the browser gave no body")
+        return Body(reason="the browser gave no body")
     if not encoded:
         return Body(text=content)
     try:
         data = base64.b64decode(content, validate=True)
-        return Body(text=data.decode()) if textual(mime) else Body(data=data)
+        return Body(text=data.decode()) if is_text(mime) else Body(data=data)
     except binascii.Error:
-        return Body(why="the browser gave a body that cannot be read")
+        return Body(reason="the browser gave a body that cannot be read")
     except UnicodeDecodeError:
         return Body(data=data)
 
 
-async def response(page: Page, request: Request) -> Body:
+async def response_body(page: Page, request: Request) -> Body:
     """The body of an answer."""
-    if request.kept is not None:
-        return decoded(request.kept, request.kept_base64, request.mime)
+    if request.captured_body is not None:
+        return decode_body(request.captured_body, request.captured_base64, request.mime)
     if request.redirect:
-        return Body(why="a redirect has no body")
+        return Body(reason="a redirect has no body")
     if request.kind == "websocket":
-        return Body(why="a WebSocket; see browser_get_websocket_frames")
+        return Body(reason="a WebSocket; see browser_get_websocket_frames")
     if request.error and not request.status:
-        return Body(why=f"no answer came: {request.error}")
+        return Body(reason=f"no answer came: {request.error}")
     if request.ended is None:
-        return Body(why=LEFT if request.left else "still loading")
+        return Body(reason=ABANDONED if request.abandoned else "still loading")
     session, request_id = request.key
     try:
         answer = await page.cdp("Network.getResponseBody", {"requestId": request_id}, session)
     except CommandFailed as error:
         return _absent(error)
     if not isinstance(answer, dict):
-        return Body(why="the browser gave no body")
-    return decoded(answer.get("body"), answer.get("base64Encoded") is True, request.mime)
+        return Body(reason="the browser gave no body")
+    return decode_body(answer.get("body"), answer.get("base64Encoded") is True, request.mime)
 
 
-async def posted(page: Page, request: Request) -> Body:
+async def request_body(page: Page, request: Request) -> Body:
     """The body that was sent."""
     if request.body is not None:
         return Body(text=request.body)
     if not request.has_body:
-        return Body(why="none")
+        return Body(reason="none")
     session, request_id = request.key
     try:
         answer = await page.cdp("Network.getRequestPostData", {"requestId": request_id}, session)
     except CommandFailed as error:
         return _absent(error)
     encoded = isinstance(answer, dict) and answer.get("base64Encoded") is True
-    return decoded(answer.get("postData") if isinstance(answer, dict) else None, encoded, "")
+    return decode_body(answer.get("postData") if isinstance(answer, dict) else None, encoded, "")
 
 
 def _absent(error: CommandFailed) -> Body:
     """Why a body cannot be had, as far as the browser says."""
     if "larger than" in error.message:
-        return Body(why=f"too large to be given: {error.message.partition('. ')[0]}"[:300])
-    return Body(why=f"no longer there: {error.message}"[:300])
+        return Body(reason=f"too large to be given: {error.message.partition('. ')[0]}"[:300])
+    return Body(reason=f"no longer there: {error.message}"[:300])

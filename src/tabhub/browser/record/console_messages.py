@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tabhub.browser.driver.cdp_values import address, number, whole, words
+from tabhub.browser.driver.cdp_values import parse_int, parse_number, parse_text, parse_url
 
 EVENTS = ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded")
 LEVELS: Final = ("debug", "log", "info", "warning", "error")
@@ -46,7 +46,7 @@ class Message:
         return (self.level, self.text, self.url, self.line) == (other.level, other.text, other.url, other.line)
 
 
-def message(method: str, params: dict[str, Any], most: int) -> Message | None:
+def parse_message(method: str, params: dict[str, Any], most: int) -> Message | None:
     """The message an event tells of; None for what says nothing."""
     if method == "Runtime.consoleAPICalled":
         made = _logged(params, most)
@@ -60,44 +60,44 @@ def message(method: str, params: dict[str, Any], most: int) -> Message | None:
 
 
 def _logged(params: dict[str, Any], most: int) -> Message | None:
-    kind, args = words(params.get("type"), 30), params.get("args")
+    kind, args = parse_text(params.get("type"), 30), params.get("args")
     if kind in _SILENT:
         return None
     text = _cut(_joined(args if isinstance(args, list) else [], most), most)
     frames = list(_frames(params.get("stackTrace")))
     url, line = frames[0][1:3] if frames else ("", 0)
     stack = tuple(_shown(frame) for frame in frames[:_FRAMES]) if kind in _STACKED and len(frames) > 1 else ()
-    return Message(_LEVEL.get(kind, "log"), text, number(params.get("timestamp")), "console", url, line, stack)
+    return Message(_LEVEL.get(kind, "log"), text, parse_number(params.get("timestamp")), "console", url, line, stack)
 
 
 def _thrown(params: dict[str, Any], most: int) -> Message | None:
     details = params.get("exceptionDetails")
     details = details if isinstance(details, dict) else {}
     exception = details.get("exception")
-    shown = value(exception) if isinstance(exception, dict) else ""
-    said = words(details.get("text"), 200)
+    shown = format_value(exception) if isinstance(exception, dict) else ""
+    said = parse_text(details.get("text"), 200)
     text = f"{said} {shown}".strip() if not shown.startswith(said) else shown
     frames = list(_frames(details.get("stackTrace")))
-    url, line = address(details.get("url")), whole(details.get("lineNumber")) + 1
+    url, line = parse_url(details.get("url")), parse_int(details.get("lineNumber")) + 1
     if frames and not url:
         url, line = frames[0][1:3]
     # The stack is part of an error's own description.
-    return Message("error", _cut(text, most), number(params.get("timestamp")), "exception", url, line)
+    return Message("error", _cut(text, most), parse_number(params.get("timestamp")), "exception", url, line)
 
 
 def _entry(params: dict[str, Any], most: int) -> Message | None:
     entry = params.get("entry")
     if not isinstance(entry, dict):
         return None
-    level = _LOG_LEVEL.get(words(entry.get("level"), 20), "info")
-    url, line = address(entry.get("url")), entry.get("lineNumber")
+    level = _LOG_LEVEL.get(parse_text(entry.get("level"), 20), "info")
+    url, line = parse_url(entry.get("url")), entry.get("lineNumber")
     return Message(
         level,
-        _cut(words(entry.get("text"), most + 1), most),
-        number(entry.get("timestamp")),
-        words(entry.get("source"), 40) or "browser",
+        _cut(parse_text(entry.get("text"), most + 1), most),
+        parse_number(entry.get("timestamp")),
+        parse_text(entry.get("source"), 40) or "browser",
         url,
-        whole(line) + 1 if type(line) in (int, float) else 0,
+        parse_int(line) + 1 if type(line) in (int, float) else 0,
     )
 
 
@@ -119,14 +119,14 @@ def _joined(args: list[Any], most: int) -> str:
             if argument is None:
                 return found[0]
             used += 1
-            return "" if found[1] == "c" else value(argument)
+            return "" if found[1] == "c" else format_value(argument)
 
         text = _PLACE.sub(place, first["value"][: most * 2])
-        return " ".join([text, *(value(arg) for arg in rest[used:])])
-    return " ".join(value(arg) for arg in given)
+        return " ".join([text, *(format_value(arg) for arg in rest[used:])])
+    return " ".join(format_value(arg) for arg in given)
 
 
-def value(remote: dict[str, Any]) -> str:
+def format_value(remote: dict[str, Any]) -> str:
     """One logged value in short."""
     kind, held = remote.get("type"), remote.get("value")
     if kind == "string":
@@ -162,12 +162,12 @@ def _preview(preview: dict[str, Any], said: str, depth: int = 0) -> str:
     array = preview.get("subtype") in ("array", "typedarray")
     for item in properties[:_SHOWN] if isinstance(properties, list) and not items else ():
         if isinstance(item, dict):
-            shown = words(item.get("value"), _PROPERTIES)
+            shown = parse_text(item.get("value"), _PROPERTIES)
             shown = f'"{shown}"' if item.get("type") == "string" else shown or str(item.get("type"))
             # What is in them is told of the rows of a table alone.
             if isinstance(row := item.get("valuePreview"), dict) and depth < _DEEPEST:
-                shown = _preview(row, words(row.get("description"), 100), depth + 1)
-            items.append(shown if array else f"{words(item.get('name'), 100)}: {shown}")
+                shown = _preview(row, parse_text(row.get("description"), 100), depth + 1)
+            items.append(shown if array else f"{parse_text(item.get('name'), 100)}: {shown}")
     if preview.get("overflow") is True:
         items.append("…")
     if array:
@@ -177,7 +177,7 @@ def _preview(preview: dict[str, Any], said: str, depth: int = 0) -> str:
 
 
 def _short(preview: dict[str, Any]) -> str:
-    text = words(preview.get("description"), 100)
+    text = parse_text(preview.get("description"), 100)
     return f'"{text}"' if preview.get("type") == "string" else text
 
 
@@ -185,7 +185,11 @@ def _frames(trace: Any) -> Iterator[tuple[str, str, int]]:
     found = trace.get("callFrames") if isinstance(trace, dict) else None
     for frame in found[:_FRAMES] if isinstance(found, list) else ():
         if isinstance(frame, dict):
-            yield words(frame.get("functionName"), 100), address(frame.get("url")), whole(frame.get("lineNumber")) + 1
+            yield (
+                parse_text(frame.get("functionName"), 100),
+                parse_url(frame.get("url")),
+                parse_int(frame.get("lineNumber")) + 1,
+            )
 
 
 def _shown(frame: tuple[str, str, int]) -> str:

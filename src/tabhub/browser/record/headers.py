@@ -16,12 +16,12 @@ _PLAIN = ("www-authenticate", "proxy-authenticate", "authority", ":authority", "
 _STRUCTURED = re.compile(r"json|x-www-form-urlencoded|multipart/form-data", re.IGNORECASE)
 
 
-def shown(headers: Mapping[str, str]) -> dict[str, str]:
+def redact_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """Headers with their secrets hidden."""
-    return {name: header(name, value) for name, value in headers.items()}
+    return {name: redact_header(name, value) for name, value in headers.items()}
 
 
-def header(name: str, value: str) -> str:
+def redact_header(name: str, value: str) -> str:
     """The value of one header: of cookies the names stay, of an authorization its scheme."""
     low = name.lower()
     if low == "cookie":
@@ -44,6 +44,6 @@ def _cookie_set(line: str) -> str:
     return f"{cookie.partition('=')[0].strip()}={HIDDEN}{mark}{attributes}"
 
 
-def body(text: str, mime: str) -> str:
+def redact_body(text: str, mime: str) -> str:
     """A body; of what is data rather than a page or a program, the secrets are hidden."""
     return redact(text) if not mime or _STRUCTURED.search(mime) else text

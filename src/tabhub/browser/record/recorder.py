@@ -14,9 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tabhub.browser.driver.cdp_values import address, words
+from tabhub.browser.driver.cdp_values import parse_text, parse_url
 from tabhub.browser.driver.page import Page
-from tabhub.browser.driver.tab_watch import Interest, Watch
+from tabhub.browser.driver.tab_watch import EventSubscription, TabWatch
 from tabhub.browser.record import console_messages as messages
 from tabhub.browser.record import traffic
 from tabhub.browser.record.ring import Ring
@@ -27,7 +27,7 @@ from tabhub.links.browsers import Browsers, Change
 from tabhub.links.extension import ExtensionLink
 
 _Key = tuple[ExtensionLink, int]
-_INTEREST = Interest(
+_INTEREST = EventSubscription(
     events=(*messages.EVENTS, *traffic.EVENTS, "Page.frameNavigated", "Target.detachedFromTarget"),
     enable=(("Runtime.enable", {}), ("Log.enable", {}), traffic.ENABLE),
     frames=True,
@@ -65,7 +65,7 @@ class TabRecord:
         self.off_since: float | None = None
         self.missed = 0.0
         """Seconds the tab was not watched since the record began."""
-        self.heard = now
+        self.last_event = now
         self._said = 0
         self._newest = 0.0
         self._horizon = 0.0
@@ -77,21 +77,21 @@ class TabRecord:
         """About how many bytes it takes."""
         return self.console.weight + self.traffic.requests.weight + self.traffic.frames.weight
 
-    def take(self, method: str, params: dict[str, Any], child: str | None, now: float) -> None:
+    def handle_event(self, method: str, params: dict[str, Any], child: str | None, now: float) -> None:
         """Take one event."""
-        self.heard = now
+        self.last_event = now
         if method.startswith("Network."):
-            self.traffic.take(method, params, child, now)
+            self.traffic.handle_event(method, params, child, now)
         elif method == "Page.frameNavigated":
             if child is None:
                 self._navigated(params.get("frame"))
         elif method == "Target.detachedFromTarget":
-            self.traffic.gone(params.get("sessionId"))
+            self.traffic.session_detached(params.get("sessionId"))
         else:
             self._message(method, params, child)
 
     def _message(self, method: str, params: dict[str, Any], child: str | None) -> None:
-        told = messages.message(method, params, self.limits.record_text)
+        told = messages.parse_message(method, params, self.limits.record_text)
         # A debugger that comes anew is told old messages once more.
         if told is None or told.at <= self._horizon:
             return
@@ -110,31 +110,31 @@ class TabRecord:
         if not isinstance(frame, dict) or frame.get("parentId"):
             return
         here = self.traffic
-        here.main_frame = words(frame.get("id"), 100)
+        here.main_frame = parse_text(frame.get("id"), 100)
         here.page = here.page + 1 if self.pages else here.page
-        self.pages.append((here.page, address(frame.get("url"))))
-        here.opened(words(frame.get("loaderId"), 100))
+        self.pages.append((here.page, parse_url(frame.get("url"))))
+        here.document_opened(parse_text(frame.get("loaderId"), 100))
 
-    def empty(self) -> None:
+    def drop_all(self) -> None:
         """Let go of all that is kept, for room."""
         for ring in (self.console, self.traffic.requests, self.traffic.frames):
-            ring.empty()
+            ring.drop_all()
 
-    def began(self, url: str, now: float) -> None:
+    def watching_started(self, url: str, now: float) -> None:
         """The tab is watched, for the first time or again."""
         if self.off_since is not None:
             self.missed += now - self.off_since
             self.off_since = None
         if not self.pages:
-            self.pages.append((self.traffic.page, address(url)))
+            self.pages.append((self.traffic.page, parse_url(url)))
 
-    def ended(self, now: float) -> None:
+    def watching_ended(self, now: float) -> None:
         """The tab is no longer watched."""
         self._horizon = self._newest
         if self.off_since is None:
             self.off_since = now
 
-    def seen(self, reader: str, what: str) -> int:
+    def cleared_up_to(self, reader: str, what: str) -> int:
         """The number up to which a reader wants to see no more."""
         return self._read.get((reader, what), 0)
 
@@ -150,26 +150,26 @@ class TabRecord:
 class Recorder:
     """The records of all tabs in use."""
 
-    def __init__(self, browsers: Browsers, watch: Watch, *, wall: Callable[[], float] = time.time) -> None:
+    def __init__(self, browsers: Browsers, watch: TabWatch, *, wall: Callable[[], float] = time.time) -> None:
         self._browsers = browsers
         self._watch = watch
         self._wall = wall
         self._records: dict[_Key, TabRecord] = {}
         self._events = 0
-        watch.follow(_INTEREST, self._heard)
+        watch.subscribe(_INTEREST, self._heard)
         browsers.on_change(self._change)
 
-    def of(self, link: ExtensionLink, chrome_id: int) -> TabRecord:
+    def tab_record(self, link: ExtensionLink, chrome_id: int) -> TabRecord:
         """The record of a tab; an empty one if it was not in use so far."""
         record = self._records.get((link, chrome_id))
         if record is None:
             record = self._records[link, chrome_id] = TabRecord(self._browsers.limits, self._wall())
         return record
 
-    async def current(self, page: Page) -> TabRecord:
+    async def refreshed_record(self, page: Page) -> TabRecord:
         """The record of a tab with all its page has said up to now; of a page that cannot answer, what is there."""
-        record = self.of(page.link, page.tab.chrome_id)
-        if self._watch.dialog(page.link, page.tab.chrome_id) is not None and record.heard > record.since:
+        record = self.tab_record(page.link, page.tab.chrome_id)
+        if self._watch.open_dialog(page.link, page.tab.chrome_id) is not None and record.last_event > record.since:
             return record
         try:
             # It changes nothing; its answer comes after all that was said before it.
@@ -178,18 +178,18 @@ class Recorder:
         except TimeoutError:
             return record
         except CommandFailed:
-            if record.heard <= record.since:
+            if record.last_event <= record.since:
                 raise
             return record
-        record.began(page.tab.url, self._wall())
+        record.watching_started(page.tab.url, self._wall())
         return record
 
-    def capture(self, page: Page, session: Any, url_filter: str, **most: int | None) -> TabRecord:
+    def start_capture(self, page: Page, session: Any, url_filter: str, **most: int | None) -> TabRecord:
         """Go on recording a tab while nobody uses it, and keep bodies; `most` are other sizes than usual."""
-        record = self.of(page.link, page.tab.chrome_id)
+        record = self.tab_record(page.link, page.tab.chrome_id)
         limits, kept = record.limits, record.traffic
         record.capture = Capture(session, url_filter, self._wall())
-        kept.wanted = pattern(url_filter) if url_filter else None
+        kept.wanted = url_matcher(url_filter) if url_filter else None
         kept.finished = lambda request: self._keep(page.link, page.tab.chrome_id, kept, request)
         kept.requests.resize(most.get("requests") or limits.record_requests)
         kept.frames.resize(most.get("frames") or limits.record_frames)
@@ -197,23 +197,23 @@ class Recorder:
         self._watch.hold(page.link, page.tab.chrome_id, _HOLD)
         return record
 
-    def release(self, page: Page) -> TabRecord:
+    def stop_capture(self, page: Page) -> TabRecord:
         """End what `capture` began; what is recorded can still be read."""
         return self._release(page.link, page.tab.chrome_id)
 
-    def end(self, session: Any) -> None:
+    def end_session(self, session: Any) -> None:
         """A session is over: what it captures is no longer captured."""
         for key, record in list(self._records.items()):
             if record.capture is not None and record.capture.session is session:
                 self._release(*key)
 
     def _release(self, link: ExtensionLink, chrome_id: int) -> TabRecord:
-        record = self.of(link, chrome_id)
+        record = self.tab_record(link, chrome_id)
         record.capture = record.traffic.wanted = record.traffic.finished = None
         record.traffic.requests.resize(record.limits.record_requests)
         record.traffic.frames.resize(record.limits.record_frames)
         record.console.resize(record.limits.record_console)
-        self._watch.let_go(link, chrome_id, _HOLD)
+        self._watch.release(link, chrome_id, _HOLD)
         return record
 
     def _heard(
@@ -221,15 +221,15 @@ class Recorder:
     ) -> None:
         if method == "detached":
             if (record := self._records.get((link, chrome_id))) is not None:
-                record.ended(self._wall())
+                record.watching_ended(self._wall())
             return
         record = self._records.get((link, chrome_id))
         now = self._wall()
         if record is None or record.off_since is not None:
-            record = self.of(link, chrome_id)
+            record = self.tab_record(link, chrome_id)
             tab = self._browsers.book.find(link.browser_id, chrome_id)
-            record.began(tab.url if tab is not None else "", now)
-        record.take(method, params, child, now)
+            record.watching_started(tab.url if tab is not None else "", now)
+        record.handle_event(method, params, child, now)
         self._events += 1
         if self._events % _LOOK == 0:
             self._trim()
@@ -238,11 +238,11 @@ class Recorder:
         """Keep all records together within their bound."""
         weights = {key: record.weight for key, record in self._records.items()}
         total = sum(weights.values())
-        for key in sorted(weights, key=lambda key: self._records[key].heard):
+        for key in sorted(weights, key=lambda key: self._records[key].last_event):
             if total <= self._browsers.limits.record_all:
                 return
             total -= weights[key]
-            self._records[key].empty()
+            self._records[key].drop_all()
             # One that somebody captures goes on, and tells how much is no longer kept.
             if self._records[key].capture is None:
                 del self._records[key]
@@ -264,8 +264,8 @@ class Recorder:
                 return
             body = future.result().get("body")
             if type(body) is str and len(body) <= most * 2 and record.find(request.id) is request:
-                request.kept, request.kept_base64 = body, future.result().get("base64Encoded") is True
-                record.requests.heavier(request, len(body))
+                request.captured_body, request.captured_base64 = body, future.result().get("base64Encoded") is True
+                record.requests.grow(request, len(body))
 
         link.request("forwardCDPCommand", wish).add_done_callback(done)
 
@@ -275,7 +275,7 @@ class Recorder:
             del self._records[key]
 
 
-def pattern(text: str) -> Callable[[str], bool]:
+def url_matcher(text: str) -> Callable[[str], bool]:
     """Whether an address fits: it contains the text, or, where the text has `*`, fits it as a whole."""
     first, *rest = text.split("*")
     if not rest:

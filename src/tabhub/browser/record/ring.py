@@ -45,7 +45,7 @@ class Ring(Generic[E]):
         self.weight += entry.weight
         self._trim()
 
-    def heavier(self, entry: E, by: int) -> None:
+    def grow(self, entry: E, by: int) -> None:
         """An entry that is kept has grown."""
         entry.weight += by
         self.weight += by
@@ -56,7 +56,7 @@ class Ring(Generic[E]):
         self.most = most
         self._trim()
 
-    def empty(self) -> None:
+    def drop_all(self) -> None:
         """Let go of all there is."""
         most, self.most = self.most, 0
         self._trim()

@@ -24,7 +24,7 @@ _KINDS = {
 _KIND_OF = {name: kind for kind, names in _KINDS.items() for name in names.split()}
 
 
-def summary(trace: bytes) -> dict[str, Any]:
+def summarize(trace: bytes) -> dict[str, Any]:
     """The facts of a trace; none of what cannot be read."""
     if len(trace) > _LARGEST:
         return {"note": "The trace is too large to be summed up here."}

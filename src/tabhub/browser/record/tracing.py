@@ -12,7 +12,7 @@ from typing import Any
 
 from tabhub.browser.driver.cdp_stream import read_stream
 from tabhub.browser.driver.page import Page
-from tabhub.browser.driver.tab_watch import Interest, Watch
+from tabhub.browser.driver.tab_watch import EventSubscription, TabWatch
 from tabhub.errors import CommandFailed
 from tabhub.links.browsers import Browsers, Change
 from tabhub.links.extension import ExtensionLink
@@ -44,16 +44,16 @@ class _Trace:
     done: asyncio.Future[dict[str, Any]] | None = None
 
 
-class Traces:
+class TabTraces:
     """The traces under way, a tab each."""
 
-    def __init__(self, browsers: Browsers, watch: Watch) -> None:
+    def __init__(self, browsers: Browsers, watch: TabWatch) -> None:
         self._watch = watch
         self._running: dict[_Key, _Trace] = {}
         self._lost: dict[tuple[str, int], str] = {}
         """Why a trace ended by itself, by browser and tab: the link may be another one by then."""
         browsers.on_change(self._gone)
-        watch.follow(Interest(("Tracing.tracingComplete",)), self._heard)
+        watch.subscribe(EventSubscription(("Tracing.tracingComplete",)), self._heard)
 
     async def start(self, page: Page, session: Any) -> None:
         """Begin."""
@@ -98,17 +98,17 @@ class Traces:
             end = await trace.done
         finally:
             self._running.pop(key, None)
-            self._watch.let_go(*key, _WHY)
+            self._watch.release(*key, _WHY)
             if trace.done.done() and not trace.done.cancelled():
                 trace.done.exception()  # looked at, also where the command itself says what went wrong
         return await read_stream(page, end.get("stream"), most, "trace"), ran, end.get("dataLossOccurred") is True
 
-    def end(self, session: Any) -> None:
+    def end_session(self, session: Any) -> None:
         """A session is over: so are its traces."""
         for key, trace in list(self._running.items()):
             if trace.session is session and trace.done is None:
                 del self._running[key]
-                self._watch.let_go(*key, _WHY)
+                self._watch.release(*key, _WHY)
                 self._send(key, "Tracing.end", {})
 
     def _heard(
@@ -126,7 +126,7 @@ class Traces:
 
     def _lose(self, key: _Key, why: str) -> None:
         trace = self._running.pop(key)
-        self._watch.let_go(*key, _WHY)
+        self._watch.release(*key, _WHY)
         if trace.done is None:
             self._lost[key[0].browser_id, key[1]] = f": the one that ran was lost when {why}"
         elif not trace.done.done():

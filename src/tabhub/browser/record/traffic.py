@@ -10,7 +10,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tabhub.browser.driver.cdp_values import address, headers, initiator, mapping, number, weight, whole, words
+from tabhub.browser.driver.cdp_values import (
+    headers_size,
+    parse_headers,
+    parse_initiator,
+    parse_int,
+    parse_number,
+    parse_object,
+    parse_text,
+    parse_url,
+)
 from tabhub.browser.record.ring import Ring
 
 Params = dict[str, Any]
@@ -25,7 +34,7 @@ _BODY = 65_536
 ENABLE = ("Network.enable", {"maxPostDataSize": _BODY})
 _HOPS, _EARLY = 25, 200
 _NOT_MODIFIED = 304
-LEFT = "cut off: its page, frame or worker was left"
+ABANDONED = "cut off: its page, frame or worker was left"
 
 
 @dataclass(slots=True, eq=False)
@@ -64,14 +73,14 @@ class Request:
     """Of it, the headers."""
     error: str = ""
     redirect: str = ""
-    left: bool = False
+    abandoned: bool = False
     """Whether its page, frame or worker went before it ended: the browser says nothing more of it."""
-    told_sent: bool = False
+    has_sent_headers: bool = False
     """Whether the headers are those that really went over the wire."""
-    told_answer: bool = False
-    kept: str | None = None
+    has_response_headers: bool = False
+    captured_body: str | None = None
     """The answer's body, where it was kept ahead."""
-    kept_base64: bool = False
+    captured_base64: bool = False
     weight: int = 0
 
     @property
@@ -86,7 +95,7 @@ class Request:
 
 
 @dataclass(slots=True, eq=False)
-class Frame:
+class WebSocketFrame:
     """One frame of a WebSocket."""
 
     n: int
@@ -107,7 +116,7 @@ class Traffic:
 
     def __init__(self, requests: int, frames: int, most_bytes: int, text: int) -> None:
         self.requests: Ring[Request] = Ring(requests, most_bytes, self._forget)
-        self.frames: Ring[Frame] = Ring(frames, most_bytes // 2)
+        self.frames: Ring[WebSocketFrame] = Ring(frames, most_bytes // 2)
         self.wanted: Callable[[str], bool] | None = None
         """Which addresses are recorded; None is all."""
         self.finished: Callable[[Request], None] | None = None
@@ -136,7 +145,7 @@ class Traffic:
             "Network.webSocketClosed": self._finished,
         }
 
-    def take(self, method: str, params: Params, session: str | None, now: float) -> None:
+    def handle_event(self, method: str, params: Params, session: str | None, now: float) -> None:
         """Take one event of the Network domain."""
         handler = self._on.get(method)
         request_id = params.get("requestId")
@@ -147,26 +156,26 @@ class Traffic:
         """The request that tools name so."""
         return next((request for request in self.requests if request.id == request_id), None)
 
-    def named(self, session: str | None, network_id: str) -> Request | None:
+    def by_network_id(self, session: str | None, network_id: str) -> Request | None:
         """The last request the browser gave that id."""
         hops = self._hops.get((session, network_id)) or self._elsewhere(network_id)
         return hops[-1] if hops else None
 
-    def opened(self, loader: str) -> None:
+    def document_opened(self, loader: str) -> None:
         """The tab shows the document of that loader now: its requests are this page's, those before it are over."""
         for hop in self._hops.get((None, loader), ()):
             hop.page = self.page
         self._leave(lambda request: request.page < self.page)
 
-    def gone(self, session: Any) -> None:
+    def session_detached(self, session: Any) -> None:
         """A frame in another process, or a worker, is gone with all it had asked for."""
         self._leave(lambda request: request.key[0] == session)
 
     def _leave(self, which: Callable[[Request], bool]) -> None:
         for request in self.requests:
             if request.ended is None and not request.error and which(request):
-                request.left = True
-                request.error = LEFT if request.answered is None else ""
+                request.abandoned = True
+                request.error = ABANDONED if request.answered is None else ""
 
     def _elsewhere(self, request_id: str) -> list[Request]:
         return self._hops.get(self._keys.get(request_id, (None, "")), [])
@@ -181,16 +190,16 @@ class Traffic:
         return hops[-1] if hops else None
 
     def _sent(self, key: _Key, params: Params, now: float) -> None:
-        told = mapping(params.get("request"))
-        url = address(told.get("url"))
+        told = parse_object(params.get("request"))
+        url = parse_url(told.get("url"))
         hops = self._hops.get(key)
         if hops and isinstance(answer := params.get("redirectResponse"), dict):
             before = hops[-1]
             self._answer(before, answer)
             before.redirect = url
-            before.ended = before.answered = number(params.get("timestamp"))
+            before.ended = before.answered = parse_number(params.get("timestamp"))
             before.size = before.head
-            before.told_answer = before.told_answer or params.get("redirectHasExtraInfo") is False
+            before.has_response_headers = before.has_response_headers or params.get("redirectHasExtraInfo") is False
         if not hops and "redirectResponse" in params:
             self._skip(key)
         if self.wanted is not None and not self.wanted(url):
@@ -203,16 +212,16 @@ class Traffic:
             n=self._next(),
             key=key,
             page=self.page + 1 if opens and self.main_frame else self.page,
-            method=words(told.get("method"), 20),
+            method=parse_text(told.get("method"), 20),
             url=url,
-            kind=words(params.get("type"), 30).lower() or "other",
-            at=number(wall) or now,
-            begun=number(params.get("timestamp")),
-            frame_id=words(params.get("frameId"), 100),
-            request_headers=headers(told.get("headers")),
+            kind=parse_text(params.get("type"), 30).lower() or "other",
+            at=parse_number(wall) or now,
+            begun=parse_number(params.get("timestamp")),
+            frame_id=parse_text(params.get("frameId"), 100),
+            request_headers=parse_headers(told.get("headers")),
             body=body[:_BODY] if type(body) is str else None,
             has_body=told.get("hasPostData") is True or type(body) is str,
-            initiator=initiator(params.get("initiator")),
+            initiator=parse_initiator(params.get("initiator")),
         )
         self._add(key, request)
 
@@ -222,7 +231,7 @@ class Traffic:
         del told[: next((n for n, (answer, _) in enumerate(told, 1) if answer), 0)]
 
     def _add(self, key: _Key, request: Request) -> None:
-        request.weight = 800 + len(request.url) + len(request.body or "") + weight(request.request_headers)
+        request.weight = 800 + len(request.url) + len(request.body or "") + headers_size(request.request_headers)
         hops = self._hops.setdefault(key, [])
         self._keys[key[1]] = key
         if len(hops) < _HOPS:
@@ -234,14 +243,14 @@ class Traffic:
     def _extra(self, key: _Key, params: Params, *, answer: bool) -> None:
         """What really went over the wire, cookies included; it may come before the request itself is told."""
         for request in self._hops.get(key) or self._elsewhere(key[1]):
-            if answer and not request.told_answer:
-                request.told_answer = True
+            if answer and not request.has_response_headers:
+                request.has_response_headers = True
                 request.response_headers = self._grown(request, request.response_headers, params)
-                if not request.status or whole(params.get("statusCode")) == _NOT_MODIFIED:
+                if not request.status or parse_int(params.get("statusCode")) == _NOT_MODIFIED:
                     self._status(request, params.get("statusCode"), "")
                 return
-            if not answer and not request.told_sent:
-                request.told_sent = True
+            if not answer and not request.has_sent_headers:
+                request.has_sent_headers = True
                 request.request_headers = self._grown(request, request.request_headers, params)
                 return
         early = self._early.setdefault(key[1], [])
@@ -251,40 +260,42 @@ class Traffic:
             del self._early[next(iter(self._early))]
 
     def _grown(self, request: Request, before: dict[str, str], params: Params) -> dict[str, str]:
-        now = headers(params.get("headers"))
-        self.requests.heavier(request, weight(now) - weight(before))
+        now = parse_headers(params.get("headers"))
+        self.requests.grow(request, headers_size(now) - headers_size(before))
         return now
 
     def _answer(self, request: Request, answer: Params) -> None:
-        self._status(request, answer.get("status"), words(answer.get("statusText"), 100))
-        request.head = whole(answer.get("encodedDataLength"))
-        request.mime = words(answer.get("mimeType"), 100)
-        request.protocol = words(answer.get("protocol"), 20)
-        place, port = words(answer.get("remoteIPAddress"), 60), whole(answer.get("remotePort"))
+        self._status(request, answer.get("status"), parse_text(answer.get("statusText"), 100))
+        request.head = parse_int(answer.get("encodedDataLength"))
+        request.mime = parse_text(answer.get("mimeType"), 100)
+        request.protocol = parse_text(answer.get("protocol"), 20)
+        place, port = parse_text(answer.get("remoteIPAddress"), 60), parse_int(answer.get("remotePort"))
         request.address = f"{place}:{port}" if place and port else place
         timing = answer.get("timing")
         if isinstance(timing, dict):
-            request.timing = {str(k)[:40]: number(v) for k, v in list(timing.items())[:40] if type(v) in (int, float)}
+            request.timing = {
+                str(k)[:40]: parse_number(v) for k, v in list(timing.items())[:40] if type(v) in (int, float)
+            }
         for fact, word in (("fromDiskCache", "disk"), ("fromServiceWorker", "service worker")):
             if answer.get(fact) is True:
                 request.cached = word
-        if not request.told_answer:
+        if not request.has_response_headers:
             request.response_headers = self._grown(request, request.response_headers, answer)
 
     @staticmethod
     def _status(request: Request, status: Any, text: str) -> None:
         """Of what it had already and asked for anew a browser tells both: what it had, and that it still holds."""
-        if whole(status) == _NOT_MODIFIED:
+        if parse_int(status) == _NOT_MODIFIED:
             request.status, request.status_text = _NOT_MODIFIED, "Not Modified"
         elif request.status != _NOT_MODIFIED:
-            request.status, request.status_text = whole(status), text
+            request.status, request.status_text = parse_int(status), text
 
     def _answered(self, key: _Key, params: Params, now: float) -> None:
         request = self._current(key)
         if request is not None:
-            self._answer(request, mapping(params.get("response")))
-            request.kind = words(params.get("type"), 30).lower() or request.kind
-            request.answered = number(params.get("timestamp"))
+            self._answer(request, parse_object(params.get("response")))
+            request.kind = parse_text(params.get("type"), 30).lower() or request.kind
+            request.answered = parse_number(params.get("timestamp"))
 
     def _from_cache(self, key: _Key, params: Params, now: float) -> None:
         if (request := self._current(key)) is not None:
@@ -294,9 +305,9 @@ class Traffic:
         request = self._current(key)
         if request is None:
             return
-        request.ended = number(params.get("timestamp"))
-        request.size = whole(params.get("encodedDataLength"))
-        request.error = "" if request.error == LEFT else request.error
+        request.ended = parse_number(params.get("timestamp"))
+        request.size = parse_int(params.get("encodedDataLength"))
+        request.error = "" if request.error == ABANDONED else request.error
         if self.finished is not None:
             self.finished(request)
 
@@ -304,17 +315,21 @@ class Traffic:
         request = self._current(key)
         if request is None:
             return
-        request.ended = number(params.get("timestamp"))
-        cors = mapping(params.get("corsErrorStatus")).get("corsError")
-        said = [words(params.get("errorText"), _WORDS), words(params.get("blockedReason"), 100), words(cors, 100)]
+        request.ended = parse_number(params.get("timestamp"))
+        cors = parse_object(params.get("corsErrorStatus")).get("corsError")
+        said = [
+            parse_text(params.get("errorText"), _WORDS),
+            parse_text(params.get("blockedReason"), 100),
+            parse_text(cors, 100),
+        ]
         if params.get("canceled") is True:
             said.append("cancelled")
         request.error = ", ".join(word for word in said if word) or "failed"
 
     def _socket(self, key: _Key, params: Params, now: float) -> None:
-        url = address(params.get("url"))
+        url = parse_url(params.get("url"))
         if self.wanted is None or self.wanted(url):
-            came = initiator(params.get("initiator"))
+            came = parse_initiator(params.get("initiator"))
             self._add(
                 key, Request(self._next(), key, self.page, "GET", url, "websocket", now, 0.0, "", {}, initiator=came)
             )
@@ -322,31 +337,31 @@ class Traffic:
     def _handshake(self, key: _Key, params: Params, now: float) -> None:
         request = self._current(key)
         if request is not None:
-            request.begun = number(params.get("timestamp"))
-            if not request.told_sent:
-                request.request_headers = self._grown(request, {}, mapping(params.get("request")))
+            request.begun = parse_number(params.get("timestamp"))
+            if not request.has_sent_headers:
+                request.request_headers = self._grown(request, {}, parse_object(params.get("request")))
 
     def _socket_answered(self, key: _Key, params: Params, now: float) -> None:
         request = self._current(key)
         if request is not None:
-            self._answer(request, mapping(params.get("response")))
-            request.answered = number(params.get("timestamp"))
+            self._answer(request, parse_object(params.get("response")))
+            request.answered = parse_number(params.get("timestamp"))
 
     def _frame(self, key: _Key, params: Params, now: float, *, sent: bool) -> None:
-        told, request = mapping(params.get("response")), self._current(key)
+        told, request = parse_object(params.get("response")), self._current(key)
         if request is None and self.wanted is not None:
             return
         data = told.get("payloadData")
         text = data if type(data) is str else ""
         cut = text[: self._text]
         socket, url = (request.id, request.url) if request is not None else ("", "")
-        opcode = whole(told.get("opcode"))
+        opcode = parse_int(told.get("opcode"))
         length = len(text) if opcode == 1 else len(text) * 3 // 4 - text[-2:].count("=")
-        self.frames.add(Frame(self._next(), socket, url, sent, now, opcode, cut, length, 200 + len(cut)))
+        self.frames.add(WebSocketFrame(self._next(), socket, url, sent, now, opcode, cut, length, 200 + len(cut)))
 
     def _socket_failed(self, key: _Key, params: Params, now: float) -> None:
         if (request := self._current(key)) is not None:
-            request.error = words(params.get("errorMessage"), _WORDS)
+            request.error = parse_text(params.get("errorMessage"), _WORDS)
 
     def _next(self) -> int:
         self.last += 1

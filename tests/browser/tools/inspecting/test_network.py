@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from tabhub.browser.driver.page import Page
-from tabhub.browser.driver.tab_watch import Watch
+from tabhub.browser.driver.tab_watch import TabWatch
 from tabhub.browser.intercepted_requests import Interceptions
 from tabhub.browser.record import headers
-from tabhub.browser.record.console_messages import message
+from tabhub.browser.record.console_messages import parse_message
 from tabhub.browser.record.endpoints import endpoints
 from tabhub.browser.record.recorder import Recorder
 from tabhub.browser.record.traffic import Request
-from tabhub.browser.tab_overrides import Held
+from tabhub.browser.tab_overrides import TabOverrides
 from tabhub.errors import CommandFailed
 from tabhub.limits import Limits
 from tabhub.links.browsers import Browsers
@@ -82,8 +82,8 @@ async def test_an_undecided_request_continues_by_itself(bench: Bench, monkeypatc
 
 async def test_an_idle_interception_ends_and_continues_its_requests() -> None:
     browsers = Browsers(Limits(intercept_wait=0.02, intercept_idle=0.01))
-    browser, watch = FakeBrowser().join(browsers, tab(1)), Watch(browsers)
-    held = Held(browsers, watch, "network")
+    browser, watch = FakeBrowser().join(browsers, tab(1)), TabWatch(browsers)
+    held = TabOverrides(browsers, watch, "network")
     paused = Interceptions(browsers, watch, held, Recorder(browsers, watch))
     over = asyncio.Event()
     browser.answers |= {name: lambda _: {} for name in ("Fetch.enable", "Fetch.continueRequest")}
@@ -96,11 +96,11 @@ async def test_an_idle_interception_ends_and_continues_its_requests() -> None:
     async with asyncio.timeout(30):
         await over.wait()
     sent = browser.commands("Fetch.continueRequest")
-    assert [message["params"]["params"]["requestId"] for message in sent] == ["f1", "f2"]
-    assert held.lost(page) == (
+    assert [parse_message["params"]["params"]["requestId"] for parse_message in sent] == ["f1", "f2"]
+    assert held.pop_lost_note(page) == (
         "No longer in force, because nobody asked what waits for 0.01 s: requests to */api are intercepted."
     )
-    assert (paused.patterns(page), paused.ended(page), paused.ended(page)) == ((), True, False)
+    assert (paused.patterns(page), paused.pop_ended(page), paused.pop_ended(page)) == ((), True, False)
 
 
 async def test_listing_an_expired_interception_does_not_start_another(bench: Bench) -> None:
@@ -250,7 +250,7 @@ async def test_a_navigation_waits_for_earlier_commands_of_its_page(bench: Bench)
     ],
 )
 def test_secrets_in_headers_are_redacted_and_the_rest_is_shown(name: str, value: str, shown: str | None) -> None:
-    given = headers.header(name, value)
+    given = headers.redact_header(name, value)
     assert given == shown if shown is not None else given.startswith("Bearer")
 
 
@@ -269,7 +269,7 @@ def test_secrets_in_headers_are_redacted_and_the_rest_is_shown(name: str, value:
     ],
 )
 def test_logged_values_are_formatted_as_in_a_console(args: Any, text: str) -> None:
-    made = message("Runtime.consoleAPICalled", {"type": "log", "args": args, "timestamp": 1}, 100)
+    made = parse_message("Runtime.consoleAPICalled", {"type": "log", "args": args, "timestamp": 1}, 100)
     assert made is not None
     assert made.text == text
 

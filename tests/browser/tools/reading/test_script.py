@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from tabhub.browser.driver.tab_watch import Watch
+from tabhub.browser.driver.tab_watch import TabWatch
 from tabhub.browser.tools.reading.script import expression, thrown
 from tabhub.errors import CommandFailed, DialogOpen, TabFailed
 from tabhub.limits import Limits
@@ -145,6 +145,6 @@ async def test_an_idle_tab_is_unwatched_so_the_debugger_can_detach() -> None:
         return {}
 
     browser.answers["subscribeCDPEvents"] = subscribed
-    Watch(browsers).ready(browser.link, 1, 1)
+    TabWatch(browsers).ensure_watching(browser.link, 1, 1)
     async with asyncio.timeout(30):
         await ended.wait()

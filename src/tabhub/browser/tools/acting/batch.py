@@ -7,14 +7,14 @@ from typing import Any
 
 import orjson
 
-from tabhub.browser.tool_spec import Call, Spec, hints, tool
+from tabhub.browser.tool_spec import Call, ToolSpec, hints, tool
 from tabhub.browser.tools.acting import click, dialogs, drag, forms, keyboard, mouse, scroll, upload, wait
 from tabhub.browser.tools.managing import tabs
 from tabhub.core.tools import Tool, ToolResult
 from tabhub.errors import InvalidArguments, Paused, TabhubError
 
 _MOST = 50
-_ACTIONS: dict[str, Spec] = {
+_ACTIONS: dict[str, ToolSpec] = {
     "click": click.click_element,
     "type": keyboard.type_text,
     "fill": forms.fill_form,
@@ -37,7 +37,7 @@ _KIND = "action"
     "Do several things",
     "Does actions in order, e.g. [{action: type, ref: e5, text: Hi}, {action: click, ref: e7}], each with its own "
     "tool's arguments (`mouse`, `dialog`: their action as `do`). Stops at a failure unless onError is continue.",
-    takes={
+    params={
         "actions": {
             "type": "array",
             "maxItems": _MOST,
@@ -46,8 +46,8 @@ _KIND = "action"
         "onError": {"enum": ["stop", "continue"]},
     },
     required=("actions",),
-    gives={"results": {"type": "array"}},
-    always=("results",),
+    output={"results": {"type": "array"}},
+    output_required=("results",),
     annotations=hints(destructive=True),
 )
 async def browser_act(call: Call) -> ToolResult:
@@ -99,7 +99,7 @@ def _held(error: Paused, which: str, results: list[dict[str, Any]]) -> Paused:
     return error
 
 
-def _step(number: int, action: dict[str, Any]) -> tuple[str, Spec, dict[str, Any]]:
+def _step(number: int, action: dict[str, Any]) -> tuple[str, ToolSpec, dict[str, Any]]:
     """One action as a tool and its arguments, checked before anything is done."""
     kind = action[_KIND]
     spec = _ACTIONS[kind]

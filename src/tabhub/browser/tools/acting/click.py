@@ -6,11 +6,18 @@ from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tabhub.browser.activity import Doing
+from tabhub.browser.activity import TrackedAction
 from tabhub.browser.driver.page import Page
 from tabhub.browser.elements import keys, pointer
-from tabhub.browser.elements.action_result import ALWAYS, GIVES, asked_with, carried, outcome, unsent
-from tabhub.browser.elements.actionability import Aim, aim, refuse
+from tabhub.browser.elements.action_result import (
+    OUTPUT,
+    OUTPUT_REQUIRED,
+    action_result,
+    run_and_probe,
+    tolerate_navigation,
+    unsent_form_note,
+)
+from tabhub.browser.elements.actionability import ActionableElement, raise_problem, wait_actionable
 from tabhub.browser.elements.element import TARGET
 from tabhub.browser.tool_spec import Call, Toolbox, hints, tool
 from tabhub.core.tools import ToolResult
@@ -29,14 +36,14 @@ _TIMES = {1: "Clicked", 2: "Double-clicked", 3: "Triple-clicked"}
     "browser_click_element",
     "Click",
     "Clicks an element once it is ready; tells which page, tab or dialog that opened.",
-    takes={
+    params={
         **TARGET,
         "button": {"enum": list(pointer.BUTTONS)},
         "count": {"enum": [1, 2, 3]},
         "modifiers": MODIFIERS,
     },
-    gives=GIVES,
-    always=ALWAYS,
+    output=OUTPUT,
+    output_required=OUTPUT_REQUIRED,
     annotations=hints(destructive=True),
 )
 async def click_element(call: Call) -> ToolResult:
@@ -47,15 +54,21 @@ async def click_element(call: Call) -> ToolResult:
 async def click(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str, Any]:
     """Click the element that the arguments name."""
     button, count = str(args.get("button", "left")), int(args.get("count", 1))
-    with box.activity.doing(page) as doing:
+    with box.activity.track_action(page) as doing:
         aimed, landed = await click_until_it_lands(
-            box, page, doing, args, button=button, count=count, modifiers=pointer.bits(args.get("modifiers", ()))
+            box,
+            page,
+            doing,
+            args,
+            button=button,
+            count=count,
+            modifiers=pointer.modifier_bits(args.get("modifiers", ())),
         )
         did = _TIMES[count] if button == "left" else f"{_TIMES[count]} ({button})"
         if landed and landed.get("download") and button == "left":
             doing.downloading = doing.download is None
-        now = landed.get("url") if landed and aimed.element.frame.main else None
-        return await outcome(
+        now = landed.get("url") if landed and aimed.element.frame.is_main else None
+        return await action_result(
             box,
             page,
             doing,
@@ -70,24 +83,24 @@ async def click(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str, 
 async def click_until_it_lands(
     box: Toolbox,
     page: Page,
-    doing: Doing,
+    doing: TrackedAction,
     args: Mapping[str, Any],
     *,
     need: str = "click",
-    aimed: Aim | None = None,
+    aimed: ActionableElement | None = None,
     button: str = "left",
     count: int = 1,
     modifiers: int = 0,
-) -> tuple[Aim, dict[str, Any] | None]:
+) -> tuple[ActionableElement, dict[str, Any] | None]:
     """Click until it lands on the element: a click that something else caught is kept from it, and tried again."""
     turn = 0
-    aimed = aimed or await aim(box, page, args, need)
+    aimed = aimed or await wait_actionable(box, page, args, need)
     while True:
-        events = pointer.clicked(*aimed.spot, button=button, count=count, modifiers=modifiers)
-        struck = carried(box, page, _within(aimed, pointer.send(page, events, aimed.session_id)))
+        events = pointer.click(*aimed.input_point, button=button, count=count, modifiers=modifiers)
+        struck = tolerate_navigation(box, page, _within(aimed, pointer.send_events(page, events, aimed.session_id)))
         after = _Landed(box, page, doing, aimed)
         if button == "left":
-            landed = await asked_with(struck, after.ask(count), after.now)
+            landed = await run_and_probe(struck, after.ask(count), after.now)
         else:
             await struck
             landed = await after.now()
@@ -97,9 +110,9 @@ async def click_until_it_lands(
             kept = await after.turn() if landed.get("leads") else None
             return aimed, {**landed, "kept": _UNSEEN if landed.get("unseen") else kept}
         if turn == _TRIES:
-            refuse(aimed.element, {"problem": {"why": "covered", "detail": landed.get("cover")}})
+            raise_problem(aimed.element, {"problem": {"why": "covered", "detail": landed.get("cover")}})
         turn += 1
-        aimed = await aim(box, page, args, need, patient=True)
+        aimed = await wait_actionable(box, page, args, need, patient=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,18 +121,20 @@ class _Landed:
 
     box: Toolbox
     page: Page
-    doing: Doing
-    aimed: Aim
+    doing: TrackedAction
+    aimed: ActionableElement
 
     @property
     def elsewhere(self) -> bool:
         """Whether the page has gone, is about to, or waits behind a dialog."""
         doing, tab = self.doing, self.page.tab
-        return bool(doing.unsettled or doing.url is not None or self.box.watch.dialog(self.page.link, tab.chrome_id))
+        return bool(
+            doing.unsettled or doing.url is not None or self.box.watch.open_dialog(self.page.link, tab.chrome_id)
+        )
 
     async def now(self) -> Any:
         """Ask after the click."""
-        return None if self.elsewhere else await self.doing.unless_leaving(self.ask(0))
+        return None if self.elsewhere else await self.doing.unless_navigating(self.ask(0))
 
     async def turn(self) -> str | None:
         """Let the page come to what the click put behind it: where that leads is told before this is answered.
@@ -128,25 +143,25 @@ class _Landed:
         """
         if self.elsewhere:
             return None
-        asked = self.aimed.element.frame.evaluate("sent", {})
-        kept = await self.doing.unless_leaving(carried(self.box, self.page, _within(self.aimed, asked)))
-        return unsent(kept)
+        asked = self.aimed.element.frame.evaluate("form_submitted", {})
+        kept = await self.doing.unless_navigating(tolerate_navigation(self.box, self.page, _within(self.aimed, asked)))
+        return unsent_form_note(kept)
 
     async def ask(self, clicks: int) -> Any:
         """Ask, to be answered when the page has seen so many clicks."""
         element = self.aimed.element
-        answer = element.frame.evaluate("landed", {"ref": element.ref, "clicks": clicks})
-        return await carried(self.box, self.page, _within(self.aimed, answer))
+        answer = element.frame.evaluate("click_landed", {"ref": element.ref, "clicks": clicks})
+        return await tolerate_navigation(self.box, self.page, _within(self.aimed, answer))
 
 
-async def _within(aimed: Aim, work: Awaitable[Any]) -> Any:
+async def _within(aimed: ActionableElement, work: Awaitable[Any]) -> Any:
     """Do something in the element's frame; a frame that the click took away is no failure."""
     try:
         return await work
     except TabFailed:
         raise
     except CommandFailed as error:
-        if aimed.element.frame.main or isinstance(error, DialogOpen):
+        if aimed.element.frame.is_main or isinstance(error, DialogOpen):
             raise
         return None
 
@@ -155,10 +170,10 @@ async def _within(aimed: Aim, work: Awaitable[Any]) -> Any:
     "browser_hover_element",
     "Hover",
     "Moves the mouse onto an element, as to open a menu or tooltip; it stays there.",
-    takes=TARGET,
-    gives=GIVES,
-    always=ALWAYS,
-    annotations=hints(again=True),
+    params=TARGET,
+    output=OUTPUT,
+    output_required=OUTPUT_REQUIRED,
+    annotations=hints(idempotent=True),
 )
 async def hover_element(call: Call) -> ToolResult:
     """Move the mouse there."""
@@ -167,10 +182,12 @@ async def hover_element(call: Call) -> ToolResult:
 
 async def hover(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str, Any]:
     """Move the mouse onto the element that the arguments name."""
-    with box.activity.doing(page) as doing:
-        aimed = await aim(box, page, args, "hover")
-        await carried(box, page, pointer.send(page, [pointer.moved(*aimed.spot)], aimed.session_id))
-        return await outcome(box, page, doing, f"Moved the mouse onto {aimed.element.label}")
+    with box.activity.track_action(page) as doing:
+        aimed = await wait_actionable(box, page, args, "hover")
+        await tolerate_navigation(
+            box, page, pointer.send_events(page, [pointer.mouse_move(*aimed.input_point)], aimed.session_id)
+        )
+        return await action_result(box, page, doing, f"Moved the mouse onto {aimed.element.label}")
 
 
 TOOLS = (click_element, hover_element)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tabhub.browser.driver.page import Page
-from tabhub.browser.elements.action_result import ALWAYS, GIVES, carried, outcome
+from tabhub.browser.elements.action_result import OUTPUT, OUTPUT_REQUIRED, action_result, tolerate_navigation
 from tabhub.browser.tool_spec import Call, Toolbox, hints, tool
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed
@@ -16,10 +16,10 @@ from tabhub.errors import CommandFailed
     "browser_handle_dialog",
     "Answer a dialog",
     "Answers the alert, confirm, prompt or leave-page question of a tab.",
-    takes={"action": {"enum": ["accept", "dismiss"]}, "promptText": {"type": "string"}},
+    params={"action": {"enum": ["accept", "dismiss"]}, "promptText": {"type": "string"}},
     required=("action",),
-    gives=GIVES,
-    always=ALWAYS,
+    output=OUTPUT,
+    output_required=OUTPUT_REQUIRED,
     annotations=hints(destructive=True),
 )
 async def handle_dialog(call: Call) -> ToolResult:
@@ -30,21 +30,21 @@ async def handle_dialog(call: Call) -> ToolResult:
 async def answer(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str, Any]:
     """Answer the dialog of a tab."""
     accept, chrome_id = args["action"] == "accept", page.tab.chrome_id
-    dialog = box.watch.dialog(page.link, chrome_id)
+    dialog = box.watch.open_dialog(page.link, chrome_id)
     params: dict[str, Any] = {"accept": accept}
     if "promptText" in args:
         params["promptText"] = args["promptText"]
     elif accept and dialog is not None and dialog.kind == "prompt":
         # What a person leaves in the field is the answer; a browser that is told nothing gives an empty one.
         params["promptText"] = dialog.default
-    with box.activity.doing(page) as doing:
+    with box.activity.track_action(page) as doing:
         try:
             if dialog is None:
                 # The debugger may have come to the tab after the dialog.
                 await page.cdp("Page.handleJavaScriptDialog", params)
             else:
                 wish = {"method": "Page.handleJavaScriptDialog", "params": params}
-                await carried(box, page, page.command("forwardCDPCommand", wish))
+                await tolerate_navigation(box, page, page.command("forwardCDPCommand", wish))
         except CommandFailed as error:
             if "No dialog is showing" not in error.message:
                 raise
@@ -52,15 +52,17 @@ async def answer(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str,
                 f"No dialog is open in tab {page.tab_id} ({page.tab.url[:200]}).",
                 hint="It was answered already, or it is part of the page: browser_snapshot shows that one.",
             ) from None
-        box.watch.answered(page.link, chrome_id, dialog)
-        if box.watch.dialog(page.link, chrome_id) is None and not doing.unsettled:
+        box.watch.dialog_handled(page.link, chrome_id, dialog)
+        if box.watch.open_dialog(page.link, chrome_id) is None and not doing.unsettled:
             # One more round trip: the script behind the dialog goes on, and may open the next one.
-            await doing.unless_leaving(carried(box, page, page.cdp("Runtime.evaluate", {"expression": "0"})))
+            await doing.unless_navigating(
+                tolerate_navigation(box, page, page.cdp("Runtime.evaluate", {"expression": "0"}))
+            )
         asked = f'{dialog.kind} "{dialog.message[:100]}"' if dialog else "dialog"
         note = None
         if dialog is not None and "promptText" in args and dialog.kind != "prompt":
             note = f"A {dialog.kind} takes no text; promptText was not used."
-        return await outcome(box, page, doing, f"{'Accepted' if accept else 'Dismissed'} the {asked}", note=note)
+        return await action_result(box, page, doing, f"{'Accepted' if accept else 'Dismissed'} the {asked}", note=note)
 
 
 TOOLS = (handle_dialog,)

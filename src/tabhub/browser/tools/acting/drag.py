@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tabhub.browser.activity import Doing
+from tabhub.browser.activity import TrackedAction
 from tabhub.browser.driver.frames import Frame
 from tabhub.browser.driver.page import Page
 from tabhub.browser.elements import pointer
-from tabhub.browser.elements.action_result import ALWAYS, GIVES, carried, outcome
-from tabhub.browser.elements.actionability import aim
-from tabhub.browser.elements.element import REF, TARGET, named
+from tabhub.browser.elements.action_result import OUTPUT, OUTPUT_REQUIRED, action_result, tolerate_navigation
+from tabhub.browser.elements.actionability import wait_actionable
+from tabhub.browser.elements.element import REF, TARGET, names_element
 from tabhub.browser.tool_spec import Call, Toolbox, hints, tool
 from tabhub.core.tools import ToolResult
 from tabhub.errors import InvalidArguments
@@ -59,13 +59,13 @@ class _Place:
     "browser_drag",
     "Drag and drop",
     "Drags with the mouse from one element or place to another and drops there.",
-    takes={
+    params={
         "from": {**_END, "description": "A ref or selector, or {selector|ref|text|role}, or {x, y} in the viewport."},
         "to": {**_END, "description": "The same."},
     },
     required=("from", "to"),
-    gives=GIVES,
-    always=ALWAYS,
+    output=OUTPUT,
+    output_required=OUTPUT_REQUIRED,
     annotations=hints(destructive=True),
 )
 async def browser_drag(call: Call) -> ToolResult:
@@ -76,17 +76,17 @@ async def browser_drag(call: Call) -> ToolResult:
 async def drag(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str, Any]:
     """Press at one end, move, and release at the other; the second end is looked for while the button is down."""
     start, end = _named("from", args["from"]), _named("to", args["to"])
-    with box.activity.doing(page) as doing:
+    with box.activity.track_action(page) as doing:
         first = await _end(box, page, start)
-        page.ahead("Input.setInterceptDrags", {"enabled": True})
+        page.cdp_nowait("Input.setInterceptDrags", {"enabled": True})
         x, y = at = first.spot
         try:
             if first.frame is not None:
-                await first.frame.evaluate("drag_watch", {})
-            begin = [pointer.moved(x, y), pointer.pressed(x, y)]
+                await first.frame.evaluate("watch_drag", {})
+            begin = [pointer.mouse_move(x, y), pointer.mouse_down(x, y)]
             # A few pixels make a press a drag.
-            begin += [pointer.moved(x + step, y + step, held="left") for step in (3, 6, 9)]
-            await pointer.send(page, begin, first.session_id)
+            begin += [pointer.mouse_move(x + step, y + step, held="left") for step in (3, 6, 9)]
+            await pointer.send_events(page, begin, first.session_id)
             if first.frame is not None:
                 await _began(doing, first.frame)
             last = await _end(box, page, end)
@@ -94,34 +94,34 @@ async def drag(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str, A
             if doing.drag is not None:
                 await _drop(box, page, doing, last.x, last.y)
             else:
-                await pointer.send(page, _path((x + 9, y + 9), at), first.session_id)
+                await pointer.send_events(page, _path((x + 9, y + 9), at), first.session_id)
         finally:
-            page.ahead(*pointer.released(*at), first.session_id)
-            page.ahead("Input.setInterceptDrags", {"enabled": False})
-        await doing.unless_leaving(carried(box, page, page.cdp("Runtime.evaluate", {"expression": "0"})))
-        return await outcome(box, page, doing, f"Dragged {first.what} to {last.what}")
+            page.cdp_nowait(*pointer.mouse_up(*at), first.session_id)
+            page.cdp_nowait("Input.setInterceptDrags", {"enabled": False})
+        await doing.unless_navigating(tolerate_navigation(box, page, page.cdp("Runtime.evaluate", {"expression": "0"})))
+        return await action_result(box, page, doing, f"Dragged {first.what} to {last.what}")
 
 
-async def _began(doing: Doing, frame: Frame) -> None:
+async def _began(doing: TrackedAction, frame: Frame) -> None:
     """Wait until the browser has told of a drag that began in another process than the page's."""
-    told = await frame.evaluate("drag_watch", {})
+    told = await frame.evaluate("watch_drag", {})
     if isinstance(told, dict) and told.get("began"):
-        await doing.until(lambda: doing.drag is not None, _TOLD)
+        await doing.wait_until(lambda: doing.drag is not None, _TOLD)
 
 
-async def _drop(box: Toolbox, page: Page, doing: Doing, x: float, y: float) -> None:
+async def _drop(box: Toolbox, page: Page, doing: TrackedAction, x: float, y: float) -> None:
     """Finish a drag of the browser's own kind: what the page put into it goes along."""
     events: list[pointer.Event] = [
         ("Input.dispatchDragEvent", {"type": kind, "x": x, "y": y, "data": doing.drag})
         for kind in ("dragEnter", "dragOver", "dragOver", "drop")
     ]
-    await carried(box, page, pointer.send(page, events))
+    await tolerate_navigation(box, page, pointer.send_events(page, events))
 
 
 def _path(start: tuple[float, float], end: tuple[float, float]) -> list[pointer.Event]:
     steps = [(step + 1) / _STEPS for step in range(_STEPS)]
     return [
-        pointer.moved(start[0] + (end[0] - start[0]) * part, start[1] + (end[1] - start[1]) * part, held="left")
+        pointer.mouse_move(start[0] + (end[0] - start[0]) * part, start[1] + (end[1] - start[1]) * part, held="left")
         for part in (*steps, 1)
     ]
 
@@ -130,7 +130,7 @@ def _named(side: str, given: Any) -> dict[str, Any]:
     """One end as it is named, before anything is done."""
     if isinstance(given, str):
         return {"ref" if REF.fullmatch(given) else "selector": given}
-    if ("x" in given and "y" in given) or named(given):
+    if ("x" in given and "y" in given) or names_element(given):
         return dict(given)
     raise InvalidArguments(
         f"`{side}` names no place.", hint="Give a ref, a selector, a text, or both x and y. Nothing was done."
@@ -143,9 +143,9 @@ async def _end(box: Toolbox, page: Page, given: Mapping[str, Any]) -> _Place:
         box.activity.wake(page)
         x, y = float(given["x"]), float(given["y"])
         return _Place(x, y, (x, y), f"{x:g}, {y:g}")
-    aimed = await aim(box, page, given, "hover")
+    aimed = await wait_actionable(box, page, given, "hover")
     frame = aimed.element.frame if aimed.session_id is not None else None
-    return _Place(aimed.x, aimed.y, aimed.spot, aimed.element.label, frame)
+    return _Place(aimed.x, aimed.y, aimed.input_point, aimed.element.label, frame)
 
 
 TOOLS = (browser_drag,)

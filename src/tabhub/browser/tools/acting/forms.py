@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tabhub.browser.activity import Doing
+from tabhub.browser.activity import TrackedAction
 from tabhub.browser.driver.page import Page
 from tabhub.browser.elements import pointer
-from tabhub.browser.elements.action_result import ALWAYS, GIVES, carried, outcome
-from tabhub.browser.elements.actionability import Aim, aim, refuse
-from tabhub.browser.elements.element import TARGET, named
+from tabhub.browser.elements.action_result import OUTPUT, OUTPUT_REQUIRED, action_result, tolerate_navigation
+from tabhub.browser.elements.actionability import ActionableElement, raise_problem, wait_actionable
+from tabhub.browser.elements.element import TARGET, names_element
 from tabhub.browser.tool_spec import Call, Toolbox, hints, tool
 from tabhub.browser.tools.acting import keyboard
 from tabhub.browser.tools.acting.click import click_until_it_lands
@@ -28,7 +28,7 @@ _BARE: dict[str, Any] = {name: {} for name in TARGET}
     "Fill in a form",
     "Fills in fields of any kind but files; value: text, number, true/false, or an option's value or label (a list for "
     "several). Submits nothing.",
-    takes={
+    params={
         "fields": {
             "type": "array",
             "maxItems": _MOST,
@@ -36,9 +36,9 @@ _BARE: dict[str, Any] = {name: {} for name in TARGET}
         }
     },
     required=("fields",),
-    gives=GIVES,
-    always=ALWAYS,
-    annotations=hints(destructive=True, again=True),
+    output=OUTPUT,
+    output_required=OUTPUT_REQUIRED,
+    annotations=hints(destructive=True, idempotent=True),
 )
 async def fill_form(call: Call) -> ToolResult:
     """Fill in one field after the other."""
@@ -54,13 +54,13 @@ async def fill(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str, A
                 f"Field {number} has {odd[0]!r}, which names no field. Nothing was filled in.",
                 hint="A field is {selector, ref, text or role, value}, each but the value a text.",
             )
-        if not named(field):
+        if not names_element(field):
             raise InvalidArguments(
                 f"Field {number} does not say which field it is. Nothing was filled in.",
                 hint="Name it by a ref (from browser_snapshot), a selector, a text or a role.",
             )
     done: list[dict[str, Any]] = []
-    with box.activity.doing(page) as doing:
+    with box.activity.track_action(page) as doing:
         for number, field in enumerate(fields, 1):
             try:
                 done.append(await _fill_one(box, page, doing, field))
@@ -68,30 +68,30 @@ async def fill(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str, A
                 before = f"The {number - 1} before it are filled in." if number > 1 else "Nothing was filled in."
                 error.message = f"Field {number} of {len(fields)}: {error.message} {before}"
                 raise
-            if doing.url is not None or box.watch.dialog(page.link, page.tab.chrome_id):
+            if doing.url is not None or box.watch.open_dialog(page.link, page.tab.chrome_id):
                 break
         did = (
             f"Filled in {len(done)} of {len(fields)} fields"
             if len(done) < len(fields)
             else f"Filled in {len(done)} field{'' if len(done) == 1 else 's'}"
         )
-        return await outcome(box, page, doing, did, fields=done)
+        return await action_result(box, page, doing, did, fields=done)
 
 
-async def _fill_one(box: Toolbox, page: Page, doing: Doing, field: Mapping[str, Any]) -> dict[str, Any]:
+async def _fill_one(box: Toolbox, page: Page, doing: TrackedAction, field: Mapping[str, Any]) -> dict[str, Any]:
     value = field["value"]
-    aimed = await aim(box, page, field, "field", all=True, value=value if isinstance(value, str) else None)
+    aimed = await wait_actionable(box, page, field, "field", all=True, value=value if isinstance(value, str) else None)
     facts: dict[str, Any] = {"field": aimed.element.label}
     if aimed.kind == "select":
         chosen = await aimed.element.call("choose", {"either": _texts(value)})
-        refuse(aimed.element, chosen)
+        raise_problem(aimed.element, chosen)
         return facts | {"value": chosen["chosen"] if isinstance(value, list) else ", ".join(chosen["chosen"])}
     if aimed.kind in ("check", "radio", "switch"):
         return facts | {"checked": await _check(box, page, doing, field, aimed, value)}
     text = _text(value)
     if aimed.kind == "whole":
-        put = await aimed.element.call("put", {"value": text})
-        refuse(aimed.element, put)
+        put = await aimed.element.call("set_value", {"value": text})
+        raise_problem(aimed.element, put)
         return facts | {"value": put.get("value")}
     if aimed.kind == "other":
         raise CommandFailed(
@@ -99,12 +99,12 @@ async def _fill_one(box: Toolbox, page: Page, doing: Doing, field: Mapping[str, 
             hint="browser_click_element or browser_type_text may fit it; a custom list is clicked open first.",
         )
     events: list[pointer.Event] = [("Input.insertText", {"text": text})] if text else []
-    await carried(box, page, pointer.send(page, events or keyboard.typing(aimed, "", clear=True)))
+    await tolerate_navigation(box, page, pointer.send_events(page, events or keyboard.typing(aimed, "", clear=True)))
     held = await keyboard.holds(box, page, doing, aimed) or {}
     if text and held.get("value") == aimed.facts.get("held") != text:
         # Some masks take keys only.
-        aimed = await aim(box, page, field, "field", all=True)
-        await carried(box, page, pointer.send(page, keyboard.typing(aimed, text, clear=True)))
+        aimed = await wait_actionable(box, page, field, "field", all=True)
+        await tolerate_navigation(box, page, pointer.send_events(page, keyboard.typing(aimed, text, clear=True)))
         held = await keyboard.holds(box, page, doing, aimed) or {}
     if not held:
         return facts | {"note": "The page took the field away or drew it anew; browser_snapshot shows what is there."}
@@ -117,7 +117,7 @@ async def _fill_one(box: Toolbox, page: Page, doing: Doing, field: Mapping[str, 
 
 
 async def _check(
-    box: Toolbox, page: Page, doing: Doing, field: Mapping[str, Any], aimed: Aim, value: Any
+    box: Toolbox, page: Page, doing: TrackedAction, field: Mapping[str, Any], aimed: ActionableElement, value: Any
 ) -> bool | None:
     """Click a checkbox or radio if it is not as wanted."""
     wanted = value
@@ -161,10 +161,10 @@ def _texts(value: Any) -> list[str]:
     "browser_select_option",
     "Choose an option",
     "Chooses in a <select> by value or label; a list for several.",
-    takes={**TARGET, "value": _MANY, "label": _MANY},
-    gives=GIVES,
-    always=ALWAYS,
-    annotations=hints(destructive=True, again=True),
+    params={**TARGET, "value": _MANY, "label": _MANY},
+    output=OUTPUT,
+    output_required=OUTPUT_REQUIRED,
+    annotations=hints(destructive=True, idempotent=True),
 )
 async def select_option(call: Call) -> ToolResult:
     """Choose options."""
@@ -175,14 +175,14 @@ async def choose(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str,
     """Choose options of the select that the arguments name."""
     if "value" not in args and "label" not in args:
         raise InvalidArguments("No option is named.", hint="Give `value`, or `label` for what the option says.")
-    with box.activity.doing(page) as doing:
-        aimed = await aim(box, page, args, "field")
+    with box.activity.track_action(page) as doing:
+        aimed = await wait_actionable(box, page, args, "field")
         wanted = {name: _texts(args[key]) for name, key in (("values", "value"), ("labels", "label")) if key in args}
-        chosen = await carried(box, page, aimed.element.call("choose", wanted))
-        refuse(aimed.element, chosen)
+        chosen = await tolerate_navigation(box, page, aimed.element.call("choose", wanted))
+        raise_problem(aimed.element, chosen)
         facts = chosen if isinstance(chosen, dict) else {}
         did = f"Chose {', '.join(facts.get('chosen') or ['nothing'])} in {aimed.element.label}"
-        return await outcome(
+        return await action_result(
             box,
             page,
             doing,

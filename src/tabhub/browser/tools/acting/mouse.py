@@ -7,7 +7,7 @@ from typing import Any
 
 from tabhub.browser.driver.page import Page
 from tabhub.browser.elements import keys, pointer
-from tabhub.browser.elements.action_result import ALWAYS, GIVES, carried, outcome
+from tabhub.browser.elements.action_result import OUTPUT, OUTPUT_REQUIRED, action_result, tolerate_navigation
 from tabhub.browser.tool_spec import Call, Toolbox, hints, tool
 from tabhub.core.tools import ToolResult
 
@@ -28,7 +28,7 @@ _DID = {
     "Use the mouse",
     "Moves, presses, releases, clicks or turns the wheel at a place, in CSS pixels of what the tab shows. Prefer "
     "browser_click_element where there is an element.",
-    takes={
+    params={
         "action": {"enum": list(_DID)},
         "x": _PLACE,
         "y": _PLACE,
@@ -39,8 +39,8 @@ _DID = {
         "modifiers": {"type": "array", "items": {"enum": list(keys.MODIFIERS)}},
     },
     required=("action", "x", "y"),
-    gives=GIVES,
-    always=ALWAYS,
+    output=OUTPUT,
+    output_required=OUTPUT_REQUIRED,
     annotations=hints(destructive=True),
 )
 async def browser_mouse(call: Call) -> ToolResult:
@@ -52,29 +52,29 @@ async def mouse(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str, 
     """Do one thing with the mouse at a place."""
     action, x, y = str(args["action"]), float(args["x"]), float(args["y"])
     button, count = str(args.get("button", "left")), int(args.get("count", 1))
-    modifiers = pointer.bits(args.get("modifiers", ()))
-    with box.activity.doing(page) as doing:
+    modifiers = pointer.modifier_bits(args.get("modifiers", ()))
+    with box.activity.track_action(page) as doing:
         box.activity.wake(page)
-        held = box.activity.hold(page, button if action == "down" else "")
+        held = box.activity.set_pressed_button(page, button if action == "down" else "")
         if action == "move":
-            box.activity.hold(page, held)
-            events = [pointer.moved(x, y, held=held, modifiers=modifiers)]
+            box.activity.set_pressed_button(page, held)
+            events = [pointer.mouse_move(x, y, held=held, modifiers=modifiers)]
         elif action == "down":
-            events = [pointer.pressed(x, y, button=button, count=count, modifiers=modifiers)]
+            events = [pointer.mouse_down(x, y, button=button, count=count, modifiers=modifiers)]
         elif action == "up":
-            events = [pointer.released(x, y, button=held or button, count=count, modifiers=modifiers)]
+            events = [pointer.mouse_up(x, y, button=held or button, count=count, modifiers=modifiers)]
         elif action == "click":
-            events = pointer.clicked(x, y, button=button, count=count, modifiers=modifiers)
+            events = pointer.click(x, y, button=button, count=count, modifiers=modifiers)
         else:
             turn = {"deltaX": args.get("deltaX", 0), "deltaY": args.get("deltaY", 0 if "deltaX" in args else 100)}
             events = [(pointer.MOUSE, {"type": "mouseWheel", "x": x, "y": y, "modifiers": modifiers, **turn})]
-        await carried(box, page, pointer.send(page, events))
+        await tolerate_navigation(box, page, pointer.send_events(page, events))
         note = None
-        if box.watch.dialog(page.link, page.tab.chrome_id) is None and not doing.unsettled:
+        if box.watch.open_dialog(page.link, page.tab.chrome_id) is None and not doing.unsettled:
             wish = {"expression": _VIEW, "returnByValue": True}
-            shown = await doing.unless_leaving(carried(box, page, page.cdp("Runtime.evaluate", wish)))
+            shown = await doing.unless_navigating(tolerate_navigation(box, page, page.cdp("Runtime.evaluate", wish)))
             note = _outside(shown, x, y)
-        return await outcome(box, page, doing, f"{_DID[action]} {x:g}, {y:g}", note=note)
+        return await action_result(box, page, doing, f"{_DID[action]} {x:g}, {y:g}", note=note)
 
 
 def _outside(answer: Any, x: float, y: float) -> str | None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tabhub.browser.driver import page_code as pagecode
+from tabhub.browser.driver import page_code
 from tabhub.browser.driver.frames import main_frame
 from tabhub.browser.driver.page import Page
-from tabhub.browser.elements.action_result import ALWAYS, GIVES, outcome
-from tabhub.browser.elements.actionability import aim
-from tabhub.browser.elements.element import REF, TARGET, find, named
+from tabhub.browser.elements.action_result import OUTPUT, OUTPUT_REQUIRED, action_result
+from tabhub.browser.elements.actionability import wait_actionable
+from tabhub.browser.elements.element import REF, TARGET, find_element, names_element
 from tabhub.browser.tool_spec import Call, Toolbox, hints, tool
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments
@@ -20,15 +20,15 @@ from tabhub.errors import CommandFailed, InvalidArguments
     "browser_scroll",
     "Scroll",
     "Scrolls to an element, or the page (or a `container`: selector or ref) in a direction or to its end.",
-    takes={
+    params={
         **TARGET,
         "direction": {"enum": ["up", "down", "left", "right"]},
         "distance": {"type": "integer", "minimum": 1},
         "position": {"enum": ["top", "bottom"]},
         "container": {"type": "string"},
     },
-    gives=GIVES,
-    always=ALWAYS,
+    output=OUTPUT,
+    output_required=OUTPUT_REQUIRED,
     annotations=hints(),
 )
 async def browser_scroll(call: Call) -> ToolResult:
@@ -38,15 +38,15 @@ async def browser_scroll(call: Call) -> ToolResult:
 
 async def scroll(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str, Any]:
     """Scroll to the element that the arguments name, or as they say."""
-    with box.activity.doing(page) as doing:
-        if named(args):
+    with box.activity.track_action(page) as doing:
+        if names_element(args):
             if any(name in args for name in ("direction", "position", "container")):
                 raise InvalidArguments(
                     "An element to bring into view and a direction, position or container exclude each other.",
                     hint="To scroll inside an element, name it as `container`.",
                 )
-            aimed = await aim(box, page, args, "look")
-            return await outcome(box, page, doing, f"Brought {aimed.element.label} into view")
+            aimed = await wait_actionable(box, page, args, "look")
+            return await action_result(box, page, doing, f"Brought {aimed.element.label} into view")
         box.activity.wake(page)
         wish = {name: args.get(name) for name in ("direction", "distance", "position")}
         if not wish["position"]:
@@ -65,9 +65,9 @@ async def scroll(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str,
 async def _within(page: Page, container: Any, wish: dict[str, Any]) -> Any:
     if container is None:
         frame = await main_frame(page)
-        return await frame.ask(f"return (\n{pagecode.source('scroll')}\n).call(null, {pagecode.literal(wish)});")
+        return await frame.run_code(f"return (\n{page_code.source('scroll')}\n).call(null, {page_code.literal(wish)});")
     named_by = "ref" if isinstance(container, str) and REF.fullmatch(container) else "selector"
-    element = await find(page, {named_by: container})
+    element = await find_element(page, {named_by: container})
     return await element.call("scroll", wish)
 
 

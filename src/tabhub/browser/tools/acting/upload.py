@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tabhub.browser.activity import CHOOSER, Doing
+from tabhub.browser.activity import CHOOSER, TrackedAction
 from tabhub.browser.driver import isolated_worlds as worlds
-from tabhub.browser.driver import page_code as pagecode
+from tabhub.browser.driver import page_code
 from tabhub.browser.driver.page import Page
-from tabhub.browser.elements.action_result import ALWAYS, GIVES, outcome
-from tabhub.browser.elements.element import TARGET, Element, find
+from tabhub.browser.elements.action_result import OUTPUT, OUTPUT_REQUIRED, action_result
+from tabhub.browser.elements.element import TARGET, Element, find_element
 from tabhub.browser.tool_spec import Call, Toolbox, hints, tool
 from tabhub.browser.tools.acting.click import click_until_it_lands
 from tabhub.core.tools import ToolResult
@@ -31,13 +31,13 @@ _GROUP = "tabhub chooser"
     "browser_upload_file",
     "Upload files",
     "Gives files of the folder for files to a file field, the button that opens it, or a place to drop them.",
-    takes={
+    params={
         **TARGET,
         "paths": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": _MOST},
     },
     required=("paths",),
-    gives=GIVES,
-    always=ALWAYS,
+    output=OUTPUT,
+    output_required=OUTPUT_REQUIRED,
     annotations=hints(destructive=True),
 )
 async def upload_file(call: Call) -> ToolResult:
@@ -47,10 +47,10 @@ async def upload_file(call: Call) -> ToolResult:
 
 async def upload(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str, Any]:
     """Give files to the field that the arguments name."""
-    files = [await asyncio.to_thread(box.folder.existing, path) for path in args["paths"]]
+    files = [await asyncio.to_thread(box.folder.input_path, path) for path in args["paths"]]
     box.activity.wake(page)
-    with box.activity.doing(page) as doing:
-        element = await find(page, args, wait=box.browsers.limits.element_appear)
+    with box.activity.track_action(page) as doing:
+        element = await find_element(page, args, wait=box.browsers.limits.element_appear)
         field = await element.call("file_field")
         if isinstance(field, dict) and isinstance(field.get("ref"), str):
             _fits(element, field, len(files))
@@ -61,7 +61,7 @@ async def upload(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str,
             dropped = not await _through_chooser(box, page, doing, args, element, files)
         names = ", ".join(file.name for file in files[:5]) + (f" and {len(files) - 5} more" if len(files) > 5 else "")
         did = f"Dropped {names} on {element.label}" if dropped else f"Gave {names} to {element.label}"
-        return await outcome(box, page, doing, did)
+        return await action_result(box, page, doing, did)
 
 
 def _fits(element: Element, field: Mapping[str, Any], count: int) -> None:
@@ -75,7 +75,7 @@ async def _give(page: Page, field: Element, files: list[Path]) -> None:
     handle = await field.object_id()
     try:
         if not await _named(page, {"objectId": handle}, field.frame.session_id, files):
-            await field.call("take_files", {"files": await asyncio.to_thread(_contents, page, files)})
+            await field.call("set_files", {"files": await asyncio.to_thread(_contents, page, files)})
     finally:
         field.release()
 
@@ -116,7 +116,7 @@ def _contents(page: Page, files: list[Path]) -> list[dict[str, str]]:
 
 
 async def _through_chooser(
-    box: Toolbox, page: Page, doing: Doing, args: Mapping[str, Any], element: Element, files: list[Path]
+    box: Toolbox, page: Page, doing: TrackedAction, args: Mapping[str, Any], element: Element, files: list[Path]
 ) -> bool:
     """Click what opens the chooser, which is kept from the person's screen, and answer it.
 
@@ -125,7 +125,7 @@ async def _through_chooser(
     await page.cdp(CHOOSER, {"enabled": True})
     try:
         await click_until_it_lands(box, page, doing, args)
-        if not await doing.until(lambda: doing.chooser is not None, box.browsers.limits.action_settle):
+        if not await doing.wait_until(lambda: doing.chooser is not None, box.browsers.limits.action_settle):
             await _drop(page, element, files)
             return False
         chooser, doing.chooser = doing.chooser or {}, None
@@ -136,7 +136,7 @@ async def _through_chooser(
             await _hand_over(page, element, node, files)
         return True
     finally:
-        page.ahead(CHOOSER, {"enabled": False})
+        page.cdp_nowait(CHOOSER, {"enabled": False})
 
 
 async def _drop(page: Page, element: Element, files: list[Path]) -> None:
@@ -157,12 +157,12 @@ async def _hand_over(page: Page, element: Element, node: Mapping[str, Any], file
     found = await page.cdp("DOM.resolveNode", wish, session)
     call = {
         "objectId": found["object"]["objectId"],
-        "functionDeclaration": pagecode.source("take_files"),
+        "functionDeclaration": page_code.source("set_files"),
         "arguments": [{"value": {"files": contents}}],
         "returnByValue": True,
     }
-    worlds.value_of(page, await page.cdp("Runtime.callFunctionOn", call, session))
-    page.ahead("Runtime.releaseObjectGroup", {"objectGroup": _GROUP}, session)
+    worlds.script_value(page, await page.cdp("Runtime.callFunctionOn", call, session))
+    page.cdp_nowait("Runtime.releaseObjectGroup", {"objectGroup": _GROUP}, session)
 
 
 TOOLS = (upload_file,)

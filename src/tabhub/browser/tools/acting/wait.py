@@ -11,11 +11,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from tabhub.browser.driver.frames import Frame, frames, main_frame
+from tabhub.browser.driver.frames import Frame, list_frames, main_frame
 from tabhub.browser.driver.page import Page
-from tabhub.browser.elements.element import TARGET, named
+from tabhub.browser.elements.element import TARGET, names_element
 from tabhub.browser.tool_spec import Call, hints, tool
-from tabhub.browser.wait_budget import TIMEOUT, Patience
+from tabhub.browser.wait_budget import TIMEOUT, WaitBudget
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments, PageNavigated, TabFailed
 
@@ -29,7 +29,7 @@ _GIVES: dict[str, Any] = {"did": {"type": "string"}}
     "browser_wait_for",
     "Wait",
     "Waits until an element is visible (or `gone`), the address fits, the page has loaded, the network is idle.",
-    takes={
+    params={
         **TARGET,
         "gone": {"type": "boolean"},
         "url": _URL,
@@ -37,14 +37,14 @@ _GIVES: dict[str, Any] = {"did": {"type": "string"}}
         "networkIdle": {"type": "boolean"},
         "timeout": TIMEOUT,
     },
-    gives=_GIVES,
-    always=("did",),
+    output=_GIVES,
+    output_required=("did",),
     annotations=hints(read_only=True),
 )
 async def wait_for(call: Call) -> ToolResult:
     """Wait for one thing after the other."""
     args = call.args
-    if args.get("gone") and not named(args):
+    if args.get("gone") and not names_element(args):
         raise InvalidArguments("gone needs an element.", hint="Name it by selector, ref, text or role.")
     said = _said(args)
     if not said:
@@ -52,14 +52,14 @@ async def wait_for(call: Call) -> ToolResult:
             "There is nothing to wait for.", hint="Give a selector, ref, text, role, url, loadState or networkIdle."
         )
     page = await call.page()
-    patience = Patience(call, said)
+    patience = WaitBudget(call, said)
     call.box.activity.wake(page)
     found = ""
     if "url" in args:
         await _address(call, page, args["url"], patience)
     if "loadState" in args:
         await _loaded(call, page, args["loadState"], patience)
-    if named(args):
+    if names_element(args):
         state = "gone" if args.get("gone") else "shown"
         found = await _element(page, args, state, patience)
     if args.get("networkIdle"):
@@ -71,17 +71,17 @@ async def wait_for(call: Call) -> ToolResult:
     "browser_wait_for_element",
     "Wait for an element",
     "Waits until an element is there, and visible unless `visible` is false.",
-    takes={**TARGET, "visible": {"type": "boolean"}, "timeout": TIMEOUT},
-    gives=_GIVES,
-    always=("did",),
+    params={**TARGET, "visible": {"type": "boolean"}, "timeout": TIMEOUT},
+    output=_GIVES,
+    output_required=("did",),
     annotations=hints(read_only=True),
 )
 async def wait_for_element(call: Call) -> ToolResult:
     """Wait for one element."""
-    if not named(call.args):
+    if not names_element(call.args):
         raise InvalidArguments("No element is named.", hint="Give a selector, ref, text or role.")
     page, said = await call.page(), _said(call.args)
-    patience = Patience(call, said)
+    patience = WaitBudget(call, said)
     call.box.activity.wake(page)
     found = await _element(page, call.args, "shown" if call.args.get("visible", True) else "there", patience)
     return _done(call, page, patience, said, found)
@@ -91,24 +91,24 @@ async def wait_for_element(call: Call) -> ToolResult:
     "browser_wait_for_response",
     "Wait for a response",
     "Waits until a request of the page whose address fits is answered; one answered since the last action counts.",
-    takes={"urlPattern": _URL, "timeout": TIMEOUT},
+    params={"urlPattern": _URL, "timeout": TIMEOUT},
     required=("urlPattern",),
-    gives={
+    output={
         **_GIVES,
         "url": {"type": "string"},
         "status": {"type": "integer"},
         "method": {"type": "string"},
         "mimeType": {"type": "string"},
     },
-    always=("did", "url", "status"),
+    output_required=("did", "url", "status"),
     annotations=hints(read_only=True),
 )
 async def wait_for_response(call: Call) -> ToolResult:
     """Wait for one answer to the page."""
     page, pattern = await call.page(), str(call.args["urlPattern"])
     wanted = matcher(pattern)
-    patience = Patience(call, f"a response from {pattern!r}")
-    page.watch.ready(page.link, page.tab.chrome_id, page.tab_id)
+    patience = WaitBudget(call, f"a response from {pattern!r}")
+    page.watch.ensure_watching(page.link, page.tab.chrome_id, page.tab_id)
     while True:
         responses = call.box.activity.responses(page)
         for response in responses:
@@ -126,9 +126,9 @@ async def wait_for_response(call: Call) -> ToolResult:
         last = f"the last response came from {responses[-1].url[:200]}" if responses else "no response came"
         if call.box.browsers.book.get(page.tab_id) is None:
             raise TabFailed(f"Tab {page.tab_id} was closed while waiting for {pattern!r}.")
-        if patience.left > 0:
-            patience.tell()
-            await call.box.activity.news(page, min(1.0, patience.left))
+        if patience.remaining > 0:
+            patience.report_progress()
+            await call.box.activity.wait_network_event(page, min(1.0, patience.remaining))
         else:
             await patience.pause(last)
 
@@ -141,7 +141,7 @@ def matcher(pattern: str) -> Any:
     return lambda url: expression.fullmatch(url) is not None
 
 
-async def _address(call: Call, page: Page, pattern: str, patience: Patience) -> None:
+async def _address(call: Call, page: Page, pattern: str, patience: WaitBudget) -> None:
     wanted = matcher(pattern)
     while True:
         url = _now(call, page)
@@ -158,9 +158,9 @@ def _now(call: Call, page: Page) -> str:
     return tab.url
 
 
-async def _loaded(call: Call, page: Page, state: str, patience: Patience) -> None:
+async def _loaded(call: Call, page: Page, state: str, patience: WaitBudget) -> None:
     while True:
-        ready = await patience.answer(_ready_state(page))
+        ready = await patience.await_page(_ready_state(page))
         tab = call.box.browsers.book.get(page.tab_id)
         if ready in _READY[state] and (state != "load" or tab is None or tab.status != "loading"):
             return
@@ -175,26 +175,26 @@ async def _ready_state(page: Page) -> str:
     return str(answer.get("result", {}).get("value", ""))
 
 
-async def _idle(call: Call, page: Page, patience: Patience) -> None:
+async def _idle(call: Call, page: Page, patience: WaitBudget) -> None:
     quiet = call.box.browsers.limits.network_quiet
     while True:
-        ready = await patience.answer(_ready_state(page))
-        silent, flying = call.box.activity.quiet(page)
+        ready = await patience.await_page(_ready_state(page))
+        silent, flying = call.box.activity.network_quiet(page)
         if ready == "complete" and silent >= quiet:
             return
         seen = f"{len(flying)} requests are under way, such as {flying[0][:200]}" if flying else f"the page is {ready}"
         await patience.pause(seen)
 
 
-async def _element(page: Page, args: Mapping[str, Any], state: str, patience: Patience) -> str:
+async def _element(page: Page, args: Mapping[str, Any], state: str, patience: WaitBudget) -> str:
     """Wait until an element is there, shown or gone; gives what is said of it."""
     wanted = {name: args[name] for name in _NAMES if args.get(name)} | {"near": False}
     while True:
         try:
-            seen = await patience.answer(_look(page, wanted))
+            seen = await patience.await_page(_look(page, wanted))
         except PageNavigated:
             seen = {}
-            patience.rested()
+            patience.reset_backoff()
         if seen.get("why") == "invalid":
             raise InvalidArguments(f"The selector {wanted.get('selector')!r} is not valid CSS: {seen.get('message')}")
         if state == "gone" and (not seen.get("there") or not seen.get("shown")) and seen:
@@ -222,7 +222,9 @@ async def _look(page: Page, wanted: Mapping[str, Any]) -> dict[str, Any]:
     first = await _ask(await main_frame(page), wanted)
     if first.get("shown") or not first.get("frames") or first.get("why") == "invalid":
         return first
-    answers = await asyncio.gather(*(_ask(frame, wanted) for frame in (await frames(page))[1:]), return_exceptions=True)
+    answers = await asyncio.gather(
+        *(_ask(frame, wanted) for frame in (await list_frames(page))[1:]), return_exceptions=True
+    )
     for answer in answers:
         if isinstance(answer, BaseException):
             # A frame that went while it was asked has nothing to show.
@@ -236,14 +238,14 @@ async def _look(page: Page, wanted: Mapping[str, Any]) -> dict[str, Any]:
 
 
 async def _ask(frame: Frame, wanted: Mapping[str, Any]) -> dict[str, Any]:
-    answer = await frame.evaluate("there", {"wanted": dict(wanted)})
+    answer = await frame.evaluate("in_document", {"wanted": dict(wanted)})
     return answer if isinstance(answer, dict) else {}
 
 
 def _said(args: Mapping[str, Any]) -> str:
     """What is waited for, in words."""
     parts = []
-    if named(args):
+    if names_element(args):
         what = " and ".join(f"{name} {args[name]!r}" for name in _NAMES if args.get(name))
         parts.append(f"{what} to {'go' if args.get('gone') else 'appear'}")
     if "url" in args:
@@ -255,9 +257,9 @@ def _said(args: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _done(call: Call, page: Page, patience: Patience, said: str, found: str) -> ToolResult:
+def _done(call: Call, page: Page, patience: WaitBudget, said: str, found: str) -> ToolResult:
     tab = call.box.browsers.book.get(page.tab_id)
-    facts = {"tabId": page.tab_id, "did": f"Waited {patience.spent:.1f} s for {said}"}
+    facts = {"tabId": page.tab_id, "did": f"Waited {patience.elapsed:.1f} s for {said}"}
     if found:
         facts["element"] = found
     if tab is not None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from tabhub.browser.driver.cdp_values import words
-from tabhub.browser.driver.page import Page, checked_url, open_tab
+from tabhub.browser.driver.cdp_values import parse_text
+from tabhub.browser.driver.page import Page, open_tab, validate_url
 from tabhub.browser.record.endpoints import authentication, endpoints, suggestions
 from tabhub.browser.tool_spec import Call, hints, tool
 from tabhub.core.tools import ToolResult
@@ -27,13 +27,13 @@ _NAMES = {"type": "array", "items": {"type": "string"}}
     "Analyze a site",
     "Opens a site in a background tab and tells how one signs in, which APIs it calls, its framework, forms, storage, "
     "page tools, and which tools a plugin for it could have. Names only, never values of cookies or storage.",
-    takes={
+    params={
         "url": {"type": "string", "minLength": 1, "maxLength": 8192},
         "waitSeconds": {"type": "number", "minimum": 0, "maximum": 15, "description": "After loading (default 3)."},
         "keepOpen": {"type": "boolean", "description": "Go on in that tab afterwards."},
     },
     required=("url",),
-    gives={
+    output={
         "url": {"type": "string"},
         "title": {"type": "string"},
         "tabId": {"type": "integer", "description": "Where it stays open."},
@@ -46,14 +46,14 @@ _NAMES = {"type": "array", "items": {"type": "string"}}
         "suggestions": _OBJECTS,
         "note": {"type": "string"},
     },
-    always=("url", "title", "authentication", "apis", "frameworks", "forms", "storage", "suggestions"),
+    output_required=("url", "title", "authentication", "apis", "frameworks", "forms", "storage", "suggestions"),
     annotations=hints(),
     on_tab=False,
 )
 async def analyze_site(call: Call) -> ToolResult:
     """Open, look, close."""
     args, box = call.args, call.box
-    url = checked_url(args["url"], files=box.file_urls)
+    url = validate_url(args["url"], files=box.file_urls)
     call.ctx.sent()
     tab = await open_tab(box.browsers, group=box.choice.tab_group(call.ctx.session))
     page = Page(box.browsers, box.watch, box.browsers.tab(tab.tab_id), None)
@@ -72,27 +72,27 @@ async def analyze_site(call: Call) -> ToolResult:
 
 
 async def _look(call: Call, page: Page, url: str) -> dict[str, Any]:
-    await call.box.watch.begun(page.link, page.tab.chrome_id)
+    await call.box.watch.wait_watching(page.link, page.tab.chrome_id)
     note = ""
     try:
         arrived = await page.command("browser_navigate", {"url": url, "waitUntil": "load"})
         if isinstance(arrived, dict) and arrived.get("error"):
-            note = words(arrived["error"], 300)
+            note = parse_text(arrived["error"], 300)
     except TabFailed:
         raise
     except CommandFailed as error:
         raise CommandFailed(f"{url[:200]} could not be opened: {error.message}", hint=error.hint) from None
     await asyncio.sleep(call.args.get("waitSeconds", _WAIT))
-    record = await call.box.record.current(page)
-    seen, told = await asyncio.gather(page.run("analyze", {}), page.cdp("Network.getCookies"))
+    record = await call.box.record.refreshed_record(page)
+    seen, told = await asyncio.gather(page.evaluate("analyze", {}), page.cdp("Network.getCookies"))
     requests = list(record.traffic.requests)
     cookies = _cookies(told)
     found = endpoints(requests)
     for entry in found:
         entry["url"] = redact(entry["url"])
     facts: dict[str, Any] = {
-        "url": redact(words(seen.get("url"), 2000)),
-        "title": words(seen.get("title"), 200),
+        "url": redact(parse_text(seen.get("url"), 2000)),
+        "title": parse_text(seen.get("title"), 200),
         "authentication": authentication(seen, cookies, requests),
         "apis": found,
         "frameworks": [word for word in seen.get("frameworks", ()) if isinstance(word, str)],
@@ -104,7 +104,7 @@ async def _look(call: Call, page: Page, url: str) -> dict[str, Any]:
     facts["storage"]["cookies"] = [cookie["name"] for cookie in cookies]
     for name in ("description", "generator"):
         if seen.get(name):
-            facts[name] = words(seen[name], 300)
+            facts[name] = parse_text(seen[name], 300)
     if seen.get("serviceWorker") is True:
         facts["storage"]["serviceWorker"] = True
     if note:
@@ -118,7 +118,10 @@ def _cookies(told: Any) -> list[dict[str, Any]]:
     kept = []
     for cookie in found[:200] if isinstance(found, list) else ():
         if isinstance(cookie, dict):
-            facts: dict[str, Any] = {"name": words(cookie.get("name"), 100), "domain": words(cookie.get("domain"), 200)}
+            facts: dict[str, Any] = {
+                "name": parse_text(cookie.get("name"), 100),
+                "domain": parse_text(cookie.get("domain"), 200),
+            }
             facts |= {flag: True for flag in ("httpOnly", "secure", "session") if cookie.get(flag) is True}
             kept.append(facts)
     return kept

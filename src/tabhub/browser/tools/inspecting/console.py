@@ -17,22 +17,22 @@ _LIMIT = 100
     "browser_get_console_logs",
     "Console messages",
     "What the tab's pages logged, uncaught errors and browser warnings, oldest first.",
-    takes={
+    params={
         "level": {"enum": list(LEVELS), "description": "At least this."},
         "limit": {"type": "integer", "minimum": 1, "description": "Newest; default 100."},
         "clear": {"type": "boolean", "description": "Show each only once."},
     },
-    gives={"messages": {"type": "array"}},
-    always=("messages",),
+    output={"messages": {"type": "array"}},
+    output_required=("messages",),
     annotations=hints(read_only=True),
 )
 async def get_console_logs(call: Call) -> ToolResult:
     """The newest messages, with a line between the pages that said them."""
     page = await call.page()
-    record = await call.box.record.current(page)
+    record = await call.box.record.refreshed_record(page)
     least = LEVELS.index(call.args.get("level", LEVELS[0]))
     reader = reader_of(call)
-    there = [m for m in record.console.after(record.seen(reader, "console")) if LEVELS.index(m.level) >= least]
+    there = [m for m in record.console.after(record.cleared_up_to(reader, "console")) if LEVELS.index(m.level) >= least]
     shown = there[-call.args.get("limit", _LIMIT) :]
     notes = []
     if left := len(there) - len(shown):
@@ -51,16 +51,16 @@ async def get_console_logs(call: Call) -> ToolResult:
     "browser_clear_console_logs",
     "Clear console messages",
     "Forgets the tab's console messages so far for this session; the page's own console stays as it is.",
-    gives={"tabId": {"type": "integer"}, "cleared": {"type": "integer"}},
-    always=("tabId", "cleared"),
+    output={"tabId": {"type": "integer"}, "cleared": {"type": "integer"}},
+    output_required=("tabId", "cleared"),
     annotations=hints(read_only=True),
 )
 async def clear_console_logs(call: Call) -> ToolResult:
     """From here on, this session sees only what is new."""
     page = await call.page()
-    record = await call.box.record.current(page)
+    record = await call.box.record.refreshed_record(page)
     reader = reader_of(call)
-    cleared = len(record.console.after(record.seen(reader, "console")))
+    cleared = len(record.console.after(record.cleared_up_to(reader, "console")))
     record.clear(reader, "console")
     return ToolResult.data({"tabId": page.tab_id, "cleared": cleared})
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from tabhub.browser.driver.frames import main_frame
 from tabhub.browser.driver.page import Page
-from tabhub.browser.tab_overrides import Changed, Command
+from tabhub.browser.tab_overrides import Command, Override
 from tabhub.browser.tool_spec import Call, hints, tool
 from tabhub.core.tools import ToolResult
 from tabhub.errors import InvalidArguments
@@ -31,12 +31,12 @@ _WORD = {"type": "string", "maxLength": 40, "pattern": "^[a-z0-9-]*$"}
 _VISION = ("none", "blurredVision", "reducedContrast", "achromatopsia", "deuteranopia", "protanopia", "tritanopia")
 
 
-async def _emulate(call: Call, page: Page, name: str, change: Changed, commands: list[Command]) -> dict[str, Any]:
+async def _emulate(call: Call, page: Page, name: str, change: Override, commands: list[Command]) -> dict[str, Any]:
     """Make a change, and say what is in force now."""
-    held = call.box.held
-    await held.make(page, name, change, commands)
-    facts: dict[str, Any] = {"tabId": page.tab_id, "active": held.words(page)}
-    if lost := held.lost(page):
+    held = call.box.emulation
+    await held.apply(page, name, change, commands)
+    facts: dict[str, Any] = {"tabId": page.tab_id, "active": held.descriptions(page)}
+    if lost := held.pop_lost_note(page):
         facts["note"] = lost
     return facts
 
@@ -52,7 +52,7 @@ def _noted(facts: dict[str, Any], note: str) -> ToolResult:
     "Emulate a device",
     "Gives the page of a tab another screen: size, pixel density, touch and mobile layout, user agent. It lasts until "
     "browser_clear_emulation or the end of the session; the browser's window stays as it is.",
-    takes={
+    params={
         "width": {"type": "integer", "minimum": 1, "maximum": 10_000, "description": "In CSS pixels."},
         "height": {"type": "integer", "minimum": 1, "maximum": 10_000},
         "deviceScaleFactor": {"type": "number", "minimum": 0.1, "maximum": 10, "description": "Default: as it is."},
@@ -60,9 +60,9 @@ def _noted(facts: dict[str, Any], note: str) -> ToolResult:
         "userAgent": {"type": "string", "minLength": 1, "maxLength": 500, "pattern": "^[ -~]+$"},
     },
     required=("width", "height"),
-    gives=_GIVES,
-    always=_ALWAYS,
-    annotations=hints(again=True),
+    output=_GIVES,
+    output_required=_ALWAYS,
+    annotations=hints(idempotent=True),
 )
 async def emulate_device(call: Call) -> ToolResult:
     """Screen, touch and user agent as one change."""
@@ -87,7 +87,7 @@ async def emulate_device(call: Call) -> ToolResult:
         ("Emulation.setTouchEmulationEnabled", touch),
         name,
     ]
-    change = Changed(call.ctx.session, told, undo, (name,))
+    change = Override(call.ctx.session, told, undo, (name,))
     facts = await _emulate(call, page, "device", change, commands)
     return _noted(facts, "The site sees the user agent from the next load on; browser_reload_tab." if agent else "")
 
@@ -97,15 +97,15 @@ async def emulate_device(call: Call) -> ToolResult:
     "Set the position",
     "Sets the position a page is told when it may know it. The permission itself stays the person's to give; the "
     "answer says whether the page has it.",
-    takes={
+    params={
         "latitude": {"type": "number", "minimum": -90, "maximum": 90},
         "longitude": {"type": "number", "minimum": -180, "maximum": 180},
         "accuracy": {"type": "number", "minimum": 0, "maximum": 1_000_000, "description": "In metres (default 10)."},
     },
     required=("latitude", "longitude"),
-    gives={**_GIVES, "permission": {"type": "string", "description": "granted, prompt, denied or unavailable"}},
-    always=(*_ALWAYS, "permission"),
-    annotations=hints(again=True),
+    output={**_GIVES, "permission": {"type": "string", "description": "granted, prompt, denied or unavailable"}},
+    output_required=(*_ALWAYS, "permission"),
+    annotations=hints(idempotent=True),
 )
 async def set_geolocation(call: Call) -> ToolResult:
     """Override, and ask the page whether it may know."""
@@ -114,7 +114,7 @@ async def set_geolocation(call: Call) -> ToolResult:
     command = ("Emulation.setGeolocationOverride", place)
     words = f"position {args['latitude']:g}, {args['longitude']:g}"
     undo: tuple[Command, ...] = (("Emulation.clearGeolocationOverride", {}),)
-    facts = await _emulate(call, page, "position", Changed(call.ctx.session, words, undo, (command,)), [command])
+    facts = await _emulate(call, page, "position", Override(call.ctx.session, words, undo, (command,)), [command])
     asked = await (await main_frame(page)).evaluate("permission", {"name": "geolocation"})
     state = str(asked.get("state"))[:40]
     facts["permission"] = state
@@ -135,7 +135,7 @@ async def set_geolocation(call: Call) -> ToolResult:
     "Set media features",
     "Sets what CSS media queries see, such as prefers-color-scheme: dark or media: print. Replaces what was set; an "
     "empty object ends it.",
-    takes={
+    params={
         "features": {
             "description": 'An object such as {"prefers-color-scheme": "dark"}, or a list of {name, value}.',
             "oneOf": [
@@ -154,9 +154,9 @@ async def set_geolocation(call: Call) -> ToolResult:
         }
     },
     required=("features",),
-    gives=_GIVES,
-    always=_ALWAYS,
-    annotations=hints(again=True),
+    output=_GIVES,
+    output_required=_ALWAYS,
+    annotations=hints(idempotent=True),
 )
 async def set_media_features(call: Call) -> ToolResult:
     """One override for all features; a value the browser does not know is an error, and nothing stays of it."""
@@ -164,18 +164,21 @@ async def set_media_features(call: Call) -> ToolResult:
     wanted = dict(given) if isinstance(given, dict) else {str(item["name"]): item["value"] for item in given}
     wanted = {name: str(value) for name, value in wanted.items() if value}
     if not wanted:
-        await call.box.held.drop(page, "media")
-        return _noted({"tabId": page.tab_id, "active": call.box.held.words(page)}, call.box.held.lost(page))
+        await call.box.emulation.remove(page, "media")
+        return _noted(
+            {"tabId": page.tab_id, "active": call.box.emulation.descriptions(page)},
+            call.box.emulation.pop_lost_note(page),
+        )
     media = wanted.pop("media", "")
     features = [{"name": name, "value": value} for name, value in wanted.items()]
     command = ("Emulation.setEmulatedMedia", {"media": media, "features": features})
     words = ", ".join([*([f"media {media}"] if media else []), *(f"{name}: {wanted[name]}" for name in wanted)])
     undo: tuple[Command, ...] = (("Emulation.setEmulatedMedia", {"media": "", "features": []}),)
-    facts = await _emulate(call, page, "media", Changed(call.ctx.session, words, undo, (command,)), [command])
+    facts = await _emulate(call, page, "media", Override(call.ctx.session, words, undo, (command,)), [command])
     queries = [*([media] if media else []), *(f"({name}: {value})" for name, value in wanted.items())]
-    failed = (await (await main_frame(page)).evaluate("media", {"queries": queries})).get("failed")
+    failed = (await (await main_frame(page)).evaluate("unmatched_media", {"queries": queries})).get("failed")
     if failed:
-        await call.box.held.drop(page, "media")
+        await call.box.emulation.remove(page, "media")
         raise InvalidArguments(
             f"The browser does not know {', '.join(str(query)[:100] for query in failed)}; nothing is set now.",
             hint="Values are those of CSS, e.g. prefers-color-scheme: dark or light; prefers-reduced-motion: reduce.",
@@ -187,21 +190,24 @@ async def set_media_features(call: Call) -> ToolResult:
     "browser_emulate_vision_deficiency",
     "Emulate eyesight",
     "Draws the page as people with another eyesight see it; browser_screenshot_tab shows it. `none` ends it.",
-    takes={"type": {"enum": list(_VISION)}},
+    params={"type": {"enum": list(_VISION)}},
     required=("type",),
-    gives=_GIVES,
-    always=_ALWAYS,
-    annotations=hints(again=True),
+    output=_GIVES,
+    output_required=_ALWAYS,
+    annotations=hints(idempotent=True),
 )
 async def emulate_vision_deficiency(call: Call) -> ToolResult:
     """A filter over the page."""
     kind, page = call.args["type"], await call.page()
     if kind == "none":
-        await call.box.held.drop(page, "vision")
-        return _noted({"tabId": page.tab_id, "active": call.box.held.words(page)}, call.box.held.lost(page))
+        await call.box.emulation.remove(page, "vision")
+        return _noted(
+            {"tabId": page.tab_id, "active": call.box.emulation.descriptions(page)},
+            call.box.emulation.pop_lost_note(page),
+        )
     command = ("Emulation.setEmulatedVisionDeficiency", {"type": kind})
     undo: tuple[Command, ...] = (("Emulation.setEmulatedVisionDeficiency", {"type": "none"}),)
-    change = Changed(call.ctx.session, f"vision {kind}", undo, (command,))
+    change = Override(call.ctx.session, f"vision {kind}", undo, (command,))
     return _noted(await _emulate(call, page, "vision", change, [command]), "")
 
 
@@ -209,19 +215,19 @@ async def emulate_vision_deficiency(call: Call) -> ToolResult:
     "browser_clear_emulation",
     "End emulation",
     "Ends all that is emulated in a tab: device, position, media features, eyesight, and forced pseudo states.",
-    gives={
+    output={
         "tabId": {"type": "integer"},
         "cleared": {"type": "array", "items": {"type": "string"}},
         "note": _GIVES["note"],
     },
-    always=("tabId", "cleared"),
-    annotations=hints(again=True),
+    output_required=("tabId", "cleared"),
+    annotations=hints(idempotent=True),
 )
 async def clear_emulation(call: Call) -> ToolResult:
     """Take everything back."""
     page = await call.page()
-    cleared = await call.box.held.clear(page)
-    lost = call.box.held.lost(page)
+    cleared = await call.box.emulation.clear(page)
+    lost = call.box.emulation.pop_lost_note(page)
     return _noted({"tabId": page.tab_id, "cleared": cleared}, lost if cleared or lost else "Nothing was emulated.")
 
 

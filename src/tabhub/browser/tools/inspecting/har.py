@@ -18,7 +18,7 @@ from tabhub.browser.driver.page import Page
 from tabhub.browser.record import bodies, headers
 from tabhub.browser.record.bodies import Body
 from tabhub.browser.record.recorder import TabRecord
-from tabhub.browser.record.traffic import Frame, Request
+from tabhub.browser.record.traffic import Request, WebSocketFrame
 from tabhub.browser.tool_spec import Call, hints, tool
 from tabhub.browser.tools.inspecting.console import clock, reader_of
 from tabhub.browser.tools.inspecting.network import phases
@@ -34,13 +34,13 @@ _AT_ONCE = 8
     "browser_export_har",
     "Export HAR",
     "The tab's recorded requests as an HTTP Archive 1.2, secrets hidden; into a file with filePath.",
-    takes={
+    params={
         "clear": {"type": "boolean", "description": "Do not export them again."},
         "includeWebSocketFrames": {"type": "boolean"},
         "filePath": {"type": "string", "description": "Below the folder for files, e.g. site.har."},
         "overwrite": {"type": "boolean", "description": "Replace a file that exists."},
     },
-    gives={
+    output={
         "tabId": {"type": "integer"},
         "entries": {"type": "integer"},
         "filePath": {"type": "string"},
@@ -48,18 +48,22 @@ _AT_ONCE = 8
         "har": {"type": "object"},
         "note": {"type": "string"},
     },
-    always=("tabId", "entries"),
+    output_required=("tabId", "entries"),
     annotations=hints(read_only=True),
 )
 async def export_har(call: Call) -> ToolResult:
     """Fetch the bodies that are still there, and put all together."""
     args = call.args
-    place = call.box.folder.place(args["filePath"], (".har", ".json")) if "filePath" in args else None
+    place = call.box.folder.output_path(args["filePath"], (".har", ".json")) if "filePath" in args else None
     page = await call.page()
-    record = await call.box.record.current(page)
+    record = await call.box.record.refreshed_record(page)
     reader = reader_of(call)
-    requests = record.traffic.requests.after(record.seen(reader, "requests"))
-    frames = record.traffic.frames.after(record.seen(reader, "frames")) if args.get("includeWebSocketFrames") else []
+    requests = record.traffic.requests.after(record.cleared_up_to(reader, "requests"))
+    frames = (
+        record.traffic.frames.after(record.cleared_up_to(reader, "frames"))
+        if args.get("includeWebSocketFrames")
+        else []
+    )
     there = await _bodies(page, requests)
     archive = har(record, requests, there, frames)
     facts: dict[str, Any] = {"tabId": page.tab_id, "entries": len(requests)}
@@ -78,13 +82,13 @@ async def export_har(call: Call) -> ToolResult:
 
 
 def har(
-    record: TabRecord, requests: list[Request], there: dict[Request, tuple[Body, Body]], frames: list[Frame]
+    record: TabRecord, requests: list[Request], there: dict[Request, tuple[Body, Body]], frames: list[WebSocketFrame]
 ) -> dict[str, Any]:
     """The archive of these requests, with the bodies that are there."""
     entries, starts = [], dict[int, float]()
     for request in requests:
         starts.setdefault(request.page, request.at)
-        sent, got = there.get(request, (Body(why="left out"), Body(why="left out")))
+        sent, got = there.get(request, (Body(reason="left out"), Body(reason="left out")))
         entry = _entry(request, sent, got)
         if said := [_frame(frame) for frame in frames if frame.socket == request.id]:
             entry["_webSocketMessages"] = said
@@ -152,9 +156,12 @@ def _request(request: Request, sent: Body) -> dict[str, Any]:
     }
     if request.has_body:
         mime = told.get("content-type", "")
-        facts["postData"] = {"mimeType": mime, "text": headers.body(sent.text, mime) if sent.text is not None else ""}
+        facts["postData"] = {
+            "mimeType": mime,
+            "text": headers.redact_body(sent.text, mime) if sent.text is not None else "",
+        }
         if sent.text is None:
-            facts["postData"]["comment"] = sent.why or f"{sent.length} bytes that are no text"
+            facts["postData"]["comment"] = sent.reason or f"{sent.length} bytes that are no text"
     return facts
 
 
@@ -173,11 +180,11 @@ def _response(request: Request, got: Body) -> dict[str, Any]:
     content: dict[str, Any] = {"size": got.length or max(0, body_size), "mimeType": request.mime or "x-unknown"}
     if got.text is not None:
         content["size"] = len(got.text.encode(errors="replace"))
-        content["text"] = headers.body(got.text, request.mime)
+        content["text"] = headers.redact_body(got.text, request.mime)
     elif got.data is not None:
         content |= {"text": base64.b64encode(got.data).decode(), "encoding": "base64"}
     else:
-        content["comment"] = got.why
+        content["comment"] = got.reason
     told = {name.lower(): value for name, value in request.response_headers.items()}
     cookies = [line.partition("=")[0].strip() for line in told.get("set-cookie", "").split("\n") if line]
     return {
@@ -202,10 +209,14 @@ def _version(request: Request) -> str:
 
 def _headers(given: dict[str, str]) -> list[dict[str, str]]:
     """One line each: what was sent several times comes as lines of one value."""
-    return [{"name": name, "value": line} for name, value in headers.shown(given).items() for line in value.split("\n")]
+    return [
+        {"name": name, "value": line}
+        for name, value in headers.redact_headers(given).items()
+        for line in value.split("\n")
+    ]
 
 
-def _frame(frame: Frame) -> dict[str, Any]:
+def _frame(frame: WebSocketFrame) -> dict[str, Any]:
     data = redact(frame.data) if frame.opcode == 1 else frame.data
     return {"type": "send" if frame.sent else "receive", "time": frame.at, "opcode": frame.opcode, "data": data}
 
@@ -217,11 +228,11 @@ async def _bodies(page: Page, requests: list[Request]) -> dict[Request, tuple[Bo
     async def add(request: Request) -> None:
         nonlocal room
         async with gate:
-            sent = await bodies.posted(page, request)
+            sent = await bodies.request_body(page, request)
             large = request.size > _BODY or room <= 0
-            got = Body(why="too large for the archive") if large else await bodies.response(page, request)
+            got = Body(reason="too large for the archive") if large else await bodies.response_body(page, request)
             if got.length > _BODY:
-                got = Body(why="too large for the archive")
+                got = Body(reason="too large for the archive")
             room -= got.length
             there[request] = (sent, got)
 

@@ -36,7 +36,7 @@ _DONE = {"tabId": {"type": "integer"}, "requestId": {"type": "string"}, "url": {
     "Intercept requests",
     "Stops matching requests of the tab and its frames before they leave, until answered, failed, or 30 s have passed; "
     "lists those that wait. Call again to see more. While the page itself is stopped, navigate with waitUntil none.",
-    takes={
+    params={
         "urlPatterns": {
             "type": "array",
             "items": {"type": "string", "minLength": 1, "maxLength": 1000},
@@ -45,34 +45,34 @@ _DONE = {"tabId": {"type": "integer"}, "requestId": {"type": "string"}, "url": {
             "description": "With * and ?, e.g. https://site.example/api/*; default all.",
         }
     },
-    gives={
+    output={
         "tabId": {"type": "integer"},
         "urlPatterns": {"type": "array", "items": {"type": "string"}},
         "paused": {"type": "array", "items": {"type": "object"}},
         "note": {"type": "string"},
     },
-    always=("tabId", "urlPatterns", "paused"),
-    annotations=hints(again=True),
+    output_required=("tabId", "urlPatterns", "paused"),
+    annotations=hints(idempotent=True),
 )
 async def intercept_requests(call: Call) -> ToolResult:
     """Begin, change what is stopped, or just look."""
     page, box = await call.page(), call.box
-    before = box.paused.patterns(page)
+    before = box.interceptions.patterns(page)
     patterns = tuple(call.args.get("urlPatterns") or before or ("*",))
-    note = box.lasting.lost(page)
-    await box.record.current(page)
-    if box.paused.ended(page) and "urlPatterns" not in call.args:
+    note = box.network_overrides.pop_lost_note(page)
+    await box.record.refreshed_record(page)
+    if box.interceptions.pop_ended(page) and "urlPatterns" not in call.args:
         patterns = ()  # whoever only looks does not begin anew, and with everything
         note = f"{note} Nothing is stopped now; call with urlPatterns to begin anew.".strip()
     elif patterns != before:
-        await box.paused.start(page, call.ctx.session, patterns)
+        await box.interceptions.start(page, call.ctx.session, patterns)
     now = page.link.loop.time()
     facts: dict[str, Any] = {
         "tabId": page.tab_id,
         "urlPatterns": list(patterns),
-        "paused": [paused.details(now) for paused in box.paused.waiting(page)],
+        "paused": [paused.details(now) for paused in box.interceptions.pending(page)],
     }
-    if note := " ".join(filter(None, (note, box.paused.went_on(page)))):
+    if note := " ".join(filter(None, (note, box.interceptions.pop_timed_out_note(page)))):
         facts["note"] = note
     return ToolResult.data(facts)
 
@@ -81,15 +81,15 @@ async def intercept_requests(call: Call) -> ToolResult:
     "browser_fulfill_request",
     "Answer a request",
     "Answers a paused request in the server's place.",
-    takes={
+    params={
         "requestId": _PAUSED_ID,
         "status": {"type": "integer", "minimum": 100, "maximum": 599},
         "headers": {"type": "object", "additionalProperties": {"type": "string"}, "maxProperties": 100},
         "body": {"type": "string", "maxLength": 2_000_000, "description": "Text."},
     },
     required=("requestId", "status"),
-    gives={**_DONE, "status": {"type": "integer"}},
-    always=("tabId", "requestId"),
+    output={**_DONE, "status": {"type": "integer"}},
+    output_required=("tabId", "requestId"),
     annotations=hints(destructive=True),
 )
 async def fulfill_request(call: Call) -> ToolResult:
@@ -115,10 +115,10 @@ async def fulfill_request(call: Call) -> ToolResult:
     "browser_fail_request",
     "Fail a request",
     "Lets a paused request fail as if the network did it.",
-    takes={"requestId": _PAUSED_ID, "errorReason": {"enum": list(_REASONS), "description": "Default Failed."}},
+    params={"requestId": _PAUSED_ID, "errorReason": {"enum": list(_REASONS), "description": "Default Failed."}},
     required=("requestId",),
-    gives={**_DONE, "errorReason": {"type": "string"}},
-    always=("tabId", "requestId"),
+    output={**_DONE, "errorReason": {"type": "string"}},
+    output_required=("tabId", "requestId"),
     annotations=hints(destructive=True),
 )
 async def fail_request(call: Call) -> ToolResult:
@@ -131,25 +131,25 @@ async def fail_request(call: Call) -> ToolResult:
     "browser_stop_intercepting",
     "Stop intercepting",
     "Ends interception; what waits goes on. With requestId only that request goes on, and interception stays.",
-    takes={"requestId": _PAUSED_ID},
-    gives={
+    params={"requestId": _PAUSED_ID},
+    output={
         "tabId": {"type": "integer"},
         "intercepting": {"type": "boolean"},
         "continued": {"type": "integer"},
         "note": {"type": "string"},
     },
-    always=("tabId", "intercepting", "continued"),
-    annotations=hints(again=True),
+    output_required=("tabId", "intercepting", "continued"),
+    annotations=hints(idempotent=True),
 )
 async def stop_intercepting(call: Call) -> ToolResult:
     """Let one go on, or all."""
     page = await call.page()
     facts: dict[str, Any] = {"tabId": page.tab_id, "intercepting": False, "continued": 1}
     if "requestId" in call.args:
-        await call.box.paused.decide(page, _paused_id(call, page), "Fetch.continueRequest", {})
+        await call.box.interceptions.decide(page, _paused_id(call, page), "Fetch.continueRequest", {})
         return ToolResult.data(facts | {"intercepting": True})
-    lost = call.box.lasting.lost(page)
-    was, facts["continued"] = await call.box.paused.stop(page)
+    lost = call.box.network_overrides.pop_lost_note(page)
+    was, facts["continued"] = await call.box.interceptions.stop(page)
     if not was:
         facts["note"] = lost or "Nothing was intercepted in this tab."
     return ToolResult.data(facts)
@@ -157,17 +157,17 @@ async def stop_intercepting(call: Call) -> ToolResult:
 
 async def _decide(call: Call, method: str, params: dict[str, Any], **told: Any) -> ToolResult:
     page = await call.page()
-    paused = await call.box.paused.decide(page, _paused_id(call, page), method, params)
-    return ToolResult.data({"tabId": page.tab_id, "requestId": paused.id, "url": paused.facts()["url"], **told})
+    paused = await call.box.interceptions.decide(page, _paused_id(call, page), method, params)
+    return ToolResult.data({"tabId": page.tab_id, "requestId": paused.id, "url": paused.summary()["url"], **told})
 
 
 def _paused_id(call: Call, page: Page) -> str:
     """The request that is meant, also when it is named as the record names it."""
     wanted: str = call.args["requestId"]
-    request = call.box.record.of(page.link, page.tab.chrome_id).traffic.find(wanted)
+    request = call.box.record.tab_record(page.link, page.tab.chrome_id).traffic.find(wanted)
     if request is None:
         return wanted
-    found = [p.id for p in call.box.paused.waiting(page) if p.network_id == request.key[1]]
+    found = [p.id for p in call.box.interceptions.pending(page) if p.network_id == request.key[1]]
     if not found:
         raise CommandFailed(
             f"Request {wanted} does not wait: it has gone out.",

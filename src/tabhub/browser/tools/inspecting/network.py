@@ -8,7 +8,7 @@ from typing import Any
 
 from tabhub.browser.driver.page import Page
 from tabhub.browser.record import bodies, headers
-from tabhub.browser.record.recorder import TabRecord, pattern
+from tabhub.browser.record.recorder import TabRecord, url_matcher
 from tabhub.browser.record.traffic import Request
 from tabhub.browser.tool_spec import Call, hints, tool
 from tabhub.browser.tools.inspecting.console import clock, reader_of
@@ -28,13 +28,13 @@ _COUNT = {"type": "integer", "minimum": 1}
     "Capture network",
     "Keeps recording the tab while nobody uses it, and keeps small answers over navigations. A tab in use is always "
     "recorded.",
-    takes={
+    params={
         "maxRequests": {**_COUNT, "maximum": 5000},
         "urlFilter": {"type": "string", "maxLength": 500, "description": "Only these: part of the URL, or with *."},
         "maxConsoleLogs": {**_COUNT, "maximum": 10_000},
         "maxWsFrames": {**_COUNT, "maximum": 5000},
     },
-    gives={
+    output={
         "tabId": {"type": "integer"},
         "capturing": {"type": "boolean"},
         "maxRequests": {"type": "integer"},
@@ -42,14 +42,14 @@ _COUNT = {"type": "integer", "minimum": 1}
         "maxWsFrames": {"type": "integer"},
         "recordingSince": {"type": "string"},
     },
-    always=("tabId", "capturing"),
-    annotations=hints(again=True),
+    output_required=("tabId", "capturing"),
+    annotations=hints(idempotent=True),
 )
 async def enable_capture(call: Call) -> ToolResult:
     """Hold the tab, with other bounds if wanted."""
     page, args = await call.page(), call.args
-    await call.box.record.current(page)
-    record = call.box.record.capture(
+    await call.box.record.refreshed_record(page)
+    record = call.box.record.start_capture(
         page,
         call.ctx.session,
         args.get("urlFilter", ""),
@@ -73,14 +73,14 @@ async def enable_capture(call: Call) -> ToolResult:
     "browser_disable_network_capture",
     "Stop capturing",
     "Ends browser_enable_network_capture; what is recorded can still be read.",
-    gives={"tabId": {"type": "integer"}, "capturing": {"type": "boolean"}, "requests": {"type": "integer"}},
-    always=("tabId", "capturing"),
-    annotations=hints(again=True),
+    output={"tabId": {"type": "integer"}, "capturing": {"type": "boolean"}, "requests": {"type": "integer"}},
+    output_required=("tabId", "capturing"),
+    annotations=hints(idempotent=True),
 )
 async def disable_capture(call: Call) -> ToolResult:
     """Let the tab go."""
     page = await call.page()
-    record = call.box.record.release(page)
+    record = call.box.record.stop_capture(page)
     return ToolResult.data({"tabId": page.tab_id, "capturing": False, "requests": len(record.traffic.requests)})
 
 
@@ -88,7 +88,7 @@ async def disable_capture(call: Call) -> ToolResult:
     "browser_get_network_requests",
     "Network requests",
     "The tab's requests with status and timing, oldest first; secrets are hidden.",
-    takes={
+    params={
         "filter": {
             "type": "string",
             "maxLength": 500,
@@ -98,20 +98,20 @@ async def disable_capture(call: Call) -> ToolResult:
         "limit": {"type": "integer", "minimum": 1, "description": "Newest; default 100."},
         "clear": _CLEAR,
     },
-    gives={"requests": {"type": "array"}},
-    always=("requests",),
+    output={"requests": {"type": "array"}},
+    output_required=("requests",),
     annotations=hints(read_only=True),
 )
 async def get_requests(call: Call) -> ToolResult:
     """The newest requests, one line each for readers."""
     args, wanted = call.args, chosen(call.args.get("filter", ""))
     page = await call.page()
-    record = await call.box.record.current(page)
+    record = await call.box.record.refreshed_record(page)
     reader = reader_of(call)
-    there = [r for r in record.traffic.requests.after(record.seen(reader, "requests")) if wanted(r)]
+    there = [r for r in record.traffic.requests.after(record.cleared_up_to(reader, "requests")) if wanted(r)]
     with_bodies = args.get("withBodies", False)
     shown = there[-args.get("limit", _WITH_BODIES if with_bodies else _LIMIT) :]
-    paused = call.box.paused.waiting(page)
+    paused = call.box.interceptions.pending(page)
     waiting = {p.network_id: p.id for p in paused}
     facts = [{**_line(request), **_paused(request, waiting)} for request in shown]
     if with_bodies:
@@ -120,7 +120,7 @@ async def get_requests(call: Call) -> ToolResult:
     if left := len(there) - len(shown):
         notes.insert(0, f"{left} older ones are left out; raise limit or filter.")
     recorded = {request.key[1] for request in record.traffic.requests}
-    facts += [p.facts() for p in paused if p.network_id not in recorded]
+    facts += [p.summary() for p in paused if p.network_id not in recorded]
     if args.get("clear"):
         record.clear(reader, "requests")
     answer: dict[str, Any] = {"requests": facts}
@@ -133,12 +133,12 @@ async def get_requests(call: Call) -> ToolResult:
     "browser_get_network_request",
     "One network request",
     "One request in full: headers (secrets hidden), bodies, timing.",
-    takes={
+    params={
         "requestId": {"type": "string", "description": "As browser_get_network_requests gives it: r12."},
         "part": {"enum": ["headers", "request", "response", "timing", "all"], "description": "Default all."},
     },
     required=("requestId",),
-    gives={
+    output={
         "id": {"type": "string"},
         "url": {"type": "string"},
         "status": {"type": "integer"},
@@ -148,13 +148,13 @@ async def get_requests(call: Call) -> ToolResult:
         "responseBody": {"type": "string"},
         "timing": {"type": "object", "description": "Milliseconds."},
     },
-    always=("id", "url"),
+    output_required=("id", "url"),
     annotations=hints(read_only=True),
 )
 async def get_request(call: Call) -> ToolResult:
     """Everything that is known, or the part that is wanted."""
     page, part = await call.page(), call.args.get("part", "all")
-    record = await call.box.record.current(page)
+    record = await call.box.record.refreshed_record(page)
     request = _named(record, call.args["requestId"])
     facts = _line(request)
     if request.initiator:
@@ -163,14 +163,14 @@ async def get_request(call: Call) -> ToolResult:
         if said := getattr(request, name):
             facts[{"status_text": "statusText", "redirect": "redirectedTo"}.get(name, name)] = redact(said)
     if part in ("headers", "request", "all"):
-        facts["requestHeaders"] = headers.shown(request.request_headers)
+        facts["requestHeaders"] = headers.redact_headers(request.request_headers)
     if part in ("headers", "response", "all"):
-        facts["responseHeaders"] = headers.shown(request.response_headers)
+        facts["responseHeaders"] = headers.redact_headers(request.response_headers)
     if part in ("request", "all") and request.has_body:
         sent = request.request_headers.get("Content-Type", request.request_headers.get("content-type", ""))
-        facts["requestBody"] = (await bodies.posted(page, request)).shown(sent.partition(";")[0], _BODY_ALONE)
+        facts["requestBody"] = (await bodies.request_body(page, request)).preview(sent.partition(";")[0], _BODY_ALONE)
     if part in ("response", "all"):
-        facts["responseBody"] = (await bodies.response(page, request)).shown(request.mime, _BODY_ALONE)
+        facts["responseBody"] = (await bodies.response_body(page, request)).preview(request.mime, _BODY_ALONE)
     if part in ("timing", "all"):
         facts["timing"] = phases(request)
     return ToolResult.data(facts)
@@ -180,21 +180,21 @@ async def get_request(call: Call) -> ToolResult:
     "browser_get_websocket_frames",
     "WebSocket frames",
     "Frames sent and received over the tab's WebSockets, oldest first.",
-    takes={"clear": _CLEAR},
-    gives={
+    params={"clear": _CLEAR},
+    output={
         "sockets": {"type": "array", "items": {"type": "object"}},
         "frames": {"type": "array", "items": {"type": "object"}},
         "note": {"type": "string"},
     },
-    always=("sockets", "frames"),
+    output_required=("sockets", "frames"),
     annotations=hints(read_only=True),
 )
 async def get_frames(call: Call) -> ToolResult:
     """All frames that are kept."""
     page = await call.page()
-    record = await call.box.record.current(page)
+    record = await call.box.record.refreshed_record(page)
     reader = reader_of(call)
-    there = record.traffic.frames.after(record.seen(reader, "frames"))
+    there = record.traffic.frames.after(record.cleared_up_to(reader, "frames"))
     frames = []
     for frame in there:
         shown = redact(frame.data) if frame.opcode == 1 else frame.data
@@ -219,7 +219,7 @@ def chosen(text: str) -> Callable[[Request], bool]:
         name, mark, value = word.partition(":")
         low = value.lower()
         if not mark or name not in ("type", "status", "method") or not value:
-            fits = pattern(word)
+            fits = url_matcher(word)
             tests.append(lambda request, fits=fits: fits(request.url))  # type: ignore[misc]
         elif name == "status":
             if not (low.rstrip("x").isdigit() or low == "failed") or len(low) not in (3, 6):
@@ -294,7 +294,7 @@ def _line(request: Request) -> dict[str, Any]:
         facts["from"] = f"{request.cached} cache" if request.cached != "service worker" else request.cached
     if request.error:
         facts["error"] = request.error
-    elif request.ended is None and not request.left:
+    elif request.ended is None and not request.abandoned:
         facts["pending"] = True
     return facts
 
@@ -309,8 +309,8 @@ async def _add_bodies(page: Page, shown: list[Request], facts: list[dict[str, An
     async def add(request: Request, line: dict[str, Any]) -> None:
         async with gate:
             if request.has_body:
-                line["requestBody"] = (await bodies.posted(page, request)).shown("", _BODY_LISTED)
-            line["responseBody"] = (await bodies.response(page, request)).shown(request.mime, _BODY_LISTED)
+                line["requestBody"] = (await bodies.request_body(page, request)).preview("", _BODY_LISTED)
+            line["responseBody"] = (await bodies.response_body(page, request)).preview(request.mime, _BODY_LISTED)
 
     await asyncio.gather(*(add(request, line) for request, line in zip(shown, facts, strict=True)))
 

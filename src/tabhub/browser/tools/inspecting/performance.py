@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tabhub.browser.driver.frames import main_frame
-from tabhub.browser.record.timeline import summary
+from tabhub.browser.record.timeline import summarize
 from tabhub.browser.tool_spec import Call, hints, tool
 from tabhub.core.tools import ToolResult
 
@@ -33,7 +33,7 @@ _DURATIONS = {
     "Measure performance",
     "Tells how the page loaded (TTFB, FCP, LCP, CLS, long tasks, load) and what it costs: heap, nodes, layout and "
     "script time. Browsers measure paints (FCP, LCP) only of tabs in view.",
-    gives={
+    output={
         "tabId": {"type": "integer"},
         "url": {"type": "string"},
         "vitals": {"type": "object", "description": "In ms; cls is a score. What was not measured is missing."},
@@ -43,13 +43,13 @@ _DURATIONS = {
         "spentMs": {"type": "object", "description": "Main thread time by kind of work."},
         "note": {"type": "string"},
     },
-    always=("tabId", "url", "vitals", "page"),
+    output_required=("tabId", "url", "vitals", "page"),
     annotations=hints(read_only=True),
 )
 async def performance_metrics(call: Call) -> ToolResult:
     """What the browser counts and what the page can tell, at once."""
     page = await call.page()
-    page.ahead("Performance.enable")
+    page.cdp_nowait("Performance.enable")
     frame = await main_frame(page)
     counted, told = await asyncio.gather(page.cdp("Performance.getMetrics"), frame.evaluate("vitals", {}))
     values = _values(counted)
@@ -88,13 +88,13 @@ def _numbers(given: Any) -> dict[str, float]:
     "Trace performance",
     "`start` begins to record what the browser does in a tab; `stop` ends it, writes the trace to a file for DevTools "
     "and tells where the time went: scripts, layout, painting, long tasks, the slowest functions.",
-    takes={
+    params={
         "action": {"enum": ["start", "stop"]},
         "filePath": {"type": "string", "description": "For stop: a file below the folder for files, ending in .json."},
         "overwrite": {"type": "boolean", "description": "Replace a file that exists (default false)."},
     },
     required=("action",),
-    gives={
+    output={
         "tabId": {"type": "integer"},
         "tracing": {"type": "boolean"},
         "filePath": {"type": "string"},
@@ -105,26 +105,26 @@ def _numbers(given: Any) -> dict[str, float]:
         "functions": {"type": "array", "items": {"type": "object"}, "description": "Where scripts spent most time."},
         "note": {"type": "string"},
     },
-    always=("tabId", "tracing"),
+    output_required=("tabId", "tracing"),
     annotations=hints(),
 )
 async def performance_trace(call: Call) -> ToolResult:
     """Start, or stop and sum up."""
     args, box = call.args, call.box
     if args["action"] == "start":
-        box.folder.unused("trace", ".json")  # where no file can be written, no trace is begun
+        box.folder.unused_path("trace", ".json")  # where no file can be written, no trace is begun
         page = await call.page()
         await box.traces.start(page, call.ctx.session)
         return ToolResult.data({"tabId": page.tab_id, "tracing": True})
-    place = box.folder.place(args["filePath"], (".json",)) if "filePath" in args else None
+    place = box.folder.output_path(args["filePath"], (".json",)) if "filePath" in args else None
     page = await call.page()
-    place = place or box.folder.unused(f"{urlsplit(page.tab.url).hostname or 'page'}-trace", ".json")
-    box.folder.vacant(place, overwrite=args.get("overwrite", False))
+    place = place or box.folder.unused_path(f"{urlsplit(page.tab.url).hostname or 'page'}-trace", ".json")
+    box.folder.check_vacant(place, overwrite=args.get("overwrite", False))
     data, seconds, full = await box.traces.stop(page, box.browsers.limits.file_bytes)
     await asyncio.to_thread(box.folder.write, place, data, overwrite=args.get("overwrite", False))
     facts: dict[str, Any] = {"tabId": page.tab_id, "tracing": False, "filePath": str(place), "bytes": len(data)}
     facts["seconds"] = round(seconds, 3)
-    facts.update(await asyncio.to_thread(summary, data))
+    facts.update(await asyncio.to_thread(summarize, data))
     if full:
         facts["note"] = f"The trace was full before its end; trace for a shorter time. {facts.get('note', '')}".strip()
     return ToolResult.data(facts)

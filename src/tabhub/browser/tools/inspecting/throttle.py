@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tabhub.browser.tab_overrides import Changed
+from tabhub.browser.tab_overrides import Override
 from tabhub.browser.tool_spec import Call, hints, tool
 from tabhub.core.tools import ToolResult
 from tabhub.errors import InvalidArguments
@@ -28,13 +28,13 @@ _RATE = {"type": "number", "minimum": 1, "maximum": 1e9, "description": "Bytes a
     "browser_throttle_network",
     "Throttle the network",
     "Slows the tab's network down, or cuts it off, until browser_clear_network_throttle or the end of the session.",
-    takes={
+    params={
         "preset": {"enum": list(_PRESETS)},
         "latency": {"type": "number", "minimum": 0, "maximum": 60_000, "description": "Milliseconds."},
         "downloadThroughput": _RATE,
         "uploadThroughput": _RATE,
     },
-    gives={
+    output={
         "tabId": {"type": "integer"},
         "offline": {"type": "boolean"},
         "latency": {"type": "number"},
@@ -42,8 +42,8 @@ _RATE = {"type": "number", "minimum": 1, "maximum": 1e9, "description": "Bytes a
         "uploadThroughput": {"type": "number"},
         "note": {"type": "string"},
     },
-    always=("tabId", "offline", "latency", "downloadThroughput", "uploadThroughput"),
-    annotations=hints(again=True),
+    output_required=("tabId", "offline", "latency", "downloadThroughput", "uploadThroughput"),
+    annotations=hints(idempotent=True),
 )
 async def throttle_network(call: Call) -> ToolResult:
     """Set the conditions in the tab and all its frames."""
@@ -58,11 +58,11 @@ async def throttle_network(call: Call) -> ToolResult:
         conditions["offline"] = args["preset"] == "offline"
     conditions |= own
     page = await call.page()
-    lost = call.box.lasting.lost(page)
+    lost = call.box.network_overrides.pop_lost_note(page)
     command = ("Network.emulateNetworkConditions", conditions)
     said = f"the network is throttled ({args.get('preset', 'own values')})"
-    change = Changed(call.ctx.session, said, undo=((command[0], _FREE),), again=(command,))
-    await call.box.lasting.make(page, NAME, change, (command,))
+    change = Override(call.ctx.session, said, undo=((command[0], _FREE),), frame_commands=(command,))
+    await call.box.network_overrides.apply(page, NAME, change, (command,))
     return ToolResult.data({"tabId": page.tab_id, **conditions, **({"note": lost} if lost else {})})
 
 
@@ -70,15 +70,15 @@ async def throttle_network(call: Call) -> ToolResult:
     "browser_clear_network_throttle",
     "End throttling",
     "Gives the tab its full network speed again.",
-    gives={"tabId": {"type": "integer"}, "cleared": {"type": "boolean"}, "note": {"type": "string"}},
-    always=("tabId", "cleared"),
-    annotations=hints(again=True),
+    output={"tabId": {"type": "integer"}, "cleared": {"type": "boolean"}, "note": {"type": "string"}},
+    output_required=("tabId", "cleared"),
+    annotations=hints(idempotent=True),
 )
 async def clear_network_throttle(call: Call) -> ToolResult:
     """Take the conditions back."""
     page = await call.page()
-    lost = call.box.lasting.lost(page)
-    cleared = await call.box.lasting.drop(page, NAME)
+    lost = call.box.network_overrides.pop_lost_note(page)
+    cleared = await call.box.network_overrides.remove(page, NAME)
     facts: dict[str, Any] = {"tabId": page.tab_id, "cleared": cleared}
     if not cleared:
         facts["note"] = lost or "The network of this tab was not throttled."

@@ -8,17 +8,17 @@ from typing import Any
 from tabhub.browser.browser_choice import (
     BROWSER_ID,
     MORE,
-    do,
-    items,
-    link_for,
-    listing,
-    look,
-    row,
-    rows,
-    schema,
-    wishes,
+    alternatives_hint,
+    choose_link,
+    given_args,
+    list_items,
+    object_schema,
+    pick_fields,
+    pick_rows,
+    query_browser,
+    run_command,
 )
-from tabhub.browser.driver.page import checked_url
+from tabhub.browser.driver.page import validate_url
 from tabhub.browser.tool_spec import Call, hints, tool
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, NotInBrowser
@@ -27,7 +27,7 @@ from tabhub.links.extension import ExtensionLink
 _FIELDS = {"id": "string", "title": "string", "url": "string", "parentId": "string", "dateAdded": "string"}
 _FOLDER = re.compile(r"find|id is invalid|root|not a folder|Parent", re.IGNORECASE)
 """What a browser says of a folder that is none."""
-_NODE = schema(_FIELDS, ("id", "title"))
+_NODE = object_schema(_FIELDS, ("id", "title"))
 _PARENT = {"type": "string", "minLength": 1, "maxLength": 200, "description": "The id of a folder."}
 
 
@@ -35,44 +35,46 @@ _PARENT = {"type": "string", "minLength": 1, "maxLength": 200, "description": "T
     "browser_search_bookmarks",
     "Search bookmarks",
     "Finds bookmarks by words of title or address.",
-    takes={"query": {"type": "string", "minLength": 1, "maxLength": 1000}, "browserId": BROWSER_ID},
+    params={"query": {"type": "string", "minLength": 1, "maxLength": 1000}, "browserId": BROWSER_ID},
     required=("query",),
-    gives={"bookmarks": {"type": "array", "items": _NODE}, "more": MORE},
-    always=("bookmarks",),
+    output={"bookmarks": {"type": "array", "items": _NODE}, "more": MORE},
+    output_required=("bookmarks",),
     annotations=hints(read_only=True, open_world=False),
     on_tab=False,
 )
 async def search_bookmarks(call: Call) -> ToolResult:
     """Folders are found, too: they have no url."""
-    answer = await look(link_for(call), "searchBookmarks", wishes(call, "query"))
-    return ToolResult.data({"bookmarks": rows(answer, "bookmarks", _FIELDS), **row(answer, {"more": "integer"})})
+    answer = await query_browser(choose_link(call), "searchBookmarks", given_args(call, "query"))
+    return ToolResult.data(
+        {"bookmarks": pick_rows(answer, "bookmarks", _FIELDS), **pick_fields(answer, {"more": "integer"})}
+    )
 
 
 @tool(
     "browser_create_bookmark",
     "Add a bookmark",
     "Adds a bookmark to a folder; without `parentId`, to the browser's folder for other bookmarks.",
-    takes={
+    params={
         "title": {"type": "string", "maxLength": 1000},
         "url": {"type": "string", "minLength": 1, "maxLength": 10_000},
         "parentId": _PARENT,
         "browserId": BROWSER_ID,
     },
     required=("title", "url"),
-    gives=_NODE["properties"],
-    always=_NODE["required"],
+    output=_NODE["properties"],
+    output_required=_NODE["required"],
     annotations=hints(open_world=False),
     on_tab=False,
 )
 async def create_bookmark(call: Call) -> ToolResult:
     """Bookmarks that are scripts are not made."""
-    checked_url(call.args["url"], files=call.box.file_urls)
-    link = link_for(call)
+    validate_url(call.args["url"], files=call.box.file_urls)
+    link = choose_link(call)
     try:
-        made = await do(call, link, "createBookmark", wishes(call, "title", "url", "parentId"))
+        made = await run_command(call, link, "createBookmark", given_args(call, "title", "url", "parentId"))
     except CommandFailed as error:
         raise await _no_folder(call, link, error) from None
-    return ToolResult.data(row(made, _FIELDS))
+    return ToolResult.data(pick_fields(made, _FIELDS))
 
 
 @tool(
@@ -80,31 +82,31 @@ async def create_bookmark(call: Call) -> ToolResult:
     "List bookmarks",
     "Lists bookmarks and folders as a tree, all of them or below one folder; at most 2,000. `more` counts what is "
     "left out.",
-    takes={
+    params={
         "parentId": _PARENT,
         "maxDepth": {"type": "integer", "minimum": 1, "maximum": 20, "description": "Levels of folders (default 20)."},
         "browserId": BROWSER_ID,
     },
-    gives={"roots": {"type": "array", "items": {"type": "object"}}},
-    always=("roots",),
+    output={"roots": {"type": "array", "items": {"type": "object"}}},
+    output_required=("roots",),
     annotations=hints(read_only=True, open_world=False),
     on_tab=False,
 )
 async def list_bookmark_tree(call: Call) -> ToolResult:
     """The tree as the browser keeps it."""
-    link = link_for(call)
+    link = choose_link(call)
     try:
-        answer = await look(link, "getBookmarkTree", wishes(call, "parentId", "maxDepth"))
+        answer = await query_browser(link, "getBookmarkTree", given_args(call, "parentId", "maxDepth"))
     except CommandFailed as error:
         raise await _no_folder(call, link, error) from None
-    return ToolResult.data({"roots": [_branch(node) for node in items(answer, "roots")]})
+    return ToolResult.data({"roots": [_branch(node) for node in list_items(answer, "roots")]})
 
 
 def _branch(node: dict[str, Any]) -> dict[str, Any]:
     """A node and what is below it; how deep that is, the link has seen to."""
-    facts = row(node, {**_FIELDS, "more": "integer"})
+    facts = pick_fields(node, {**_FIELDS, "more": "integer"})
     if "children" in node:
-        facts["children"] = [_branch(child) for child in items(node, "children")]
+        facts["children"] = [_branch(child) for child in list_items(node, "children")]
     return facts
 
 
@@ -112,11 +114,12 @@ async def _no_folder(call: Call, link: ExtensionLink, error: CommandFailed) -> C
     """The error for a folder that is not there or takes nothing, with those that are."""
     if "parentId" not in call.args or not _FOLDER.search(error.message):
         return error
-    roots = items(await look(link, "getBookmarkTree", {"maxDepth": 2}), "roots")
-    folders = [node for root in roots for node in items(root, "children") if "children" in node]
+    roots = list_items(await query_browser(link, "getBookmarkTree", {"maxDepth": 2}), "roots")
+    folders = [node for root in roots for node in list_items(root, "children") if "children" in node]
     words = [f"{node.get('id')} ({str(node.get('title'))[:60]})" for node in folders]
     return NotInBrowser(
-        f"The folder {call.args['parentId']!r} cannot be used ({error.message})", hint=listing(words, "folders")
+        f"The folder {call.args['parentId']!r} cannot be used ({error.message})",
+        hint=alternatives_hint(words, "folders"),
     )
 
 

@@ -7,7 +7,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from tabhub.browser.browser_choice import BROWSER_ID, MORE, do, link_for, look, row, rows, schema, wishes
+from tabhub.browser.browser_choice import (
+    BROWSER_ID,
+    MORE,
+    choose_link,
+    given_args,
+    object_schema,
+    pick_fields,
+    pick_rows,
+    query_browser,
+    run_command,
+)
 from tabhub.browser.tool_spec import Call, hints, tool
 from tabhub.core.tabs import origin_of
 from tabhub.core.tools import ToolResult
@@ -27,7 +37,7 @@ _FIELDS = {
     "partition": "string",
 }
 _TOLD_BACK = {name: kind for name, kind in _FIELDS.items() if name != "value"}
-_COOKIE = schema(_FIELDS, ("name", "value", "domain", "path"))
+_COOKIE = object_schema(_FIELDS, ("name", "value", "domain", "path"))
 _URL = {"type": "string", "minLength": 1, "maxLength": 10_000, "description": "A page the cookies are sent to."}
 _NAME = {"type": "string", "minLength": 1, "maxLength": 4096}
 _KINDS = {
@@ -54,18 +64,20 @@ def _web_origin(given: str, field: str) -> str:
     "browser_get_cookies",
     "Read cookies",
     "Gives the cookies a page at `url` is sent, HttpOnly ones too. The values are secrets of the person.",
-    takes={"url": _URL, "name": {**_NAME, "description": "Only the cookies of this name."}, "browserId": BROWSER_ID},
+    params={"url": _URL, "name": {**_NAME, "description": "Only the cookies of this name."}, "browserId": BROWSER_ID},
     required=("url",),
-    gives={"cookies": {"type": "array", "items": _COOKIE}, "more": MORE},
-    always=("cookies",),
+    output={"cookies": {"type": "array", "items": _COOKIE}, "more": MORE},
+    output_required=("cookies",),
     annotations=hints(read_only=True, open_world=False),
     on_tab=False,
 )
 async def get_cookies(call: Call) -> ToolResult:
     """What the browser would send there now."""
     call.ctx.touch(None, _web_origin(call.args["url"], "url"))
-    answer = await look(link_for(call), "getCookies", wishes(call, "url", "name"))
-    return ToolResult.data({"cookies": rows(answer, "cookies", _FIELDS), **row(answer, {"more": "integer"})})
+    answer = await query_browser(choose_link(call), "getCookies", given_args(call, "url", "name"))
+    return ToolResult.data(
+        {"cookies": pick_rows(answer, "cookies", _FIELDS), **pick_fields(answer, {"more": "integer"})}
+    )
 
 
 @tool(
@@ -73,7 +85,7 @@ async def get_cookies(call: Call) -> ToolResult:
     "Set a cookie",
     "Sets a cookie for the site of `url`, replacing one of the same name, domain and path. Without `expirationDate` "
     "it lasts until the browser ends.",
-    takes={
+    params={
         "url": _URL,
         "name": _NAME,
         "value": {"type": "string", "maxLength": 4096},
@@ -85,16 +97,16 @@ async def get_cookies(call: Call) -> ToolResult:
         "browserId": BROWSER_ID,
     },
     required=("url", "name", "value"),
-    gives=schema(_TOLD_BACK)["properties"],
-    always=("name", "domain", "path"),
-    annotations=hints(destructive=True, again=True, open_world=False),
+    output=object_schema(_TOLD_BACK)["properties"],
+    output_required=("name", "domain", "path"),
+    annotations=hints(destructive=True, idempotent=True, open_world=False),
     on_tab=False,
 )
 async def set_cookie(call: Call) -> ToolResult:
     """The cookie as the browser keeps it; its value is not repeated."""
     call.ctx.touch(None, _web_origin(call.args["url"], "url"))
     try:
-        kept = await do(call, link_for(call), "setCookie", wishes(call, *_COOKIE["properties"], "url"))
+        kept = await run_command(call, choose_link(call), "setCookie", given_args(call, *_COOKIE["properties"], "url"))
     except CommandFailed as error:
         raise CommandFailed(
             error.message,
@@ -102,28 +114,30 @@ async def set_cookie(call: Call) -> ToolResult:
             "__Host- need https; name and value must not hold ; or control characters, nor more than 4096 bytes "
             "together; expirationDate must lie ahead (browser_delete_cookies deletes).",
         ) from None
-    return ToolResult.data(row(kept, _TOLD_BACK))
+    return ToolResult.data(pick_fields(kept, _TOLD_BACK))
 
 
 @tool(
     "browser_delete_cookies",
     "Delete cookies",
     "Deletes the cookies of one name that a page at `url` is sent.",
-    takes={"url": _URL, "name": _NAME, "browserId": BROWSER_ID},
+    params={"url": _URL, "name": _NAME, "browserId": BROWSER_ID},
     required=("url", "name"),
-    gives={"name": {"type": "string"}, "deleted": {"type": "integer"}, "note": {"type": "string"}},
-    always=("name", "deleted"),
-    annotations=hints(destructive=True, again=True, open_world=False),
+    output={"name": {"type": "string"}, "deleted": {"type": "integer"}, "note": {"type": "string"}},
+    output_required=("name", "deleted"),
+    annotations=hints(destructive=True, idempotent=True, open_world=False),
     on_tab=False,
 )
 async def delete_cookies(call: Call) -> ToolResult:
     """None to delete is no error, and is told with the names there are."""
-    origin, link = _web_origin(call.args["url"], "url"), link_for(call)
+    origin, link = _web_origin(call.args["url"], "url"), choose_link(call)
     call.ctx.touch(None, origin)
-    answer = await do(call, link, "deleteCookies", wishes(call, "url", "name"))
-    facts: dict[str, Any] = {"name": call.args["name"], **row(answer, {"deleted": "integer"})}
+    answer = await run_command(call, link, "deleteCookies", given_args(call, "url", "name"))
+    facts: dict[str, Any] = {"name": call.args["name"], **pick_fields(answer, {"deleted": "integer"})}
     if facts.get("deleted") == 0:
-        left = rows(await look(link, "getCookies", wishes(call, "url")), "cookies", {"name": "string"})
+        left = pick_rows(
+            await query_browser(link, "getCookies", given_args(call, "url")), "cookies", {"name": "string"}
+        )
         names = ", ".join(sorted({cookie["name"] for cookie in left if "name" in cookie})[:20])
         facts["note"] = f"There was none of that name. {f'There are: {names}.' if names else 'There are no cookies.'}"
     return ToolResult.data(facts)
@@ -134,30 +148,32 @@ async def delete_cookies(call: Call) -> ToolResult:
     "Clear a site's data",
     "Deletes what a site keeps in the browser: the kinds that are true, or all of them if none is given. The person is "
     "logged out of the site by it. Cookies go for the whole site, its subdomains too.",
-    takes={
+    params={
         "origin": {"type": "string", "minLength": 1, "maxLength": 2000, "description": "Such as https://example.com."},
         **{kind: {"type": "boolean"} for kind in _KINDS},
         "browserId": BROWSER_ID,
     },
     required=("origin",),
-    gives={
+    output={
         "origin": {"type": "string"},
         "cleared": {"type": "array", "items": {"type": "string"}},
         "note": {"type": "string"},
     },
-    always=("origin", "cleared", "note"),
-    annotations=hints(destructive=True, again=True, open_world=False),
+    output_required=("origin", "cleared", "note"),
+    annotations=hints(destructive=True, idempotent=True, open_world=False),
     on_tab=False,
 )
 async def clear_site_data(call: Call) -> ToolResult:
     """Open pages of the site stay as they are until they are loaded again."""
     origin = _web_origin(call.args["origin"], "origin")
-    given = wishes(call, *_KINDS)
+    given = given_args(call, *_KINDS)
     wanted = [kind for kind in _KINDS if given.get(kind, not any(given.values()) and kind not in given)]
     if not wanted:
         raise InvalidArguments("Nothing is to be cleared.", hint=f"Set one of {', '.join(_KINDS)} to true.")
     call.ctx.touch(None, origin)
-    answer = await do(call, link_for(call), "clearSiteData", {"origin": origin, **dict.fromkeys(wanted, True)})
+    answer = await run_command(
+        call, choose_link(call), "clearSiteData", {"origin": origin, **dict.fromkeys(wanted, True)}
+    )
     done = answer.get("cleared")
     cleared = [kind for kind in _KINDS if isinstance(done, list) and kind in done]
     note = f"Cleared for {origin}: {'; '.join(_KINDS[kind] for kind in cleared)}. Reload its open pages to see it."

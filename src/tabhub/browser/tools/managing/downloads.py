@@ -5,8 +5,19 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tabhub.browser.browser_choice import BROWSER_ID, do, items, link_for, listing, look, row, rows, schema, wishes
-from tabhub.browser.driver.page import checked_url
+from tabhub.browser.browser_choice import (
+    BROWSER_ID,
+    alternatives_hint,
+    choose_link,
+    given_args,
+    list_items,
+    object_schema,
+    pick_fields,
+    pick_rows,
+    query_browser,
+    run_command,
+)
+from tabhub.browser.driver.page import validate_url
 from tabhub.browser.tool_spec import Call, hints, tool
 from tabhub.core.tabs import origin_of
 from tabhub.core.tools import ToolResult
@@ -27,7 +38,7 @@ _FIELDS = {
     "paused": "boolean",
     "deleted": "boolean",
 }
-_DOWNLOAD = schema(_FIELDS, ("downloadId", "state"))
+_DOWNLOAD = object_schema(_FIELDS, ("downloadId", "state"))
 _LONGEST_NAME = 200
 _LONGEST_PART = 230
 """Bytes; file systems take 255, and the browser adds to the name while it loads."""
@@ -55,7 +66,7 @@ def _checked_name(given: str) -> str:
     "Download a file",
     "Downloads an address with the browser, with the person's logins, into its folder for downloads; no file there is "
     "replaced. Answers when it is done, or 3 seconds after it began with how far it is.",
-    takes={
+    params={
         "url": {"type": "string", "minLength": 1, "maxLength": 2_000_000},
         "filename": {
             "type": "string",
@@ -67,21 +78,23 @@ def _checked_name(given: str) -> str:
         "browserId": BROWSER_ID,
     },
     required=("url",),
-    gives=_DOWNLOAD["properties"],
-    always=_DOWNLOAD["required"],
+    output=_DOWNLOAD["properties"],
+    output_required=_DOWNLOAD["required"],
     annotations=hints(),
     on_tab=False,
 )
 async def download_file(call: Call) -> ToolResult:
     """A download that fails at once is an error; one that goes on is not."""
-    url = checked_url(call.args["url"], files=call.box.file_urls)
+    url = validate_url(call.args["url"], files=call.box.file_urls)
     if url == "about:blank":
         raise InvalidArguments("url must be the address of something to download, not about:blank.")
     if "filename" in call.args:
         _checked_name(call.args["filename"])
     call.ctx.touch(None, origin_of(url))
     try:
-        answer = await do(call, link_for(call), "downloadFile", wishes(call, "url", "filename", "saveAs"))
+        answer = await run_command(
+            call, choose_link(call), "downloadFile", given_args(call, "url", "filename", "saveAs")
+        )
     except CommandFailed as error:
         if error.message == _FORBIDDEN:
             raise CommandFailed(
@@ -89,7 +102,7 @@ async def download_file(call: Call) -> ToolResult:
                 hint="No part of it may begin or end with a dot or a space, or be a name systems reserve (con, nul).",
             ) from None
         raise CommandFailed(error.message, hint="browser_list_downloads shows what the browser downloads.") from None
-    facts = row(answer, _FIELDS)
+    facts = pick_fields(answer, _FIELDS)
     if facts.get("state") == "interrupted":
         raise CommandFailed(
             f"The download of {url[:200]} failed: {facts.get('error', 'no reason given')}.",
@@ -103,24 +116,24 @@ async def download_file(call: Call) -> ToolResult:
     "browser_list_downloads",
     "List downloads",
     "Lists the browser's downloads, newest first, by words of address or file name, or by state.",
-    takes={
+    params={
         "query": {"type": "string", "maxLength": 1000},
         "state": {"enum": ["in_progress", "interrupted", "complete"]},
         "limit": {"type": "integer", "minimum": 1, "maximum": 500, "description": "Default 50."},
         "browserId": BROWSER_ID,
     },
-    gives={
+    output={
         "downloads": {"type": "array", "items": _DOWNLOAD},
         "cut": {"type": "boolean", "description": "Whether there are more; raise limit."},
     },
-    always=("downloads",),
+    output_required=("downloads",),
     annotations=hints(read_only=True, open_world=False),
     on_tab=False,
 )
 async def list_downloads(call: Call) -> ToolResult:
     """All that the browser remembers, also the person's."""
-    answer = await look(link_for(call), "getDownloads", wishes(call, "query", "state", "limit"))
-    facts: dict[str, Any] = {"downloads": rows(answer, "downloads", _FIELDS)}
+    answer = await query_browser(choose_link(call), "getDownloads", given_args(call, "query", "state", "limit"))
+    facts: dict[str, Any] = {"downloads": pick_rows(answer, "downloads", _FIELDS)}
     return ToolResult.data({**facts, "cut": True} if answer.get("cut") is True else facts)
 
 
@@ -128,24 +141,24 @@ async def list_downloads(call: Call) -> ToolResult:
     "browser_get_download_status",
     "State of a download",
     "Tells how one download is doing: state, bytes, file name, error.",
-    takes={"downloadId": {"type": "integer", "minimum": 0}, "browserId": BROWSER_ID},
+    params={"downloadId": {"type": "integer", "minimum": 0}, "browserId": BROWSER_ID},
     required=("downloadId",),
-    gives=_DOWNLOAD["properties"],
-    always=_DOWNLOAD["required"],
+    output=_DOWNLOAD["properties"],
+    output_required=_DOWNLOAD["required"],
     annotations=hints(read_only=True, open_world=False),
     on_tab=False,
 )
 async def get_download_status(call: Call) -> ToolResult:
     """One download, or which there are."""
-    link, number = link_for(call), call.args["downloadId"]
+    link, number = choose_link(call), call.args["downloadId"]
     try:
-        return ToolResult.data(row(await look(link, "getDownload", {"downloadId": number}), _FIELDS))
+        return ToolResult.data(pick_fields(await query_browser(link, "getDownload", {"downloadId": number}), _FIELDS))
     except CommandFailed as error:
-        there = items(await look(link, "getDownloads", {"limit": 10}), "downloads")
+        there = list_items(await query_browser(link, "getDownloads", {"limit": 10}), "downloads")
         if any(item.get("downloadId") == number for item in there):
             raise
         words = [f"{item.get('downloadId')} ({str(item.get('filename') or item.get('url'))[-60:]})" for item in there]
-        raise NotInBrowser(error.message, hint=listing(words, "downloads")) from None
+        raise NotInBrowser(error.message, hint=alternatives_hint(words, "downloads")) from None
 
 
 TOOLS = (download_file, list_downloads, get_download_status)

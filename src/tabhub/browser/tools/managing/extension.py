@@ -8,15 +8,15 @@ from typing import Any
 from tabhub.browser.browser_choice import (
     BROWSER_ID,
     NOTE,
-    hub_ids,
-    items,
-    link_for,
-    look,
-    look_everywhere,
-    row,
-    rows,
-    schema,
-    wishes,
+    choose_link,
+    given_args,
+    hub_tab_ids,
+    list_items,
+    object_schema,
+    pick_fields,
+    pick_rows,
+    query_all_browsers,
+    query_browser,
 )
 from tabhub.browser.tool_spec import Call, hints, tool
 from tabhub.browser.tools.managing.history import moment
@@ -72,15 +72,15 @@ async def _back(call: Call, gone: ExtensionLink) -> ToolResult:
     "Reload the extension",
     "Reloads the extension of a browser and answers when it is back. Calls under way in that browser fail, and the "
     "debugger lets go of its tabs.",
-    takes={"browserId": BROWSER_ID},
-    gives=_BACK,
-    always=("browserId", "seconds"),
-    annotations=hints(again=True, open_world=False),
+    params={"browserId": BROWSER_ID},
+    output=_BACK,
+    output_required=("browserId", "seconds"),
+    annotations=hints(idempotent=True, open_world=False),
     on_tab=False,
 )
 async def reload_extension(call: Call) -> ToolResult:
     """It reads its files anew, so this is also how an update gets in."""
-    link = link_for(call)
+    link = choose_link(call)
     call.ctx.sent()
     link.notify("extension.reload", {})
     return await _back(call, link)
@@ -91,15 +91,15 @@ async def reload_extension(call: Call) -> ToolResult:
     "Connect the extension anew",
     "Closes the connection to a browser, which connects again at once, and answers when it is back. Calls under way in "
     "that browser fail.",
-    takes={"browserId": BROWSER_ID},
-    gives=_BACK,
-    always=("browserId", "seconds"),
-    annotations=hints(again=True, open_world=False),
+    params={"browserId": BROWSER_ID},
+    output=_BACK,
+    output_required=("browserId", "seconds"),
+    annotations=hints(idempotent=True, open_world=False),
     on_tab=False,
 )
 async def force_reconnect(call: Call) -> ToolResult:
     """For a connection that is there and yet of no use."""
-    link = link_for(call)
+    link = choose_link(call)
     call.ctx.sent()
     link.close(CONNECT_ANEW, "asked to connect anew")
     call.box.browsers.detach(link)
@@ -110,17 +110,17 @@ async def force_reconnect(call: Call) -> ToolResult:
     "extension_get_state",
     "State of the extension",
     "Asks the extension of every browser for its state: versions, tabs, windows, which tabs are debugged, last error.",
-    gives={
-        "browsers": {"type": "array", "items": schema({**_STATE, "browserId": "string"}, ("browserId",))},
+    output={
+        "browsers": {"type": "array", "items": object_schema({**_STATE, "browserId": "string"}, ("browserId",))},
         "note": NOTE,
     },
-    always=("browsers",),
+    output_required=("browsers",),
     annotations=hints(read_only=True, open_world=False),
     on_tab=False,
 )
 async def get_state(call: Call) -> ToolResult:
     """What the extensions say now; the hub's own view is browser_get_connection_status."""
-    answers, problems = await look_everywhere(call, "getState")
+    answers, problems = await query_all_browsers(call, "getState")
     browsers = []
     for answer in answers:
         debugger = answer.what.get("debugger")
@@ -128,8 +128,8 @@ async def get_state(call: Call) -> ToolResult:
         browsers.append(
             {
                 "browserId": answer.link.browser_id,
-                **row(answer.what, _STATE),
-                "debuggedTabs": hub_ids(call, answer.link, attached),
+                **pick_fields(answer.what, _STATE),
+                "debuggedTabs": hub_tab_ids(call, answer.link, attached),
             }
         )
     return ToolResult.data({"browsers": browsers, **({"note": " ".join(problems)} if problems else {})})
@@ -139,7 +139,7 @@ async def get_state(call: Call) -> ToolResult:
     "extension_get_logs",
     "Log of the extension",
     "Gives what the extensions of all browsers noted since their worker started, oldest first; the last 200 are kept.",
-    takes={
+    params={
         "level": {"enum": ["info", "warning", "error"], "description": "This level and those above (default info)."},
         "source": {"type": "string", "minLength": 1, "maxLength": 100, "description": "Only this part of it."},
         "limit": {"type": "integer", "minimum": 1, "maximum": 200, "description": "The latest so many (default 100)."},
@@ -149,24 +149,27 @@ async def get_state(call: Call) -> ToolResult:
             "description": "ISO 8601 (UTC unless it says otherwise), or milliseconds since 1970.",
         },
     },
-    gives={
-        "entries": {"type": "array", "items": schema({**_ENTRY, "browserId": "string"}, ("message", "browserId"))},
+    output={
+        "entries": {
+            "type": "array",
+            "items": object_schema({**_ENTRY, "browserId": "string"}, ("message", "browserId")),
+        },
         "sources": {"type": "array", "items": {"type": "string"}, "description": "The parts that noted something."},
         "note": NOTE,
     },
-    always=("entries", "sources"),
+    output_required=("entries", "sources"),
     annotations=hints(read_only=True, open_world=False),
     on_tab=False,
 )
 async def get_logs(call: Call) -> ToolResult:
     """One list of all browsers."""
     limit = call.args.get("limit", 100)
-    wanted = {**wishes(call, "level", "source"), **moment(call, "since"), "limit": limit}
-    answers, problems = await look_everywhere(call, "getLogs", wanted)
+    wanted = {**given_args(call, "level", "source"), **moment(call, "since"), "limit": limit}
+    answers, problems = await query_all_browsers(call, "getLogs", wanted)
     entries = [
         {**entry, "browserId": answer.link.browser_id}
         for answer in answers
-        for entry in rows(answer.what, "entries", _ENTRY)
+        for entry in pick_rows(answer.what, "entries", _ENTRY)
     ]
     entries.sort(key=lambda entry: str(entry.get("time")))
     named = (answer.what.get("sources") for answer in answers)
@@ -179,51 +182,51 @@ async def get_logs(call: Call) -> ToolResult:
     "extension_get_side_panel",
     "The extension's panel",
     "Tells whether a panel of the extension (popup, side panel, or page) is open in a browser, and what panels show.",
-    takes={"browserId": BROWSER_ID},
-    gives={
+    params={"browserId": BROWSER_ID},
+    output={
         "browserId": {"type": "string"},
         "open": {"type": "boolean"},
-        "pages": {"type": "array", "items": schema({**_PAGE, "tabId": "integer"})},
-        "shows": schema(_SHOWS),
+        "pages": {"type": "array", "items": object_schema({**_PAGE, "tabId": "integer"})},
+        "shows": object_schema(_SHOWS),
     },
-    always=("browserId", "open", "pages", "shows"),
+    output_required=("browserId", "open", "pages", "shows"),
     annotations=hints(read_only=True, open_world=False),
     on_tab=False,
 )
 async def get_side_panel(call: Call) -> ToolResult:
     """What a person sees of us, whether they look or not."""
-    link = link_for(call)
-    answer = await look(link, "getPanels")
+    link = choose_link(call)
+    answer = await query_browser(link, "getPanels")
     pages = []
-    for page in items(answer, "open"):
-        here = hub_ids(call, link, [page.get("tabId")])
-        pages.append({**row(page, _PAGE), **({"tabId": here[0]} if here else {})})
+    for page in list_items(answer, "open"):
+        here = hub_tab_ids(call, link, [page.get("tabId")])
+        pages.append({**pick_fields(page, _PAGE), **({"tabId": here[0]} if here else {})})
     shows = answer.get("shows")
     facts = {"browserId": link.browser_id, "open": bool(pages), "pages": pages}
-    return ToolResult.data({**facts, "shows": row(shows if isinstance(shows, dict) else {}, _SHOWS)})
+    return ToolResult.data({**facts, "shows": pick_fields(shows if isinstance(shows, dict) else {}, _SHOWS)})
 
 
 @tool(
     "extension_check_adapter",
     "Check a plugin's adapter",
     "Tells whether the script of a plugin is set up in the browsers, for which pages, and which open tabs have it.",
-    takes={"plugin": {"type": "string", "minLength": 1, "maxLength": 200}},
+    params={"plugin": {"type": "string", "minLength": 1, "maxLength": 200}},
     required=("plugin",),
-    gives={
+    output={
         "plugin": {"type": "string"},
         "injected": {"type": "boolean"},
         "browsers": {"type": "array", "items": {"type": "object"}},
         "note": NOTE,
     },
-    always=("plugin", "injected", "browsers"),
+    output_required=("plugin", "injected", "browsers"),
     annotations=hints(read_only=True, open_world=False),
     on_tab=False,
 )
 async def check_adapter(call: Call) -> ToolResult:
     """As the browsers tell it: what they give to pages, not what the hub wishes."""
     plugin = call.args["plugin"]
-    answers, problems = await look_everywhere(call, "getAdapters")
-    adapters = [(answer.link, item) for answer in answers for item in items(answer.what, "adapters")]
+    answers, problems = await query_all_browsers(call, "getAdapters")
+    adapters = [(answer.link, item) for answer in answers for item in list_items(answer.what, "adapters")]
     known_plugin(call, plugin, {str(item.get("plugin")) for _, item in adapters})
     browsers = []
     for link, item in adapters:
@@ -233,7 +236,7 @@ async def check_adapter(call: Call) -> ToolResult:
                 {
                     "browserId": link.browser_id,
                     "matches": [str(match)[:500] for match in matches[:100]] if isinstance(matches, list) else [],
-                    "tabIds": hub_ids(call, link, item.get("tabIds")),
+                    "tabIds": hub_tab_ids(call, link, item.get("tabIds")),
                 }
             )
     facts: dict[str, Any] = {"plugin": plugin, "injected": bool(browsers), "browsers": browsers}

@@ -9,18 +9,18 @@ from tabhub.browser.browser_choice import (
     TAB_IDS,
     WHICH_BROWSER,
     Found,
+    alternatives_hint,
     chosen_tabs,
-    do,
-    find,
-    hub_ids,
-    items,
-    listing,
-    look,
-    look_everywhere,
-    row,
-    schema,
-    wishes,
-    with_tabs,
+    find_by_number,
+    given_args,
+    hub_tab_ids,
+    list_items,
+    object_schema,
+    pick_fields,
+    query_all_browsers,
+    query_browser,
+    run_command,
+    run_on_tabs,
 )
 from tabhub.browser.tool_spec import TAB, Call, hints, tool
 from tabhub.core.tools import ToolResult
@@ -29,7 +29,7 @@ from tabhub.links.extension import ExtensionLink
 
 _COLORS = ["grey", "blue", "red", "yellow", "green", "pink", "purple", "cyan", "orange"]
 _FIELDS = {"groupId": "integer", "title": "string", "color": "string", "collapsed": "boolean", "windowId": "integer"}
-_GROUP = schema(_FIELDS, ("groupId", "browserId", "tabIds"))
+_GROUP = object_schema(_FIELDS, ("groupId", "browserId", "tabIds"))
 _GROUP["properties"] |= {"browserId": {"type": "string"}, "tabIds": {"type": "array", "items": {"type": "integer"}}}
 _GROUP_ID = {"type": "integer", "minimum": 0}
 _TITLE = {"type": "string", "maxLength": 200}
@@ -37,12 +37,12 @@ _COLOR = {"enum": _COLORS}
 
 
 def _facts(call: Call, link: ExtensionLink, group: dict[str, Any]) -> dict[str, Any]:
-    tab_ids = hub_ids(call, link, group.get("tabIds"))
-    return {**row(group, _FIELDS), "browserId": link.browser_id, "tabIds": tab_ids}
+    tab_ids = hub_tab_ids(call, link, group.get("tabIds"))
+    return {**pick_fields(group, _FIELDS), "browserId": link.browser_id, "tabIds": tab_ids}
 
 
 async def _find(call: Call) -> Found:
-    return await find(call, "getGroups", "groups", "groupId", call.args["groupId"], _named)
+    return await find_by_number(call, "getGroups", "groups", "groupId", call.args["groupId"], _named)
 
 
 def _named(group: dict[str, Any]) -> str:
@@ -53,21 +53,23 @@ def _named(group: dict[str, Any]) -> str:
     "browser_list_tab_groups",
     "List tab groups",
     "Lists the tab groups of all browsers with their tabs, or those of one window.",
-    takes={"windowId": {"type": "integer", "minimum": 0, "description": "Only groups of this window."}},
-    gives={"groups": {"type": "array", "items": _GROUP}, "note": NOTE},
-    always=("groups",),
+    params={"windowId": {"type": "integer", "minimum": 0, "description": "Only groups of this window."}},
+    output={"groups": {"type": "array", "items": _GROUP}, "note": NOTE},
+    output_required=("groups",),
     annotations=hints(read_only=True, open_world=False),
     on_tab=False,
 )
 async def list_tab_groups(call: Call) -> ToolResult:
     """All groups; a window that is not there is an error, one without groups is not."""
-    answers, problems = await look_everywhere(call, "getGroups")
-    groups = [_facts(call, answer.link, group) for answer in answers for group in items(answer.what, "groups")]
+    answers, problems = await query_all_browsers(call, "getGroups")
+    groups = [_facts(call, answer.link, group) for answer in answers for group in list_items(answer.what, "groups")]
     if (window := call.args.get("windowId")) is not None:
         groups = [group for group in groups if group.get("windowId") == window]
         windows = sorted({tab.window_id for tab in call.box.browsers.book})
         if not groups and window not in windows:
-            raise NotInBrowser(f"There is no windowId {window}.", hint=listing([str(n) for n in windows], "windows"))
+            raise NotInBrowser(
+                f"There is no windowId {window}.", hint=alternatives_hint([str(n) for n in windows], "windows")
+            )
     facts: dict[str, Any] = {"groups": groups}
     if problems:
         facts["note"] = " ".join(problems)
@@ -78,17 +80,17 @@ async def list_tab_groups(call: Call) -> ToolResult:
     "browser_create_tab_group",
     "Make a tab group",
     "Puts tabs of one browser into a new group. Tabs of other windows move to the window of the first one.",
-    takes={"tabIds": TAB_IDS, "title": _TITLE, "color": _COLOR},
+    params={"tabIds": TAB_IDS, "title": _TITLE, "color": _COLOR},
     required=("tabIds",),
-    gives=_GROUP["properties"],
-    always=_GROUP["required"],
+    output=_GROUP["properties"],
+    output_required=_GROUP["required"],
     annotations=hints(open_world=False),
     on_tab=False,
 )
 async def create_tab_group(call: Call) -> ToolResult:
     """A new group of the tabs that are named."""
     link, tabs = chosen_tabs(call)
-    made = await with_tabs(call, link, tabs, "createGroup", wishes(call, "title", "color"))
+    made = await run_on_tabs(call, link, tabs, "createGroup", given_args(call, "title", "color"))
     return ToolResult.data(_facts(call, link, made))
 
 
@@ -96,24 +98,25 @@ async def create_tab_group(call: Call) -> ToolResult:
     "browser_add_tabs_to_group",
     "Add tabs to a group",
     "Puts tabs into a group of the same browser. Tabs of other windows move to the group's window.",
-    takes={"groupId": _GROUP_ID, "tabIds": TAB_IDS},
+    params={"groupId": _GROUP_ID, "tabIds": TAB_IDS},
     required=("groupId", "tabIds"),
-    gives=_GROUP["properties"],
-    always=_GROUP["required"],
-    annotations=hints(again=True, open_world=False),
+    output=_GROUP["properties"],
+    output_required=_GROUP["required"],
+    annotations=hints(idempotent=True, open_world=False),
     on_tab=False,
 )
 async def add_tabs_to_group(call: Call) -> ToolResult:
     """The tabs say which browser is meant; the group must be in it."""
     link, tabs = chosen_tabs(call)
     number = call.args["groupId"]
-    groups = items(await look(link, "getGroups"), "groups")
+    groups = list_items(await query_browser(link, "getGroups"), "groups")
     if not any(group.get("groupId") == number for group in groups):
         words = [f"{group.get('groupId')} ({_named(group)})" for group in groups]
         raise NotInBrowser(
-            f"The browser of these tabs ({link.browser_id}) has no groupId {number}.", hint=listing(words, "groups")
+            f"The browser of these tabs ({link.browser_id}) has no groupId {number}.",
+            hint=alternatives_hint(words, "groups"),
         )
-    grown = await with_tabs(call, link, tabs, "addToGroup", {"groupId": number})
+    grown = await run_on_tabs(call, link, tabs, "addToGroup", {"groupId": number})
     return ToolResult.data(_facts(call, link, grown))
 
 
@@ -121,18 +124,22 @@ async def add_tabs_to_group(call: Call) -> ToolResult:
     "browser_remove_tabs_from_group",
     "Take tabs out of their groups",
     "Takes tabs out of the groups they are in; the tabs stay open. A group without tabs is gone.",
-    takes={"tabIds": TAB_IDS},
+    params={"tabIds": TAB_IDS},
     required=("tabIds",),
-    gives={"tabIds": {"type": "array", "items": {"type": "integer"}}, "removed": {"type": "integer"}},
-    always=("tabIds", "removed"),
-    annotations=hints(again=True, open_world=False),
+    output={"tabIds": {"type": "array", "items": {"type": "integer"}}, "removed": {"type": "integer"}},
+    output_required=("tabIds", "removed"),
+    annotations=hints(idempotent=True, open_world=False),
     on_tab=False,
 )
 async def remove_tabs_from_group(call: Call) -> ToolResult:
     """Tabs that are in no group stay as they are."""
     link, tabs = chosen_tabs(call)
-    grouped = {number for group in items(await look(link, "getGroups"), "groups") for number in group.get("tabIds", [])}
-    await with_tabs(call, link, tabs, "removeFromGroup", {})
+    grouped = {
+        number
+        for group in list_items(await query_browser(link, "getGroups"), "groups")
+        for number in group.get("tabIds", [])
+    }
+    await run_on_tabs(call, link, tabs, "removeFromGroup", {})
     removed = sum(tab.chrome_id in grouped for tab in tabs)
     return ToolResult.data({"tabIds": call.args["tabIds"], "removed": removed})
 
@@ -141,7 +148,7 @@ async def remove_tabs_from_group(call: Call) -> ToolResult:
     "browser_update_tab_group",
     "Change a tab group",
     "Changes the title or colour of a tab group, or folds it up or out.",
-    takes={
+    params={
         "groupId": _GROUP_ID,
         "title": _TITLE,
         "color": _COLOR,
@@ -149,18 +156,18 @@ async def remove_tabs_from_group(call: Call) -> ToolResult:
         "browserId": WHICH_BROWSER,
     },
     required=("groupId",),
-    gives=_GROUP["properties"],
-    always=_GROUP["required"],
-    annotations=hints(again=True, open_world=False),
+    output=_GROUP["properties"],
+    output_required=_GROUP["required"],
+    annotations=hints(idempotent=True, open_world=False),
     on_tab=False,
 )
 async def update_tab_group(call: Call) -> ToolResult:
     """Change what is given, and nothing else."""
-    wanted = wishes(call, "title", "color", "collapsed")
+    wanted = given_args(call, "title", "color", "collapsed")
     if not wanted:
         raise InvalidArguments("Nothing is to be changed.", hint="Give title, color or collapsed.")
     found = await _find(call)
-    changed = await do(call, found.link, "updateGroup", {"groupId": call.args["groupId"], **wanted})
+    changed = await run_command(call, found.link, "updateGroup", {"groupId": call.args["groupId"], **wanted})
     return ToolResult.data(_facts(call, found.link, changed))
 
 
@@ -168,10 +175,10 @@ async def update_tab_group(call: Call) -> ToolResult:
     "browser_list_tabs_in_group",
     "List a group's tabs",
     "Lists the tabs of one tab group.",
-    takes={"groupId": _GROUP_ID, "browserId": WHICH_BROWSER},
+    params={"groupId": _GROUP_ID, "browserId": WHICH_BROWSER},
     required=("groupId",),
-    gives={**_GROUP["properties"], "tabs": {"type": "array", "items": TAB}},
-    always=(*_GROUP["required"], "tabs"),
+    output={**_GROUP["properties"], "tabs": {"type": "array", "items": TAB}},
+    output_required=(*_GROUP["required"], "tabs"),
     annotations=hints(read_only=True, open_world=False),
     on_tab=False,
 )

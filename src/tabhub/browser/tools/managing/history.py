@@ -8,15 +8,15 @@ from typing import Any
 from tabhub.browser.browser_choice import (
     BROWSER_ID,
     MORE,
-    do,
-    items,
-    link_for,
-    listing,
-    look,
-    row,
-    rows,
-    schema,
-    wishes,
+    alternatives_hint,
+    choose_link,
+    given_args,
+    list_items,
+    object_schema,
+    pick_fields,
+    pick_rows,
+    query_browser,
+    run_command,
 )
 from tabhub.browser.tool_spec import TAB, Call, hints, tool
 from tabhub.core.tabs import origin_of
@@ -67,7 +67,7 @@ def moment(call: Call, name: str) -> dict[str, float]:
     "browser_search_history",
     "Search the history",
     "Finds pages the person or an agent visited, by words of address or title; an empty query gives the latest.",
-    takes={
+    params={
         "query": {"type": "string", "maxLength": 1000},
         "maxResults": {"type": "integer", "minimum": 1, "maximum": 1000, "description": "Default 100."},
         "startTime": _WHEN,
@@ -75,19 +75,19 @@ def moment(call: Call, name: str) -> dict[str, float]:
         "browserId": BROWSER_ID,
     },
     required=("query",),
-    gives={
-        "entries": {"type": "array", "items": schema(_ENTRY, ("url",))},
+    output={
+        "entries": {"type": "array", "items": object_schema(_ENTRY, ("url",))},
         "cut": {"type": "boolean", "description": "Whether there are more; raise maxResults or narrow the time."},
     },
-    always=("entries",),
+    output_required=("entries",),
     annotations=hints(read_only=True, open_world=False),
     on_tab=False,
 )
 async def search_history(call: Call) -> ToolResult:
     """Newest first, as the browser orders them."""
-    params = {**wishes(call, "query", "maxResults"), **moment(call, "startTime"), **moment(call, "endTime")}
-    answer = await look(link_for(call), "searchHistory", params)
-    facts: dict[str, Any] = {"entries": rows(answer, "entries", _ENTRY)}
+    params = {**given_args(call, "query", "maxResults"), **moment(call, "startTime"), **moment(call, "endTime")}
+    answer = await query_browser(choose_link(call), "searchHistory", params)
+    facts: dict[str, Any] = {"entries": pick_rows(answer, "entries", _ENTRY)}
     return ToolResult.data({**facts, "cut": True} if answer.get("cut") is True else facts)
 
 
@@ -95,10 +95,10 @@ async def search_history(call: Call) -> ToolResult:
     "browser_get_visits",
     "Visits of a page",
     "Lists when and how one exact address was visited, newest first.",
-    takes={"url": {"type": "string", "minLength": 1, "maxLength": 100_000}, "browserId": BROWSER_ID},
+    params={"url": {"type": "string", "minLength": 1, "maxLength": 100_000}, "browserId": BROWSER_ID},
     required=("url",),
-    gives={"url": {"type": "string"}, "visits": {"type": "array", "items": schema(_VISIT)}, "more": MORE},
-    always=("url", "visits"),
+    output={"url": {"type": "string"}, "visits": {"type": "array", "items": object_schema(_VISIT)}, "more": MORE},
+    output_required=("url", "visits"),
     annotations=hints(read_only=True, open_world=False),
     on_tab=False,
 )
@@ -107,21 +107,23 @@ async def get_visits(call: Call) -> ToolResult:
     url = call.args["url"]
     call.ctx.touch(None, origin_of(url))
     try:
-        answer = await look(link_for(call), "getVisits", {"url": url})
+        answer = await query_browser(choose_link(call), "getVisits", {"url": url})
     except CommandFailed as error:
         if "invalid" not in error.message:
             raise
         raise InvalidArguments(
             f"url {url[:200]!r} is not a full address.", hint="browser_search_history gives the addresses there are."
         ) from None
-    return ToolResult.data({"url": url, "visits": rows(answer, "visits", _VISIT), **row(answer, {"more": "integer"})})
+    return ToolResult.data(
+        {"url": url, "visits": pick_rows(answer, "visits", _VISIT), **pick_fields(answer, {"more": "integer"})}
+    )
 
 
 @tool(
     "browser_get_recently_closed",
     "Recently closed tabs",
     "Lists tabs and windows that were closed lately, with the sessionId that browser_restore_session takes.",
-    takes={
+    params={
         "maxResults": {
             "type": "integer",
             "minimum": 1,
@@ -130,18 +132,18 @@ async def get_visits(call: Call) -> ToolResult:
         },
         "browserId": BROWSER_ID,
     },
-    gives={"closed": {"type": "array", "items": schema(_CLOSED, ("sessionId", "kind"))}},
-    always=("closed",),
+    output={"closed": {"type": "array", "items": object_schema(_CLOSED, ("sessionId", "kind"))}},
+    output_required=("closed",),
     annotations=hints(read_only=True, open_world=False),
     on_tab=False,
 )
 async def get_recently_closed(call: Call) -> ToolResult:
     """Newest first."""
-    answer = await look(link_for(call), "getRecentlyClosed", wishes(call, "maxResults"))
+    answer = await query_browser(choose_link(call), "getRecentlyClosed", given_args(call, "maxResults"))
     closed = []
-    for item in items(answer, "closed"):
-        tabs = {"tabs": rows(item, "tabs", _CLOSED_TAB)} if item.get("kind") == "window" else {}
-        closed.append({**row(item, _CLOSED), **tabs})
+    for item in list_items(answer, "closed"):
+        tabs = {"tabs": pick_rows(item, "tabs", _CLOSED_TAB)} if item.get("kind") == "window" else {}
+        closed.append({**pick_fields(item, _CLOSED), **tabs})
     return ToolResult.data({"closed": closed})
 
 
@@ -149,29 +151,30 @@ async def get_recently_closed(call: Call) -> ToolResult:
     "browser_restore_session",
     "Bring back a closed tab",
     "Opens a recently closed tab or window again, behind what the person looks at.",
-    takes={"sessionId": {"type": "string", "minLength": 1, "maxLength": 200}, "browserId": BROWSER_ID},
+    params={"sessionId": {"type": "string", "minLength": 1, "maxLength": 200}, "browserId": BROWSER_ID},
     required=("sessionId",),
-    gives={"kind": {"type": "string"}, "tabs": {"type": "array", "items": TAB}},
-    always=("kind", "tabs"),
+    output={"kind": {"type": "string"}, "tabs": {"type": "array", "items": TAB}},
+    output_required=("kind", "tabs"),
     annotations=hints(),
     on_tab=False,
 )
 async def restore_session(call: Call) -> ToolResult:
     """Its tabs are the person's: the session goes on in one only when it names it."""
-    link, wanted = link_for(call), call.args["sessionId"]
+    link, wanted = choose_link(call), call.args["sessionId"]
     try:
-        answer = await do(call, link, "restoreSession", {"sessionId": wanted})
+        answer = await run_command(call, link, "restoreSession", {"sessionId": wanted})
     except CommandFailed as error:
-        closed = items(await look(link, "getRecentlyClosed"), "closed")
+        closed = list_items(await query_browser(link, "getRecentlyClosed"), "closed")
         words = [
             f"{item.get('sessionId')} ({item.get('title') or item.get('url') or item.get('kind')})" for item in closed
         ]
         if any(item.get("sessionId") == wanted for item in closed):
             raise
         raise NotInBrowser(
-            f"Nothing closed has the sessionId {wanted!r} ({error.message})", hint=listing(words, "closed tabs")
+            f"Nothing closed has the sessionId {wanted!r} ({error.message})",
+            hint=alternatives_hint(words, "closed tabs"),
         ) from None
-    tabs = [call.box.browsers.described(link, raw) for raw in items(answer, "tabs")]
+    tabs = [call.box.browsers.described(link, raw) for raw in list_items(answer, "tabs")]
     for tab in tabs:
         call.ctx.touch(tab.tab_id, tab.origin)
     return ToolResult.data({"kind": str(answer.get("kind", "tab"))[:20], "tabs": [tab.facts() for tab in tabs]})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tabhub.browser.browser_choice import BROWSER_ID, do, link_for, row, wishes
+from tabhub.browser.browser_choice import BROWSER_ID, choose_link, given_args, pick_fields, run_command
 from tabhub.browser.tool_spec import Call, hints, tool
 from tabhub.core.tabs import origin_of
 from tabhub.core.tools import ToolResult
@@ -13,7 +13,7 @@ from tabhub.errors import InvalidArguments
     "browser_notify",
     "Notify the person",
     "Shows a notification on the person's desktop. A click on it opens `url`, if given, in a tab in front.",
-    takes={
+    params={
         "title": {"type": "string", "minLength": 1, "maxLength": 200},
         "message": {"type": "string", "maxLength": 2000},
         "iconUrl": {
@@ -28,12 +28,12 @@ from tabhub.errors import InvalidArguments
         "browserId": BROWSER_ID,
     },
     required=("title", "message"),
-    gives={
+    output={
         "notificationId": {"type": "string"},
         "allowed": {"type": "boolean", "description": "Whether the browser's notifications are switched on."},
         "note": {"type": "string"},
     },
-    always=("notificationId", "allowed"),
+    output_required=("notificationId", "allowed"),
     annotations=hints(open_world=False),
     on_tab=False,
 )
@@ -43,8 +43,8 @@ async def notify(call: Call) -> ToolResult:
     if url is not None and not (origin_of(url) or "").startswith("http"):
         raise InvalidArguments(f"url must be a full http or https address, not {url[:200]!r}.")
     names = ("title", "message", "iconUrl", "requireInteraction", "contextMessage", "url")
-    answer = await do(call, link_for(call), "showNotification", wishes(call, *names))
-    facts = row(answer, {"notificationId": "string", "allowed": "boolean"})
+    answer = await run_command(call, choose_link(call), "showNotification", given_args(call, *names))
+    facts = pick_fields(answer, {"notificationId": "string", "allowed": "boolean"})
     if facts.get("allowed") is False:
         facts["note"] = "The person has switched off notifications of this extension, so it was not shown."
     return ToolResult.data(facts)

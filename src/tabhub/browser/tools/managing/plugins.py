@@ -32,8 +32,8 @@ PLUGIN_TAB = {
     "Tabs of plugins",
     "Lists, for each installed site plugin or for one of them, the open tabs it works on, whether they are ready for "
     "its tools, and which configured instance they show.",
-    takes={"plugin": {"type": "string", "minLength": 1, "maxLength": 200, "description": "Only this plugin."}},
-    gives={
+    params={"plugin": {"type": "string", "minLength": 1, "maxLength": 200, "description": "Only this plugin."}},
+    output={
         "plugins": {
             "type": "array",
             "items": {
@@ -43,7 +43,7 @@ PLUGIN_TAB = {
             },
         }
     },
-    always=("plugins",),
+    output_required=("plugins",),
     annotations=hints(read_only=True, open_world=False),
     on_tab=False,
 )

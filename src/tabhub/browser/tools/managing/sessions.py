@@ -39,9 +39,9 @@ _SESSION: dict[str, Any] = {
     "browser_list_sessions",
     "List own sessions",
     "Shows your own session: its tab, the tabs it opened and the tabs it holds. Other agents' sessions are not shown.",
-    takes={"session": {"type": "string", "maxLength": 100, "description": "A handle, where results gave one."}},
-    gives={"sessions": {"type": "array", "items": _SESSION}, "note": {"type": "string"}},
-    always=("sessions",),
+    params={"session": {"type": "string", "maxLength": 100, "description": "A handle, where results gave one."}},
+    output={"sessions": {"type": "array", "items": _SESSION}, "note": {"type": "string"}},
+    output_required=("sessions",),
     annotations=hints(read_only=True, open_world=False),
     on_tab=False,
 )
@@ -59,9 +59,9 @@ async def list_sessions(call: Call) -> ToolResult:
     "browser_release_tab",
     "Release a tab",
     "Lets go of a tab you hold, so that other sessions can use it. It stays open, also after your session.",
-    gives={"tabId": {"type": "integer"}, "released": {"type": "boolean"}},
-    always=("tabId", "released"),
-    annotations=hints(again=True, open_world=False),
+    output={"tabId": {"type": "integer"}, "released": {"type": "boolean"}},
+    output_required=("tabId", "released"),
+    annotations=hints(idempotent=True, open_world=False),
 )
 async def release_tab(call: Call) -> ToolResult:
     """Let go of the tab that is named, or of the session's own."""
@@ -82,20 +82,20 @@ async def release_tab(call: Call) -> ToolResult:
     "browser_request_tab",
     "Ask for a tab",
     "Gets you a tab that another session holds: at once if it is free or its holder is idle, else a person is asked.",
-    takes={
+    params={
         "tabId": {**TAB_ID, "description": "The tab you want."},
         "reason": {"type": "string", "minLength": 1, "maxLength": _MOST, "description": "Why; the person reads it."},
     },
     required=("tabId", "reason"),
-    gives={
+    output={
         "tabId": {"type": "integer"},
         "granted": {"type": "boolean"},
         "by": {"enum": ["free", "holder", "person"], "description": "Who agreed."},
         "url": {"type": "string"},
         "title": {"type": "string"},
     },
-    always=("tabId", "granted", "by"),
-    annotations=hints(again=True, open_world=False),
+    output_required=("tabId", "granted", "by"),
+    annotations=hints(idempotent=True, open_world=False),
 )
 async def request_tab(call: Call) -> ToolResult:
     """Take the tab if it may be taken, or after a person has agreed."""

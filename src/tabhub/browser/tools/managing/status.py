@@ -17,14 +17,14 @@ _PROBE = 2.0
     "browser_get_connection_status",
     "Connection status",
     "Tells the state of every leg: hub, socket, extension (asked now), tabs, debugger.",
-    gives={
+    output={
         "connected": {"type": "boolean", "description": "Whether any browser is connected and answers."},
         "hub": {"type": "object"},
         "browsers": {"type": "array", "items": {"type": "object"}},
         "session": {"type": "object", "description": "Your own: its tab and the tabs it holds."},
         "hint": {"type": "string"},
     },
-    always=("connected", "hub", "browsers"),
+    output_required=("connected", "hub", "browsers"),
     annotations=hints(read_only=True, open_world=False),
     on_tab=False,
 )

@@ -19,11 +19,11 @@ _KEYS_NAMED = 20
     "Read the page's storage",
     "Gives what the page's own origin keeps in local or session storage, all of it or one key; for indexedDB and cache "
     "only their names. Values may be secrets of the person.",
-    takes={
+    params={
         "storageType": {"enum": ["local", "session", "indexedDB", "cache"], "description": "Default local."},
         "key": {**_KEY, "description": "Only this one."},
     },
-    gives={
+    output={
         "tabId": {"type": "integer"},
         "origin": {"type": "string"},
         "storageType": {"type": "string"},
@@ -42,7 +42,7 @@ _KEYS_NAMED = 20
         "total": {"type": "integer", "description": "How many there are."},
         "note": {"type": "string"},
     },
-    always=("tabId", "origin", "storageType", "items", "total"),
+    output_required=("tabId", "origin", "storageType", "items", "total"),
     annotations=hints(read_only=True),
 )
 async def get_storage(call: Call) -> ToolResult:
@@ -76,19 +76,19 @@ async def get_storage(call: Call) -> ToolResult:
     "browser_set_storage",
     "Write the page's storage",
     "Sets one key of the page's local or session storage; null removes it. The page itself is not told of it.",
-    takes={
+    params={
         "storageType": {"enum": ["local", "session"]},
         "key": _KEY,
         "value": {"type": ["string", "null"], "maxLength": 2_000_000},
     },
     required=("storageType", "key", "value"),
-    gives={
+    output={
         "tabId": {"type": "integer"},
         "origin": {"type": "string"},
         "replaced": {"type": "boolean", "description": "Whether the key was there before."},
     },
-    always=("tabId", "origin", "replaced"),
-    annotations=hints(destructive=True, again=True),
+    output_required=("tabId", "origin", "replaced"),
+    annotations=hints(destructive=True, idempotent=True),
 )
 async def set_storage(call: Call) -> ToolResult:
     """Write in the page; one round trip."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
-from tabhub.browser.driver.page import Page, checked_url, open_tab
+from tabhub.browser.driver.page import Page, open_tab, validate_url
 from tabhub.browser.tool_spec import TAB, Call, hints, tool
 from tabhub.browser.tools.inspecting import throttle
 from tabhub.core.tabs import Tab
@@ -32,8 +32,8 @@ _HTTP_STATUS = "performance.getEntriesByType('navigation')[0]?.responseStatus ??
     "browser_list_tabs",
     "List tabs",
     "Lists the open tabs of all connected browsers: tabId, title, url, which one is active.",
-    gives={"tabs": {"type": "array", "items": TAB}},
-    always=("tabs",),
+    output={"tabs": {"type": "array", "items": TAB}},
+    output_required=("tabs",),
     annotations=hints(read_only=True, open_world=False),
     on_tab=False,
 )
@@ -49,14 +49,14 @@ async def list_tabs(call: Call) -> ToolResult:
     "browser_get_tab_info",
     "Describe a tab",
     "Describes one tab: address, title, loading state, window, and whether the debugger is attached.",
-    gives={
+    output={
         **TAB["properties"],
         "origin": {"type": ["string", "null"]},
         "index": {"type": "integer"},
         "debuggerAttached": {"type": "boolean"},
         "dialog": {"type": "object", "description": "A dialog that blocks the page."},
     },
-    always=("tabId", "title", "url", "status", "debuggerAttached"),
+    output_required=("tabId", "title", "url", "status", "debuggerAttached"),
     annotations=hints(read_only=True, open_world=False),
 )
 async def get_tab_info(call: Call) -> ToolResult:
@@ -68,7 +68,7 @@ async def get_tab_info(call: Call) -> ToolResult:
         "index": ref.tab.index,
         "debuggerAttached": call.box.browsers.debugged(ref.link, ref.tab.chrome_id),
     }
-    if dialog := call.box.watch.dialog(ref.link, ref.tab.chrome_id):
+    if dialog := call.box.watch.open_dialog(ref.link, ref.tab.chrome_id):
         facts["dialog"] = {"type": dialog.kind, "message": dialog.message}
     return ToolResult.data(facts)
 
@@ -77,14 +77,14 @@ async def get_tab_info(call: Call) -> ToolResult:
     "browser_open_tab",
     "Open a tab",
     "Opens a new tab, in the background unless `active`, and waits until the page has loaded.",
-    takes={
+    params={
         "url": _URL,
         "browserId": {"type": "string", "description": "Default: the one used last."},
         "active": {"type": "boolean"},
     },
     required=("url",),
-    gives=ARRIVAL,
-    always=("tabId", "url", "ok"),
+    output=ARRIVAL,
+    output_required=("tabId", "url", "ok"),
     annotations=hints(),
     on_tab=False,
 )
@@ -93,7 +93,7 @@ async def open_new_tab(call: Call) -> ToolResult:
 
     Browsers let no one send a tab that is there to a data: address, so that one comes with the tab.
     """
-    url, box = checked_url(call.args["url"], files=call.box.file_urls), call.box
+    url, box = validate_url(call.args["url"], files=call.box.file_urls), call.box
     browser_id = call.args.get("browserId")
     if browser_id is not None:
         box.browsers.link(browser_id)
@@ -139,18 +139,18 @@ async def arrive(call: Call, tab: Tab, url: str) -> dict[str, Any]:
     "browser_navigate_tab",
     "Go to an address",
     "Sends a tab to an address and waits until it has loaded (`load`), has begun to show it (`commit`), or not at all.",
-    takes={
+    params={
         "url": _URL,
         "waitUntil": {"enum": ["load", "commit", "none"]},
     },
     required=("url",),
-    gives=ARRIVAL,
-    always=("tabId", "url", "ok"),
-    annotations=hints(again=True),
+    output=ARRIVAL,
+    output_required=("tabId", "url", "ok"),
+    annotations=hints(idempotent=True),
 )
 async def navigate_tab(call: Call) -> ToolResult:
     """Go there and tell where it led."""
-    url = checked_url(call.args["url"], files=call.box.file_urls)
+    url = validate_url(call.args["url"], files=call.box.file_urls)
     return ToolResult.data(await _go(call, await call.page(), url, call.args.get("waitUntil", "load")))
 
 
@@ -172,8 +172,8 @@ async def _step(call: Call, command: str, words: str, params: dict[str, Any] | N
     "browser_go_back",
     "Go back",
     "Goes back one page and waits until it has loaded.",
-    gives=ARRIVAL,
-    always=("tabId", "url", "ok"),
+    output=ARRIVAL,
+    output_required=("tabId", "url", "ok"),
     annotations=hints(),
 )
 async def go_back(call: Call) -> ToolResult:
@@ -185,8 +185,8 @@ async def go_back(call: Call) -> ToolResult:
     "browser_go_forward",
     "Go forward",
     "Goes forward one page and waits until it has loaded.",
-    gives=ARRIVAL,
-    always=("tabId", "url", "ok"),
+    output=ARRIVAL,
+    output_required=("tabId", "url", "ok"),
     annotations=hints(),
 )
 async def go_forward(call: Call) -> ToolResult:
@@ -198,10 +198,10 @@ async def go_forward(call: Call) -> ToolResult:
     "browser_reload_tab",
     "Reload a page",
     "Loads the page again and waits for it. What was typed is lost.",
-    takes={"ignoreCache": {"type": "boolean"}},
-    gives=ARRIVAL,
-    always=("tabId", "url", "ok"),
-    annotations=hints(again=True),
+    params={"ignoreCache": {"type": "boolean"}},
+    output=ARRIVAL,
+    output_required=("tabId", "url", "ok"),
+    annotations=hints(idempotent=True),
 )
 async def reload_tab(call: Call) -> ToolResult:
     """The same page once more."""
@@ -212,9 +212,9 @@ async def reload_tab(call: Call) -> ToolResult:
     "browser_focus_tab",
     "Bring a tab to the front",
     "Shows the tab to the person: makes it active and brings its window to the front. No other tool needs this.",
-    gives=TAB["properties"],
-    always=TAB["required"],
-    annotations=hints(again=True, open_world=False),
+    output=TAB["properties"],
+    output_required=TAB["required"],
+    annotations=hints(idempotent=True, open_world=False),
 )
 async def focus_tab(call: Call) -> ToolResult:
     """The only tool that takes the focus."""
@@ -227,14 +227,14 @@ async def focus_tab(call: Call) -> ToolResult:
     "browser_close_tab",
     "Close a tab",
     "Closes the tab. What was typed into its page is lost.",
-    gives={"tabId": {"type": "integer"}, "closed": {"type": "boolean"}},
-    always=("tabId", "closed"),
-    annotations=hints(destructive=True, again=True),
+    output={"tabId": {"type": "integer"}, "closed": {"type": "boolean"}},
+    output_required=("tabId", "closed"),
+    annotations=hints(destructive=True, idempotent=True),
 )
 async def close_tab(call: Call) -> ToolResult:
     """Close exactly the tab that is named."""
     page = await call.page()
-    asked = call.box.watch.dialog(page.link, page.tab.chrome_id) is not None
+    asked = call.box.watch.open_dialog(page.link, page.tab.chrome_id) is not None
     if asked:
         # Not agreed to: a navigation behind the dialog would cross the closing.
         await _answer_dialog(page, accept=False)
@@ -251,7 +251,7 @@ async def _close(call: Call, page: Page, *, again: bool) -> None:
         raise
     except CommandFailed as error:
         # The page asks whether to leave it. We answer where we see the question; elsewhere the person is shown it.
-        if call.box.watch.dialog(page.link, page.tab.chrome_id):
+        if call.box.watch.open_dialog(page.link, page.tab.chrome_id):
             await _answer_dialog(page, accept=True)
             with suppress(TabFailed):  # it has gone by the answer
                 await page.command("closeTab")
@@ -267,7 +267,7 @@ async def _answer_dialog(page: Page, *, accept: bool) -> None:
 
 async def _go(call: Call, page: Page, url: str, wait_until: str) -> dict[str, Any]:
     # So that what the page says and asks for from its first moment on is recorded.
-    await call.box.watch.begun(page.link, page.tab.chrome_id)
+    await call.box.watch.wait_watching(page.link, page.tab.chrome_id)
     try:
         answer = await page.command("browser_navigate", {"url": url, "waitUntil": wait_until})
     except (TabFailed, DialogOpen):
@@ -339,12 +339,12 @@ _ADVICE = (
 
 def _advice(call: Call, page: Page, message: str) -> str | None:
     """What to do; what an agent itself has done to the tab's network comes first."""
-    if waiting := call.box.paused.waiting(page):
+    if waiting := call.box.interceptions.pending(page):
         return (
             f"{len(waiting)} of its requests are stopped, such as {waiting[0].id}: browser_intercept_requests lists"
             " them, browser_stop_intercepting lets them go."
         )
-    if "ERR_INTERNET_DISCONNECTED" in message and call.box.lasting.holds(page, throttle.NAME):
+    if "ERR_INTERNET_DISCONNECTED" in message and call.box.network_overrides.is_active(page, throttle.NAME):
         return "browser_throttle_network has cut the tab off; browser_clear_network_throttle ends it."
     return next((advice for text, advice in _ADVICE if text in message), None)
 

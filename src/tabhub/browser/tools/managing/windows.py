@@ -9,18 +9,18 @@ from tabhub.browser.browser_choice import (
     NOTE,
     WHICH_BROWSER,
     Found,
-    do,
-    find,
-    hub_ids,
-    items,
-    link_for,
-    look,
-    look_everywhere,
-    row,
-    schema,
-    wishes,
+    choose_link,
+    find_by_number,
+    given_args,
+    hub_tab_ids,
+    list_items,
+    object_schema,
+    pick_fields,
+    query_all_browsers,
+    query_browser,
+    run_command,
 )
-from tabhub.browser.driver.page import checked_url
+from tabhub.browser.driver.page import validate_url
 from tabhub.browser.tool_spec import Call, hints, tool
 from tabhub.browser.tools.managing.tabs import ARRIVAL, arrive, comes_with_the_tab
 from tabhub.core.tools import ToolResult
@@ -37,7 +37,7 @@ _FIELDS = {
     "incognito": "boolean",
     **dict.fromkeys(_PLACE, "integer"),
 }
-_WINDOW = schema(_FIELDS, ("windowId", "browserId", "tabIds"))
+_WINDOW = object_schema(_FIELDS, ("windowId", "browserId", "tabIds"))
 _WINDOW["properties"] |= {
     "browserId": {"type": "string"},
     "tabIds": {"type": "array", "items": {"type": "integer"}},
@@ -57,18 +57,18 @@ _WINDOW_ID = {"type": "integer", "minimum": 0}
 
 
 def _facts(call: Call, link: ExtensionLink, window: dict[str, Any]) -> dict[str, Any]:
-    front = hub_ids(call, link, [window.get("activeTabId")])
+    front = hub_tab_ids(call, link, [window.get("activeTabId")])
     return {
-        **row(window, _FIELDS),
+        **pick_fields(window, _FIELDS),
         "browserId": link.browser_id,
-        "tabIds": hub_ids(call, link, window.get("tabIds")),
+        "tabIds": hub_tab_ids(call, link, window.get("tabIds")),
         **({"activeTabId": front[0]} if front else {}),
     }
 
 
 def _wanted(call: Call) -> dict[str, Any]:
     """The wishes for a window, if a browser can fulfil them together."""
-    wanted = wishes(call, *_WISHES)
+    wanted = given_args(call, *_WISHES)
     state = wanted.get("state", "normal")
     placed = [name for name in _PLACE if name in wanted]
     if state != "normal" and placed:
@@ -84,7 +84,7 @@ def _wanted(call: Call) -> dict[str, Any]:
 
 
 async def _find(call: Call) -> Found:
-    return await find(call, "getWindows", "windows", "windowId", call.args["windowId"], _named)
+    return await find_by_number(call, "getWindows", "windows", "windowId", call.args["windowId"], _named)
 
 
 def _named(window: dict[str, Any]) -> str:
@@ -97,15 +97,15 @@ def _named(window: dict[str, Any]) -> str:
     "browser_list_windows",
     "List windows",
     "Lists the windows of all browsers: place, state, which one is focused, and their tabs.",
-    gives={"windows": {"type": "array", "items": _WINDOW}, "note": NOTE},
-    always=("windows",),
+    output={"windows": {"type": "array", "items": _WINDOW}, "note": NOTE},
+    output_required=("windows",),
     annotations=hints(read_only=True, open_world=False),
     on_tab=False,
 )
 async def list_windows(call: Call) -> ToolResult:
     """The windows as the browsers tell them now."""
-    answers, problems = await look_everywhere(call, "getWindows")
-    windows = [_facts(call, answer.link, window) for answer in answers for window in items(answer.what, "windows")]
+    answers, problems = await query_all_browsers(call, "getWindows")
+    windows = [_facts(call, answer.link, window) for answer in answers for window in list_items(answer.what, "windows")]
     facts: dict[str, Any] = {"windows": windows}
     if problems:
         facts["note"] = " ".join(problems)
@@ -117,25 +117,25 @@ async def list_windows(call: Call) -> ToolResult:
     "Open a window",
     "Opens a new window with one tab, which becomes the session's, and loads `url` in it. It stays behind the others "
     "unless `focused` is set or `state` is maximized or fullscreen.",
-    takes={
+    params={
         "url": {"type": "string", "minLength": 1, "maxLength": 100_000, "description": "Default about:blank."},
         **_WISHES,
         "incognito": {"type": "boolean", "description": "Only where the person allowed the extension in incognito."},
         "browserId": BROWSER_ID,
     },
-    gives={**ARRIVAL, "window": _WINDOW},
-    always=("tabId", "url", "ok", "window"),
+    output={**ARRIVAL, "window": _WINDOW},
+    output_required=("tabId", "url", "ok", "window"),
     annotations=hints(),
     on_tab=False,
 )
 async def create_window(call: Call) -> ToolResult:
     """An empty window first, then the address: so that what goes wrong on the way can be told."""
-    url = checked_url(call.args.get("url", "about:blank"), files=call.box.file_urls)
-    wanted = {**_wanted(call), **wishes(call, "incognito")}
-    link = link_for(call)
+    url = validate_url(call.args.get("url", "about:blank"), files=call.box.file_urls)
+    wanted = {**_wanted(call), **given_args(call, "incognito")}
+    link = choose_link(call)
     if comes_with_the_tab(url):
         wanted["url"] = url
-    answer = await do(call, link, "createWindow", wanted)
+    answer = await run_command(call, link, "createWindow", wanted)
     window, box = answer.get("window"), call.box
     if not isinstance(window, dict):
         raise CommandFailed("invalid response: the browser did not describe the window it opened.")
@@ -148,11 +148,11 @@ async def create_window(call: Call) -> ToolResult:
     "browser_update_window",
     "Change a window",
     "Moves or resizes a window, changes its state, or brings it to the front (`focused`).",
-    takes={"windowId": _WINDOW_ID, **_WISHES, "browserId": WHICH_BROWSER},
+    params={"windowId": _WINDOW_ID, **_WISHES, "browserId": WHICH_BROWSER},
     required=("windowId",),
-    gives=_WINDOW["properties"],
-    always=_WINDOW["required"],
-    annotations=hints(again=True, open_world=False),
+    output=_WINDOW["properties"],
+    output_required=_WINDOW["required"],
+    annotations=hints(idempotent=True, open_world=False),
     on_tab=False,
 )
 async def update_window(call: Call) -> ToolResult:
@@ -161,7 +161,7 @@ async def update_window(call: Call) -> ToolResult:
     if not wanted:
         raise InvalidArguments("Nothing is to be changed.", hint=f"Give one of {', '.join(_WISHES)}.")
     found = await _find(call)
-    changed = await do(call, found.link, "updateWindow", {"windowId": call.args["windowId"], **wanted})
+    changed = await run_command(call, found.link, "updateWindow", {"windowId": call.args["windowId"], **wanted})
     return ToolResult.data(_facts(call, found.link, changed))
 
 
@@ -169,31 +169,31 @@ async def update_window(call: Call) -> ToolResult:
     "browser_close_window",
     "Close a window",
     "Closes a window with all its tabs; what was typed into their pages is lost. A browser's only window stays.",
-    takes={"windowId": _WINDOW_ID, "browserId": WHICH_BROWSER},
+    params={"windowId": _WINDOW_ID, "browserId": WHICH_BROWSER},
     required=("windowId",),
-    gives={
+    output={
         "windowId": {"type": "integer"},
         "closed": {"type": "boolean"},
         "tabIds": {"type": "array", "items": {"type": "integer"}, "description": "The tabs that went with it."},
     },
-    always=("windowId", "closed", "tabIds"),
-    annotations=hints(destructive=True, again=True),
+    output_required=("windowId", "closed", "tabIds"),
+    annotations=hints(destructive=True, idempotent=True),
     on_tab=False,
 )
 async def close_window(call: Call) -> ToolResult:
     """Close it, unless the browser or another session would go with it."""
     found = await _find(call)
     link, number = found.link, call.args["windowId"]
-    if len(items(await look(link, "getWindows"), "windows")) == 1:
+    if len(list_items(await query_browser(link, "getWindows"), "windows")) == 1:
         raise InvalidArguments(
             f"Window {number} is the only one of its browser, which may end with it.",
             hint="Open another first (browser_create_window), or close single tabs (browser_close_tab).",
         )
-    tab_ids = hub_ids(call, link, found.what.get("tabIds"))
+    tab_ids = hub_tab_ids(call, link, found.what.get("tabIds"))
     for tab_id in tab_ids:
         call.box.choice.require_free(call.ctx.session, tab_id)
     try:
-        await do(call, link, "closeWindow", {"windowId": number})
+        await run_command(call, link, "closeWindow", {"windowId": number})
     except CommandFailed as error:
         raise CommandFailed(
             error.message, hint="browser_close_tab closes its tabs one by one, also those whose page asks."

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tabhub.browser.driver.page import Page
-from tabhub.browser.elements.element import TARGET, Element, find
-from tabhub.browser.tab_overrides import Changed
+from tabhub.browser.elements.element import TARGET, Element, find_element
+from tabhub.browser.tab_overrides import Override
 from tabhub.browser.tool_spec import Call, hints, tool
 from tabhub.core.tools import ToolResult
 
@@ -27,7 +27,7 @@ async def node_of(element: Element) -> int:
     finally:
         element.release()
     if not node:
-        raise element.gone()
+        raise element.gone_error()
     return node
 
 
@@ -43,39 +43,39 @@ async def _node(page: Page, wish: dict[str, Any], child: str | None) -> int:
     "Force a pseudo state",
     "Shows an element as if hovered, focused and so on, as far as CSS goes; no event is sent. Lasts until called with "
     "an empty list, browser_clear_emulation, or the end of the session.",
-    takes={
+    params={
         **TARGET,
         "pseudoClasses": {"type": "array", "items": {"enum": _STATES}, "uniqueItems": True},
     },
     required=("pseudoClasses",),
-    gives={
+    output={
         "tabId": {"type": "integer"},
         "element": {"type": "string"},
         "pseudoClasses": {"type": "array", "items": {"type": "string"}},
         "note": {"type": "string"},
     },
-    always=("tabId", "element", "pseudoClasses"),
-    annotations=hints(again=True),
+    output_required=("tabId", "element", "pseudoClasses"),
+    annotations=hints(idempotent=True),
 )
 async def force_pseudo_state(call: Call) -> ToolResult:
     """Force, and remember how to let go."""
     page, states = await call.page(), call.args["pseudoClasses"]
-    element = await find(page, call.args)
+    element = await find_element(page, call.args)
     child = element.frame.session_id
-    await call.box.sheets.on(page, child)
+    await call.box.style_sheets.enable(page, child)
     node = await node_of(element)
     name = f"state {child or ''} {node}"
     off = ("CSS.forcePseudoState", {"nodeId": node, "forcedPseudoClasses": []})
     if states:
         on = ("CSS.forcePseudoState", {"nodeId": node, "forcedPseudoClasses": states})
         words = f"{element.label} as :{' :'.join(states)}"
-        await call.box.held.make(
-            page, name, Changed(call.ctx.session, words, (off,), child=child, frame=element.frame.frame_id), [on]
+        await call.box.emulation.apply(
+            page, name, Override(call.ctx.session, words, (off,), child=child, frame=element.frame.frame_id), [on]
         )
-    elif not await call.box.held.drop(page, name):
+    elif not await call.box.emulation.remove(page, name):
         await page.cdp(*off, child)
     facts: dict[str, Any] = {"tabId": page.tab_id, "element": element.label, "pseudoClasses": states}
-    if lost := call.box.held.lost(page):
+    if lost := call.box.emulation.pop_lost_note(page):
         facts["note"] = lost
     return ToolResult.data(facts)
 
@@ -85,7 +85,7 @@ async def force_pseudo_state(call: Call) -> ToolResult:
     "CSS coverage",
     "Tells how much of each style sheet the page has used since the first call, which starts the count; navigating or "
     "acting in between adds to it.",
-    gives={
+    output={
         "tabId": {"type": "integer"},
         "sheets": {
             "type": "array",
@@ -107,27 +107,27 @@ async def force_pseudo_state(call: Call) -> ToolResult:
         "started": {"type": "boolean", "description": "Whether this call began the count."},
         "note": {"type": "string"},
     },
-    always=("tabId", "sheets", "length", "used", "percent", "started"),
-    annotations=hints(again=True),
+    output_required=("tabId", "sheets", "length", "used", "percent", "started"),
+    annotations=hints(idempotent=True),
 )
 async def get_css_coverage(call: Call) -> ToolResult:
     """Begin to count if nobody did, then add what was used since."""
-    page, sheets = await call.page(), call.box.sheets
-    await sheets.on(page)
-    used = sheets.covered(page)
+    page, sheets = await call.page(), call.box.style_sheets
+    await sheets.enable(page)
+    used = sheets.coverage(page)
     started = used is None
     if used is None:
         await page.cdp("CSS.startRuleUsageTracking")
-        used = sheets.cover(page, call.ctx.session)
+        used = sheets.start_coverage(page, call.ctx.session)
     # A tab in the background works its styles out only when somebody asks for something that depends on them.
-    page.ahead("Page.getLayoutMetrics")
+    page.cdp_nowait("Page.getLayoutMetrics")
     answer = await page.cdp("CSS.takeCoverageDelta")
     for rule in answer.get("coverage") or [] if isinstance(answer, dict) else []:
         start, end = rule.get("startOffset"), rule.get("endOffset")
         if rule.get("used") is True and type(start) in (int, float) and type(end) in (int, float):
             used.setdefault(str(rule.get("styleSheetId")), set()).add((int(start), int(end)))
     told = []
-    for sheet_id, sheet in sheets.of(page).items():
+    for sheet_id, sheet in sheets.sheets(page).items():
         if sheet.child is None and sheet.length:
             told.append({"url": sheet.url, "inline": sheet.inline, **_share(sheet.length, _covered(used, sheet_id))})
     told.sort(key=lambda facts: facts["used"] - facts["length"])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from tabhub.browser.driver.frames import Frame, frames
-from tabhub.browser.elements.element import TARGET, Element, find, named
+from tabhub.browser.driver.frames import Frame, list_frames
+from tabhub.browser.elements.element import TARGET, Element, find_element, names_element
 from tabhub.browser.tool_spec import Call, hints, tool
 from tabhub.browser.tools.reading.css import node_of
 from tabhub.core.tools import ToolResult
@@ -23,7 +23,7 @@ _BOX = {"type": "object", "description": "x, y, width, height in CSS pixels of t
     "Query elements",
     "Lists the elements that match, in all frames and shadow roots: tag, text, ref, box, whether visible, and the "
     "attributes asked for.",
-    takes={
+    params={
         **TARGET,
         "limit": {"type": "integer", "minimum": 1, "maximum": _MOST, "description": f"Default {_DEFAULT_MOST}."},
         "attributes": {
@@ -33,7 +33,7 @@ _BOX = {"type": "object", "description": "x, y, width, height in CSS pixels of t
             "description": "Names, e.g. href; value, checked and the like give what is now.",
         },
     },
-    gives={
+    output={
         "tabId": {"type": "integer"},
         "total": {"type": "integer", "description": "How many match."},
         "elements": {
@@ -55,18 +55,18 @@ _BOX = {"type": "object", "description": "x, y, width, height in CSS pixels of t
         },
         "note": {"type": "string"},
     },
-    always=("tabId", "total", "elements"),
+    output_required=("tabId", "total", "elements"),
     annotations=hints(read_only=True),
 )
 async def query_elements(call: Call) -> ToolResult:
     """Ask all frames at once."""
     args, page = call.args, await call.page()
-    if not named(args):
+    if not names_element(args):
         raise InvalidArguments("No element is named.", hint="Give a selector, a text, a role or a ref.")
     most = args.get("limit", _DEFAULT_MOST)
     wish = {name: args.get(name) for name in ("selector", "ref", "text", "role")}
     wish |= {"limit": most, "attributes": args.get("attributes", [])}
-    answers = await asyncio.gather(*(_of_frame(frame, wish) for frame in await frames(page)))
+    answers = await asyncio.gather(*(_of_frame(frame, wish) for frame in await list_frames(page)))
     invalid = next((answer["invalid"] for answer in answers if "invalid" in answer), None)
     if invalid is not None:
         raise InvalidArguments(f"The selector {args.get('selector')!r} is not valid CSS: {str(invalid)[:300]}")
@@ -86,15 +86,15 @@ async def _of_frame(frame: Frame, wish: dict[str, Any]) -> dict[str, Any]:
         found = await frame.evaluate("query", wish)
         if not isinstance(found, dict) or "invalid" in found:
             return {"elements": [], "total": 0, **(found if isinstance(found, dict) else {})}
-        left, top = (0.0, 0.0) if frame.main or not found["elements"] else await frame.offset()
+        left, top = (0.0, 0.0) if frame.is_main or not found["elements"] else await frame.offset()
     except CommandFailed:
-        if frame.main:
+        if frame.is_main:
             raise
         return {"elements": [], "total": 0}
     for element in found["elements"]:
         element["box"]["x"] = round(element["box"]["x"] + left, 1)
         element["box"]["y"] = round(element["box"]["y"] + top, 1)
-        if not frame.main:
+        if not frame.is_main:
             element["frame"] = frame.url[:500]
     return found
 
@@ -102,7 +102,7 @@ async def _of_frame(frame: Frame, wish: dict[str, Any]) -> dict[str, Any]:
 async def _nothing(call: Call) -> str:
     """What is there instead."""
     try:
-        await find(await call.page(), call.args)
+        await find_element(await call.page(), call.args)
     except CommandFailed as error:
         return f"{error.message} {error.hint or ''}".strip()
     return "Nothing matched; the page has changed since."
@@ -113,7 +113,7 @@ async def _nothing(call: Call) -> str:
     "Read an element's styles",
     "Gives computed styles of an element (those asked for, or those that style sheets set), and the rules they come "
     "from, the strongest last.",
-    takes={
+    params={
         **TARGET,
         "properties": {
             "type": "array",
@@ -122,7 +122,7 @@ async def _nothing(call: Call) -> str:
             "description": "e.g. color, font-size, --accent",
         },
     },
-    gives={
+    output={
         "tabId": {"type": "integer"},
         "element": {"type": "string"},
         "computed": {"type": "object"},
@@ -140,15 +140,15 @@ async def _nothing(call: Call) -> str:
         },
         "note": {"type": "string"},
     },
-    always=("tabId", "element", "computed", "rules"),
+    output_required=("tabId", "element", "computed", "rules"),
     annotations=hints(read_only=True),
 )
 async def get_element_styles(call: Call) -> ToolResult:
     """The rules as the browser matched them, then the computed values of what matters."""
     page, asked = await call.page(), [_kebab(name) for name in call.args.get("properties", [])]
-    element = await find(page, call.args)
+    element = await find_element(page, call.args)
     child = element.frame.session_id
-    await call.box.sheets.on(page, child)
+    await call.box.style_sheets.enable(page, child)
     node = await node_of(element)
     matched = await page.cdp("CSS.getMatchedStylesForNode", {"nodeId": node}, child)
     rules, more = _rules(call, element, matched if isinstance(matched, dict) else {}, set(asked))
@@ -169,7 +169,7 @@ def _kebab(name: str) -> str:
 
 def _rules(call: Call, element: Element, matched: dict[str, Any], asked: set[str]) -> tuple[list[dict[str, Any]], int]:
     """The page's own rules for the element, weakest first, and how many were left out."""
-    sheets = call.box.sheets.of(element.page)
+    sheets = call.box.style_sheets.sheets(element.page)
     rules = []
     for match in matched.get("matchedCSSRules") or []:
         rule = match.get("rule") or {}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from tabhub.browser.driver import page_code as pagecode
-from tabhub.browser.driver.frames import Frame, frames, main_frame
-from tabhub.browser.driver.shadow_roots import open_roots
+from tabhub.browser.driver import page_code
+from tabhub.browser.driver.frames import Frame, list_frames, main_frame
+from tabhub.browser.driver.shadow_roots import open_closed_roots
 from tabhub.browser.elements.element import TARGET
 from tabhub.browser.tool_spec import Call, hints, tool
 from tabhub.core.descriptions import one_line
@@ -23,18 +23,18 @@ _LONGEST = 200
     "browser_find",
     "Find elements",
     "Finds elements by name or text (exact matches first) and role in all frames; gives refs.",
-    takes={
+    params={
         "text": {"type": "string"},
         "role": TARGET["role"],
         "limit": {"type": "integer", "minimum": 1, "maximum": _MOST},
     },
-    gives={
+    output={
         "tabId": {"type": "integer"},
         "elements": {"type": "array", "items": {"type": "object"}},
         "total": {"type": "integer"},
         "nearest": {"type": "array", "items": {"type": "string"}},
     },
-    always=("tabId", "elements", "total"),
+    output_required=("tabId", "elements", "total"),
     annotations=hints(read_only=True),
 )
 async def find(call: Call) -> ToolResult:
@@ -47,7 +47,7 @@ async def find(call: Call) -> ToolResult:
     wanted = {"text": args.get("text"), "role": args.get("role"), "limit": limit, "near": True}
     answers = [await _ask(await main_frame(page), wanted)]
     if answers[0].get("frames"):
-        others = (await frames(page))[1:]
+        others = (await list_frames(page))[1:]
         answers += await asyncio.gather(*(_ask_frame(frame, wanted) for frame in others))
     # Matches of all frames together: what fits best comes first, in the order of the frames.
     found = sorted((one for told in answers for one in told.get("found") or []), key=lambda one: int(one["rank"]))
@@ -66,10 +66,10 @@ async def find(call: Call) -> ToolResult:
 
 
 async def _ask(frame: Frame, wanted: dict[str, Any]) -> dict[str, Any]:
-    body = f"return kit.search({pagecode.literal(wanted)});"
-    told = await frame.ask(body)
-    if isinstance(told, dict) and told.get("hosts") and await open_roots(frame):
-        told = await frame.ask(body)
+    body = f"return kit.search({page_code.literal(wanted)});"
+    told = await frame.run_code(body)
+    if isinstance(told, dict) and told.get("hosts") and await open_closed_roots(frame):
+        told = await frame.run_code(body)
     return told if isinstance(told, dict) else {}
 
 

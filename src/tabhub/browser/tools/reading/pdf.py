@@ -47,24 +47,24 @@ _OPTIONS = {
     "browser_save_pdf",
     "Save as PDF",
     "Prints the page into a PDF file and tells its path; without `filePath` the file is named after the site.",
-    takes={
+    params={
         "filePath": {"type": "string", "description": "A file below the folder for files, e.g. pdf/page.pdf."},
         "overwrite": {"type": "boolean", "description": "Replace a file that exists (default false)."},
         "options": _OPTIONS,
     },
-    gives={
+    output={
         "tabId": {"type": "integer"},
         "filePath": {"type": "string"},
         "bytes": {"type": "integer"},
         "pages": {"type": "integer"},
     },
-    always=("tabId", "filePath", "bytes", "pages"),
+    output_required=("tabId", "filePath", "bytes", "pages"),
     annotations=hints(read_only=True),
 )
 async def save_pdf(call: Call) -> ToolResult:
     """Print, read the stream, write the file."""
     args, folder = call.args, call.box.folder
-    place = folder.place(args["filePath"], (".pdf",)) if "filePath" in args else None
+    place = folder.output_path(args["filePath"], (".pdf",)) if "filePath" in args else None
     page = await call.page()
     try:
         printed = await page.cdp("Page.printToPDF", _print(args.get("options") or {}))
@@ -74,7 +74,7 @@ async def save_pdf(call: Call) -> ToolResult:
     data = await read_stream(page, handle, call.box.browsers.limits.file_bytes, "PDF")
     if not data.startswith(b"%PDF-"):
         raise CommandFailed("invalid response: what the browser gave is not a PDF.")
-    place = place or folder.unused(urlsplit(page.tab.url).hostname or "page", ".pdf")
+    place = place or folder.unused_path(urlsplit(page.tab.url).hostname or "page", ".pdf")
     await asyncio.to_thread(folder.write, place, data, overwrite=args.get("overwrite", False))
     facts = {"tabId": page.tab_id, "filePath": str(place), "bytes": len(data), "pages": len(_PAGE.findall(data))}
     return ToolResult.data(facts)

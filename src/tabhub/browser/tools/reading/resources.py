@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any
 
-from tabhub.browser.driver.cdp_values import address, whole, words
-from tabhub.browser.driver.frames import frames
+from tabhub.browser.driver.cdp_values import parse_int, parse_text, parse_url
+from tabhub.browser.driver.frames import list_frames
 from tabhub.browser.driver.page import Page
 from tabhub.browser.record import bodies
 from tabhub.browser.record.bodies import Body
@@ -41,9 +41,9 @@ class Resource:
     "browser_list_resources",
     "List resources",
     "Files the page and its frames are made of: documents, scripts, stylesheets, images, fonts.",
-    takes={"type": {"type": "string", "maxLength": 30, "description": "Only one type, e.g. script, stylesheet."}},
-    gives={"resources": {"type": "array", "items": {"type": "object"}}, "note": {"type": "string"}},
-    always=("resources",),
+    params={"type": {"type": "string", "maxLength": 30, "description": "Only one type, e.g. script, stylesheet."}},
+    output={"resources": {"type": "array", "items": {"type": "object"}}, "note": {"type": "string"}},
+    output_required=("resources",),
     annotations=hints(read_only=True),
 )
 async def list_resources(call: Call) -> ToolResult:
@@ -72,12 +72,12 @@ async def list_resources(call: Call) -> ToolResult:
     "browser_get_resource_content",
     "Read a resource",
     "The content of one file the page has loaded: text, a picture, or base64.",
-    takes={
+    params={
         "url": {"type": "string", "minLength": 1, "maxLength": 8192, "description": "As listed, or a part of it."},
         "maxLength": {"type": "integer", "minimum": 1, "maximum": 5_000_000, "description": "Default 50000."},
     },
     required=("url",),
-    gives={
+    output={
         "url": {"type": "string"},
         "mime": {"type": "string"},
         "content": {"type": "string"},
@@ -85,7 +85,7 @@ async def list_resources(call: Call) -> ToolResult:
         "length": {"type": "integer"},
         "note": {"type": "string"},
     },
-    always=("url", "mime", "length"),
+    output_required=("url", "mime", "length"),
     annotations=hints(read_only=True),
 )
 async def get_resource_content(call: Call) -> ToolResult:
@@ -96,7 +96,7 @@ async def get_resource_content(call: Call) -> ToolResult:
     if body.text is not None:
         facts["content"] = body.text[:most]
         left = f"{body.length - most} of {body.length} characters left out; raise maxLength."
-        if note := " ".join(filter(None, (body.why, left if body.length > most else ""))):
+        if note := " ".join(filter(None, (body.reason, left if body.length > most else ""))):
             facts["note"] = note
         text = facts["content"] + (f"\n\n[{facts['note']}]" if "note" in facts else "")
         return ToolResult.of([{"type": "text", "text": text}], structured=facts)
@@ -123,19 +123,19 @@ async def _content(call: Call, page: Page, wanted: str) -> tuple[str, str, Body]
                 "Page.getResourceContent", {"frameId": found.frame_id, "url": found.url}, found.session_id
             )
             if isinstance(answer, dict):
-                body = bodies.decoded(answer.get("content"), answer.get("base64Encoded") is True, found.mime)
+                body = bodies.decode_body(answer.get("content"), answer.get("base64Encoded") is True, found.mime)
                 return found.url, found.mime, body
         except TabFailed:
             raise
         except CommandFailed as error:
             why = error.message
-    record = call.box.record.of(page.link, page.tab.chrome_id)
+    record = call.box.record.tab_record(page.link, page.tab.chrome_id)
     requests = [r for r in record.traffic.requests if _same(r.url, wanted, found) and r.ended is not None]
     for request in reversed(requests):
-        body = await bodies.response(page, request)
-        if not body.why:
+        body = await bodies.response_body(page, request)
+        if not body.reason:
             return request.url, request.mime, body
-        why = body.why
+        why = body.reason
     if found is not None and found.kind == "document" and (now := await _as_it_is(page, found)) is not None:
         return found.url, found.mime, now
     if found is not None or requests:
@@ -152,10 +152,10 @@ async def _content(call: Call, page: Page, wanted: str) -> tuple[str, str, Body]
 
 async def _as_it_is(page: Page, found: Resource) -> Body | None:
     """A document whose source the browser has not kept, as it is now."""
-    for frame in await frames(page):
+    for frame in await list_frames(page):
         if frame.frame_id == found.frame_id:
-            text = await frame.ask("return document.documentElement.outerHTML.toWellFormed();")
-            return Body(text=text, why=_NOW) if isinstance(text, str) else None
+            text = await frame.run_code("return document.documentElement.outerHTML.toWellFormed();")
+            return Body(text=text, reason=_NOW) if isinstance(text, str) else None
     return None
 
 
@@ -197,16 +197,19 @@ def _tree(tree: Any, session_id: str | None, depth: int = 0) -> Iterator[Resourc
         return
     frame = tree.get("frame")
     frame = frame if isinstance(frame, dict) else {}
-    frame_id = words(frame.get("id"), 100)
-    url = address(frame.get("url"))
-    yield Resource(url, "document", words(frame.get("mimeType"), 100), 0, False, frame_id, session_id)
+    frame_id = parse_text(frame.get("id"), 100)
+    url = parse_url(frame.get("url"))
+    yield Resource(url, "document", parse_text(frame.get("mimeType"), 100), 0, False, frame_id, session_id)
     told = tree.get("resources")
     for each in told if isinstance(told, list) else ():
         if isinstance(each, dict):
-            kind, mime = words(each.get("type"), 30).lower(), words(each.get("mimeType"), 100)
+            kind, mime = parse_text(each.get("type"), 30).lower(), parse_text(each.get("mimeType"), 100)
             # The full address: it is what the content is asked by.
-            where = words(each.get("url"), 100_000)
-            size, failed = whole(each.get("contentSize")), each.get("failed") is True or each.get("canceled") is True
+            where = parse_text(each.get("url"), 100_000)
+            size, failed = (
+                parse_int(each.get("contentSize")),
+                each.get("failed") is True or each.get("canceled") is True,
+            )
             yield Resource(where, kind, mime, size, failed, frame_id, session_id)
     children = tree.get("childFrames")
     for child in children if isinstance(children, list) else ():

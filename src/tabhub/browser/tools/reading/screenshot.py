@@ -9,8 +9,8 @@ from typing import Any
 import orjson
 
 from tabhub.browser.driver.page import Page
-from tabhub.browser.elements.element import TARGET, Element, find, named
-from tabhub.browser.elements.marks import Mark, marks_of
+from tabhub.browser.elements.element import TARGET, Element, find_element, names_element
+from tabhub.browser.elements.marks import Mark, collect_marks
 from tabhub.browser.screenshots import Area, capture
 from tabhub.browser.tool_spec import Call, hints, tool
 from tabhub.core.tools import ToolResult
@@ -25,7 +25,7 @@ _SUFFIXES = {"png": (".png",), "jpeg": (".jpg", ".jpeg"), "webp": (".webp",)}
     "browser_screenshot_tab",
     "Take a screenshot",
     "Takes a picture of what the tab shows, the whole page, or one element; with `filePath` into a file.",
-    takes={
+    params={
         **TARGET,
         "fullPage": {"type": "boolean"},
         "annotate": {"type": "boolean", "description": "Boxes with refs around what can be acted on."},
@@ -35,7 +35,7 @@ _SUFFIXES = {"png": (".png",), "jpeg": (".jpg", ".jpeg"), "webp": (".webp",)}
         "filePath": {"type": "string", "description": "e.g. shots/page.png"},
         "overwrite": {"type": "boolean"},
     },
-    gives={
+    output={
         "tabId": {"type": "integer"},
         "mimeType": {"type": "string"},
         "bytes": {"type": "integer"},
@@ -44,18 +44,18 @@ _SUFFIXES = {"png": (".png",), "jpeg": (".jpg", ".jpeg"), "webp": (".webp",)}
         "filePath": {"type": "string"},
         "note": {"type": "string"},
     },
-    always=("tabId", "mimeType", "bytes"),
+    output_required=("tabId", "mimeType", "bytes"),
     annotations=hints(read_only=True),
 )
 async def screenshot_tab(call: Call) -> ToolResult:
     """Capture, then give the picture as content or write it down."""
     args, folder = call.args, call.box.folder
-    if named(args) and args.get("fullPage"):
+    if names_element(args) and args.get("fullPage"):
         raise InvalidArguments("An element and fullPage exclude each other.", hint="Leave one of them out.")
     kind = _format_of(args)
-    place = folder.place(args["filePath"], _SUFFIXES[kind]) if "filePath" in args else None
+    place = folder.output_path(args["filePath"], _SUFFIXES[kind]) if "filePath" in args else None
     page = await call.page()
-    lost = call.box.held.lost(page)
+    lost = call.box.emulation.pop_lost_note(page)
     clip, note, shown = await _clip(page, args)
     whole = shown if args.get("fullPage") else None
     params: dict[str, Any] = {"format": kind}
@@ -65,8 +65,10 @@ async def screenshot_tab(call: Call) -> ToolResult:
         params.update(clip=clip, captureBeyondViewport=True)
     marks: list[Mark] = []
     if args.get("annotate"):
-        marks = [mark for mark in await marks_of(page, whole=shown is not None) if shown is None or shown.meets(mark)]
-    encoded = await capture(page, call.box.held, params, marks, whole)
+        marks = [
+            mark for mark in await collect_marks(page, whole=shown is not None) if shown is None or shown.meets(mark)
+        ]
+    encoded = await capture(page, call.box.emulation, params, marks, whole)
     facts: dict[str, Any] = {"tabId": page.tab_id, "mimeType": f"image/{kind}", "bytes": _length(encoded)}
     facts.update(_size(kind, encoded))
     if notes := " ".join(filter(None, (note, lost))):
@@ -102,8 +104,8 @@ async def _clip(page: Page, args: dict[str, Any]) -> tuple[dict[str, float] | No
     scale = args.get("scale", 1)
     note = ""
     shown: Area | None = None
-    if named(args):
-        element = await find(page, args)
+    if names_element(args):
+        element = await find_element(page, args)
         shown = await _around(element)
         note = f"{element.others} more elements match; the picture shows the first." if element.others else ""
     elif not args.get("fullPage") and scale == 1:
@@ -136,8 +138,8 @@ async def _around(element: Element) -> Area:
         frame = frame.parent
     for inner in reversed(outer):
         if inner.parent is not None:
-            await inner.parent.evaluate("reveal", {"ref": await inner.owner()})
-    await element.call("reveal")
+            await inner.parent.evaluate("scroll_into_view", {"ref": await inner.owner_ref()})
+    await element.call("scroll_into_view")
     box = await element.box()
     if box.width < 1 or box.height < 1:
         raise CommandFailed(

@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 import orjson
 
-from tabhub.browser.driver import page_code as pagecode
+from tabhub.browser.driver import page_code
 from tabhub.browser.driver.page import Page
-from tabhub.browser.elements.frame_choice import FRAME, place
+from tabhub.browser.elements.frame_choice import FRAME, script_target
 from tabhub.browser.tool_spec import Call, hints, tool
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed
@@ -24,7 +24,7 @@ _NAME = "tabhub-script.js"
 _OPENING = "(async () => {const tabhubScript = async (args) => {\n"
 _PLAIN = "(e) => { throw Object(e) === e && !(e instanceof Error) ? String(JSON.stringify(e)) : e; }"
 _CALL = f"(await tabhubScript(%s).catch({_PLAIN}))"
-_CLOSING = f"\n}};\nreturn (\n{pagecode.source('value')}\n){_CALL};}})()\n//# sourceURL={_NAME}"
+_CLOSING = f"\n}};\nreturn (\n{page_code.source('to_json')}\n){_CALL};}})()\n//# sourceURL={_NAME}"
 _NO_ARGS = _CLOSING.replace("%s", "{}")
 _ENCODED_OPENING = orjson.dumps(_OPENING)[:-1]
 _ENCODED_NO_ARGS = orjson.dumps(_NO_ARGS)[1:]
@@ -66,16 +66,16 @@ _DESCRIBED = msgspec.json.Decoder(_Described)
     "browser_execute_script",
     "Run JavaScript",
     "Runs JavaScript in the page and gives what it returns; it can do whatever the page itself can.",
-    takes={
+    params={
         "code": {"type": "string", "minLength": 1, "maxLength": 1_000_000, "description": "Body of an async function."},
         "args": {"type": "object", "description": "Is there as `args`."},
         "frame": FRAME,
     },
     required=("code",),
-    gives={
+    output={
         "value": {},
     },
-    always=("value",),
+    output_required=("value",),
     annotations=hints(destructive=True),
 )
 async def execute_script(call: Call) -> ToolResult:
@@ -111,7 +111,7 @@ async def execute_script(call: Call) -> ToolResult:
 
 async def _in_frame(page: Page, wanted: int | str, encoded: bytes, most: int) -> bytes:
     """The same in a frame: in its session, or as a call on an object of its world."""
-    where = await place(page, wanted)
+    where = await script_target(page, wanted)
     text: str = orjson.loads(encoded)
     answer: bytes
     if where.object_id is None:
@@ -145,7 +145,7 @@ def expression(code: str, args: dict[str, Any] | None) -> bytes:
     if not args:
         return _ENCODED_OPENING + orjson.dumps(code)[1:-1] + _ENCODED_NO_ARGS
     before, after = _CLOSING.split("%s")
-    return orjson.dumps(f"{_OPENING}{code}{before}{pagecode.literal(args)}{after}")
+    return orjson.dumps(f"{_OPENING}{code}{before}{page_code.literal(args)}{after}")
 
 
 def thrown(details: Any, code: str) -> str:
@@ -187,8 +187,8 @@ def _frame(frame: str) -> tuple[str | None, int, int]:
     """Function, line and column of a stack line in the agent's code; line 1 of the expression is ours."""
     found = _FRAME.match(frame)
     if found is None:
-        place = _PLACE.search(frame)
-        return ("", int(place[1]) - 1, int(place[2])) if place else (None, 0, 0)
+        script_target = _PLACE.search(frame)
+        return ("", int(script_target[1]) - 1, int(script_target[2])) if script_target else (None, 0, 0)
     return found["name"] or "", int(found["line"]) - 1, int(found["column"])
 
 

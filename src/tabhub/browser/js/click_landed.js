@@ -1,10 +1,10 @@
 // What came of the last click at an element, after so many were made, and whether it is checked now.
 async ({ ref, clicks }) => {
-  const aim = globalThis.tabhubAim;
+  const aim = globalThis.tabhubClick;
   if (clicks && !(await aim?.heard.reach(clicks))) return null;
   aim?.heard.drop();
   aim?.stop();
-  globalThis.tabhubAim = undefined;
+  globalThis.tabhubClick = undefined;
   const facts = { verdict: aim?.verdict ?? "none", cover: aim?.cover ?? null, url: location.href.slice(0, 8192).toWellFormed() };
   if (aim?.verdict === "none" && aim.unseen()) facts.unseen = true;
   const element = kit.element(ref);

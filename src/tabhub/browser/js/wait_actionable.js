@@ -218,7 +218,7 @@ async function ({ need, within, patient, all, value }) {
 
   // The first press decides: if it lands elsewhere, it and what follows of the same click reach nobody.
   const guard = () => {
-    globalThis.tabhubAim?.stop();
+    globalThis.tabhubClick?.stop();
     const types = ["pointerdown", "mousedown", "pointerup", "mouseup", "click", "auxclick", "dblclick", "contextmenu"];
     const hosts = roots(element).map((root) => root.host).filter(Boolean);
     // The browser counts also what the page keeps from us.
@@ -256,7 +256,7 @@ async function ({ need, within, patient, all, value }) {
     };
     // Should nothing come of it, nobody else is to be kept from clicking.
     setTimeout(aim.stop, 1500);
-    globalThis.tabhubAim = aim;
+    globalThis.tabhubClick = aim;
   };
 
   const listen = () => {

@@ -68,9 +68,9 @@ class LiveHub(Address):
         os.killpg(pid, signal.SIGKILL)
         return pid
 
-    def tabhub(self, *words: str) -> subprocess.CompletedProcess[str]:
+    def tabhub(self, *argv: str) -> subprocess.CompletedProcess[str]:
         """Run the command line."""
-        command = [sys.executable, "-m", "tabhub", *words]
+        command = [sys.executable, "-m", "tabhub", *argv]
         return subprocess.run(command, env=self.env, capture_output=True, text=True, timeout=30, check=False)
 
     @contextlib.asynccontextmanager
@@ -238,14 +238,14 @@ class DevTools:
         await self.send("Target.closeTarget", targetId=target)
 
 
-def plugin(hub: LiveHub, *words: str) -> str:
+def plugin(hub: LiveHub, *argv: str) -> str:
     """Run `tabhub plugin`, which must succeed."""
-    ran = hub.tabhub("plugin", *words)
+    ran = hub.tabhub("plugin", *argv)
     assert ran.returncode == 0, ran.stderr
     return ran.stdout
 
 
-def start(folder: Path, *words: str, **settings: str) -> LiveHub:
+def start(folder: Path, *argv: str, **settings: str) -> LiveHub:
     """Start a hub with a browser that also has a debugging port, and wait until both are connected.
 
     `settings` are further variables of its environment.
@@ -256,7 +256,7 @@ def start(folder: Path, *words: str, **settings: str) -> LiveHub:
     home = folder / "home"
     kept = {name: value for name, value in os.environ.items() if not name.startswith("TABHUB_")}
     env = kept | {"TABHUB_HOME": str(home), "TABHUB_BROWSER": str(browser)} | settings
-    command = [sys.executable, "-m", "tabhub", "start", "--launch", "--headless", "--port", "0", *words]
+    command = [sys.executable, "-m", "tabhub", "start", "--launch", "--headless", "--port", "0", *argv]
     with (folder / "output").open("wb") as output:
         process = subprocess.Popen(command, env=env, stdout=output, stderr=subprocess.STDOUT)
     try:

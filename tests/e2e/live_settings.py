@@ -21,6 +21,6 @@ def change(hub: LiveHub, settings: Mapping[str, str | None]) -> None:
         else:
             config.set_value(home, key, value)
     answer = httpx2.post(f"{hub.url}/reload", headers=hub.bearer, timeout=30, verify=False)
-    said: dict[str, Any] = answer.json()
-    assert answer.status_code == 200, said
-    assert not said.get("error"), said
+    output: dict[str, Any] = answer.json()
+    assert answer.status_code == 200, output
+    assert not output.get("error"), output

@@ -75,8 +75,8 @@ class CliTransport:
 
     async def call(self, name: str, arguments: dict[str, Any]) -> Reply:
         """Call a tool."""
-        words = ("tool", "call", name, json.dumps(arguments), "--json", "--session", self._session)
-        done = await asyncio.to_thread(self._hub.tabhub, *words)
+        argv = ("tool", "call", name, json.dumps(arguments), "--json", "--session", self._session)
+        done = await asyncio.to_thread(self._hub.tabhub, *argv)
         assert done.stdout, done.stderr
         reply = _read(json.loads(done.stdout))
         assert (done.returncode == 0) is reply.ok
@@ -114,8 +114,8 @@ class ToolClient:
         if transport == "http":
             self._open = self.hub.mcp(_MODES[era], client_info=info)
         else:
-            words = ["-m", "tabhub", "start", "--stdio"]
-            server = StdioServerParameters(command=sys.executable, args=words, env=self.hub.env)
+            argv = ["-m", "tabhub", "start", "--stdio"]
+            server = StdioServerParameters(command=sys.executable, args=argv, env=self.hub.env)
             self._open = Client(stdio_client(server), mode=_MODES[era], client_info=info)
         self._transport = McpTransport(await self._open.__aenter__())
 

@@ -134,9 +134,9 @@ class _Handler(BaseHTTPRequestHandler):
         if not file.is_file():
             self._answer(404, f"<!doctype html><title>missing</title>{path}", "text/html")
             return
-        words = {"SITE": self.here.url, "ELSEWHERE": self.here.elsewhere, "SOCKET": self.here.socket}
+        values = {"SITE": self.here.url, "ELSEWHERE": self.here.elsewhere, "SOCKET": self.here.socket}
         text = file.read_text()
-        for word, value in words.items():
+        for word, value in values.items():
             text = text.replace(f"@{word}@", value)
         self._answer(200, text, "text/html; charset=utf-8")
 

@@ -78,7 +78,7 @@ def prefix(origin: str) -> str:
     return f"website_tool_{(parts.hostname or '').replace('.', '_')}_{parts.port}"
 
 
-def said(result: CallToolResult) -> str:
+def result_text(result: CallToolResult) -> str:
     """A result's first text."""
     (first, *_) = result.content
     assert isinstance(first, TextContent)
@@ -88,7 +88,7 @@ def said(result: CallToolResult) -> str:
 async def data(client: Client, name: str, **arguments: Any) -> dict[str, Any]:
     """The structured answer of a tool that must succeed."""
     result = await client.call_tool(name, arguments)
-    assert not result.is_error, said(result)
+    assert not result.is_error, result_text(result)
     assert result.structured_content is not None
     return dict(result.structured_content)
 
@@ -134,21 +134,21 @@ class PageTab:
                 found[name.removeprefix(start)] = tool
         return found
 
-    async def lists(self, *names: str, **words: str) -> dict[str, Tool]:
-        """The tools, once these are listed, and no others; `words` are what a description then says."""
+    async def lists(self, *names: str, **descriptions: str) -> dict[str, Tool]:
+        """The tools, once these are listed, and no others; `descriptions` are texts they contain."""
         seen: dict[str, Tool] = {}
 
         async def there() -> bool:
             seen.clear()
             seen.update(await self.tools())
-            told = all(text in (seen[name].description or "") for name, text in words.items() if name in seen)
-            return told and seen.keys() == set(names)
+            answer = all(text in (seen[name].description or "") for name, text in descriptions.items() if name in seen)
+            return answer and seen.keys() == set(names)
 
         try:
             await eventually(there, every=BETWEEN_LISTS)
         except TimeoutError:
             listed = {name: tool.description for name, tool in seen.items()}
-            raise AssertionError(f"expected the tools {names} {words or ''}, but listed are {listed}") from None
+            raise AssertionError(f"expected the tools {names} {descriptions or ''}, but listed are {listed}") from None
         self.listed = seen
         return seen
 

@@ -51,12 +51,12 @@ async def opened(browser: BrowserContext, view: str = "home", *, remembering: bo
     def failed(error: Error) -> None:
         complaints.append(str(error))
 
-    def said(message: ConsoleMessage) -> None:
+    def output(message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):
             complaints.append(message.text)
 
     page.on("pageerror", failed)
-    page.on("console", said)
+    page.on("console", output)
     usable = False
     try:
         await page.bring_to_front()
@@ -69,7 +69,7 @@ async def opened(browser: BrowserContext, view: str = "home", *, remembering: bo
         usable = not remembering and not page.is_closed() and page.viewport_size is None
     finally:
         page.remove_listener("pageerror", failed)
-        page.remove_listener("console", said)
+        page.remove_listener("console", output)
         if usable:
             await _empty(page)
             spare.append(page)

@@ -1,4 +1,4 @@
-"""`tabhub agent` on the whole road: a scripted model, a real hub, Chromium with a shop, and an external server."""
+"""`tabhub agent` end to end: a scripted model, a real hub, Chromium with a shop, and an external server."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ class Buyer:
 
     def _names(self) -> list[str]:
         tools = self._asked.get("tools", [])
-        said = json.dumps(self._asked.get("system") or self._asked["messages"][0])
-        return re.findall(r"### (\w+)", said) if self._xml else [(t.get("function") or t)["name"] for t in tools]
+        output = json.dumps(self._asked.get("system") or self._asked["messages"][0])
+        return re.findall(r"### (\w+)", output) if self._xml else [(t.get("function") or t)["name"] for t in tools]
 
     def _tool(self, ending: str) -> str:
         return next((name for name in self._names() if name.endswith(ending)), "")
@@ -108,21 +108,21 @@ def environment(hub: LiveHub) -> dict[str, str]:
 class Terminal:
     """The command with a person in front of it."""
 
-    def __init__(self, hub: LiveHub, *words: str) -> None:
+    def __init__(self, hub: LiveHub, *argv: str) -> None:
         self._master, slave = pty.openpty()
-        command = [sys.executable, "-m", "tabhub", "agent", *words]
+        command = [sys.executable, "-m", "tabhub", "agent", *argv]
         self.process = subprocess.Popen(command, env=environment(hub), stdin=slave, stdout=slave, stderr=slave)
         os.close(slave)
         self.seen = ""
 
-    def until(self, words: str, within: float = 60) -> None:
-        """Read until these words are on the screen."""
-        while words not in self.seen:
-            assert select.select([self._master], [], [], within)[0], f"no {words!r} in:\n{self.seen}"
+    def until(self, text: str, within: float = 60) -> None:
+        """Read until this text is on the screen."""
+        while text not in self.seen:
+            assert select.select([self._master], [], [], within)[0], f"no {text!r} in:\n{self.seen}"
             try:
                 self.seen += os.read(self._master, 65_536).decode("utf-8", "replace")
             except OSError:
-                raise AssertionError(f"it ended without {words!r}:\n{self.seen}") from None
+                raise AssertionError(f"it ended without {text!r}:\n{self.seen}") from None
 
     def type(self, text: str) -> None:
         os.write(self._master, text.encode())
@@ -149,15 +149,15 @@ def open_terminal(hub: LiveHub) -> Iterator[Callable[..., Terminal]]:
     """Starts the command; one that a failed test leaves behind is ended."""
     with contextlib.ExitStack() as stack:
 
-        def opened(*words: str) -> Terminal:
-            terminal = Terminal(hub, *words)
+        def opened(*argv: str) -> Terminal:
+            terminal = Terminal(hub, *argv)
             stack.callback(terminal.close)
             return terminal
 
         yield opened
 
 
-def told(server: Scripted) -> str:
+def result(server: Scripted) -> str:
     """All results the model was told in the end."""
     return json.dumps(server.asked[-1]["messages"], ensure_ascii=False)
 
@@ -178,7 +178,7 @@ def test_the_agent_uses_browser_page_and_external_tools_despite_malformed_and_de
         assert terminal.end() == 0, terminal.seen
     assert "Two lanterns are in the cart, and the sum is 42." in terminal.seen
     assert "→ browser_open_tab" in terminal.seen
-    answers = told(server)
+    answers = result(server)
     assert "Storm lantern" in answers
     assert "Not my cookies" in answers
     assert "The sum is 42." in answers

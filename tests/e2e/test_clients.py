@@ -1,4 +1,4 @@
-"""The same road for every kind of client: MCP in both eras, the gateway, REST, the command line, the stdio bridge."""
+"""The same calls from every kind of client: MCP in both eras, the gateway, REST, the command line, the stdio bridge."""
 
 from __future__ import annotations
 
@@ -170,8 +170,8 @@ def test_the_command_line_works(live_hub: LiveHub, site: Site) -> None:
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 @pytest.mark.req("S002-modes-04", "S002-stdio-01")
 async def test_the_stdio_bridge_works(live_hub: LiveHub, site: Site, mode: str) -> None:
-    words = ["-m", "tabhub", "start", "--stdio"]
-    bridge = stdio_client(StdioServerParameters(command=sys.executable, args=words, env=live_hub.env))
+    argv = ["-m", "tabhub", "start", "--stdio"]
+    bridge = stdio_client(StdioServerParameters(command=sys.executable, args=argv, env=live_hub.env))
     async with Client(bridge, mode=mode) as client:
         assert {tool.name for tool in (await client.list_tools()).tools} >= FIRST_TOOLS
         tab_id = (await data(client, "browser_open_tab", url=f"{site.url}/colours"))["tabId"]

@@ -1,4 +1,4 @@
-"""What goes wrong on the road: the browser, its worker or the tab dies under a call, or another takes its place."""
+"""Faults: the browser, its worker or the tab dies under a call, or another takes its place."""
 
 from __future__ import annotations
 
@@ -66,11 +66,13 @@ async def test_a_killed_browser_fails_the_call_immediately_and_restarts(own_hub:
         assert error["outcome"] == "unknown"
         assert own_hub.connected is False
 
-        async def told() -> dict[str, Any] | None:  # the system tells of a process's end after that of its connections
+        async def result() -> (
+            dict[str, Any] | None
+        ):  # the system tells of a process's end after that of its connections
             status: dict[str, Any] = await agent.get("browser_get_connection_status")
             return status if "error" in status["hub"]["managedBrowser"] else None
 
-        gone = await eventually(told)
+        gone = await eventually(result)
         assert gone["connected"] is False
         assert [browser["connected"] for browser in gone["browsers"]] == [False]
         assert "own browser is starting" in gone["hint"]

@@ -265,10 +265,10 @@ def open_tabs(hub: Address) -> dict[int, str]:
 async def ready(hub: Address) -> None:
     """Wait until a browser has told its tabs."""
 
-    def told() -> bool:
+    def reply() -> bool:
         return any(b["connected"] and b["extension"]["sentTabs"] for b in health(hub)["legs"]["browsers"])
 
-    await until_outside(told, within=60)
+    await until_outside(reply, within=60)
 
 
 async def written(hub: HubProcess, *needles: str) -> None:

@@ -125,9 +125,9 @@ async def test_other_clients_are_refused_a_leased_tab_and_see_its_holder(
                 ("browser_navigate_tab", {"url": f"{site.url}/other"}),
                 ("browser_close_tab", {}),
             ):
-                said = await client.refused(tool, tabId=tab_id, **arguments)
-                assert f"Tab {tab_id} is held by another session: {shown(known[neighbour])}" in said
-                assert "browser_request_tab" in said
+                output = await client.refused(tool, tabId=tab_id, **arguments)
+                assert f"Tab {tab_id} is held by another session: {shown(known[neighbour])}" in output
+                assert "browser_request_tab" in output
             read = await client.get("browser_get_tab_info", tabId=tab_id)
             assert (read["tabId"], read["url"]) == (tab_id, f"{site.url}/{neighbour.name}")
 
@@ -151,7 +151,7 @@ async def stays(client: ToolClient, tab_id: int, site: Site) -> None:
 async def test_all_clients_get_an_error_while_the_extension_is_offline_and_recover_after_it_reconnects(
     live_hub: LiveHub, agent: Caller, site: Site, devtools: DevTools
 ) -> None:
-    async def told(clients: ManyClients) -> set[bool]:
+    async def result(clients: ManyClients) -> set[bool]:
         replies = await asyncio.gather(*(m.get("browser_get_connection_status") for m in clients.all))
         assert all([b["connected"] for b in reply["browsers"]] == [reply["connected"]] for reply in replies)
         return {reply["connected"] for reply in replies}
@@ -159,15 +159,15 @@ async def test_all_clients_get_an_error_while_the_extension_is_offline_and_recov
     async with ManyClients(live_hub, KINDS) as clients:
         tab_of = await settle_in(clients, site)
         await asyncio.gather(*(m.run(MARK, args={"mark": m.name}) for m in clients.all))
-        assert await told(clients) == {True}
+        assert await result(clients) == {True}
         await devtools.stop_worker()
         await until_outside(lambda: not live_hub.connected)
-        assert await told(clients) == {False}
+        assert await result(clients) == {False}
         for client in clients.all:
             assert "Browser extension not connected" in await client.refused("browser_execute_script", code="1")
         await devtools.send("Target.closeTarget", targetId=await devtools.open("about:blank?woken"))
         await until_outside(lambda: live_hub.ready)
-        assert await told(clients) == {True}
+        assert await result(clients) == {True}
         for client in clients.all:
             assert await client.run("return window.marks") == [client.name]
             assert (await client.get("browser_get_tab_info"))["tabId"] == tab_of[client]

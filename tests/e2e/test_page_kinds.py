@@ -1,4 +1,4 @@
-"""The kinds of pages that offer tools, on the whole road: each is listed, called, updated and removed."""
+"""The kinds of pages that offer tools, end to end: each is listed, called, updated and removed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mcp.types import CallToolResult
 
 from tests.e2e import live
 from tests.e2e.live import LiveHub
-from tests.e2e.pagesite import ERAS, SHOP, WEBMCP, PageSite, PageTab, said
+from tests.e2e.pagesite import ERAS, SHOP, WEBMCP, PageSite, PageTab, result_text
 
 FORMS = ("search", "buy", "odd", "go")
 NATIVE = "return Object.getOwnPropertyDescriptor(Document.prototype, 'modelContext')?.get.toString() ?? ''"
@@ -45,7 +45,7 @@ KINDS = {
         offers=("put_in_cart",),
         via="webmcp",
         call=("put_in_cart", {"item": "tea"}),
-        answers=lambda result: said(result) == "put tea",
+        answers=lambda result: result_text(result) == "put tea",
         grow="await more(); ending.abort(); window.again = new AbortController();"
         "await document.modelContext.registerTool({name: 'put_in_cart', description: 'Puts anew.', inputSchema, "
         "execute: async () => 'put'}, {signal: again.signal});",
@@ -59,7 +59,7 @@ KINDS = {
         offers=SHOP,
         via="mcpb",
         call=("price", {"item": "tea"}),
-        answers=lambda result: said(result) == "tea costs 7",
+        answers=lambda result: result_text(result) == "tea costs 7",
         grow="more(); change()",
         added="late",
         says={"price": "What an item costs today."},
@@ -118,7 +118,7 @@ async def shows(client: Client, shop: PageSite, kind: Kind, via: str) -> None:
     assert (facts["via"], facts["origin"], facts["frameId"] != 0) == (via, origin, kind.framed)
     assert (tools[name].description or "").startswith(f"[{origin.partition('://')[2]} · tab {facts['tab']} · ")
     result = await page.call(name, **arguments)
-    assert not result.is_error, said(result)
+    assert not result.is_error, result_text(result)
     assert kind.answers(result), result
     assert (result.meta or {})["tabhub/untrusted"] == {"origin": origin}
 

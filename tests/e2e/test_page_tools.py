@@ -1,4 +1,4 @@
-"""Page tools on the whole road: where a call goes, what agents are told, and what happens when pages go."""
+"""Page tools end to end: where a call goes, what agents are told, and what happens when pages go."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from mcp.types import ElicitResult, ToolListChangedNotification
 
 from tests.e2e import live
 from tests.e2e.live import DevTools, LiveHub
-from tests.e2e.pagesite import ERAS, SHOP, WEBMCP, PageSite, PageTab, data, of_site, prefix, said
+from tests.e2e.pagesite import ERAS, SHOP, WEBMCP, PageSite, PageTab, data, of_site, prefix, result_text
 
 
 @pytest.mark.req("S000-overview-08")
 async def test_agents_of_both_eras_are_notified_of_changed_page_tools(live_hub: LiveHub, shop: PageSite) -> None:
-    told = asyncio.Event()
+    answer = asyncio.Event()
 
     async def hear(message: Any) -> None:
         if isinstance(message, ToolListChangedNotification):
-            told.set()
+            answer.set()
 
     async with (
         live_hub.mcp("legacy", message_handler=hear) as first,
@@ -40,8 +40,8 @@ async def test_agents_of_both_eras_are_notified_of_changed_page_tools(live_hub: 
         # Not by polling: without a notification the client answers from its own cache.
         async with asyncio.timeout(30):
             while wanted not in [tool.name for tool in (await first.list_tools()).tools]:
-                told.clear()
-                await told.wait()
+                answer.clear()
+                await answer.wait()
             async for event in events:
                 assert isinstance(event, ToolsListChanged)
                 if wanted in [tool.name for tool in (await second.list_tools()).tools]:
@@ -70,18 +70,18 @@ async def test_tool_names_distinguish_tabs_of_a_site_and_the_best_tab_is_the_def
         anywhere = f"{prefix(shop.url)}_where"
 
         async def where() -> str:
-            return said(await client.call_tool(anywhere, {}))
+            return result_text(await client.call_tool(anywhere, {}))
 
         first, second = [await PageTab.open(client, f"{shop.url}/pages/webmcp.html?{n}") for n in (1, 2)]
         other = await PageTab.open(client, f"{shop.elsewhere}/pages/webmcp.html?3")
         for number, page in enumerate((first, second, other), 1):
             tools = await page.lists(*WEBMCP)
             assert tools["where"].name == f"{prefix(page.origin)}_tab{number % 3 or 1}_where"
-            assert said(await page.call("where")) == f"{page.origin}/pages/webmcp.html?{number}"
+            assert result_text(await page.call("where")) == f"{page.origin}/pages/webmcp.html?{number}"
         assert (await where()).endswith("?2")
         failed = await first.call("fails")
         assert failed.is_error
-        assert "The shelf is empty." in said(failed)
+        assert "The shelf is empty." in result_text(failed)
         await first.run("offer('more', () => 'more')")
         await first.lists(*WEBMCP, "more")
         assert (await where()).endswith("?1")
@@ -94,7 +94,7 @@ async def test_tool_names_distinguish_tabs_of_a_site_and_the_best_tab_is_the_def
         assert (await where()).endswith("?1")
         await first.close()
         await first.lists()
-        assert said(await other.call("where")).endswith("?3")
+        assert result_text(await other.call("where")).endswith("?3")
 
 
 @pytest.mark.req("S000-overview-03", "S000-spec-routing-11", "S000-security-02")
@@ -107,7 +107,7 @@ async def test_tools_depend_on_the_login_of_the_page_and_run_with_it(live_hub: L
         await data(client, "browser_navigate_tab", tabId=page.tab_id, url=f"{shop.url}/member")
         await page.lists("me")
         assert await page.run("return document.cookie") == ""
-        assert said(await page.call("me")) == "member=anna"
+        assert result_text(await page.call("me")) == "member=anna"
         await data(client, "browser_navigate_tab", tabId=page.tab_id, url=f"{shop.url}/logout")
         await page.lists()
 
@@ -137,7 +137,9 @@ async def test_navigation_during_a_call_fails_it_immediately_and_it_is_not_repea
         await ENDINGS[ending](page, devtools, url)
         result = await call
         assert result.is_error
-        assert re.search(f"The page of {shop.url} in tab .* is gone: The page went away during the call", said(result))
+        assert re.search(
+            f"The page of {shop.url} in tab .* is gone: The page went away during the call", result_text(result)
+        )
         await page.lists(*(("order", "look") if ending == "reloaded" else ()))
         assert shop.count(hits) == 1
 
@@ -151,7 +153,7 @@ async def test_a_read_only_call_is_retried_in_another_tab(live_hub: LiveHub, sho
         call = asyncio.create_task(client.call_tool(f"{prefix(shop.url)}_look", {}))
         await shop.asked("/hit/looknever")
         await pages[1].close()
-        assert said(await call) == f"done at {shop.url}/counted"
+        assert result_text(await call) == f"done at {shop.url}/counted"
         assert (shop.count("/hit/looknever"), shop.count("/hit/look")) == (1, 1)
 
 
@@ -169,7 +171,7 @@ async def test_a_pages_confirmation_request_reaches_the_mcp_client(
     async with live_hub.mcp(mode, elicitation_callback=agree) as client:
         page = await PageTab.open(client, f"{shop.url}/pages/transports.html")
         await page.lists(*SHOP)
-        assert said(await page.call("order")) == "ordered true"
+        assert result_text(await page.call("order")) == "ordered true"
         assert asked == [f"{shop.url} asks you to confirm, for its tool 'order': Order it?"]
 
 
@@ -192,7 +194,7 @@ async def test_a_cached_tool_survives_its_tab_and_a_hub_restart_and_reopens_its_
     async def opens_again(client: Client) -> None:
         assert list(await of_site(client, shop.url)) == [name]
         result = await client.call_tool(name, {"item": "jam"})
-        assert said(result) == "jam costs 7"
+        assert result_text(result) == "jam costs 7"
         tabs = (await data(client, "browser_list_tabs"))["tabs"]
         (opened,) = [tab for tab in tabs if tab["url"] == url]
         assert not opened["active"]
@@ -229,4 +231,4 @@ async def test_ten_tools_registered_together_are_all_listed_and_callable(live_hu
         await page.run(f"for (const name of {names}) {register}")
         tools = await page.lists(*names)
         for name in names:
-            assert said(await client.call_tool(tools[name].name, {})) == name
+            assert result_text(await client.call_tool(tools[name].name, {})) == name

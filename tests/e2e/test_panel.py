@@ -1,4 +1,4 @@
-"""The panel on the whole road: the real extension's page, clicked in a real Chromium, and what the hub then does."""
+"""The panel end to end: the real extension's page, clicked in a real Chromium, and what the hub then does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person sets up in the panel, on the whole road: external servers by pasting, and the settings of plugins."""
+"""What a person sets up in the panel, end to end: external servers by pasting, and the settings of plugins."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ async def test_an_invalid_paste_is_reported_with_its_position_and_without_secret
     await go(panel, "servers")
     wrong = panel.locator("#server-wrong")
     header = f'"headers": {{"Authorization": "{SECRET}"}}'
-    for text, words in (
+    for text, expected in (
         (f'{{\n  "mcpServers": {{\n    "a": {{ {header} "url": 1 }}', "Line 3, column 66: A comma or a } is missing"),
         (f'{{"a": {{{header},}}}}', "This comma is one too many"),
         (f"{{'a': '{SECRET}'}}", "Line 1, column 2: A name in double quotes belongs here."),
@@ -119,11 +119,11 @@ async def test_an_invalid_paste_is_reported_with_its_position_and_without_secret
         (f'["{SECRET}"]', "not an object in braces"),
     ):
         await field(panel).fill(text)
-        await expect(wrong).to_contain_text(words)
+        await expect(wrong).to_contain_text(expected)
         assert SECRET not in await wrong.inner_text()
         await expect(field(panel)).to_have_attribute("aria-invalid", "true")
         await expect(panel.get_by_role("button", name="Add", exact=True)).to_be_disabled()
-    for given, words in (
+    for given, expected in (
         ({"good": {"headers": {"X-Key": SECRET}}}, "good.url is missing."),
         (
             {"good": {"url": "http://127.0.0.1:1/mcp", "headers": {"X-Key": [SECRET]}}},
@@ -132,7 +132,7 @@ async def test_an_invalid_paste_is_reported_with_its_position_and_without_secret
         ({"url": "http://127.0.0.1:1/mcp", "headers": {"X-Key": SECRET}}, "The server has no name."),
     ):
         await paste(panel, given)
-        await expect(wrong).to_contain_text(words)
+        await expect(wrong).to_contain_text(expected)
         assert SECRET not in await wrong.inner_text()
         await expect(field(panel)).to_have_attribute("aria-describedby", "server-wrong")
     assert await violations(panel) == []

@@ -34,14 +34,14 @@ async def test_a_pending_call_does_not_act_in_a_tab_that_became_the_panel(
         await agent.run("return 1", tabId=tab)  # by then the click waits for its element
         await wire.send("Page.navigate", session, url=PANEL)
 
-        async def told(expression: str) -> object:
-            said = await wire.send("Runtime.evaluate", session, expression=expression, awaitPromise=True)
-            return said["result"].get("value")
+        async def result(expression: str) -> object:
+            output = await wire.send("Runtime.evaluate", session, expression=expression, awaitPromise=True)
+            return output["result"].get("value")
 
-        assert await told(APPEARS)
+        assert await result(APPEARS)
         clicked = await clicking
         assert clicked["isError"], clicked
-        assert await told("location.href") == PANEL
+        assert await result("location.href") == PANEL
         for name, more in (("browser_snapshot", {}), ("browser_press_key", {"key": "Tab"})):
             assert "Tabhub's own panel" in (await agent.fail(name, tabId=tab, **more))["text"]
         # Nor from a page that has it one step back.

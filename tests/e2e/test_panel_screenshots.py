@@ -58,8 +58,8 @@ async def panel(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tuple
             await page.goto("about:blank")
             for name in ("panel_state.js", "panel_talk.js"):
                 await page.evaluate(f"(() => {{ {(FAKES / name).read_text()} }})()")
-            said: list[Any] = await page.evaluate("[panelState, panelTalks, panelTalk]")
-            state, talks, talk = said
+            output: list[Any] = await page.evaluate("[panelState, panelTalks, panelTalk]")
+            state, talks, talk = output
             wire.answers |= {"config.getState": state, "agent.list": {"conversations": talks}, "agent.resume": talk}
             wire.answers |= {"audit.list": {"entries": state["activity"]}}
             await page.emulate_media(reduced_motion="reduce")

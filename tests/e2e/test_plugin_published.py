@@ -87,8 +87,8 @@ async def ready(hub: LiveHub, tab: int) -> None:
 async def test_a_published_package_installs_registers_and_answers(
     own_hub: LiveHub, caller: Caller, shop: Shop, tmp_path: Path
 ) -> None:
-    said = live.plugin(own_hub, "install", publishing.packed(tmp_path / "counter.tgz"))
-    assert "Installed Counter 0.0.89 with 3 tools." in said
+    output = live.plugin(own_hub, "install", publishing.packed(tmp_path / "counter.tgz"))
+    assert "Installed Counter 0.0.89 with 3 tools." in output
     assert "runs a script in these pages before their own" in live.plugin(own_hub, "inspect", "counter")
     (facts,) = own_hub.health()["pluginDetails"]
     assert (facts["name"], facts["sdkVersion"], facts["source"]) == ("counter", "0.0.115", "npm")

@@ -111,8 +111,8 @@ async def caller(own_hub: LiveHub) -> AsyncIterator[Caller]:
 
 def reload(hub: LiveHub) -> dict[str, Any]:
     """Have the hub read its files anew, and give what it says."""
-    said: dict[str, Any] = httpx2.post(f"{hub.url}/reload", headers=hub.bearer, timeout=30, verify=False).json()
-    return said
+    output: dict[str, Any] = httpx2.post(f"{hub.url}/reload", headers=hub.bearer, timeout=30, verify=False).json()
+    return output
 
 
 def use_local(hub: LiveHub, plugin: Path) -> None:

@@ -76,8 +76,8 @@ class Node:
     async def start(self) -> None:
         key = self._home / "relay.key"
         key.write_text(SECRET)
-        words = ("relay", "start", "--port", str(self.port), "--key-file", str(key), "--bus", self._bus)
-        self.process = await tabhub(self._home, *words)
+        argv = ("relay", "start", "--port", str(self.port), "--key-file", str(key), "--bus", self._bus)
+        self.process = await tabhub(self._home, *argv)
         assert self.process.stdout is not None
         async with asyncio.timeout(30):
             found = _URL.search(await self.process.stdout.readline())

@@ -46,9 +46,9 @@ class Person:
         """What the panel can ask of the extension."""
         expression = _ASK % (json.dumps(method), json.dumps(params))
         answer = await self._command("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
-        told = answer["result"]["value"]
-        assert "error" not in told, told
-        result: dict[str, Any] = told["result"]
+        reply = answer["result"]["value"]
+        assert "error" not in reply, reply
+        result: dict[str, Any] = reply["result"]
         return result
 
     async def answer(self, *, allow: bool) -> dict[str, Any]:
@@ -164,8 +164,8 @@ async def kept_from_bob(node: Node, tab_id: int) -> None:
     """Another user's agent on the same node has neither the browser nor its tabs."""
     async with sdk(http(node), token("bob")) as bob:
         assert not await connected(bob)
-        said = await fail(bob, "browser_execute_script", tabId=tab_id, code="return 1")
-        assert "no browser is connected" in said
+        output = await fail(bob, "browser_execute_script", tabId=tab_id, code="return 1")
+        assert "no browser is connected" in output
 
 
 @pytest.mark.timeout(120)
@@ -198,9 +198,9 @@ async def test_killing_the_browsers_node_fails_calls_instead_of_hanging(world: W
         world.first.process.send_signal(signal.SIGKILL)
         for ann in (legacy, stateless):
             await eventually(partial(gone, ann))
-            said = await fail(ann, "browser_open_tab", url="about:blank")
-            assert "not_sent" in said
-            assert "this relay's address" in said
+            output = await fail(ann, "browser_open_tab", url="about:blank")
+            assert "not_sent" in output
+            assert "this relay's address" in output
 
 
 async def gone(client: Client) -> bool:

@@ -16,10 +16,10 @@ def group_of(pid: int) -> list[int]:
         if not place.name.isdigit():
             continue
         try:
-            words = (place / "stat").read_text().rpartition(")")[2].split()
+            fields = (place / "stat").read_text().rpartition(")")[2].split()
         except (FileNotFoundError, ProcessLookupError):
             continue  # it has ended meanwhile
-        if int(words[2]) == pid and words[0] != "Z":
+        if int(fields[2]) == pid and fields[0] != "Z":
             found.append(int(place.name))
     return found
 

@@ -17,8 +17,8 @@ from tests.harness.waiting import eventually
 
 
 def stdio(hub: LiveHub, mode: str) -> Client:
-    words = ["-m", "tabhub", "start", "--stdio"]
-    return Client(stdio_client(StdioServerParameters(command=sys.executable, args=words, env=hub.env)), mode=mode)
+    argv = ["-m", "tabhub", "start", "--stdio"]
+    return Client(stdio_client(StdioServerParameters(command=sys.executable, args=argv, env=hub.env)), mode=mode)
 
 
 async def data(client: Client, name: str, **arguments: Any) -> dict[str, Any]:

@@ -17,8 +17,8 @@ UPLOAD, MOUSE = "browser_upload_file", "browser_mouse"
 
 async def log(agent: Caller) -> list[str]:
     """What the page has noted since it was asked last."""
-    said: list[str] = await agent.run("return log.splice(0)")
-    return said
+    output: list[str] = await agent.run("return log.splice(0)")
+    return output
 
 
 async def test_clicks_are_trusted_events_in_a_background_tab(agent: Caller, zoo: Zoo) -> None:
@@ -64,9 +64,9 @@ async def test_an_element_that_blocks_an_action_is_named(agent: Caller, zoo: Zoo
     form = await agent.open(zoo.at("act_form.html"))
     await agent.run("document.getElementById('veil').style.display = 'block'", tabId=frames)
 
-    async def refused(selector: str, words: str) -> None:
+    async def refused(selector: str, expected: str) -> None:
         error = await agent.fail(CLICK, tabId=buttons, selector=selector)
-        assert words in error["text"], selector
+        assert expected in error["text"], selector
         assert error["outcome"] == "failed", selector
 
     async def framed() -> None:
@@ -90,8 +90,8 @@ async def test_an_element_that_blocks_an_action_is_named(agent: Caller, zoo: Zoo
         refused("#hidden", "<div#gone>"),
         refused("#plains", "#plain"),
     )
-    said: list[str] = await agent.run("return log", tabId=buttons)
-    assert not [line for line in said if line.startswith("click")]
+    output: list[str] = await agent.run("return log", tabId=buttons)
+    assert not [line for line in output if line.startswith("click")]
 
 
 async def test_an_intercepted_click_is_blocked_and_retried(guest: Caller, zoo: Zoo) -> None:
@@ -104,9 +104,9 @@ async def test_an_intercepted_click_is_blocked_and_retried(guest: Caller, zoo: Z
         " setTimeout(() => lid.remove(), 300); }, {once: true})"
     )
     await guest.get(CLICK, selector="#dodge")
-    said = await log(guest)
-    assert "click dodge true" in said
-    assert not [line for line in said if "lid" in line and "mouseover" not in line]
+    output = await log(guest)
+    assert "click dodge true" in output
+    assert not [line for line in output if "lid" in line and "mouseover" not in line]
 
 
 async def test_hover_moves_the_mouse(guest: Caller, zoo: Zoo) -> None:
@@ -127,8 +127,8 @@ async def test_same_and_cross_origin_frames_are_clicked_and_typed_in(
             await guest.get(CLICK, selector=f"#press-{frame}")
             answer = await guest.get(TYPE, selector=f"#word-{frame}", text="hö")
             assert answer["value"] == "hö"
-            told = "while (heard.at(-1)?.value !== 'hö') await new Promise((done) => setTimeout(done, 10))"
-            last = await guest.run(f"{told}; return heard.at(-1)")
+            result = "while (heard.at(-1)?.value !== 'hö') await new Promise((done) => setTimeout(done, 10))"
+            last = await guest.run(f"{result}; return heard.at(-1)")
             assert last["other"] is (frame == "other")
             assert last["value"] == "hö"
             assert "click true" in last["log"]
@@ -173,8 +173,8 @@ async def test_a_whole_form_is_filled_in(guest: Caller, zoo: Zoo) -> None:
         "level": ["7"],
     }
     assert await guest.run("return document.getElementById('rich').innerText.trim()") == "rich"
-    said = await log(guest)
-    assert {"change name", "change colour", "input fruits", "change day", "change news"} <= set(said)
+    output = await log(guest)
+    assert {"change name", "change colour", "input fruits", "change day", "change news"} <= set(output)
 
 
 async def test_a_field_that_cannot_be_filled_is_named(guest: Caller, zoo: Zoo, subtests: pytest.Subtests) -> None:
@@ -186,15 +186,15 @@ async def test_a_field_that_cannot_be_filled_is_named(guest: Caller, zoo: Zoo, s
         ("#news", "perhaps", "true or false"),
         ("#city", "Oslo", "clicked open"),
     )
-    for selector, value, words in cases:
+    for selector, value, expected in cases:
         with subtests.test(selector=selector):
             await guest.run("document.getElementById('name').value = ''")
-            await not_filled_in(guest, {"selector": selector, "value": value}, words)
+            await not_filled_in(guest, {"selector": selector, "value": value}, expected)
 
 
-async def not_filled_in(agent: Caller, field: dict[str, Any], words: str, **more: Any) -> None:
+async def not_filled_in(agent: Caller, field: dict[str, Any], expected: str, **more: Any) -> None:
     error = await agent.fail(FILL, fields=[{"selector": "#name", "value": "first"}, field], **more)
-    assert words in error["text"]
+    assert expected in error["text"]
     assert "Field 2 of 2" in error["text"]
     assert await agent.run("return document.getElementById('name').value", **more) == "first"
 
@@ -300,9 +300,9 @@ async def test_the_mouse_moves_presses_and_scrolls(guest: Caller, zoo: Zoo) -> N
     ]
     await guest.get(MOUSE, action="wheel", x=30, y=20, deltaY=120)
     await guest.get(MOUSE, action="click", x=30, y=20, count=2)
-    said = await log(guest)
-    assert said[0] == "wheel 30,20 0 120"
-    assert said[-1] == "dblclick 30,20 0"
+    output = await log(guest)
+    assert output[0] == "wheel 30,20 0 120"
+    assert output[-1] == "dblclick 30,20 0"
 
 
 async def test_a_page_with_the_strictest_csp_can_be_used(guest: Caller, zoo: Zoo) -> None:

@@ -80,8 +80,8 @@ async def test_requests_that_change_process_are_finished_in_the_record(agent: Ca
     for request, content in ((document, "Speaks at once"), (script, "from the worker")):
         assert request["bytes"] > 0
         assert "pending" not in request
-        told = await agent.get("browser_get_network_request", requestId=request["id"], part="response")
-        assert content in told["responseBody"]
+        result = await agent.get("browser_get_network_request", requestId=request["id"], part="response")
+        assert content in result["responseBody"]
 
 
 async def test_network_idle_ignores_requests_of_a_closed_page_frame_or_worker(agent: Caller, net: NetSite) -> None:
@@ -131,6 +131,6 @@ async def test_two_agents_record_their_own_tabs(agent: Caller, live_hub: LiveHub
         await agent.get("browser_get_network_requests", clear=True)
         await agent.get("browser_disable_network_capture")
         assert [r["url"] for r in await requests(other, "/api/items?")] == [f"{net.url}/api/items?two"]
-        told = await other.get("browser_get_network_requests", withBodies=True)
-        assert '"apple"' in told["requests"][-1]["responseBody"]
-        assert "Only addresses with '/api/'" in told["note"]
+        result = await other.get("browser_get_network_requests", withBodies=True)
+        assert '"apple"' in result["requests"][-1]["responseBody"]
+        assert "Only addresses with '/api/'" in result["note"]

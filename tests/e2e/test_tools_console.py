@@ -31,10 +31,10 @@ async def settled(agent: Caller) -> list[dict[str, Any]]:
     """What the page of net_console says, when all is heard of: also what it does not catch, and does not get."""
 
     async def all_logged() -> list[dict[str, Any]] | None:
-        said = await messages(agent)
-        ends = {m["text"].partition("\n")[0] for m in said if m.get("source") == "exception"}
-        missing = any(m.get("source") == "network" for m in said)
-        return said if missing and len(ends) >= 2 else None
+        output = await messages(agent)
+        ends = {m["text"].partition("\n")[0] for m in output if m.get("source") == "exception"}
+        missing = any(m.get("source") == "network" for m in output)
+        return output if missing and len(ends) >= 2 else None
 
     return await eventually(all_logged)
 
@@ -42,19 +42,19 @@ async def settled(agent: Caller) -> list[dict[str, Any]]:
 async def test_messages_are_recorded_from_the_start_of_a_page(agent: Caller, net: NetSite) -> None:
     await agent.open(f"{net.url}/net_console")
     every = await settled(agent)
-    said = {m["text"].partition("\n")[0]: m for m in every}
-    assert said["a debug word"]["level"] == "debug"
-    assert said['plain 42 {a: 1, b: Object} [1, "two"] null undefined true']["level"] == "log"
-    assert said["Anna has 3 apples more"]["level"] == "info"
-    assert said["careful"]["level"] == "warning"
-    assert said["Error: handed over"]["level"] == "error"
-    assert said["again and again"]["times"] == 5
-    assert said["sums do not add up"]["level"] == "error"
-    assert 'Map(1) {"k" => 1}' in next(text for text in said if text.startswith("Map"))
-    caught = said["Uncaught TypeError: nobody caught me"]
+    output = {m["text"].partition("\n")[0]: m for m in every}
+    assert output["a debug word"]["level"] == "debug"
+    assert output['plain 42 {a: 1, b: Object} [1, "two"] null undefined true']["level"] == "log"
+    assert output["Anna has 3 apples more"]["level"] == "info"
+    assert output["careful"]["level"] == "warning"
+    assert output["Error: handed over"]["level"] == "error"
+    assert output["again and again"]["times"] == 5
+    assert output["sums do not add up"]["level"] == "error"
+    assert 'Map(1) {"k" => 1}' in next(text for text in output if text.startswith("Map"))
+    caught = output["Uncaught TypeError: nobody caught me"]
     assert (caught["source"], caught["level"]) == ("exception", "error")
     assert "net_console" in caught["url"]
-    assert any("not handled" in text for text in said)
+    assert any("not handled" in text for text in output)
     failed = {m["url"]: m["text"] for m in every if m.get("source") == "network"}
     assert "404" in failed[f"{net.url}/api/missing"]
 
@@ -105,8 +105,8 @@ async def test_messages_from_before_the_first_read_are_returned(
     tab_id = await open_as_person(agent, devtools, f"{net.url}/net_console")
     # The page asks for that after everything it says at once.
     await until_outside(lambda: net.count("/api/missing") > asked)
-    said = [m["text"] for m in await messages(agent, tabId=tab_id)]
-    assert said.count("careful") == 1, said
+    output = [m["text"] for m in await messages(agent, tabId=tab_id)]
+    assert output.count("careful") == 1, output
 
 
 async def test_messages_of_a_page_loaded_after_the_first_read_are_returned(
@@ -117,8 +117,8 @@ async def test_messages_of_a_page_loaded_after_the_first_read_are_returned(
     net.release.set()
 
     async def careful() -> list[str]:
-        said = [m["text"] for m in await messages(agent, tabId=tab_id)]
-        return [text for text in said if text == "careful"]
+        output = [m["text"] for m in await messages(agent, tabId=tab_id)]
+        return [text for text in output if text == "careful"]
 
     assert await eventually(careful) == ["careful"]
     net.release.clear()
@@ -131,13 +131,13 @@ async def test_messages_of_cross_process_frames_and_workers_are_recorded(agent: 
     await agent.run("new Worker('/worker.js')")
 
     async def all_logged() -> dict[str, dict[str, Any]] | None:
-        said = {m["text"]: m for m in await messages(agent)}
-        return said if "from the worker" in said else None
+        output = {m["text"]: m for m in await messages(agent)}
+        return output if "from the worker" in output else None
 
-    said = await eventually(all_logged)
-    assert "frame" not in said["inner speaks from 127.0.0.1"]
-    assert said["inner speaks from localhost"]["frame"] is True
-    assert "from the worker" in said
+    output = await eventually(all_logged)
+    assert "frame" not in output["inner speaks from 127.0.0.1"]
+    assert output["inner speaks from localhost"]["frame"] is True
+    assert "from the worker" in output
     urls = {r["url"] for r in (await agent.get("browser_get_network_requests", filter="/api/items?"))["requests"]}
     assert {f"{net.url}/api/items?again=1", f"{net.elsewhere}/api/items?again=2"} <= urls
 
@@ -249,9 +249,9 @@ async def test_messages_logged_while_a_tab_was_idle_are_returned_once(tmp_path: 
             later = "setTimeout(() => { console.log('late'); fetch('/api/items?late=1'); }, 4000)"
             await agent.run(later)
             await until_outside(lambda: net.count("/api/items?late=1") == 1)
-            said = [m["text"] for m in await messages(agent, tabId=tab_id)]
-            assert said.count("early") == 1
-            assert said.count("late") == 1
+            output = [m["text"] for m in await messages(agent, tabId=tab_id)]
+            assert output.count("early") == 1
+            assert output.count("late") == 1
             assert "Nothing was recorded for" in (await agent.get("browser_get_network_requests"))["note"]
     finally:
         live.stop(hub)

@@ -19,9 +19,9 @@ async def seen(agent: Caller, **more: Any) -> str:
     return text
 
 
-def ref(text: str, words: str) -> str:
+def ref(text: str, expected: str) -> str:
     """The ref in the line of a snapshot that begins so."""
-    found = re.search(rf"{re.escape(words)} \[ref=(\w+)", text)
+    found = re.search(rf"{re.escape(expected)} \[ref=(\w+)", text)
     assert found is not None, text
     return found[1]
 
@@ -71,7 +71,9 @@ async def test_the_reason_an_element_is_not_actionable_is_named(guest: Caller, z
         (TYPE, {"text": "x"}, "its name as `label`"),
     ]
     errors = await asyncio.gather(*(guest.fail(name, **given) for name, given, _ in cases))
-    assert [words for (_, _, words), error in zip(cases, errors, strict=True) if words not in error["text"]] == []
+    assert [
+        expected for (_, _, expected), error in zip(cases, errors, strict=True) if expected not in error["text"]
+    ] == []
     assert await guest.run("return log") == []
 
 
@@ -150,8 +152,8 @@ async def test_scrolling_at_the_end_mentions_that_more_may_load(guest: Caller, z
 async def test_a_reversed_list_scrolls_to_both_ends(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(f"{zoo.url}/other")
     style = "height: 200px; overflow: auto; display: flex; flex-direction: column-reverse"
-    words = "Array.from({length: 50}, (_, n) => `<p>Message ${n}</p>`).join('')"
-    await guest.run(f"document.body.innerHTML = `<div id=chat style='{style}'>${{{words}}}</div>`")
+    expected = "Array.from({length: 50}, (_, n) => `<p>Message ${n}</p>`).join('')"
+    await guest.run(f"document.body.innerHTML = `<div id=chat style='{style}'>${{{expected}}}</div>`")
     assert (await guest.get(SCROLL, container="#chat", position="top"))["y"] < -1000
     assert (await guest.get(SCROLL, container="#chat", position="bottom"))["y"] == 0
 
@@ -216,9 +218,9 @@ async def test_the_snapshot_note_leads_to_the_rest_of_a_long_list(guest: Caller,
     items = "Array.from({length: 300}, (_, n) => `<li><button>Row ${n}</button></li>`).join('')"
     await guest.run(f"document.body.innerHTML = '<ul>' + {items} + '</ul>'")
     text = await seen(guest, maxTokens=1000)
-    said = re.search(r"more here: browser_snapshot with ref=(\w+) and maxTokens=(\d+)", text)
-    assert said is not None, text[-500:]
-    assert 'button "Row 299"' in await seen(guest, ref=said[1], maxTokens=int(said[2]))
+    output = re.search(r"more here: browser_snapshot with ref=(\w+) and maxTokens=(\d+)", text)
+    assert output is not None, text[-500:]
+    assert 'button "Row 299"' in await seen(guest, ref=output[1], maxTokens=int(output[2]))
 
 
 async def test_a_pdf_is_reported_as_such(guest: Caller, zoo: Zoo) -> None:

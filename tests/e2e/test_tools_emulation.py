@@ -29,8 +29,8 @@ async def test_page_and_site_see_the_emulated_device(agent: Caller, zoo: Zoo) ->
     tab = await agent.open(zoo.at("see_styles.html"))
     before = await agent.run(SIZE)
     device = {"width": 390, "height": 844, "deviceScaleFactor": 3, "mobile": True, "userAgent": "Phone/1.0"}
-    told = await agent.get("browser_emulate_device", **device)
-    assert told["active"] == ["device 390 x 844 at 3, mobile, as Phone/1.0"]
+    reply = await agent.get("browser_emulate_device", **device)
+    assert reply["active"] == ["device 390 x 844 at 3, mobile, as Phone/1.0"]
     assert await agent.run(SIZE) == [390, 844, 3, True]
     shot = await agent.get("browser_screenshot_tab")
     assert (shot["width"], shot["height"]) == (1170, 2532)
@@ -47,8 +47,8 @@ async def test_page_and_site_see_the_emulated_device(agent: Caller, zoo: Zoo) ->
 
 async def test_media_features_reach_the_page_and_its_frames(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("see_styles.html"))
-    told = await guest.get("browser_set_media_features", features={"prefers-color-scheme": "dark"})
-    assert told["active"] == ["prefers-color-scheme: dark"]
+    reply = await guest.get("browser_set_media_features", features={"prefers-color-scheme": "dark"})
+    assert reply["active"] == ["prefers-color-scheme: dark"]
     assert await guest.run(BACKGROUND) == "rgb(10, 10, 10)"
     assert await in_frame(guest, BACKGROUND) == "rgb(20, 20, 20)"
     listed = [{"name": "media", "value": "print"}, {"name": "prefers-reduced-motion", "value": "reduce"}]
@@ -69,15 +69,15 @@ async def test_unknown_media_features_and_values_are_refused(guest: Caller, zoo:
 
 async def test_a_page_with_permission_gets_the_position(agent: Caller, site: Site, devtools: DevTools) -> None:
     await agent.open(f"{site.url}/other")
-    told = await agent.get("browser_set_geolocation", latitude=48.2, longitude=16.37)
-    assert told["permission"] == "prompt"
-    assert "the person is asked" in told["note"]
-    assert "in view" in told["note"]
+    reply = await agent.get("browser_set_geolocation", latitude=48.2, longitude=16.37)
+    assert reply["permission"] == "prompt"
+    assert "the person is asked" in reply["note"]
+    assert "in view" in reply["note"]
     await agent.open(f"{site.url}/other", active=True)
     async with devtools.connected() as wire:
         await wire.send("Browser.grantPermissions", origin=site.url, permissions=["geolocation"])
-        told = await agent.get("browser_set_geolocation", latitude=48.2, longitude=16.37, accuracy=5)
-        assert (told["permission"], "note" in told) == ("granted", False)
+        reply = await agent.get("browser_set_geolocation", latitude=48.2, longitude=16.37, accuracy=5)
+        assert (reply["permission"], "note" in reply) == ("granted", False)
         ask = "navigator.geolocation.getCurrentPosition(({coords}) => done(coords.toJSON()), failed)"
         place = await agent.run(f"return new Promise((done, failed) => {ask})")
         assert (place["latitude"], place["longitude"], place["accuracy"]) == (48.2, 16.37, 5)
@@ -85,8 +85,8 @@ async def test_a_page_with_permission_gets_the_position(agent: Caller, site: Sit
 
 async def test_geolocation_unavailable_to_the_page_is_reported(agent: Caller) -> None:
     await agent.open("data:text/html,<title>opaque</title>")
-    told = await agent.get("browser_set_geolocation", latitude=1, longitude=2)
-    assert told["permission"] == "unavailable"
+    reply = await agent.get("browser_set_geolocation", latitude=1, longitude=2)
+    assert reply["permission"] == "unavailable"
 
 
 async def test_vision_deficiency_changes_the_rendering(guest: Caller, site: Site) -> None:
@@ -103,8 +103,8 @@ async def test_a_forced_pseudo_state_applies_and_ends(guest: Caller, zoo: Zoo) -
     await guest.visit(zoo.at("see_styles.html"))
     look = "return getComputedStyle(document.querySelector('#box')).backgroundColor"
     assert await guest.run(look) == "rgb(255, 0, 0)"
-    told = await guest.get("browser_force_pseudo_state", selector="#box", pseudoClasses=["hover"])
-    assert told["pseudoClasses"] == ["hover"]
+    reply = await guest.get("browser_force_pseudo_state", selector="#box", pseudoClasses=["hover"])
+    assert reply["pseudoClasses"] == ["hover"]
     assert await guest.run(look) == "rgb(0, 128, 0)"
     await guest.get("browser_force_pseudo_state", selector="#box", pseudoClasses=[])
     assert await guest.run(look) == "rgb(255, 0, 0)"
@@ -124,10 +124,10 @@ async def test_a_forced_pseudo_state_applies_and_ends(guest: Caller, zoo: Zoo) -
 
 async def test_styles_include_the_matching_rules(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("see_styles.html"))
-    told = await guest.get("browser_get_element_styles", selector="#box")
-    assert told["computed"]["width"] == "200px"
-    assert told["computed"]["color"] == "rgb(1, 2, 3)"
-    rules = {rule["selector"]: rule for rule in told["rules"]}
+    reply = await guest.get("browser_get_element_styles", selector="#box")
+    assert reply["computed"]["width"] == "200px"
+    assert reply["computed"]["color"] == "rgb(1, 2, 3)"
+    rules = {rule["selector"]: rule for rule in reply["rules"]}
     assert list(rules) == [".card", "#box", "style attribute"]
     assert rules[".card"]["source"] == f"{zoo.at('see_styles.css')}:1"
     assert rules["#box"]["properties"] == {"color": "rgb(1, 2, 3)", "--accent": "teal"}
@@ -143,9 +143,9 @@ async def test_lost_emulation_is_reported(agent: Caller, zoo: Zoo) -> None:
     tab = await agent.open(zoo.at("see_styles.html"))
     await agent.get("browser_emulate_device", width=300, height=300)
     await agent.get("extension_force_reconnect")
-    told = await agent.get("browser_screenshot_tab", tabId=tab)
-    assert told["width"] != 300
-    assert told["note"] == "No longer in force, because the connection to the browser was lost: device 300 x 300."
+    reply = await agent.get("browser_screenshot_tab", tabId=tab)
+    assert reply["width"] != 300
+    assert reply["note"] == "No longer in force, because the connection to the browser was lost: device 300 x 300."
 
 
 async def test_emulation_ends_with_the_session(live_hub: LiveHub, agent: Caller, zoo: Zoo) -> None:

@@ -74,9 +74,9 @@ async def test_after_reconnect_and_reload_the_browser_keeps_its_tabs(
     tab_id = await agent.open(f"{site.url}/")
     await agent.run("window.mark = 5")
     browser = (await agent.get("browser_get_tab_info"))["browserId"]
-    anew = await agent.get("extension_force_reconnect", browserId=browser)
-    assert anew["browserId"] == browser
-    assert isinstance(anew["seconds"], float)
+    renewed = await agent.get("extension_force_reconnect", browserId=browser)
+    assert renewed["browserId"] == browser
+    assert isinstance(renewed["seconds"], float)
     assert await agent.run("return window.mark", tabId=tab_id) == 5
     (before,) = (await agent.get("extension_get_state"))["browsers"]
     again = await agent.get("extension_reload")

@@ -48,16 +48,16 @@ def net() -> Iterator[NetSite]:
     site.stop()
 
 
-def written(told: dict[str, Any]) -> str:
-    return Path(told["filePath"]).read_text()
+def written(result: dict[str, Any]) -> str:
+    return Path(result["filePath"]).read_text()
 
 
 async def test_an_exported_archive_is_valid_har_for_all_kinds_of_traffic(agent: Caller, net: NetSite) -> None:
     await agent.open(f"{net.url}/net_frames")
     await agent.get("browser_navigate_tab", url=f"{net.url}/net_index")
     await agent.run(BUSY, args={"elsewhere": net.elsewhere, "socket": net.socket})
-    told = await agent.get("browser_export_har", includeWebSocketFrames=True, filePath="busy.har", overwrite=True)
-    log = json.loads(written(told))["log"]
+    result = await agent.get("browser_export_har", includeWebSocketFrames=True, filePath="busy.har", overwrite=True)
+    log = json.loads(written(result))["log"]
     assert problems({"log": log}) == []
     by_path: dict[str, Any] = {}
     for entry in log["entries"]:

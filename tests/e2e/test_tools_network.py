@@ -135,8 +135,8 @@ async def test_websocket_frames_are_recorded_in_both_directions(guest: Caller, n
     answer = await guest.get("browser_get_websocket_frames")
     (socket,) = answer["sockets"]
     assert (socket["url"], socket["status"], socket["type"]) == (net.socket, 101, "websocket")
-    told = [(f["sent"], f["data"]) for f in answer["frames"] if not f["type"].startswith("opcode")]
-    assert told == [(True, "hello"), (True, "AQID"), (False, "echo hello"), (False, "AQID")]
+    result = [(f["sent"], f["data"]) for f in answer["frames"] if not f["type"].startswith("opcode")]
+    assert result == [(True, "hello"), (True, "AQID"), (False, "echo hello"), (False, "AQID")]
     await guest.get("browser_get_websocket_frames", clear=True)
     assert (await guest.get("browser_get_websocket_frames"))["frames"] == []
 
@@ -329,6 +329,6 @@ async def test_the_record_can_be_read_while_a_dialog_is_open(agent: Caller, net:
     await agent.open(f"{net.url}/net_index")
     await agent.run("await window.ready; console.log('before the question')")
     await agent.fail("browser_execute_script", code="alert('wait')")
-    said = (await agent.get("browser_get_console_logs"))["messages"]
-    assert "before the question" in {m["text"] for m in said}
+    output = (await agent.get("browser_get_console_logs"))["messages"]
+    assert "before the question" in {m["text"] for m in output}
     assert await requests(agent, "/api/items")

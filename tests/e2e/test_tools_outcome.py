@@ -105,10 +105,10 @@ async def test_every_form_submission_is_reported(guest: Caller, zoo: Zoo) -> Non
 
 async def test_failed_form_validation_is_reported(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("act_form.html"))
-    told = await guest.get(CLICK, selector="#send")
-    assert "navigated" not in told
+    result = await guest.get(CLICK, selector="#send")
+    assert "navigated" not in result
     name = re.escape('The form was not sent. The browser says of textbox "Name"')
-    assert re.fullmatch(name + r" \[\w+\]: Please fill out this field\.", told["note"])
+    assert re.fullmatch(name + r" \[\w+\]: Please fill out this field\.", result["note"])
     await guest.get(TYPE, selector="#mail", text="nobody")
     await guest.get(TYPE, selector="#name", text="Eve")
     assert 'textbox "E-mail"' in (await guest.get(CLICK, selector="#send"))["note"]

@@ -12,21 +12,21 @@ from tests.e2e.zoo import Zoo
 from tests.harness.waiting import eventually
 
 
-def written(told: dict[str, Any]) -> bytes:
+def written(result: dict[str, Any]) -> bytes:
     """The file a tool wrote."""
-    return Path(told["filePath"]).read_bytes()
+    return Path(result["filePath"]).read_bytes()
 
 
 async def test_metrics_report_load_times_and_resource_use(agent: Caller, zoo: Zoo) -> None:
     await agent.open(zoo.at("see_styles.html"))
-    told = await agent.get("browser_performance_metrics")
-    assert told["url"] == zoo.at("see_styles.html")
-    assert 0 < told["vitals"]["ttfb"] <= told["vitals"]["load"]
-    assert told["vitals"]["cls"] == 0
-    assert told["page"]["nodes"] > 10
-    assert told["page"]["heapBytes"] > 100_000
-    assert told["resources"]["count"] >= 1
-    assert "never in view" in told["note"]
+    result = await agent.get("browser_performance_metrics")
+    assert result["url"] == zoo.at("see_styles.html")
+    assert 0 < result["vitals"]["ttfb"] <= result["vitals"]["load"]
+    assert result["vitals"]["cls"] == 0
+    assert result["page"]["nodes"] > 10
+    assert result["page"]["heapBytes"] > 100_000
+    assert result["resources"]["count"] >= 1
+    assert "never in view" in result["note"]
 
 
 async def test_paints_of_a_visible_tab_and_long_tasks_are_measured(agent: Caller, zoo: Zoo) -> None:
@@ -34,12 +34,12 @@ async def test_paints_of_a_visible_tab_and_long_tasks_are_measured(agent: Caller
     await agent.run("document.querySelector('#slow').click()")
 
     async def measured() -> dict[str, Any] | None:
-        told: dict[str, Any] = await agent.get("browser_performance_metrics")
-        return told if "fcp" in told["vitals"] and told["longTasks"]["count"] else None
+        result: dict[str, Any] = await agent.get("browser_performance_metrics")
+        return result if "fcp" in result["vitals"] and result["longTasks"]["count"] else None
 
-    told = await eventually(measured)
-    assert told["vitals"]["fcp"] > 0
-    assert told["longTasks"]["longest"] >= 100
+    result = await eventually(measured)
+    assert result["vitals"]["fcp"] > 0
+    assert result["longTasks"]["longest"] >= 100
 
 
 BUSY = "document.querySelector('#slow').click(); document.body.append('x'); document.body.offsetHeight"
@@ -51,19 +51,19 @@ async def test_a_trace_is_written_to_a_file_with_a_summary_of_the_time_spent(gue
     again = await guest.fail("browser_performance_trace", action="start")
     assert "traced already" in again["text"]
     await guest.run(BUSY)
-    told = await guest.get("browser_performance_trace", action="stop", filePath=f"{zoo.port}/a.json")
-    trace = orjson.loads(written(told))
+    result = await guest.get("browser_performance_trace", action="stop", filePath=f"{zoo.port}/a.json")
+    trace = orjson.loads(written(result))
     assert len(trace["traceEvents"]) > 20
-    assert told["milliseconds"]["scripting"] > 100  # clock: reported of a page that is busy for 120 ms
-    assert told["longTasks"]["count"] >= 1
-    assert told["longTasks"]["longest"] > 100
+    assert result["milliseconds"]["scripting"] > 100  # clock: reported of a page that is busy for 120 ms
+    assert result["longTasks"]["count"] >= 1
+    assert result["longTasks"]["longest"] > 100
 
     async def sampled() -> bool:
         """Whether the page's function is among those sampled; on a busy machine the browser may not get to sample."""
         await guest.get("browser_performance_trace", action="start")
         await guest.run(BUSY)
-        told = await guest.get("browser_performance_trace", action="stop")
-        places = [(each["url"], each["line"]) for each in told["functions"]]
+        result = await guest.get("browser_performance_trace", action="stop")
+        places = [(each["url"], each["line"]) for each in result["functions"]]
         return (zoo.at("see_styles.html"), 15) in places
 
     await eventually(sampled)
@@ -80,8 +80,8 @@ async def test_a_second_trace_in_the_same_browser_is_refused(agent: Caller, zoo:
     await agent.get("browser_close_tab", tabId=first)
     # A tab that goes takes its trace along.
     await agent.get("browser_performance_trace", action="start", tabId=second)
-    told = await agent.get("browser_performance_trace", action="stop", tabId=second)
-    assert Path(told["filePath"]).name.startswith("127.0.0.1-trace")
+    result = await agent.get("browser_performance_trace", action="stop", tabId=second)
+    assert Path(result["filePath"]).name.startswith("127.0.0.1-trace")
 
 
 async def test_coverage_grows_with_what_the_page_uses(guest: Caller, zoo: Zoo) -> None:

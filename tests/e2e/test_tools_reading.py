@@ -18,9 +18,9 @@ YELLOW, CYAN, MAGENTA, WHITE = (255, 255, 0), (0, 255, 255), (255, 0, 255), (255
 MARKS = ((0xD6, 0, 0x6C), (0x0B, 0x57, 0xD0), (0x0A, 0x7D, 0x33), (0xB3, 0x53, 0x0A), (0x7B, 0x2C, 0xBF))
 
 
-def written(told: dict[str, Any]) -> bytes:
+def written(result: dict[str, Any]) -> bytes:
     """The file a tool wrote."""
-    return Path(told["filePath"]).read_bytes()
+    return Path(result["filePath"]).read_bytes()
 
 
 async def picture(agent: Caller, **how: Any) -> Picture:
@@ -192,13 +192,13 @@ async def test_screenshots_have_three_formats(guest: Caller, zoo: Zoo) -> None:
 
 async def test_a_page_is_printed_to_a_new_file(guest: Caller, zoo: Zoo) -> None:
     await guest.visit(zoo.at("see_boxes.html"))
-    told = await guest.get("browser_save_pdf", options={"margins": 1, "paper": "a5"})
-    data = written(told)
+    result = await guest.get("browser_save_pdf", options={"margins": 1, "paper": "a5"})
+    data = written(result)
     assert data.startswith(b"%PDF-")
-    assert (len(data), told["filePath"].endswith(".pdf")) == (told["bytes"], True)
-    assert told["pages"] > 1
+    assert (len(data), result["filePath"].endswith(".pdf")) == (result["bytes"], True)
+    assert result["pages"] > 1
     again = await guest.get("browser_save_pdf", options={"pageRanges": "1"})
-    assert again["filePath"] != told["filePath"]
+    assert again["filePath"] != result["filePath"]
     assert again["pages"] == 1
     wide = await guest.get(
         "browser_save_pdf",

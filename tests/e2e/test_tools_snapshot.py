@@ -154,17 +154,17 @@ async def test_changes_are_reported_once_and_a_new_document_is_noted(agent: Call
     assert "no earlier snapshot" in (await agent.get("browser_snapshot", changes=True))["note"]
     assert (await agent.get("browser_snapshot", changes=True))["snapshot"] == ""
     await agent.run("more(2); document.querySelector('a').textContent = 'Renamed'; list.children[4].remove()")
-    told = await see(agent, changes=True)
-    assert re.search(r'^~ +link "Renamed" \[ref=\w+\] /item/1$', told, re.M)
-    assert re.search(r'^\+ +link "Item 31" \[ref=\w+\] /item/31$', told, re.M)
-    assert re.search(r'^- link "Item 5" \[ref=\w+\] /item/5$', told, re.M)
-    assert "Item 6" not in told
+    result = await see(agent, changes=True)
+    assert re.search(r'^~ +link "Renamed" \[ref=\w+\] /item/1$', result, re.M)
+    assert re.search(r'^\+ +link "Item 31" \[ref=\w+\] /item/31$', result, re.M)
+    assert re.search(r'^- link "Item 5" \[ref=\w+\] /item/5$', result, re.M)
+    assert "Item 6" not in result
     nothing = await agent.get("browser_snapshot", changes=True)
     assert (nothing["snapshot"], nothing["note"]) == ("", "Nothing has changed since your last snapshot.")
     await agent.get("browser_reload_tab")
-    anew = await agent.get("browser_snapshot", changes=True)
-    assert "Another document" in anew["note"]
-    assert "Item 5" in anew["snapshot"]
+    renewed = await agent.get("browser_snapshot", changes=True)
+    assert "Another document" in renewed["note"]
+    assert "Item 5" in renewed["snapshot"]
 
 
 async def test_a_huge_table_is_truncated_with_a_note(guest: Caller, zoo: Zoo) -> None:

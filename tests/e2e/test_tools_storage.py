@@ -27,19 +27,19 @@ async def test_each_origin_has_its_own_storage(guest: Caller, site: Site) -> Non
     await guest.visit(f"{site.url}/other")
     await guest.get("browser_set_storage", storageType="local", key="mine", value="1")
     await guest.visit(f"{site.elsewhere}/other")
-    told = await guest.get("browser_get_storage")
-    assert told["origin"] == site.elsewhere
-    assert not any(item["key"] == "mine" for item in told["items"])
+    result = await guest.get("browser_get_storage")
+    assert result["origin"] == site.elsewhere
+    assert not any(item["key"] == "mine" for item in result["items"])
 
 
 async def test_long_values_are_truncated_in_lists_only(guest: Caller, site: Site) -> None:
     await guest.visit(f"{site.url}/other")
     await guest.run("localStorage.clear(); localStorage.long = 'x'.repeat(30000); localStorage.short = 'y'")
-    told = await guest.get("browser_get_storage")
-    long, short = told["items"]
+    result = await guest.get("browser_get_storage")
+    long, short = result["items"]
     assert (len(long["value"]), long["length"]) == (10_000, 30_000)
     assert "length" not in short
-    assert "by its key" in told["note"]
+    assert "by its key" in result["note"]
     (whole,) = (await guest.get("browser_get_storage", key="long"))["items"]
     assert len(whole["value"]) == 30_000
 
@@ -65,6 +65,6 @@ async def test_an_opaque_origin_and_a_full_storage_are_reported(guest: Caller, s
     full = "x" * 1_900_000
     for key in ("1", "2"):
         await guest.get("browser_set_storage", storageType="local", key=key, value=full)
-    told = await guest.fail("browser_set_storage", storageType="local", key="3", value=full)
-    assert "is full" in told["text"]
+    result = await guest.fail("browser_set_storage", storageType="local", key="3", value=full)
+    assert "is full" in result["text"]
     await guest.run("localStorage.clear()")

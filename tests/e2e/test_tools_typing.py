@@ -15,8 +15,8 @@ TYPE, DIALOG = "browser_type_text", "browser_handle_dialog"
 
 async def log(agent: Caller) -> list[str]:
     """What the page has noted since it was asked last."""
-    said: list[str] = await agent.run("return log.splice(0)")
-    return said
+    output: list[str] = await agent.run("return log.splice(0)")
+    return output
 
 
 async def test_typing_sends_key_events_with_focus(guest: Caller, zoo: Zoo) -> None:
@@ -27,9 +27,9 @@ async def test_typing_sends_key_events_with_focus(guest: Caller, zoo: Zoo) -> No
     assert (await guest.get(TYPE, selector="#name", text="e"))["value"] == "Jöe"
     assert (await guest.get(TYPE, selector="#name", text="Max", clear=True))["value"] == "Max"
     await guest.get(TYPE, label="Secret", text="hidden")
-    said = await log(guest)
-    assert "change name" in said
-    assert said.index("focusout name") < said.index("focusin secret")
+    output = await log(guest)
+    assert "change name" in output
+    assert output.index("focusout name") < output.index("focusin secret")
     assert await guest.run("return document.hasFocus()") is True
 
 
@@ -56,9 +56,9 @@ async def test_a_password_is_not_repeated(guest: Caller, zoo: Zoo) -> None:
 
 async def test_typing_into_an_uneditable_element_fails(guest: Caller, zoo: Zoo, subtests: pytest.Subtests) -> None:
     await guest.visit(zoo.at("act_form.html"))
-    for selector, words in (("#news", "no text field"), ("#colour", "browser_select_option")):
+    for selector, expected in (("#news", "no text field"), ("#colour", "browser_select_option")):
         with subtests.test(selector=selector):
-            assert words in (await guest.fail(TYPE, selector=selector, text="x"))["text"]
+            assert expected in (await guest.fail(TYPE, selector=selector, text="x"))["text"]
 
 
 async def test_submitting_reports_the_navigation(guest: Caller, zoo: Zoo) -> None:

@@ -67,11 +67,11 @@ async def test_a_timed_out_wait_reports_the_last_state(guest: Caller, zoo: Zoo, 
         ({"text": "Plain", "gone": True}, "still there"),
         ({"url": "*/elsewhere"}, "the tab is at"),
     )
-    for condition, words in cases:
+    for condition, expected in cases:
         with subtests.test(condition=condition):
             error = await guest.fail(WAIT, timeout=400, **condition)
             assert "Waited 0.4 s for" in error["text"]
-            assert words in error["text"]
+            assert expected in error["text"]
 
 
 async def test_an_impossible_wait_fails_immediately(guest: Caller, zoo: Zoo, subtests: pytest.Subtests) -> None:

@@ -56,7 +56,7 @@ def visitor(chromium: Browser, url: str) -> Iterator[tuple[Page, list[str]]]:
     page = chromium.new_page()
     complaints: list[str] = []
     page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("console", lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None)
+    page.on("console", lambda output: complaints.append(output.text) if output.type in ("error", "warning") else None)
     page.on("request", lambda asked: complaints.append(asked.url) if not asked.url.startswith(url) else None)
     page.add_init_script(STAND_IN)
     page.goto(url)
@@ -129,7 +129,7 @@ def test_the_cart_total_is_exact_and_coupons_apply(shop: Page) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "output"),
     [
         ({"productId": "zeppelin"}, 'There is no product "zeppelin"'),
         ({"productId": "enamel-mug", "quantity": 0}, "quantity must be a whole number"),
@@ -137,10 +137,10 @@ def test_the_cart_total_is_exact_and_coupons_apply(shop: Page) -> None:
         ({"productId": "enamel-mug", "quantity": 21}, "At most 20"),
     ],
 )
-def test_shop_errors_explain_the_reason(shop: Page, arguments: dict[str, Any], said: str) -> None:
+def test_shop_errors_explain_the_reason(shop: Page, arguments: dict[str, Any], output: str) -> None:
     answer = call(shop, "add_to_cart", **arguments)
     assert answer["isError"] is True
-    assert said in answer["content"][0]["text"]
+    assert output in answer["content"][0]["text"]
     assert shop.locator("#steps li.failed").count() == 1
     assert call(shop, "checkout")["isError"] is True  # the cart is still empty
 

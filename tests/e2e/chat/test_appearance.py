@@ -26,16 +26,16 @@ async def test_model_output_is_rendered_as_text_never_as_html(hub: LiveHub, pane
     with scripted(Turn(evil)) as server:
         await use_model(hub, server, panel)
         await say(panel, "<u>Hi</u>")
-        said = panel.locator(".said.model")
-        for words in (
+        output = panel.locator(".said.model")
+        for expected in (
             "<img src=x",
             "<b>bold</b>",
             "[click](javascript:alert(1))",
             "bank (https://bank.example)",
             "<script>",
         ):
-            await expect(said).to_contain_text(words)
-        await expect(said).to_contain_text("pay⟨U+202E⟩yap")
+            await expect(output).to_contain_text(expected)
+        await expect(output).to_contain_text("pay⟨U+202E⟩yap")
         await expect(panel.locator(".talk :is(img, b, u, a, script)")).to_have_count(0)
     assert await panel.title() == "Chat · Tabhub"
 

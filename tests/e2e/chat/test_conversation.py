@@ -1,4 +1,4 @@
-"""The chat in the panel on the whole road: a scripted model, a real hub, and the real extension in Chromium."""
+"""The chat in the panel end to end: a scripted model, a real hub, and the real extension in Chromium."""
 
 from __future__ import annotations
 

@@ -75,9 +75,9 @@ async def test_an_undecided_request_continues_by_itself(bench: Bench, monkeypatc
     what(*args)
     await settle()
     assert continued(bench) == ["f1"]
-    told = await bench.call("browser_intercept_requests", tabId=1)
-    assert told["paused"] == []
-    assert "1 went on by themselves" in told["note"]
+    result = await bench.call("browser_intercept_requests", tabId=1)
+    assert result["paused"] == []
+    assert "1 went on by themselves" in result["note"]
 
 
 async def test_an_idle_interception_ends_and_continues_its_requests() -> None:
@@ -107,10 +107,10 @@ async def test_listing_an_expired_interception_does_not_start_another(bench: Ben
     ready(bench)
     await bench.call("browser_intercept_requests", tabId=1, urlPatterns=["*/api"])
     bench.browser.tell("cdp.detached", tabId=1, reason="canceled_by_user")
-    told = await bench.call("browser_intercept_requests", tabId=1)
-    assert (told["urlPatterns"], told["paused"]) == ([], [])
-    assert "requests to */api are intercepted" in told["note"]
-    assert "call with urlPatterns to begin anew" in told["note"]
+    result = await bench.call("browser_intercept_requests", tabId=1)
+    assert (result["urlPatterns"], result["paused"]) == ([], [])
+    assert "requests to */api are intercepted" in result["note"]
+    assert "call with urlPatterns to begin anew" in result["note"]
     assert len(bench.browser.commands("Fetch.enable")) == 1
     assert (await bench.call("browser_intercept_requests", tabId=1))["urlPatterns"] == ["*"]
 
@@ -170,8 +170,8 @@ async def test_a_debugger_detach_ends_the_interception_and_is_reported(bench: Be
     bench.browser.tell("cdp.detached", tabId=1, reason="canceled_by_user")
     with pytest.raises(CommandFailed, match="No request 'p1' waits"):
         await bench.call("browser_fail_request", tabId=1, requestId="p1")
-    told = await bench.call("browser_stop_intercepting", tabId=1)
-    assert "the person stopped debugging" in told["note"]
+    result = await bench.call("browser_stop_intercepting", tabId=1)
+    assert "the person stopped debugging" in result["note"]
 
 
 async def test_ending_a_session_ends_its_overrides(bench: Bench) -> None:
@@ -202,10 +202,10 @@ async def test_a_navigation_waits_for_recording_unless_the_tab_cannot_be_recorde
 
 
 async def test_a_navigation_failure_names_active_interception_or_throttling(bench: Bench) -> None:
-    said = iter(["The page did not answer within 25000 ms", "net::ERR_INTERNET_DISCONNECTED at https://a.example/"])
+    output = iter(["The page did not answer within 25000 ms", "net::ERR_INTERNET_DISCONNECTED at https://a.example/"])
 
     def nowhere(_: dict[str, Any]) -> dict[str, Any]:
-        raise Failure(-32000, next(said))
+        raise Failure(-32000, next(output))
 
     ready(bench, "Network.emulateNetworkConditions")
     bench.browser.answers["browser_navigate"] = nowhere

@@ -60,9 +60,9 @@ async def test_adapter_state_is_reported_as_the_browsers_have_it(bench: Bench) -
     adapter = {"plugin": "one", "matches": ["https://site1.example/*"], "world": "MAIN", "tabIds": [1, 4711]}
     bench.browser.answers["getAdapters"] = lambda _: {"adapters": [adapter]}
     other.answers["getAdapters"] = lambda _: {"adapters": []}
-    told = await bench.call("extension_check_adapter", plugin="one")
+    result = await bench.call("extension_check_adapter", plugin="one")
     there = {"browserId": "b1", "matches": ["https://site1.example/*"], "tabIds": [1]}
-    assert told == {"plugin": "one", "injected": True, "browsers": [there]}
+    assert result == {"plugin": "one", "injected": True, "browsers": [there]}
     bench.browser.answers["getAdapters"] = lambda _: {"adapters": []}
     assert (await bench.call("extension_check_adapter", plugin="one"))["injected"] is False
     with pytest.raises(NotInBrowser, match="no plugin named 'two'"):

@@ -50,8 +50,8 @@ async def test_invalid_content_is_rejected(bench: Bench, junk: Any) -> None:
 
 async def test_marks_of_frames_never_reach_the_agent(bench: Bench) -> None:
     document(bench, {"content": "before \x03e9\x03 after", "length": 17, "marks": 4, "url": "u"})
-    told = await bench.call("browser_get_tab_content", tabId=1)
-    assert (told["content"], told["length"], told["remaining"]) == ("before  after", 13, 0)
+    answer = await bench.call("browser_get_tab_content", tabId=1)
+    assert (answer["content"], answer["length"], answer["remaining"]) == ("before  after", 13, 0)
 
 
 async def test_one_element_is_read_by_its_ref(bench: Bench) -> None:

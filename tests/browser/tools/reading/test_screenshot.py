@@ -108,9 +108,9 @@ async def test_invalid_image_data_is_rejected(bench: Bench, data: Any) -> None:
 
 async def test_a_screenshot_is_saved_below_the_folder_without_overwriting(bench: Bench) -> None:
     pictures(bench)
-    told = await bench.call("browser_screenshot_tab", tabId=1, filePath="shots/page.png")
+    outcome = await bench.call("browser_screenshot_tab", tabId=1, filePath="shots/page.png")
     written = bench.files / "shots" / "page.png"
-    assert Path(told["filePath"]) == written
+    assert Path(outcome["filePath"]) == written
     assert written.read_bytes() == PNG
     written.write_bytes(b"mine")
     with pytest.raises(CommandFailed, match="exists already"):

@@ -78,7 +78,7 @@ async def test_a_thrown_error_shows_the_scripts_line(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(
-    ("details", "words"),
+    ("details", "expected"),
     [
         ({"exception": {"value": "plain"}}, 'The script threw "plain".'),
         ({"exception": {"description": "SyntaxError: bad"}, "lineNumber": 1, "columnNumber": 8}, "line 1, column 9"),
@@ -87,24 +87,24 @@ async def test_a_thrown_error_shows_the_scripts_line(bench: Bench) -> None:
         (None, "The script threw"),
     ],
 )
-def test_any_thrown_value_is_described(details: Any, words: str) -> None:
-    assert words in thrown(details, "let y = ;")
+def test_any_thrown_value_is_described(details: Any, expected: str) -> None:
+    assert expected in thrown(details, "let y = ;")
 
 
 @pytest.mark.parametrize(
-    ("said", "kind", "words"),
+    ("output", "kind", "expected"),
     [
         ("Inspected target navigated or closed", TabFailed, "went to another page"),
         ("Execution was terminated", CommandFailed, r"ran for 27 s without a pause"),
         ("Cannot access a chrome:// URL", CommandFailed, "chrome://"),
     ],
 )
-async def test_browser_refusals_are_explained(bench: Bench, said: str, kind: type[Exception], words: str) -> None:
+async def test_browser_refusals_are_explained(bench: Bench, output: str, kind: type[Exception], expected: str) -> None:
     def refuse(_: Any) -> None:
-        raise Failure(-32000, said)
+        raise Failure(-32000, output)
 
     bench.browser.answers["Runtime.evaluate"] = refuse
-    with pytest.raises(kind, match=words):
+    with pytest.raises(kind, match=expected):
         await bench.call("browser_execute_script", tabId=1, code="return 1")
 
 

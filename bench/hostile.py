@@ -22,7 +22,7 @@ from bench import report
 from tabhub.core.listing.catalogue import Catalogue
 from tabhub.core.registry import Entry, Registry
 from tabhub.core.results.json_path import pick_json
-from tabhub.core.schema_bounds import trouble
+from tabhub.core.schema_bounds import find_problem
 from tabhub.core.tools import CallContext, Source, Tool, ToolResult, compile_schema
 from tabhub.errors import BadInput, InvalidParams, ParseError
 from tabhub.limits import Limits
@@ -175,8 +175,8 @@ def refusal_section(rounds: int) -> tuple[str, list[str]]:
     doubled = doubling_schema(40)
     wide: dict[str, Any] = {"properties": {f"p{n}": {} for n in range(20_000)}}
     works: dict[str, Callable[[], object]] = {
-        "schema of 2^40 steps": partial(trouble, doubled),
-        "schema of 20,000 parts": partial(trouble, wide),
+        "schema of 2^40 steps": partial(find_problem, doubled),
+        "schema of 20,000 parts": partial(find_problem, wide),
         "pattern with a huge automaton": compiled({"pattern": "(a{90}){90}"}),
         "pattern that must backtrack": compiled({"pattern": "(?<=x)(a|aa)+$"}),
         "path into 1,500,000 lists": picked,

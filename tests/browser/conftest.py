@@ -31,7 +31,7 @@ class Context:
     def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         raise AssertionError("no tool here reports progress")
 
-    async def go_on(self) -> None:
+    async def wait_while_paused(self) -> None:
         """Nobody has the wheel here."""
 
     def sent(self) -> None:

@@ -6,24 +6,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tabhub.core.descriptions import Place, describe, one_line, visible, without_hidden
+from tabhub.core.descriptions import ToolLocation, describe, one_line, strip_schema, visible
 
 
 @pytest.mark.req("S000-spec-architecture-06")
 def test_a_description_says_where_the_tool_is_and_whose_words_these_are() -> None:
-    place = Place("shop.example", "Cart: Shop", 2, active=True)
+    place = ToolLocation("shop.example", "Cart: Shop", 2, active=True)
     assert describe("Adds to the cart.", place) == (
         "[shop.example · tab 2 · “Cart: Shop” · active tab] The page says: Adds to the cart."
     )
-    assert describe("", Place("a.b", number=1)) == "[a.b · tab 1] The page says nothing of it."
-    assert describe("x", Place("a.b", tabs=2)).startswith("[a.b · in 2 open tabs]")
-    assert describe("x", Place("a.b")).startswith("[a.b · opens the site]")
-    assert "embedded in shop.example" in describe("x", Place("pay.example", number=1, embedded_in="shop.example"))
+    assert describe("", ToolLocation("a.b", number=1)) == "[a.b · tab 1] The page says nothing of it."
+    assert describe("x", ToolLocation("a.b", tabs=2)).startswith("[a.b · in 2 open tabs]")
+    assert describe("x", ToolLocation("a.b")).startswith("[a.b · opens the site]")
+    assert "embedded in shop.example" in describe(
+        "x", ToolLocation("pay.example", number=1, embedded_in="shop.example")
+    )
 
 
 def test_hidden_characters_are_removed_and_told() -> None:
     hidden = "Buy\u202e now\u200b\x07" + "".join(chr(0xE0000 + ord(c)) for c in "evil") + "\U000e0101"
-    text = describe(hidden, Place("a.b", number=1))
+    text = describe(hidden, ToolLocation("a.b", number=1))
     assert text.endswith("The page says: Buy now [8 hidden characters removed]")
 
 
@@ -34,7 +36,7 @@ def test_scripts_and_emoji_keep_the_joiners_they_need() -> None:
 
 
 def test_long_words_and_titles_are_cut() -> None:
-    text = describe("word " * 10_000, Place("a.b", "t" * 500, 1))
+    text = describe("word " * 10_000, ToolLocation("a.b", "t" * 500, 1))
     assert len(text) < 2_300
     assert one_line("a\n\n  b\u202ec") == "a bc"
     assert len(one_line("x" * 500)) == 80
@@ -46,7 +48,7 @@ def test_schemas_lose_hidden_text_and_nothing_else() -> None:
         "description": "x\u202ey",
         "properties": {"description": {"title": "\u200bT", "enum": ["\u200b"], "items": [{"description": "\u200bq"}]}},
     }
-    assert without_hidden(schema) == {
+    assert strip_schema(schema) == {
         "type": "object",
         "description": "xy",
         "properties": {"description": {"title": "T", "enum": ["\u200b"], "items": [{"description": "q"}]}},
@@ -58,4 +60,4 @@ def test_what_is_left_can_be_seen_and_counting_is_right(text: str) -> None:
     seen, hidden = visible(text)
     assert len(seen) + hidden + text.count("\r") == len(text)
     assert visible(seen) == (seen, 0) or "\u200d" in text or "\u200c" in text
-    assert "\u202e" not in describe(text, Place("a.b", text, 1))
+    assert "\u202e" not in describe(text, ToolLocation("a.b", text, 1))

@@ -7,7 +7,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from tabhub.core.leases import Leases, span
+from tabhub.core.leases import Leases, duration
 from tabhub.core.sessions import Session, Sessions
 from tabhub.limits import Limits
 
@@ -121,7 +121,7 @@ def test_the_tabs_a_session_opened_are_told_at_its_end_and_only_those_nobody_els
 def test_a_tab_found_again_under_another_id_is_held_but_no_longer_one_to_close() -> None:
     leases, one, other = two()
     leases.bind(one, 1, 3, acting=True, opened=True)
-    leases.found_again(1, 9)
+    leases.tab_rematched(1, 9)
     assert one.tab == 9
     assert one.own_tabs == set()
     assert leases.get(1) is None
@@ -132,7 +132,7 @@ def test_a_tab_found_again_under_another_id_is_held_but_no_longer_one_to_close()
 
 @pytest.mark.parametrize(("seconds", "words"), [(0, "0 s"), (89, "89 s"), (90, "2 min"), (6000, "1 h 40 min")])
 def test_times_in_words(seconds: float, words: str) -> None:
-    assert span(seconds) == words
+    assert duration(seconds) == words
 
 
 class Holding(RuleBasedStateMachine):
@@ -197,7 +197,7 @@ class Holding(RuleBasedStateMachine):
     @rule(old=tabs, new=tabs)
     def comes_back(self, old: int, new: int) -> None:
         if old != new:
-            self.leases.found_again(old, new)
+            self.leases.tab_rematched(old, new)
             assert self.leases.get(old) is None
 
     @invariant()

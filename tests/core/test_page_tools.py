@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tabhub.core.page_tools import Frame, Pages, read_tool
+from tabhub.core.page_tools import Frame, PageToolTable, read_tool
 from tabhub.errors import BadInput
 from tabhub.limits import Limits
 
@@ -29,7 +29,7 @@ KEPT = {"annotations": {"cache": True}}
 
 @pytest.mark.req("S000-spec-registration-07", "S000-hub-02")
 def test_the_same_registration_again_changes_nothing() -> None:
-    pages = Pages()
+    pages = PageToolTable()
     first = pages.register(frame(), [tool("a"), tool("b")])
     assert (first.sites, first.added) == (frozenset({SHOP}), ("a", "b"))
     held = pages.frames(SHOP)[0].tools["a"]
@@ -41,7 +41,7 @@ def test_the_same_registration_again_changes_nothing() -> None:
 
 @pytest.mark.req("S000-spec-registration-06", "S000-spec-architecture-08", "S000-messages-03")
 def test_an_update_is_applied_by_difference_and_tools_do_not_change() -> None:
-    pages = Pages()
+    pages = PageToolTable()
     pages.register(frame(), [tool("a"), tool("b")])
     before = pages.frames(SHOP)[0].tools
     change = pages.update(7, 0, "d1", [tool("b"), tool("a", description="new words"), tool("c")], 2.0)
@@ -55,7 +55,7 @@ def test_an_update_is_applied_by_difference_and_tools_do_not_change() -> None:
 
 @pytest.mark.req("S000-spec-registration-10")
 def test_an_empty_list_registers_nothing_and_tools_may_come_later() -> None:
-    pages = Pages()
+    pages = PageToolTable()
     pages.register(frame(), [])
     assert pages.holders(SHOP, "a") == []
     assert pages.update(7, 0, "d1", [tool("a")], 2.0).added == ("a",)
@@ -64,7 +64,7 @@ def test_an_empty_list_registers_nothing_and_tools_may_come_later() -> None:
 
 @pytest.mark.req("S000-spec-cleanup-07")
 def test_a_reload_takes_the_place_of_the_old_document_and_its_late_goodbye_is_ignored() -> None:
-    pages = Pages()
+    pages = PageToolTable()
     pages.register(frame(document="old"), [tool("a")])
     pages.register(frame(document="new"), [tool("a")])
     assert pages.gone(7, 0, "old").sites == frozenset()
@@ -76,7 +76,7 @@ def test_a_reload_takes_the_place_of_the_old_document_and_its_late_goodbye_is_ig
 
 @pytest.mark.req("S000-spec-security-04", "S000-spec-cleanup-05")
 def test_sites_are_never_merged_and_a_tab_goes_alone() -> None:
-    pages = Pages()
+    pages = PageToolTable()
     pages.register(frame(7), [tool("a")])
     pages.register(frame(7, 3, "f", PAY), [tool("a")])
     pages.register(frame(8), [tool("a")])
@@ -90,7 +90,7 @@ def test_sites_are_never_merged_and_a_tab_goes_alone() -> None:
 
 
 def test_of_the_frames_of_a_tab_the_top_one_comes_first() -> None:
-    pages = Pages()
+    pages = PageToolTable()
     pages.register(frame(7, 5, "sub"), [tool("a"), tool("b")])
     pages.register(frame(7, 0, "top"), [tool("a")])
     assert [held.document for held in pages.holders(SHOP, "a")] == ["top"]
@@ -99,12 +99,12 @@ def test_of_the_frames_of_a_tab_the_top_one_comes_first() -> None:
 
 @pytest.mark.req("S000-spec-registration-08", "S000-flows-07", "S000-overview-07")
 def test_only_what_asks_for_it_outlives_its_page() -> None:
-    pages = Pages()
+    pages = PageToolTable()
     pages.register(frame(), [tool("find", **KEPT), tool("buy", annotations={"cache": "yes"}), tool("look")])
     pages.tab_gone(7)
     assert list(pages.cached(SHOP)) == ["find"]
     assert pages.cached(SHOP)["find"].url == f"{SHOP}/page"
-    fresh = Pages()
+    fresh = PageToolTable()
     fresh.restore(pages.all_cached())
     assert fresh.sites() == [SHOP]
     fresh.register(frame(at=9.0), [tool("find", **KEPT)])
@@ -113,7 +113,7 @@ def test_only_what_asks_for_it_outlives_its_page() -> None:
 
 
 def test_what_is_kept_is_bounded_and_the_oldest_goes() -> None:
-    pages = Pages(Limits(page_cached=3))
+    pages = PageToolTable(Limits(page_cached=3))
     for at in range(5):
         pages.register(frame(7, document=f"d{at}", at=float(at)), [tool(f"t{at}", **KEPT)])
     assert list(pages.cached(SHOP)) == ["t2", "t3", "t4"]
@@ -121,7 +121,7 @@ def test_what_is_kept_is_bounded_and_the_oldest_goes() -> None:
 
 @pytest.mark.req("S000-spec-registration-11", "B15", "B17", "S000-spec-security-02", "S000-spec-security-07")
 def test_invalid_tools_are_refused_one_by_one_with_the_reason() -> None:
-    pages = Pages()
+    pages = PageToolTable()
     bad: list[Any] = [
         7,
         {"description": "no name"},
@@ -159,7 +159,7 @@ def test_hints_are_carried_and_other_annotations_are_not() -> None:
 
 
 def test_there_is_an_end_to_what_is_taken() -> None:
-    pages = Pages(Limits(page_tools=3, page_tools_all=5))
+    pages = PageToolTable(Limits(page_tools=3, page_tools_all=5))
     change = pages.register(frame(1), [tool(f"t{i}") for i in range(10)])
     assert len(change.added) == 3
     assert "first 3" in change.problems[0]
@@ -172,7 +172,7 @@ def test_there_is_an_end_to_what_is_taken() -> None:
 
 @pytest.mark.req("S000-capabilities-02", "S000-page-server-04", "S000-principles-04")
 def test_capabilities_are_those_of_all_pages_together() -> None:
-    pages = Pages()
+    pages = PageToolTable()
     assert pages.capabilities() == {"multiTabSupport": True, "cacheSupported": False, "elicitation": False}
     pages.register(replace(frame(1), capabilities={"cacheSupported": True}), [])
     pages.register(replace(frame(2), capabilities={"elicitation": {}}), [])
@@ -216,7 +216,7 @@ STEPS = st.lists(
 
 @given(STEPS)
 def test_what_is_held_is_what_the_last_reports_said(steps: list[tuple[str, int, int, str, str, list[str]]]) -> None:
-    pages, said = Pages(), dict[tuple[int, int], tuple[str, str, set[str]]]()
+    pages, said = PageToolTable(), dict[tuple[int, int], tuple[str, str, set[str]]]()
     for what, tab, frame_id, document, origin, names in steps:
         place = (tab, frame_id)
         if what == "register":

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from tabhub.core.resource_subscriptions import FollowBook, Followed
+from tabhub.core.resource_subscriptions import Subscription, Subscriptions
 
 OURS, THEIRS = "tabhub+mcp://s/notes://a", "notes://a"
 
 
 def test_each_agent_is_told_in_its_own_words_and_only_of_what_it_follows() -> None:
-    book: FollowBook[str] = FollowBook()
-    book.add("one", Followed("s", "notes://a", OURS))
-    book.add("two", Followed("s", "notes://a", THEIRS))
-    book.add("two", Followed("t", "notes://a", "tabhub+mcp://t/notes://a"))
+    book: Subscriptions[str] = Subscriptions()
+    book.add("one", Subscription("s", "notes://a", OURS))
+    book.add("two", Subscription("s", "notes://a", THEIRS))
+    book.add("two", Subscription("t", "notes://a", "tabhub+mcp://t/notes://a"))
     assert list(book.concerned("s", "notes://a")) == [("one", OURS), ("two", THEIRS)]
     assert list(book.concerned("s", "notes://a/part")) == [("one", OURS), ("two", THEIRS)]
     assert not list(book.concerned("s", "notes://ab"))
@@ -20,12 +20,12 @@ def test_each_agent_is_told_in_its_own_words_and_only_of_what_it_follows() -> No
 
 
 def test_a_server_is_wanted_until_the_last_is_gone() -> None:
-    book: FollowBook[str] = FollowBook()
+    book: Subscriptions[str] = Subscriptions()
     for agent in ("one", "two"):
-        book.add(agent, Followed("s", "notes://a", OURS))
-    assert book.remove("one", OURS) == Followed("s", "notes://a", OURS)
+        book.add(agent, Subscription("s", "notes://a", OURS))
+    assert book.remove("one", OURS) == Subscription("s", "notes://a", OURS)
     assert book.remove("one", OURS) is None
     assert book.wanted("s") == {"notes://a"}
-    assert book.drop("two") == [Followed("s", "notes://a", OURS)]
+    assert book.drop("two") == [Subscription("s", "notes://a", OURS)]
     assert book.drop("two") == []
     assert not book.wanted("s")

@@ -7,26 +7,26 @@ from typing import Any
 import orjson
 import pytest
 
-from tabhub.core.resources import GET, NOTHING, READ, Offer, OfferBook, Offers
+from tabhub.core.resources import GET, NO_RESOURCES, READ, ListedItem, ResourceDirectory, ServerResources
 from tabhub.core.upstream_names import upstream_name
 from tabhub.core.upstream_uris import resource_uri, template_uri
 from tabhub.errors import InvalidParams, UnknownPrompt, UnknownResource
 
 
-def resources(server: str, *uris: str) -> tuple[Offer, ...]:
+def resources(server: str, *uris: str) -> tuple[ListedItem, ...]:
     rows = ((resource_uri(server, uri), uri) for uri in uris)
-    return tuple(Offer(key, own, orjson.dumps({"uri": key, "name": own})) for key, own in rows)
+    return tuple(ListedItem(key, own, orjson.dumps({"uri": key, "name": own})) for key, own in rows)
 
 
-def templates(server: str, *given: str) -> tuple[Offer, ...]:
-    return tuple(Offer(template_uri(server, each), each, b"{}") for each in given)
+def templates(server: str, *given: str) -> tuple[ListedItem, ...]:
+    return tuple(ListedItem(template_uri(server, each), each, b"{}") for each in given)
 
 
-def prompts(server: str, *names: str) -> tuple[Offer, ...]:
-    return tuple(Offer(upstream_name(server, name), name, orjson.dumps({"name": name})) for name in names)
+def prompts(server: str, *names: str) -> tuple[ListedItem, ...]:
+    return tuple(ListedItem(upstream_name(server, name), name, orjson.dumps({"name": name})) for name in names)
 
 
-def listed(book: OfferBook, shelf: Any = "resources") -> list[list[str]]:
+def listed(book: ResourceDirectory, shelf: Any = "resources") -> list[list[str]]:
     """The entries of all pages."""
     pages, cursor = [], None
     while True:
@@ -37,17 +37,17 @@ def listed(book: OfferBook, shelf: Any = "resources") -> list[list[str]]:
             return pages
 
 
-def make(page: int = 100, hidden: Any = lambda server, method: False) -> OfferBook:
-    return OfferBook(page, hidden)
+def make(page: int = 100, hidden: Any = lambda server, method: False) -> ResourceDirectory:
+    return ResourceDirectory(page, hidden)
 
 
 def test_a_listing_comes_in_pages_that_a_change_does_not_shift() -> None:
     book = make(2)
-    book.replace("b", Offers(resources=resources("b", "x:1", "x:2", "x:3")))
-    book.replace("a", Offers(resources=resources("a", "ä:1")))
+    book.replace("b", ServerResources(resources=resources("b", "x:1", "x:2", "x:3")))
+    book.replace("a", ServerResources(resources=resources("a", "ä:1")))
     assert [len(page) for page in listed(book)] == [2, 2]
     cursor = orjson.loads(book.page("resources", None, stateless=False))["nextCursor"]
-    book.replace("a", NOTHING)
+    book.replace("a", NO_RESOURCES)
     left = orjson.loads(book.page("resources", cursor, stateless=False))
     assert [entry["name"] for entry in left["resources"]] == ["x:2", "x:3"]
     with pytest.raises(InvalidParams, match="cursor"):
@@ -62,7 +62,7 @@ def test_the_stateless_form_says_how_long_it_holds() -> None:
 def test_what_is_switched_off_is_not_listed() -> None:
     book = make(hidden=lambda server, method: (server, method) == ("a", READ))
     for server in ("a", "b"):
-        book.replace(server, Offers(resources=resources(server, "x:1"), prompts=prompts(server, "p")))
+        book.replace(server, ServerResources(resources=resources(server, "x:1"), prompts=prompts(server, "p")))
     assert listed(book) == [["tabhub+mcp://b/x:1"]]
     assert listed(book, "prompts") == [["p", "p"]]
     assert GET != READ
@@ -70,18 +70,18 @@ def test_what_is_switched_off_is_not_listed() -> None:
 
 def test_a_change_is_counted_for_the_list_it_belongs_to() -> None:
     book = make()
-    one = Offers(resources=resources("a", "x:1"), prompts=prompts("a", "p"))
+    one = ServerResources(resources=resources("a", "x:1"), prompts=prompts("a", "p"))
     assert book.replace("a", one) == ["resources", "prompts"]
     assert book.replace("a", one) == []
-    assert book.replace("a", Offers(templates=templates("a", "x:{n}"), prompts=one.prompts)) == ["resources"]
-    assert book.replace("a", NOTHING) == ["resources", "prompts"]
+    assert book.replace("a", ServerResources(templates=templates("a", "x:{n}"), prompts=one.prompts)) == ["resources"]
+    assert book.replace("a", NO_RESOURCES) == ["resources", "prompts"]
     assert book.versions == {"resources": 3, "prompts": 2}
 
 
 def test_a_prompt_is_found_by_its_name_and_by_its_servers_word_where_that_is_one() -> None:
     book = make()
-    book.replace("a", Offers(prompts=prompts("a", "plan", "review")))
-    book.replace("my server", Offers(prompts=prompts("my server", "review")))
+    book.replace("a", ServerResources(prompts=prompts("a", "plan", "review")))
+    book.replace("my server", ServerResources(prompts=prompts("my server", "review")))
     assert book.prompt("mcp__a__review")[0] == "a"
     assert book.prompt(upstream_name("my server", "review"))[0] == "my server"
     assert book.prompt("plan")[0] == "a"
@@ -103,8 +103,8 @@ def test_a_resource_is_found_by_its_address_also_before_its_server_has_told_anyt
 
 def test_a_resource_is_found_by_its_own_uri_where_one_server_has_it() -> None:
     book = make()
-    book.replace("a", Offers(resources=resources("a", "x:1", "x:2"), reads=True))
-    book.replace("b", Offers(resources=resources("b", "x:2"), templates=templates("b", "y:{n}"), reads=True))
+    book.replace("a", ServerResources(resources=resources("a", "x:1", "x:2"), reads=True))
+    book.replace("b", ServerResources(resources=resources("b", "x:2"), templates=templates("b", "y:{n}"), reads=True))
     known = ["a", "b"]
     assert book.resource("x:1", known) == ("a", "x:1")
     assert book.resource("y:7", known) == ("b", "y:7")
@@ -114,16 +114,16 @@ def test_a_resource_is_found_by_its_own_uri_where_one_server_has_it() -> None:
     assert "tabhub+mcp://a/x:2, tabhub+mcp://b/x:2" in several.value.text()
     with pytest.raises(UnknownResource):
         book.resource("z:1", known)
-    book.replace("b", NOTHING)
+    book.replace("b", NO_RESOURCES)
     assert book.resource("z:1", ["a"]) == ("a", "z:1")  # not every resource is listed, and only one server has any
-    book.replace("a", NOTHING)
+    book.replace("a", NO_RESOURCES)
     with pytest.raises(UnknownResource, match="no external server that is on has it"):
         book.resource("z:1", [])
 
 
 def test_an_address_of_another_hub_behind_this_one_is_its_servers_own_uri() -> None:
     book = make()
-    book.replace("outer", Offers(resources=resources("outer", "tabhub+mcp://inner/x:1"), reads=True))
+    book.replace("outer", ServerResources(resources=resources("outer", "tabhub+mcp://inner/x:1"), reads=True))
     assert book.resource("tabhub+mcp://inner/x:1", ["outer"]) == ("outer", "tabhub+mcp://inner/x:1")
     nested = "tabhub+mcp://outer/tabhub+mcp://inner/x:1"
     assert book.resource(nested, ["outer"]) == ("outer", "tabhub+mcp://inner/x:1")

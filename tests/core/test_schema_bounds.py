@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from tabhub.core.schema_bounds import MAX_NODES, MAX_PATTERNS, trouble
+from tabhub.core.schema_bounds import MAX_NODES, MAX_PATTERNS, find_problem
 from tabhub.core.tools import compile_schema
 from tabhub.errors import BadInput
 
@@ -74,17 +74,17 @@ def test_schemas_that_could_take_long_are_refused_after_reading_each_part_once(
     schema: dict[str, Any], why: str
 ) -> None:
     counted = CountedSchema(schema)
-    problem = trouble(counted)
+    problem = find_problem(counted)
     assert why in str(problem)
     assert set(counted.reads.values()) <= {1}, "a part of the schema was read again for each reference to it"
 
 
 def test_reading_a_schema_stops_at_the_bound_it_exceeds() -> None:
     wide = CountedSchema({"properties": {f"p{i}": {"title": "x"} for i in range(20_000)}})
-    assert "parts" in str(trouble(wide))
+    assert "parts" in str(find_problem(wide))
     assert len(wide.reads) <= MAX_NODES + 1
     patterns = CountedSchema({"properties": {f"p{i}": {"pattern": "a"} for i in range(1000)}})
-    assert "patterns" in str(trouble(patterns))
+    assert "patterns" in str(find_problem(patterns))
     assert len(patterns.reads) <= MAX_PATTERNS + 2  # and the schema itself, and its list of properties
 
 
@@ -92,8 +92,8 @@ def test_nesting_without_measure_is_refused() -> None:
     schema: dict[str, Any] = {}
     for _ in range(60):
         schema = {"properties": {"a": schema}}
-    assert "deeper" in str(trouble(schema))
-    assert "parts" in str(trouble({"properties": {f"p{i}": {} for i in range(6000)}}))
+    assert "deeper" in str(find_problem(schema))
+    assert "parts" in str(find_problem({"properties": {f"p{i}": {} for i in range(6000)}}))
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_nesting_without_measure_is_refused() -> None:
     ],
 )  # fmt: skip
 def test_usual_schemas_are_taken(schema: dict[str, Any]) -> None:
-    assert trouble(schema) is None
+    assert find_problem(schema) is None
     compile_schema(schema)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tabhub.core.page_tools import Frame
-from tabhub.core.tab_routing import address, again, best, never_sent
+from tabhub.core.tab_routing import best_frame, never_sent, retry_where, site_url
 from tabhub.core.tabs import Tab
 from tabhub.errors import CallTimeout, CommandFailed, LinkLost, NotConnected, TabhubError, TabNotFound
 
@@ -22,7 +22,7 @@ def test_the_active_tab_is_best_then_the_one_updated_last() -> None:
     there = frames(3.0, 9.0, 5.0)
 
     def chosen(*without: int) -> int | None:
-        found = best(there, tabs.get, without)
+        found = best_frame(there, tabs.get, without)
         return None if found is None else found.tab_id
 
     assert chosen() == 2
@@ -38,9 +38,9 @@ def test_the_active_tab_is_best_then_the_one_updated_last() -> None:
 
 @pytest.mark.req("S000-spec-routing-05")
 def test_a_site_is_found_where_it_was_last_or_at_its_front_page() -> None:
-    assert address(SHOP, f"{SHOP}/cart") == f"{SHOP}/cart"
-    assert address(SHOP, None) == f"{SHOP}/"
-    assert address("file://", None) is None
+    assert site_url(SHOP, f"{SHOP}/cart") == f"{SHOP}/cart"
+    assert site_url(SHOP, None) == f"{SHOP}/"
+    assert site_url("file://", None) is None
 
 
 @pytest.mark.req("S000-spec-routing-13", "S000-spec-routing-14", "F9")
@@ -61,6 +61,6 @@ def test_a_call_is_repeated_only_where_the_page_never_got_it_or_twice_is_as_good
     error: TabhubError, unsent: bool, repeats: bool
 ) -> None:
     assert never_sent(error) is unsent
-    assert (again(error, repeatable=False, exact=False) == "other") is unsent
-    assert (again(error, repeatable=True, exact=False) == "other") is repeats
-    assert again(error, repeatable=True, exact=True) in ("same", "no")
+    assert (retry_where(error, repeatable=False, exact=False) == "other") is unsent
+    assert (retry_where(error, repeatable=True, exact=False) == "other") is repeats
+    assert retry_where(error, repeatable=True, exact=True) in ("same", "no")

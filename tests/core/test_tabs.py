@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tabhub.core.tabs import TabBook, TabChanges, origin_of
+from tabhub.core.tabs import TabChanges, TabTable, origin_of
 from tabhub.limits import Limits
 
 
@@ -21,14 +21,14 @@ def ids(tabs: Any) -> list[int]:
 
 
 def test_a_browsers_own_ids_are_used_while_they_are_free() -> None:
-    book = TabBook()
+    book = TabTable()
     changes = book.sync("a", [raw(1), raw(2)])
     assert ids(changes.opened) == [1, 2]
     assert book.find("a", 2) == book.get(2)
 
 
 def test_the_same_id_in_another_browser_gets_a_fresh_number() -> None:
-    book = TabBook()
+    book = TabTable()
     book.sync("a", [raw(1)])
     (tab,) = book.sync("b", [raw(1)]).opened
     assert tab.tab_id > 2**31
@@ -38,7 +38,7 @@ def test_the_same_id_in_another_browser_gets_a_fresh_number() -> None:
 
 
 def test_an_id_is_not_given_to_another_browser_after_its_tab_closed() -> None:
-    book = TabBook()
+    book = TabTable()
     book.sync("a", [raw(1)])
     book.changed("a", {"tabId": 1, "change": "removed"})
     (tab,) = book.sync("b", [raw(1)]).opened
@@ -46,7 +46,7 @@ def test_an_id_is_not_given_to_another_browser_after_its_tab_closed() -> None:
 
 
 def test_a_full_list_tells_what_opened_closed_and_changed() -> None:
-    book = TabBook()
+    book = TabTable()
     book.sync("a", [raw(1), raw(2), raw(3)])
     changes = book.sync("a", [raw(1), raw(2, title="new"), raw(4)])
     assert (ids(changes.opened), ids(changes.closed), ids(changes.changed)) == ([4], [3], [2])
@@ -54,7 +54,7 @@ def test_a_full_list_tells_what_opened_closed_and_changed() -> None:
 
 
 def test_a_removed_tab_is_told_once() -> None:
-    book = TabBook()
+    book = TabTable()
     book.sync("a", [raw(1)])
     assert ids(book.changed("a", {"tabId": 1, "change": "removed"}).closed) == [1]
     assert book.changed("a", {"tabId": 1, "change": "removed"}) == TabChanges()
@@ -62,7 +62,7 @@ def test_a_removed_tab_is_told_once() -> None:
 
 
 def test_a_replaced_tab_keeps_its_hub_id_and_its_old_number_is_not_reused() -> None:
-    book = TabBook()
+    book = TabTable()
     book.sync("a", [raw(1)])
     changes = book.changed("a", {"tabId": 9, "change": "replaced", "removedTabId": 1, "tab": raw(9)})
     assert ids(changes.changed) == [1]
@@ -74,7 +74,7 @@ def test_a_replaced_tab_keeps_its_hub_id_and_its_old_number_is_not_reused() -> N
 
 
 def test_a_tab_that_is_replaced_is_told_before_the_new_one_is_described() -> None:
-    book = TabBook()
+    book = TabTable()
     book.sync("a", [raw(1)])
     assert book.changed("a", {"tabId": 9, "change": "replaced", "removedTabId": 1}) == TabChanges()
     unloaded = {"tabId": 9, "change": "updated", "tab": {**raw(9), "discarded": True}}
@@ -83,7 +83,7 @@ def test_a_tab_that_is_replaced_is_told_before_the_new_one_is_described() -> Non
 
 
 def test_tabs_of_a_browser_that_comes_back_get_their_ids_back() -> None:
-    book = TabBook()
+    book = TabTable()
     book.sync("a", [raw(1)])
     (second,) = book.sync("b", [raw(1)]).opened
     assert ids(book.gone("b").away) == [second.tab_id]
@@ -95,14 +95,14 @@ def test_tabs_of_a_browser_that_comes_back_get_their_ids_back() -> None:
 
 
 def test_tabs_missing_when_a_browser_comes_back_are_closed_then() -> None:
-    book = TabBook()
+    book = TabTable()
     book.sync("a", [raw(1), raw(2)])
     assert not book.gone("a").closed
     assert ids(book.sync("a", [raw(2)]).closed) == [1]
 
 
 def test_a_report_before_the_full_list_finds_the_tab_that_was_kept_aside() -> None:
-    book = TabBook()
+    book = TabTable()
     book.sync("x", [raw(1)])
     (tab,) = book.sync("a", [raw(1)]).opened
     book.gone("a")
@@ -111,7 +111,7 @@ def test_a_report_before_the_full_list_finds_the_tab_that_was_kept_aside() -> No
 
 
 def test_one_tab_is_active_in_a_window_and_one_window_focused() -> None:
-    book = TabBook()
+    book = TabTable()
     book.sync("a", [raw(1, active=True, windowFocused=True), raw(2), raw(3, windowId=2, active=True)])
     changes = book.changed("a", {"tabId": 2, "change": "activated"})
     assert ids(changes.changed) == [2, 1]
@@ -122,7 +122,7 @@ def test_one_tab_is_active_in_a_window_and_one_window_focused() -> None:
 
 
 def test_an_arrival_updates_the_picture_before_the_report_comes() -> None:
-    book = TabBook()
+    book = TabTable()
     book.sync("a", [raw(1, status="loading")])
     (tab,) = book.moved("a", 1, "https://new.example/", "New", "complete").changed
     assert (tab.url, tab.title, tab.status, tab.window_id) == ("https://new.example/", "New", "complete", 1)
@@ -148,7 +148,7 @@ def test_an_arrival_updates_the_picture_before_the_report_comes() -> None:
     ],
 )
 def test_a_bad_description_is_skipped_and_named_and_the_rest_kept(bad: Any) -> None:
-    book = TabBook()
+    book = TabTable()
     changes = book.sync("a", [raw(1), bad, raw(2)])
     assert ids(changes.opened) == [1, 2]
     assert len(changes.problems) == 1
@@ -157,7 +157,7 @@ def test_a_bad_description_is_skipped_and_named_and_the_rest_kept(bad: Any) -> N
 
 @pytest.mark.parametrize("report", [None, 5, {}, {"tabId": "x"}, {"tabId": 3, "change": "updated"}])
 def test_a_bad_report_changes_nothing(report: Any) -> None:
-    book = TabBook()
+    book = TabTable()
     book.sync("a", [raw(1)])
     changes = book.changed("a", report)
     assert not changes
@@ -166,13 +166,13 @@ def test_a_bad_report_changes_nothing(report: Any) -> None:
 
 
 def test_a_report_that_describes_another_tab_is_refused() -> None:
-    book = TabBook()
+    book = TabTable()
     assert book.changed("a", {"tabId": 1, "change": "updated", "tab": raw(2)}).problems
     assert len(book) == 0
 
 
 def test_count_and_text_are_bounded() -> None:
-    book = TabBook(Limits(tabs_per_browser=2, tab_text=10))
+    book = TabTable(Limits(tabs_per_browser=2, tab_text=10))
     changes = book.sync("a", [raw(n, url="https://" + "x" * 100) for n in range(5)])
     assert len(changes.opened) == 2
     assert changes.problems
@@ -203,7 +203,7 @@ def test_the_origin_of_an_address(url: str, origin: str | None) -> None:
 
 
 def test_facts_name_flags_only_where_set() -> None:
-    book = TabBook()
+    book = TabTable()
     book.sync("a", [raw(1, pinned=True, groupId=4), raw(2, groupId=-1)])
     first, second = (tab.facts() for tab in book)
     assert first["pinned"] is True
@@ -225,7 +225,7 @@ steps = st.lists(
 
 @given(steps)
 def test_a_hub_id_never_names_tabs_of_two_browsers(history: list[tuple[str, str, Any]]) -> None:
-    book, owner = TabBook(), dict[int, str]()
+    book, owner = TabTable(), dict[int, str]()
     for kind, browser, what in history:
         if kind == "sync":
             book.sync(browser, [raw(n) for n in what])

@@ -9,7 +9,7 @@ import jsonschema_rs
 import orjson
 import pytest
 
-from tabhub.core.schema_bounds import trouble
+from tabhub.core.schema_bounds import find_problem
 from tabhub.core.tools import BROWSER, HUB, Source, Tool, ToolResult, compile_schema
 from tabhub.errors import BadInput, InvalidArguments
 
@@ -171,7 +171,7 @@ def test_a_schema_that_refers_to_itself_is_fine() -> None:
 def test_a_reference_to_nothing_but_itself_does_not_hang() -> None:
     schema = {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}}
     compile_schema(schema).is_valid({})
-    assert trouble(schema) == "the schema refers to itself without end"  # so none from outside is compiled
+    assert find_problem(schema) == "the schema refers to itself without end"  # so none from outside is compiled
 
 
 def test_sources_are_named_by_kind_and_key() -> None:
@@ -190,7 +190,7 @@ def test_results_are_encoded_once_as_mcp_has_them() -> None:
 
 def test_a_tool_told_anew_is_the_same_tool_in_other_words() -> None:
     made = tool({"type": "object", "properties": {"a": {"type": "string"}}})
-    again = made.told_anew("other words", {"x": 1})
+    again = made.with_description("other words", {"x": 1})
     assert (again.name, again.input_schema, again.validator) == (made.name, made.input_schema, made.validator)
     assert orjson.loads(again.wire) == {**orjson.loads(made.wire), "description": "other words", "_meta": {"x": 1}}
     assert made.description != "other words"

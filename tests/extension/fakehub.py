@@ -13,7 +13,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 from websockets.typing import Subprotocol
 
-from tabhub.trust.tokens import proof
+from tabhub.trust.tokens import challenge_proof
 from tests.harness.ports import free_port
 from tests.harness.waiting import LONG
 
@@ -153,7 +153,7 @@ class FakeHub:
         if request.path == "/ws":
             return socket.respond(401, "refused") if self.refuses else None
         challenge = request.path.partition("/health?challenge=")[2]
-        shown = proof(self.secret.encode(), self.port, challenge) if self.secret is not None else None
+        shown = challenge_proof(self.secret.encode(), self.port, challenge) if self.secret is not None else None
         return socket.respond(200, orjson.dumps({"status": "ok", "proof": shown}).decode())
 
     async def stop(self) -> None:

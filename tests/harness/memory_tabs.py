@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tabhub.core.tabs import TabBook, TabChanges
+from tabhub.core.tabs import TabChanges, TabTable
 from tabhub.errors import CallTimeout, TabFailed, TabNotFound
 from tabhub.links.transport import DisconnectCallback, Listener, MessageCallback
 from tests.harness.fake_extension import tab
@@ -31,7 +31,7 @@ class MemoryTabs:
     """Tabs that are nothing but handlers: `answer[tab_id](params)` gives what a tab answers."""
 
     def __init__(self) -> None:
-        self.book = TabBook()
+        self.book = TabTable()
         self.answer: dict[int, Handler] = {}
         self.sent: list[Sent] = []
         self.on_open: Callable[[int, str], None] = lambda tab_id, url: None

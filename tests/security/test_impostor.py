@@ -12,7 +12,7 @@ import pytest
 
 from tabhub.cli.hub.client import Hub, find_hub, request
 from tabhub.errors import CliError
-from tabhub.trust.tokens import proof
+from tabhub.trust.tokens import challenge_proof
 from tests.cli.fakehub import FakeHub, running
 from tests.harness.hub import RunningHub
 from tests.harness.raw import exchange
@@ -41,7 +41,13 @@ def told(impostor: FakeHub) -> str:
 
 @pytest.mark.parametrize(
     "answer",
-    [{"status": "ok"}, {"proof": None}, {"proof": "00" * 32}, {"proof": "é"}, {"proof": proof(b"other", 1, CHALLENGE)}],
+    [
+        {"status": "ok"},
+        {"proof": None},
+        {"proof": "00" * 32},
+        {"proof": "é"},
+        {"proof": challenge_proof(b"other", 1, CHALLENGE)},
+    ],
 )
 def test_a_command_tells_the_secret_to_nobody_who_does_not_know_it(impostor: FakeHub, answer: dict[str, str]) -> None:
     impostor.answer("GET /health", answer)
@@ -67,10 +73,10 @@ def test_a_record_of_a_hub_that_is_dead_or_was_elsewhere_proves_nothing(
 async def test_a_hub_proves_itself_on_its_own_port_and_says_nothing_else(hub: RunningHub) -> None:
     host = ("Host", f"127.0.0.1:{hub.port}")
     answer = await exchange(hub.port, written("GET", f"/health?challenge={CHALLENGE}", [host]))
-    shown = proof(hub.secret.encode(), hub.port, CHALLENGE)
+    shown = challenge_proof(hub.secret.encode(), hub.port, CHALLENGE)
     assert json.loads(answer.body) == {"status": "ok", "proof": shown}
-    assert shown != proof(hub.secret.encode(), hub.port + 1, CHALLENGE)
-    assert shown != proof(SECRET.encode(), hub.port, CHALLENGE)
+    assert shown != challenge_proof(hub.secret.encode(), hub.port + 1, CHALLENGE)
+    assert shown != challenge_proof(SECRET.encode(), hub.port, CHALLENGE)
     for bad in ("", "0" * 31, "0" * 129, "A" * 32, "0" * 32 + "%0a", "é" * 32, "0" * 32 + "&x=1"):
         refused = await exchange(hub.port, written("GET", f"/health?challenge={bad}", [host]))
         assert refused.status == 400, bad

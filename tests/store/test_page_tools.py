@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tabhub.core.page_tools import Cached, read_tool
+from tabhub.core.page_tools import CachedTool, read_tool
 from tabhub.store.page_tools import PageToolStore
 
 TOOL = {"name": "find", "description": "finds", "inputSchema": {"type": "object"}, "annotations": {"cache": True}}
 
 
-def cached(seen: float, name: str = "find") -> Cached:
-    return Cached("https://shop.example", "https://shop.example/p", read_tool({**TOOL, "name": name}), seen)
+def cached(seen: float, name: str = "find") -> CachedTool:
+    return CachedTool("https://shop.example", "https://shop.example/p", read_tool({**TOOL, "name": name}), seen)
 
 
 @pytest.mark.req("S000-spec-cleanup-06", "S000-spec-architecture-05", "S000-spec-testing-01")

@@ -3,13 +3,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tabhub.trust.dataflow import Flows
+from tabhub.trust.dataflow import DataFlows
 
 MAIL, BANK, SHOP = "https://mail.example", "https://bank.example", "https://shop.example"
 
 
 def test_what_was_read_elsewhere_is_named_and_the_place_itself_is_not() -> None:
-    flows = Flows()
+    flows = DataFlows()
     assert flows.crossing("s", [BANK]) == ()
     flows.read("s", MAIL)
     flows.read("s", BANK)
@@ -20,7 +20,7 @@ def test_what_was_read_elsewhere_is_named_and_the_place_itself_is_not() -> None:
 
 
 def test_a_pair_that_was_allowed_is_not_named_again_but_others_are() -> None:
-    flows = Flows()
+    flows = DataFlows()
     flows.read("s", MAIL)
     flows.allow("s", [MAIL], [BANK])
     assert flows.crossing("s", [BANK]) == ()
@@ -30,14 +30,14 @@ def test_a_pair_that_was_allowed_is_not_named_again_but_others_are() -> None:
 
 
 def test_what_a_plugin_read_is_no_news_to_the_same_plugin() -> None:
-    flows = Flows()
+    flows = DataFlows()
     flows.read("s", MAIL, "mail")
     assert flows.crossing("s", ["mail"]) == ()
     assert flows.crossing("s", ["notes"]) == (MAIL,)
 
 
 def test_a_session_that_ends_is_forgotten() -> None:
-    flows = Flows()
+    flows = DataFlows()
     flows.read("s", MAIL)
     assert flows.knows("s")
     flows.end("s")
@@ -46,7 +46,7 @@ def test_a_session_that_ends_is_forgotten() -> None:
 
 
 def test_memory_is_bounded() -> None:
-    flows = Flows()
+    flows = DataFlows()
     for number in range(10_000):
         flows.read("s", f"https://{number}.example")
         flows.read(f"s{number}", MAIL)
@@ -56,7 +56,7 @@ def test_memory_is_bounded() -> None:
 
 @given(st.lists(st.sampled_from([MAIL, BANK, SHOP])), st.sampled_from([MAIL, BANK, SHOP]))
 def test_after_it_was_allowed_an_act_crosses_nothing(read: list[str], target: str) -> None:
-    flows = Flows()
+    flows = DataFlows()
     for site in read:
         flows.read("s", site)
     crossing = flows.crossing("s", [target])

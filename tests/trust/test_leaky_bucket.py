@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tabhub.trust.leaky_bucket import Pace
+from tabhub.trust.leaky_bucket import LeakyBucket
 
 
 def test_a_minutes_worth_may_come_at_once_and_the_rest_evenly() -> None:
-    pace = Pace(60)
+    pace = LeakyBucket(60)
     assert [pace.hit(0.0) for _ in range(60)] == [None] * 60
     wait = pace.hit(0.0)
     assert wait == pytest.approx(1.0)
@@ -20,12 +20,12 @@ def test_a_minutes_worth_may_come_at_once_and_the_rest_evenly() -> None:
 
 
 def test_zero_is_no_limit() -> None:
-    pace = Pace(0)
+    pace = LeakyBucket(0)
     assert all(pace.hit(0.0) is None for _ in range(10_000))
 
 
 def test_what_was_used_elsewhere_counts_and_is_not_owed_for_ever() -> None:
-    pace = Pace(60)
+    pace = LeakyBucket(60)
     pace.add(1000, 0.0)
     assert pace.hit(0.5) is not None
     assert pace.hit(1.0) is None
@@ -33,7 +33,7 @@ def test_what_was_used_elsewhere_counts_and_is_not_owed_for_ever() -> None:
 
 @given(st.integers(1, 50), st.lists(st.floats(0, 30), max_size=200))
 def test_never_more_than_twice_the_limit_in_a_minute_and_waiting_is_enough(limit: int, gaps: list[float]) -> None:
-    pace = Pace(limit)
+    pace = LeakyBucket(limit)
     now = 0.0
     taken: list[float] = []
     for gap in gaps:

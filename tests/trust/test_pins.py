@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tabhub.trust.pins import Pin, definition, diff, fingerprint, hidden_words, spelled
+from tabhub.trust.pins import Pin, definition, describe_hidden, diff, fingerprint, spell_hidden
 
 SAID: dict[str, Any] = {"name": "t", "description": "Does it.", "input_schema": {"type": "object", "a": 1, "b": [2]}}
 
@@ -42,8 +42,8 @@ def test_hidden_characters_are_spelled_out_and_called_out(character: str) -> Non
 
 
 def test_what_can_be_seen_stays_as_it_is() -> None:
-    assert spelled("Grüße, 世界 ✓") == "Grüße, 世界 ✓"
-    assert hidden_words("Grüße\n世界") == ""
+    assert spell_hidden("Grüße, 世界 ✓") == "Grüße, 世界 ✓"
+    assert describe_hidden("Grüße\n世界") == ""
 
 
 def test_a_long_change_is_cut() -> None:

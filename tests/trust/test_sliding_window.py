@@ -5,11 +5,11 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tabhub.trust.sliding_window import Rate
+from tabhub.trust.sliding_window import SlidingWindow
 
 
 def test_the_limit_is_reached_and_frees_up_as_time_passes() -> None:
-    rate = Rate(3, 60)
+    rate = SlidingWindow(3, 60)
     assert [rate.hit("a", t) for t in (0.0, 10.0, 20.0)] == [None, None, None]
     assert rate.hit("a", 30.0) == 30.0
     assert rate.hit("a", 59.0) == 1.0
@@ -18,20 +18,20 @@ def test_the_limit_is_reached_and_frees_up_as_time_passes() -> None:
 
 
 def test_keys_do_not_disturb_each_other() -> None:
-    rate = Rate(1)
+    rate = SlidingWindow(1)
     assert rate.hit("a", 0) is None
     assert rate.hit("b", 0) is None
     assert rate.hit("a", 1) == 59
 
 
 def test_a_limit_of_zero_means_none() -> None:
-    rate = Rate(0)
+    rate = SlidingWindow(0)
     assert all(rate.hit("a", 0) is None for _ in range(1000))
     assert len(rate) == 0
 
 
 def test_memory_stays_bounded_and_made_up_keys_gain_nothing() -> None:
-    rate = Rate(2, 60, keys=10)
+    rate = SlidingWindow(2, 60, keys=10)
     passed = sum(rate.hit(f"key {n}", n / 1000) is None for n in range(1000))
     assert len(rate) <= 11
     assert passed == 10 + 2
@@ -42,7 +42,7 @@ def test_memory_stays_bounded_and_made_up_keys_gain_nothing() -> None:
 
 
 def test_time_that_stands_still_or_steps_back_never_lets_more_through() -> None:
-    rate = Rate(2, 10)
+    rate = SlidingWindow(2, 10)
     assert rate.hit("a", 100) is None
     assert rate.hit("a", 95) is None
     assert rate.hit("a", 95) == 15
@@ -58,7 +58,7 @@ def test_time_that_stands_still_or_steps_back_never_lets_more_through() -> None:
 def test_no_window_ever_holds_more_than_the_limit_and_waiting_as_told_is_enough(
     limit: int, window: float, gaps: list[float]
 ) -> None:
-    rate = Rate(limit, window)
+    rate = SlidingWindow(limit, window)
     now = 0.0
     passed: list[float] = []
     for gap in gaps:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tabhub.trust.tokens import Offer, bearer, same, ws_offer, ws_protocols
+from tabhub.trust.tokens import LinkOffer, bearer, parse_link_offer, same_token, ws_protocols
 
 SECRET = "ab" * 32
 
@@ -44,16 +44,16 @@ def test_the_longest_token_is_a_setting() -> None:
 
 @given(st.binary(max_size=80), st.binary(max_size=80))
 def test_tokens_are_the_same_only_if_equal(a: bytes, b: bytes) -> None:
-    assert same(a, b) == (a == b)
-    assert same(a, bytes(a))
+    assert same_token(a, b) == (a == b)
+    assert same_token(a, bytes(a))
 
 
 def test_a_prefix_or_another_case_is_not_the_same() -> None:
     secret = SECRET.encode()
-    assert not same(secret[:-1], secret)
-    assert not same(secret + b"a", secret)
-    assert not same(secret.upper(), secret)
-    assert not same(b"", secret)
+    assert not same_token(secret[:-1], secret)
+    assert not same_token(secret + b"a", secret)
+    assert not same_token(secret.upper(), secret)
+    assert not same_token(b"", secret)
 
 
 def test_protocols_are_split_and_bounded() -> None:
@@ -82,9 +82,9 @@ def test_a_malformed_offer_is_no_offer(header: bytes) -> None:
 
 
 def test_an_offer_names_its_browser() -> None:
-    assert ws_offer(["tabhub", SECRET, "chrome-1"]) == Offer("tabhub", SECRET.encode(), "chrome-1")
-    assert ws_offer(["opentabs", SECRET]) == Offer("opentabs", SECRET.encode(), "default")
-    assert ws_offer(["tabhub", SECRET]) == Offer("tabhub", SECRET.encode(), "default")
+    assert parse_link_offer(["tabhub", SECRET, "chrome-1"]) == LinkOffer("tabhub", SECRET.encode(), "chrome-1")
+    assert parse_link_offer(["opentabs", SECRET]) == LinkOffer("opentabs", SECRET.encode(), "default")
+    assert parse_link_offer(["tabhub", SECRET]) == LinkOffer("tabhub", SECRET.encode(), "default")
 
 
 @pytest.mark.parametrize(
@@ -102,8 +102,8 @@ def test_an_offer_names_its_browser() -> None:
     ],
 )
 def test_any_other_offer_is_none(offered: list[str]) -> None:
-    assert ws_offer(offered) is None
+    assert parse_link_offer(offered) is None
 
 
 def test_an_offer_never_shows_its_secret() -> None:
-    assert SECRET not in repr(ws_offer(["tabhub", SECRET, "x"]))
+    assert SECRET not in repr(parse_link_offer(["tabhub", SECRET, "x"]))

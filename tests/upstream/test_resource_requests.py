@@ -21,7 +21,7 @@ from mcp.types import ElicitRequestParams, ElicitResult, PromptReference, Resour
 
 from tabhub.core.tools import Source
 from tabhub.limits import Limits
-from tabhub.upstream.resources import OfferList
+from tabhub.upstream.resources import ResourceLists
 from tests.harness.agent import Agent, client, message, stateless, streamed
 from tests.harness.approver import Panel
 from tests.harness.daemon import ENVELOPE, registered
@@ -286,12 +286,12 @@ async def test_a_server_that_is_off_or_away_shows_nothing_and_says_why(tmp_path:
 async def test_servers_whose_lists_fail_or_hang_keep_their_tools_and_harm_no_other(
     hub: RunningHub, library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = OfferList.__init__
+    made = ResourceLists.__init__
 
-    def hasty(offers: OfferList, server: str, limits: Limits, changed: Callable[[], None]) -> None:
+    def hasty(offers: ResourceLists, server: str, limits: Limits, changed: Callable[[], None]) -> None:
         made(offers, server, replace(limits, upstream_connect=0.5) if server == "hang" else limits, changed)
 
-    monkeypatch.setattr(OfferList, "__init__", hasty)
+    monkeypatch.setattr(ResourceLists, "__init__", hasty)
     async with Agent(hub) as agent:
         broken = {kind: stuck(kind) for kind in ("hang", "fail", "odd")}
         await hub.hub.upstream.add(broken)

@@ -7,15 +7,15 @@ from typing import Any
 import orjson
 import pytest
 
-from tabhub.core.resources import Shelf
+from tabhub.core.resources import ListName
 from tabhub.limits import Limits
-from tabhub.upstream.resources import read_offers
+from tabhub.upstream.resources import read_items
 
 LIMITS = Limits(upstream_offers=3)
 
 
-def read(shelf: Shelf, *entries: Any) -> tuple[list[dict[str, Any]], list[str]]:
-    found, problems = read_offers("my server", shelf, entries, LIMITS)
+def read(shelf: ListName, *entries: Any) -> tuple[list[dict[str, Any]], list[str]]:
+    found, problems = read_items("my server", shelf, entries, LIMITS)
     return [orjson.loads(each.wire) for each in found], problems
 
 
@@ -34,7 +34,7 @@ def test_an_entry_is_passed_on_under_its_prefixed_name() -> None:
 
 def test_what_a_prompt_needs_is_known() -> None:
     arguments = [{"name": "a", "required": True}, {"name": "b"}, {"name": "c", "required": "yes"}, 7]
-    (offer,), _ = read_offers("s", "prompts", [{"name": "plan", "arguments": arguments}], LIMITS)
+    (offer,), _ = read_items("s", "prompts", [{"name": "plan", "arguments": arguments}], LIMITS)
     assert offer.needs == ("a",)
 
 

@@ -13,12 +13,12 @@ import pytest
 from tabhub.limits import Limits
 from tabhub.store.upstream_servers import Server
 from tabhub.upstream import server_connection as life
-from tabhub.upstream.server_connection import Life
+from tabhub.upstream.server_connection import ServerConnection
 from tests.harness.virtual_time import VirtualLoop
 from tests.harness.waiting import until
 
 if TYPE_CHECKING:
-    from tabhub.upstream.sdk_session import Hooks, Link
+    from tabhub.upstream.sdk_session import Hooks, SdkSession
 
 SERVER = Server(id="1", name="s", enabled=True, url="http://127.0.0.1:1/mcp")
 
@@ -30,11 +30,11 @@ class Deaf:
         self.left = misses
         self.begun = False
 
-    def open(self, life: Life, hooks_of: Callable[[], Hooks]) -> AbstractAsyncContextManager[Link]:
+    def open(self, life: ServerConnection, hooks_of: Callable[[], Hooks]) -> AbstractAsyncContextManager[SdkSession]:
         return self._open()
 
     @asynccontextmanager
-    async def _open(self) -> AsyncIterator[Link]:
+    async def _open(self) -> AsyncIterator[SdkSession]:
         self.begun = True
         while True:
             try:
@@ -54,7 +54,7 @@ class Failing:
         self.tried: list[float] = []
 
     @asynccontextmanager
-    async def open(self, life: Life, hooks_of: Callable[[], Hooks]) -> AsyncIterator[Link]:
+    async def open(self, life: ServerConnection, hooks_of: Callable[[], Hooks]) -> AsyncIterator[SdkSession]:
         self.tried.append(self._loop.now)
         raise ConnectionRefusedError("nobody is there")
         yield  # type: ignore[unreachable]
@@ -70,7 +70,7 @@ async def test_a_connection_that_misses_its_cancel_is_ended_all_the_same(
 ) -> None:
     monkeypatch.setattr(life, "_CANCEL", 0.02)
     deaf = Deaf(misses)
-    one = Life(SERVER, deaf, Limits(), nothing, lambda _: None)
+    one = ServerConnection(SERVER, deaf, Limits(), nothing, lambda _: None)
     one.start()
     await until(lambda: deaf.begun)
     async with asyncio.timeout(30):
@@ -82,7 +82,7 @@ async def test_a_connection_that_misses_its_cancel_is_ended_all_the_same(
 def test_a_server_that_keeps_failing_is_tried_with_a_backoff_from_one_second_to_a_minute() -> None:
     loop = VirtualLoop()
     failing = Failing(loop)
-    one = loop.act(lambda: Life(SERVER, failing, Limits(), nothing, lambda _: None))
+    one = loop.act(lambda: ServerConnection(SERVER, failing, Limits(), nothing, lambda _: None))
     loop.act(one.start)
     loop.run_for(600)
     pauses = [later - before for before, later in pairwise(failing.tried)]

@@ -132,7 +132,7 @@ def offer(tool: Tool) -> Offer:
     """A listed tool; the mark of those that are switched off is in its description."""
     if not tool.description.startswith(_MARK):
         return Offer(tool)
-    return Offer(tool.told_anew(tool.description.removeprefix(_MARK), tool.meta), disabled=True)
+    return Offer(tool.with_description(tool.description.removeprefix(_MARK), tool.meta), disabled=True)
 
 
 def _rank(tool: Tool, first: frozenset[str]) -> int:

@@ -50,7 +50,7 @@ class Context:
         """Pass a log message of the tool to the agent."""
         self.caller.log(level, logger, data)
 
-    async def go_on(self) -> None:
+    async def wait_while_paused(self) -> None:
         """Wait while agents are paused."""
         await self._engine.hold(self)
 

@@ -31,7 +31,7 @@ from tabhub.store.audit import AuditLog, entry
 from tabhub.store.results import ResultStore
 from tabhub.trust.permissions import Permissions
 from tabhub.trust.redact import clean, redact
-from tabhub.trust.sliding_window import Rate
+from tabhub.trust.sliding_window import SlidingWindow
 
 __all__ = ["Answers", "Caller", "Context", "Engine", "InputRequired", "Questions"]
 
@@ -88,7 +88,7 @@ class Engine:
         """Told of every session that has ended, to see to its tabs."""
         # One at a time: several threads at work on large texts would keep the loop from its turn, and be no quicker.
         self._cutter = ThreadPoolExecutor(1, "tabhub-cut")
-        self._rate = Rate(limits.call_rate)
+        self._rate = SlidingWindow(limits.call_rate)
         self.loop: asyncio.AbstractEventLoop | None = None
         self._ticker: asyncio.TimerHandle | None = None
 

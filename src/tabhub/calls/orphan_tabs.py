@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections.abc import Iterable
 
-from tabhub.core.tab_matching import Mark
+from tabhub.core.tab_matching import TabFingerprint
 from tabhub.errors import CommandFailed, TabhubError, TabNotFound
 from tabhub.links.browsers import Browsers, Change
 
@@ -25,7 +25,7 @@ class OrphanTabs:
 
     def __init__(self, browsers: Browsers) -> None:
         self._browsers = browsers
-        self._waiting: dict[int, Mark] = {}
+        self._waiting: dict[int, TabFingerprint] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         browsers.on_change(self._changed)
 
@@ -50,7 +50,7 @@ class OrphanTabs:
             tab = self._browsers.book.get(tab_id)
             if tab is None:
                 if (disconnected := self._browsers.book.away(tab_id)) is not None:
-                    self._waiting[tab_id] = Mark.of(disconnected)
+                    self._waiting[tab_id] = TabFingerprint.of(disconnected)
                 return
             link = self._browsers.link(tab.browser_id)
             try:
@@ -63,7 +63,7 @@ class OrphanTabs:
             except CommandFailed as error:
                 why = error.message
             except TabhubError:  # the link ended; the tab may still be there when it reconnects
-                self._waiting[tab_id] = Mark.of(tab)
+                self._waiting[tab_id] = TabFingerprint.of(tab)
                 return
             except TimeoutError:
                 why = f"no answer within {_TIMEOUT:.0f} s"

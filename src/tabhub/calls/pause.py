@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from tabhub.calls.held_calls import HeldCalls
-from tabhub.core.leases import span
+from tabhub.core.leases import duration
 from tabhub.core.tools import Tool
 from tabhub.errors import Paused
 
@@ -75,9 +75,9 @@ class Pause:
         if state is None:
             return Paused(f"{tool.name} waited for a pause to end, which it now has.", hint="Call again.")
         reason = f" ({state.reason})" if state.reason else ""
-        time_waited = "" if waited is None else f" The call waited {span(waited)}."
+        time_waited = "" if waited is None else f" The call waited {duration(waited)}."
         return Paused(
-            f"{tool.name} was not run: agents have been paused for {span(self._wall() - state.since)} "
+            f"{tool.name} was not run: agents have been paused for {duration(self._wall() - state.since)} "
             f"by {state.by}{reason}.{time_waited}",
             hint="Nothing was sent. Tools that only read still work. Call again when the person has resumed "
             "(tabhub resume).",

@@ -16,7 +16,7 @@ from tabhub.calls.orphan_tabs import OrphanTabs
 from tabhub.config.settings import Config
 from tabhub.core.leases import Lease, Leases
 from tabhub.core.sessions import Session, Sessions
-from tabhub.core.tab_matching import Mark, reunite
+from tabhub.core.tab_matching import TabFingerprint, match_tabs
 from tabhub.errors import TabLeased, TabNotFound
 from tabhub.links.browsers import Browsers, Change, TabRef
 
@@ -44,7 +44,7 @@ class TabBinding:
         self._clock = clock
         self._runs_calls = runs_calls
         self._opening: dict[Session, asyncio.Future[TabRef]] = {}
-        self.away: dict[str, tuple[dict[int, Mark], set[int]]] = {}
+        self.away: dict[str, tuple[dict[int, TabFingerprint], set[int]]] = {}
         """By disconnected browser: its leased tabs, and the ids of all its tabs."""
         self._orphans = OrphanTabs(browsers)
         self._on_end: list[Callable[[Session], None]] = []
@@ -210,19 +210,19 @@ class TabBinding:
 
     # tabs of browsers that disconnect and reconnect
 
-    def marks(self) -> tuple[list[Mark], dict[str, set[int]]]:
+    def marks(self) -> tuple[list[TabFingerprint], dict[str, set[int]]]:
         """What it takes to recognise leased tabs after a restart: their fingerprints, and all tab ids by browser."""
         marks = [mark for marks, _ in self.away.values() for mark in marks.values()]
         ids = {browser: set(all_ids) for browser, (_, all_ids) in self.away.items()}
         for lease in self.leases:
             tab = self._browsers.book.get(lease.tab)
             if tab is not None:
-                marks.append(Mark.of(tab))
+                marks.append(TabFingerprint.of(tab))
                 if tab.browser_id not in ids:
                     ids[tab.browser_id] = {each.chrome_id for each in self._browsers.book.of(tab.browser_id)}
         return marks, ids
 
-    def expect(self, marks: Iterable[Mark], ids: dict[str, set[int]]) -> None:
+    def expect(self, marks: Iterable[TabFingerprint], ids: dict[str, set[int]]) -> None:
         """Tabs from before a restart of the hub: they get their ids back when their browser reports them."""
         for mark in marks:
             self.away.setdefault(mark.browser_id, ({}, set(ids.get(mark.browser_id, ()))))[0][mark.tab_id] = mark
@@ -230,7 +230,11 @@ class TabBinding:
 
     def _changed(self, change: Change) -> None:
         if change.kind == "disconnected":
-            held = {tab.tab_id: Mark.of(tab) for tab in change.tabs.away if self.leases.get(tab.tab_id) is not None}
+            held = {
+                tab.tab_id: TabFingerprint.of(tab)
+                for tab in change.tabs.away
+                if self.leases.get(tab.tab_id) is not None
+            }
             if held:
                 self.away[change.browser_id] = held, {tab.chrome_id for tab in change.tabs.away}
         elif change.kind == "tabs":
@@ -246,8 +250,8 @@ class TabBinding:
         still = {tab_id: mark for tab_id, mark in before.items() if self.leases.get(tab_id) is not None}
         now = self._browsers.book.of(browser_id)
         free = {tab.tab_id for tab in now if self.leases.get(tab.tab_id) is None}
-        reunion = reunite(still, ids_before, now, free)
+        reunion = match_tabs(still, ids_before, now, free)
         for old, new in reunion.moved.items():
-            self.leases.found_again(old, new)
+            self.leases.tab_rematched(old, new)
         for tab_id in reunion.lost:
             self.leases.tab_closed(tab_id)

@@ -8,16 +8,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
+from tabhub.config.relay import RelaySettings
 from tabhub.errors import SetupError
 
 Choice = Literal["auto", "never", "always"]
 _CHOICES = ("auto", "never", "always")
 Guarding = Literal["off", "warn", "ask"]
 _GUARDING = ("off", "warn", "ask")
-_WORDS = {"true": True, "on": True, "yes": True, "1": True, "false": False, "off": False, "no": False, "0": False}
+_BOOLEANS = {"true": True, "on": True, "yes": True, "1": True, "false": False, "off": False, "no": False, "0": False}
 _LARGEST = 1e15
 _SELECTION = re.compile(r"[A-Za-z, -]{1,500}")
 _ADDRESS = re.compile(r"https?://[^\s/?#@]+[^\s?#@]*")
@@ -25,18 +25,6 @@ _HOST = re.compile(r"[A-Za-z0-9.:_-]{1,253}(/[0-9]{1,3})?")
 _ORIGIN = re.compile(r"\*|file://|https?://[^\s/?#@]+")
 _RELAY = re.compile(r"wss?://[^\s?#@]+")
 _REFERENCE = re.compile(r"\$\{[^{}]{1,300}\}")
-
-
-@dataclass(frozen=True, slots=True)
-class RelaySettings:
-    """A relay whose browsers the hub uses too, and the file that holds the token for it."""
-
-    url: str
-    token_file: str
-
-    def values(self) -> dict[str, str]:
-        """As the config file would write it."""
-        return {"url": self.url, "tokenFile": self.token_file}
 
 
 def mapping(path: str, value: Any) -> Mapping[str, Any]:
@@ -122,7 +110,7 @@ def _hosts(path: str, value: Any) -> tuple[str, ...]:
     return tuple(item.lower() for item in value)
 
 
-def _words(path: str, value: Any) -> str:
+def _selection(path: str, value: Any) -> str:
     if not isinstance(value, str) or not _SELECTION.fullmatch(value):
         hint = "Write it as core,network or all,-emulation."
         raise SetupError(f"{path} must be words with commas between them, not {shown(value)}.", hint=hint)
@@ -182,7 +170,7 @@ READERS: Mapping[str, Callable[[str, Any], Any]] = {
     "path": _path,
     "address": _address,
     "paths": _paths,
-    "words": _words,
+    "selection": _selection,
     "origins": _origins,
     "hosts": _hosts,
     "name": _name,
@@ -199,7 +187,7 @@ def from_text(kind: str, key: str, text: str) -> Any:
     typed = text.strip()
     value: Any = typed
     if kind == "bool":
-        value = _WORDS.get(typed.lower(), typed)
+        value = _BOOLEANS.get(typed.lower(), typed)
     elif kind in ("port", "number", "seconds", "count", "relays"):
         value = json_or_text(typed)
     elif kind in ("path", "address", "name", "reference"):

@@ -16,14 +16,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from tabhub.config import permissions as permissionsettings
+from tabhub.config import permissions as permission_settings
 from tabhub.config.agent import AGENT, AgentSettings
 from tabhub.config.permissions import PermissionSettings
+from tabhub.config.relay import RelaySettings
 from tabhub.config.setting_types import (
     READERS,
     Choice,
     Guarding,
-    RelaySettings,
     from_text,
     json_or_text,
     mapping,
@@ -87,7 +87,7 @@ class Config:
     )
     tools: str = field(
         default="all",
-        metadata=_is("words", "tools listed to agents that do not say: core, all, or families such as core,network"),
+        metadata=_is("selection", "tools listed to agents by default: core, all, or families such as core,network"),
     )
     audit_arguments: bool = field(
         default=False, metadata=_is("bool", "keep the arguments of calls in the audit log, not only their digest")
@@ -215,7 +215,7 @@ def convert(key: str, text: str) -> tuple[tuple[str, ...], Any]:
     if path[0] in _TABLES:
         return path, _plain(from_text(_TABLES[path[0]][path[1]][1], key, text))
     if path[0] == "permissions":
-        return path, permissionsettings.permission(key, text.strip())
+        return path, permission_settings.permission(key, text.strip())
     return path, json_or_text(text)
 
 
@@ -228,7 +228,7 @@ def locate(key: str) -> tuple[str, ...]:
         return (head, _snake(rest))
     if rest in _TABLES.get(head, ()):
         return (head, rest)
-    if head == "permissions" and (found := permissionsettings.locate(rest)):
+    if head == "permissions" and (found := permission_settings.locate(rest)):
         return (head, *found)
     if head == "settings" and len(steps := rest.split(".")) > 1 and all(steps):
         return (head, *steps)
@@ -276,7 +276,7 @@ def _read_limits(values: Mapping[str, Any], unknown: _Unknown) -> Limits:
 
 
 def _read_permissions(values: Mapping[str, Any], unknown: _Unknown) -> PermissionSettings:
-    return permissionsettings.read(values, unknown.add)
+    return permission_settings.read(values, unknown.add)
 
 
 def _read_settings(values: Mapping[str, Any], _unknown: _Unknown) -> dict[str, Mapping[str, Any]]:

@@ -23,7 +23,7 @@ _LINES = re.compile(r"\n{3,}")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ToolLocation:
     """Where a tool is, as far as its description tells."""
 
     domain: str
@@ -72,7 +72,7 @@ def one_line(text: str, longest: int = _TITLE) -> str:
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
 
 
-def describe(words: str, place: Place) -> str:
+def describe(words: str, place: ToolLocation) -> str:
     """A tool's description: a line of where it is, then what the page says of it."""
     parts = [place.domain]
     if place.number is not None:
@@ -93,7 +93,7 @@ def describe(words: str, place: Place) -> str:
     return _told(text, hidden)
 
 
-def flagged(words: str, *schemas: Mapping[str, Any]) -> str:
+def strip_hidden(words: str, *schemas: Mapping[str, Any]) -> str:
     """Words of a tool without what cannot be seen, and how much that was, in its schemas' words too."""
     seen, hidden = visible(words)
     return _told(seen, hidden + sum(_hidden(None, schema) for schema in schemas))
@@ -103,7 +103,7 @@ def _told(text: str, hidden: int) -> str:
     return f"{text} [{hidden} hidden characters removed]" if hidden else text
 
 
-def without_hidden(schema: Mapping[str, Any]) -> dict[str, Any]:
+def strip_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     """A schema whose titles and descriptions hold only what can be seen; all else stays as it is."""
     return {word: _seen(word, value) for word, value in schema.items()}
 

@@ -114,7 +114,7 @@ class Leases:
         self._by_tab.pop(tab, None)
         self._sessions.tab_closed(tab)
 
-    def found_again(self, old: int, new: int) -> None:
+    def tab_rematched(self, old: int, new: int) -> None:
         """A tab has come back under another id. It may be the person's own, so it is not one the session opened."""
         lease = self._by_tab.pop(old, None)
         if lease is None:
@@ -139,9 +139,9 @@ class Leases:
         ask = "" if asked else " ask for this one with browser_request_tab,"
         return TabLeased(
             f"Tab {lease.tab} is held by another session: {holder.client} ({holder.short}), "
-            f"for {span(now - lease.since)}; its last call was {span(idle)} ago{gone}.",
+            f"for {duration(now - lease.since)}; its last call was {duration(idle)} ago{gone}.",
             hint=f"Nothing was sent. Work in a tab of your own (leave out tabId, or browser_open_tab),{ask} "
-            f"or wait: it is free {span(left)} from now if its holder makes no call until then. "
+            f"or wait: it is free {duration(left)} from now if its holder makes no call until then. "
             f"The person can free it with: tabhub sessions release {lease.tab}",
             data={
                 "tabId": lease.tab,
@@ -153,7 +153,7 @@ class Leases:
         )
 
 
-def span(seconds: float) -> str:
+def duration(seconds: float) -> str:
     """A time span in words."""
     whole = round(max(seconds, 0))
     if whole < 90:

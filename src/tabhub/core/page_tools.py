@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from tabhub.core.schema_bounds import trouble
+from tabhub.core.schema_bounds import find_problem
 from tabhub.core.tools import Validator, compile_schema
 from tabhub.errors import BadInput
 from tabhub.limits import DEFAULTS, Limits
@@ -74,7 +74,7 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True)
-class Cached:
+class CachedTool:
     """A tool that is known though no page may offer it now."""
 
     origin: str
@@ -94,7 +94,7 @@ class PageChange:
     removed: tuple[str, ...] = ()
 
 
-class Pages:
+class PageToolTable:
     """The tools of all pages."""
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
@@ -102,7 +102,7 @@ class Pages:
         self._frames: dict[tuple[int, int], Frame] = {}
         self._tabs: dict[int, set[int]] = {}
         self._sites: dict[str, dict[tuple[int, int], Frame]] = {}
-        self._cached: dict[str, dict[str, Cached]] = {}
+        self._cached: dict[str, dict[str, CachedTool]] = {}
         self._total = 0
 
     def register(self, frame: Frame, raw_tools: Any) -> PageChange:
@@ -165,15 +165,15 @@ class Pages:
 
     # tools that outlive their page
 
-    def cached(self, origin: str) -> dict[str, Cached]:
+    def cached(self, origin: str) -> dict[str, CachedTool]:
         """A site's tools that are kept."""
         return self._cached.get(origin, {})
 
-    def all_cached(self) -> Iterator[Cached]:
+    def all_cached(self) -> Iterator[CachedTool]:
         """Every tool that is kept."""
         return (cached for tools in self._cached.values() for cached in tools.values())
 
-    def restore(self, kept: Iterable[Cached]) -> None:
+    def restore(self, kept: Iterable[CachedTool]) -> None:
         """Take what an earlier run kept."""
         for cached in kept:
             self._keep(cached)
@@ -184,7 +184,7 @@ class Pages:
             for name in frame.tools.keys() & self._cached.get(frame.origin, {}).keys():
                 self._cached[frame.origin][name] = replace(self._cached[frame.origin][name], seen=now)
 
-    def _keep(self, cached: Cached) -> None:
+    def _keep(self, cached: CachedTool) -> None:
         self._cached.setdefault(cached.origin, {})[cached.tool.name] = cached
         if sum(map(len, self._cached.values())) > self._limits.page_cached:
             oldest = min(self.all_cached(), key=lambda each: each.seen)
@@ -215,7 +215,7 @@ class Pages:
         if sites:
             for tool in frame.tools.values():
                 if tool.cached:
-                    self._keep(Cached(frame.origin, frame.url, tool, frame.updated))
+                    self._keep(CachedTool(frame.origin, frame.url, tool, frame.updated))
         old = before.tools if before is not None and before.origin == frame.origin else {}
         added = tuple(name for name in frame.tools if name not in old)
         removed = tuple(name for name in old if name not in frame.tools)
@@ -320,7 +320,7 @@ def _schema(name: str, word: str, value: Any) -> dict[str, Any] | None:
         raise BadInput(f"tool {name!r}: `{word}` is not of type object")
     if len(orjson.dumps(schema)) > _MAX_SCHEMA:
         raise BadInput(f"tool {name!r}: `{word}` is larger than {_MAX_SCHEMA} bytes")
-    problem = trouble(schema)
+    problem = find_problem(schema)
     if problem is not None:
         raise BadInput(f"tool {name!r}: {problem}")
     try:

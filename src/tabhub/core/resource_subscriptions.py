@@ -13,7 +13,7 @@ Agent = TypeVar("Agent")
 
 
 @dataclass(frozen=True, slots=True)
-class Followed:
+class Subscription:
     """One resource as an agent and its server call it."""
 
     server: str
@@ -21,17 +21,17 @@ class Followed:
     asked: str
 
 
-class FollowBook(Generic[Agent]):
+class Subscriptions(Generic[Agent]):
     """Everything that is followed."""
 
     def __init__(self) -> None:
-        self._by_agent: dict[Agent, dict[str, Followed]] = {}
+        self._by_agent: dict[Agent, dict[str, Subscription]] = {}
 
-    def add(self, agent: Agent, followed: Followed) -> None:
+    def add(self, agent: Agent, followed: Subscription) -> None:
         """An agent wants to hear of a resource."""
         self._by_agent.setdefault(agent, {})[followed.asked] = followed
 
-    def remove(self, agent: Agent, asked: str) -> Followed | None:
+    def remove(self, agent: Agent, asked: str) -> Subscription | None:
         """It does not any more; None if it never did."""
         own = self._by_agent.get(agent, {})
         gone = own.pop(asked, None)
@@ -39,7 +39,7 @@ class FollowBook(Generic[Agent]):
             self._by_agent.pop(agent, None)
         return gone
 
-    def drop(self, agent: Agent) -> list[Followed]:
+    def drop(self, agent: Agent) -> list[Subscription]:
         """An agent is gone; gives what it had followed."""
         return list(self._by_agent.pop(agent, {}).values())
 

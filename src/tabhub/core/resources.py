@@ -17,20 +17,20 @@ from typing import Literal
 from tabhub.core.listing.catalogue import LIST_TTL_MS
 from tabhub.core.listing.search import nearest
 from tabhub.core.upstream_names import PREFIX
-from tabhub.core.upstream_uris import SCHEME, could_be_of, parse_resource_uri, resource_uri
+from tabhub.core.upstream_uris import SCHEME, may_match_template, parse_resource_uri, resource_uri
 from tabhub.errors import InvalidParams, UnknownPrompt, UnknownResource
 
 Kind = Literal["resources", "prompts"]
-Shelf = Literal["resources", "templates", "prompts"]
+ListName = Literal["resources", "templates", "prompts"]
 KINDS: tuple[Kind, ...] = ("resources", "prompts")
 READ, GET, COMPLETE = "resources/read", "prompts/get", "completion/complete"
 SUBSCRIBE, UNSUBSCRIBE = "resources/subscribe", "resources/unsubscribe"
-_LISTED: dict[Shelf, bytes] = {"resources": b"resources", "templates": b"resourceTemplates", "prompts": b"prompts"}
+_LISTED: dict[ListName, bytes] = {"resources": b"resources", "templates": b"resourceTemplates", "prompts": b"prompts"}
 _SEVERAL = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class ListedItem:
     """One entry of a listing."""
 
     key: str
@@ -44,40 +44,40 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True)
-class Offers:
+class ServerResources:
     """All that one server has."""
 
-    resources: tuple[Offer, ...] = ()
-    templates: tuple[Offer, ...] = ()
-    prompts: tuple[Offer, ...] = ()
+    resources: tuple[ListedItem, ...] = ()
+    templates: tuple[ListedItem, ...] = ()
+    prompts: tuple[ListedItem, ...] = ()
     reads: bool = False
     """Whether it has resources at all; not each need be listed."""
 
-    def shelf(self, shelf: Shelf) -> tuple[Offer, ...]:
+    def shelf(self, shelf: ListName) -> tuple[ListedItem, ...]:
         """The entries of one listing."""
-        found: tuple[Offer, ...] = getattr(self, shelf)
+        found: tuple[ListedItem, ...] = getattr(self, shelf)
         return found
 
 
-NOTHING = Offers()
+NO_RESOURCES = ServerResources()
 Hidden = Callable[[str, str], bool]
 """Whether a server's entries that a method reaches are switched off."""
 
 
-class OfferBook:
+class ResourceDirectory:
     """What all servers have."""
 
     def __init__(self, page: int, hidden: Hidden) -> None:
         self._size = max(page, 1)
         self._hidden = hidden
-        self._servers: dict[str, Offers] = {}
+        self._servers: dict[str, ServerResources] = {}
         self.versions: dict[str, int] = dict.fromkeys(KINDS, 0)
         """Counts the changes of each kind."""
 
-    def replace(self, server: str, offers: Offers) -> list[Kind]:
+    def replace(self, server: str, offers: ServerResources) -> list[Kind]:
         """Set all that a server has; returns the kinds whose listings are others now."""
-        before = self._servers.pop(server, NOTHING)
-        if offers != NOTHING:
+        before = self._servers.pop(server, NO_RESOURCES)
+        if offers != NO_RESOURCES:
             self._servers[server] = offers
         changed: list[Kind] = []
         if (before.resources, before.templates) != (offers.resources, offers.templates):
@@ -90,7 +90,7 @@ class OfferBook:
 
     # listings
 
-    def page(self, shelf: Shelf, cursor: str | None, *, stateless: bool) -> bytes:
+    def page(self, shelf: ListName, cursor: str | None, *, stateless: bool) -> bytes:
         """One page of a listing, encoded."""
         rows = self._rows(shelf)
         start = 0 if cursor is None else bisect_right(rows, _seen(cursor), key=attrgetter("key"))
@@ -102,16 +102,16 @@ class OfferBook:
             tail += b',"ttlMs":%d,"cacheScope":"private"' % LIST_TTL_MS
         return b'{"%b":[%b]%b}' % (_LISTED[shelf], b",".join(row.wire for row in chunk), tail)
 
-    def _rows(self, shelf: Shelf) -> list[Offer]:
+    def _rows(self, shelf: ListName) -> list[ListedItem]:
         method = GET if shelf == "prompts" else READ
         shown = (offers.shelf(shelf) for server, offers in self._servers.items() if not self._hidden(server, method))
         return sorted((row for rows in shown for row in rows), key=attrgetter("key"))
 
     # whose a name is
 
-    def prompt(self, name: str) -> tuple[str, Offer]:
+    def prompt(self, name: str) -> tuple[str, ListedItem]:
         """A prompt and its server; its own name alone will do where one server has it."""
-        own: list[tuple[str, Offer]] = []
+        own: list[tuple[str, ListedItem]] = []
         for server, offers in self._servers.items():
             for row in offers.prompts:
                 if row.key == name:
@@ -162,7 +162,7 @@ class OfferBook:
         return [
             server
             for server, offers in self._servers.items()
-            if any(could_be_of(row.own, uri) for row in offers.templates)
+            if any(may_match_template(row.own, uri) for row in offers.templates)
         ]
 
     def _reading(self) -> list[str]:

@@ -39,7 +39,7 @@ class _Refused(Exception):
     """Why a schema is not taken."""
 
 
-def trouble(schema: Mapping[str, Any]) -> str | None:
+def find_problem(schema: Mapping[str, Any]) -> str | None:
     """What makes a schema unfit to be checked quickly, or None."""
     try:
         nodes = _nodes(schema)

@@ -15,7 +15,7 @@ from tabhub.core.tabs import Tab
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class TabFingerprint:
     """What is remembered of a tab to know it again."""
 
     tab_id: int
@@ -25,7 +25,7 @@ class Mark:
     page: str
 
     @classmethod
-    def of(cls, tab: Tab) -> Mark:
+    def of(cls, tab: Tab) -> TabFingerprint:
         """The mark of a tab as it is now."""
         return cls(tab.tab_id, tab.browser_id, tab.chrome_id, tab.origin, digest(tab.url))
 
@@ -35,7 +35,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Reunion:
+class TabMatches:
     """What became of the tabs that matter."""
 
     lost: list[int] = field(default_factory=list)
@@ -43,7 +43,9 @@ class Reunion:
     """Old hub id to new."""
 
 
-def reunite(before: Mapping[int, Mark], ids_before: Collection[int], now: Collection[Tab], free: set[int]) -> Reunion:
+def match_tabs(
+    before: Mapping[int, TabFingerprint], ids_before: Collection[int], now: Collection[Tab], free: set[int]
+) -> TabMatches:
     """Compare what a browser had (`before` the tabs that matter by hub id, `ids_before` all its own tab ids) with now.
 
     By address alone a tab is found only if no tab has the id it had before, so the browser was started anew; only
@@ -51,7 +53,7 @@ def reunite(before: Mapping[int, Mark], ids_before: Collection[int], now: Collec
     """
     there = {tab.chrome_id: tab for tab in now}
     restarted = not any(chrome_id in there for chrome_id in ids_before)
-    reunion = Reunion()
+    reunion = TabMatches()
     for tab_id, mark in before.items():
         same = there.get(mark.chrome_id)
         if same is not None and same.tab_id == tab_id and mark.fits(same):
@@ -65,7 +67,7 @@ def reunite(before: Mapping[int, Mark], ids_before: Collection[int], now: Collec
     return reunion
 
 
-def _by_address(mark: Mark, now: Iterable[Tab], free: set[int]) -> int | None:
+def _by_address(mark: TabFingerprint, now: Iterable[Tab], free: set[int]) -> int | None:
     if mark.origin is None:
         return None
     found = [tab.tab_id for tab in now if tab.origin == mark.origin and digest(tab.url) == mark.page]

@@ -9,10 +9,10 @@ from tabhub.core.page_tools import Frame
 from tabhub.core.tabs import Tab
 from tabhub.errors import LinkLost, NotConnected, TabhubError, TabNotFound
 
-Again = Literal["no", "same", "other"]
+RetryWhere = Literal["no", "same", "other"]
 
 
-def best(
+def best_frame(
     frames: Iterable[Frame],
     tab: Callable[[int], Tab | None],
     without: Collection[int] = (),
@@ -30,7 +30,7 @@ def best(
     return max((frame for frame in frames if frame.tab_id not in without), key=rank, default=None)
 
 
-def address(origin: str, cached_url: str | None) -> str | None:
+def site_url(origin: str, cached_url: str | None) -> str | None:
     """Where to find a site's tools when no tab has it: where they were last, else its front page."""
     if cached_url is not None:
         return cached_url
@@ -44,7 +44,7 @@ def never_sent(error: TabhubError) -> bool:
     return isinstance(error, NotConnected | LinkLost) and error.outcome == "not_sent"
 
 
-def again(error: TabhubError, *, repeatable: bool, exact: bool) -> Again:
+def retry_where(error: TabhubError, *, repeatable: bool, exact: bool) -> RetryWhere:
     """Whether a call that failed on its way may be made again, and in which tab.
 
     What never reached the page may; what did only if twice does what once does. A call that names its tab stays there.

@@ -94,7 +94,7 @@ class TabChanges:
         return bool(self.opened or self.closed or self.changed or self.away)
 
 
-class TabBook:
+class TabTable:
     """All tabs of all connected browsers."""
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:

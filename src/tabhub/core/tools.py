@@ -151,7 +151,7 @@ class Tool:
             entry["_meta"] = dict(self.meta)
         return entry
 
-    def told_anew(self, description: str, meta: Mapping[str, Any] | None) -> Tool:
+    def with_description(self, description: str, meta: Mapping[str, Any] | None) -> Tool:
         """The same tool in other words; nothing is compiled again."""
         fresh = copy(self)
         object.__setattr__(fresh, "description", description)
@@ -216,7 +216,7 @@ class CallContext(Protocol):
         """Report progress; it extends the deadline and reaches the agent if it asked for it."""
         ...
 
-    async def go_on(self) -> None:
+    async def wait_while_paused(self) -> None:
         """Between two steps that act: wait while a person has the wheel, or raise Paused."""
         ...
 

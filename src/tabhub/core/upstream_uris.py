@@ -44,7 +44,7 @@ def parse_resource_uri(uri: str) -> tuple[str, str] | None:
     return unquote(server, errors="replace"), unquote(own[1:], errors="replace") if own[0] == _MARK else own
 
 
-def could_be_of(template: str, uri: str) -> bool:
+def may_match_template(template: str, uri: str) -> bool:
     """Whether a URI may have come of a template: what stands around its variables is there, in order.
 
     Rather yes than no, and in one pass: templates are others' words, and no pattern of theirs is run.

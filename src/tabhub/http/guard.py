@@ -15,8 +15,8 @@ from tabhub.http.known_heads import TOKEN
 from tabhub.http.responses import Header, Scope
 from tabhub.limits import Limits
 from tabhub.trust.guard import host_allowed, origin_allowed
-from tabhub.trust.sliding_window import Rate
-from tabhub.trust.tokens import bearer, proof, same
+from tabhub.trust.sliding_window import SlidingWindow
+from tabhub.trust.tokens import bearer, challenge_proof, same_token
 
 
 class Tokens(Protocol):
@@ -33,7 +33,7 @@ class Guard:
     def __init__(self, port: int, secret: bytes, limits: Limits, tokens: Tokens | None = None) -> None:
         self._port = port
         self._limits = limits
-        self._failures = Rate(limits.auth_failure_rate)
+        self._failures = SlidingWindow(limits.auth_failure_rate)
         self._secret = secret
         self._usual = b"Bearer " + secret
         self._tokens = tokens
@@ -91,11 +91,11 @@ class Guard:
         if compare_digest(authorization, self._usual):
             return True
         token = bearer(authorization)
-        return token is not None and same(token, self._secret)
+        return token is not None and same_token(token, self._secret)
 
     def prove(self, challenge: str) -> str | None:
         """What shows a browser or a command, before it says the secret, that this is the hub whose secret it is."""
-        return proof(self._secret, self._port, challenge)
+        return challenge_proof(self._secret, self._port, challenge)
 
     def named(self, authorization: bytes | None) -> str | None:
         """The name of the token an Authorization header carries."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
-from tabhub.core.tabs import Tab, TabBook, TabChanges
+from tabhub.core.tabs import Tab, TabChanges, TabTable
 from tabhub.errors import CommandFailed, MethodNotFound, NotConnected, TabFailed, TabNotFound
 from tabhub.limits import DEFAULTS, Limits
 from tabhub.links.connected_browser import Seat
@@ -83,7 +83,7 @@ class Browsers:
 
     def __init__(self, limits: Limits = DEFAULTS, *, wall: Callable[[], float] = time.time) -> None:
         self.limits = limits
-        self.book = TabBook(limits)
+        self.book = TabTable(limits)
         self._wall = wall
         self._seats: dict[str, Seat] = {}
         self._recent: dict[str, None] = {}

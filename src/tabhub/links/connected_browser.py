@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from tabhub.core.tabs import TabBook
+from tabhub.core.tabs import TabTable
 from tabhub.links.extension import ExtensionLink
 
 _HELLO = ("browserName", "browserVersion", "extensionVersion", "platform")
@@ -34,7 +34,7 @@ class Seat:
             self.hello["managed"] = True
         self.link.name = self.hello.get("browserName", self.link.name)
 
-    def facts(self, book: TabBook) -> dict[str, Any]:
+    def facts(self, book: TabTable) -> dict[str, Any]:
         """Its legs: socket, extension, tabs, debugger."""
         link = self.link
         tabs = book.of(link.browser_id)

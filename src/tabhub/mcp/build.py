@@ -17,7 +17,7 @@ from tabhub.mcp.notifications import Notices
 from tabhub.mcp.resources import Offering
 from tabhub.mcp.stateless import StatelessEdge
 from tabhub.mcp.surface import Surface
-from tabhub.trust.sliding_window import Rate
+from tabhub.trust.sliding_window import SlidingWindow
 
 INSTRUCTIONS = (
     "Tools for the tabs of a person's real browser. Calls without tabId work in a background tab of your own; "
@@ -31,7 +31,7 @@ def make_endpoint(
     surface: Surface,
     notices: Notices,
     offering: Offering,
-    session_rate: Rate,
+    session_rate: SlidingWindow,
     *,
     pages: Callable[[], dict[str, Any]],
     select: Callable[[str], Any],

@@ -36,7 +36,7 @@ from tabhub.mcp.notifications import Notices
 from tabhub.mcp.resources import LISTS, PASSED, Offering
 from tabhub.mcp.surface import Surface, failure_result
 from tabhub.store.sessions import SavedMcp
-from tabhub.trust.sliding_window import Rate
+from tabhub.trust.sliding_window import SlidingWindow
 from tabhub.wire.jsonrpc import (
     Message,
     Notification,
@@ -76,7 +76,7 @@ class HandshakeEdge:
         server: dict[str, Any],
         capabilities: Callable[[], dict[str, Any]],
         instructions: str,
-        session_rate: Rate,
+        session_rate: SlidingWindow,
     ) -> None:
         self._engine = engine
         self._surface = surface

@@ -17,8 +17,8 @@ import orjson
 from tabhub.calls.engine import Engine
 from tabhub.calls.protocols import Caller
 from tabhub.core.registry import Entry
-from tabhub.core.resource_subscriptions import Followed
-from tabhub.core.resources import COMPLETE, GET, READ, SUBSCRIBE, OfferBook, Shelf
+from tabhub.core.resource_subscriptions import Subscription
+from tabhub.core.resources import COMPLETE, GET, READ, SUBSCRIBE, ListName, ResourceDirectory
 from tabhub.core.results.resource_results import as_blocks, completions, from_blocks
 from tabhub.core.tools import CallContext, Source, Tool, ToolResult
 from tabhub.core.upstream_uris import LONGEST, resource_uri
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("tabhub.mcp")
 
-LISTS: Mapping[str, Shelf] = {
+LISTS: Mapping[str, ListName] = {
     "resources/list": "resources",
     "resources/templates/list": "templates",
     "prompts/list": "prompts",
@@ -62,9 +62,9 @@ class Wanted:
     """What it is about, in the agent's words."""
 
     @property
-    def followed(self) -> Followed:
+    def followed(self) -> Subscription:
         """The resource, for whoever follows it."""
-        return Followed(self.server, self.params["uri"], self.asked)
+        return Subscription(self.server, self.params["uri"], self.asked)
 
     @property
     def prefixed(self) -> bool:
@@ -89,7 +89,9 @@ class Offering:
         self._entries: dict[tuple[str, str], Entry] = {}
         self.following = Following(engine.limits)
         self._before: list[tuple[Follower, Sequence[str]]] = []
-        self.book = OfferBook(engine.limits.list_page, lambda server, method: is_off(self._entry(server, method).tool))
+        self.book = ResourceDirectory(
+            engine.limits.list_page, lambda server, method: is_off(self._entry(server, method).tool)
+        )
 
     def versions(self) -> dict[str, int]:
         """Counts the changes of each list."""

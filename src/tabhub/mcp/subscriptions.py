@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from tabhub.core.resource_subscriptions import FollowBook, Followed
+from tabhub.core.resource_subscriptions import Subscription, Subscriptions
 from tabhub.errors import InvalidParams
 from tabhub.limits import Limits
 from tabhub.mcp.notifications import Pace, gap
@@ -29,7 +29,7 @@ class Follower:
         """What it follows, in its own words."""
         return list(self._paces)
 
-    def add(self, followed: Followed) -> None:
+    def add(self, followed: Subscription) -> None:
         """Tell it of changes of a resource from now on."""
         following = self._following
         if followed.asked not in self._paces:
@@ -68,7 +68,7 @@ class Following:
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
-        self.book: FollowBook[Follower] = FollowBook()
+        self.book: Subscriptions[Follower] = Subscriptions()
         self.changed: Callable[[str], None] = lambda _server: None
         """Told of a server of whose resources others are followed than before."""
 

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from tabhub.core import match_patterns as patterns
 from tabhub.core import schema_bounds as schemas
-from tabhub.core.descriptions import flagged, one_line, without_hidden
+from tabhub.core.descriptions import one_line, strip_hidden, strip_schema
 from tabhub.core.tools import compile_schema
 from tabhub.errors import BadInput, ParseError, PluginError
 from tabhub.plugins import icons
@@ -210,7 +210,7 @@ def _tool(raw: Any) -> PluginTool:
     output = raw.get("output_schema", raw.get("outputSchema"))
     if not isinstance(given, Mapping) or given.get("type", "object") != "object":
         raise PluginError("its input schema is not that of an object")
-    if (why := schemas.trouble(given)) is not None:
+    if (why := schemas.find_problem(given)) is not None:
         raise PluginError(why)
     try:
         compile_schema(given)
@@ -222,7 +222,7 @@ def _tool(raw: Any) -> PluginTool:
         name=name,
         title=one_line(title) if isinstance(title, str) and title.strip() else name,
         description=_words(words, given),
-        input_schema=without_hidden(given),
+        input_schema=strip_schema(given),
         output_schema=output if isinstance(output, Mapping) else None,
         annotations={hint: hints[hint] for hint in _HINTS if isinstance(hints.get(hint), bool)},
         group=one_line(group) if isinstance(group, str) else None,
@@ -240,7 +240,7 @@ def _patterns(name: str, key: str, raw: Any) -> tuple[str, ...]:
 
 def _words(text: str, *schemas: Mapping[str, Any]) -> str:
     words = text.strip()
-    return flagged(words if len(words) <= _WORDS else f"{words[: _WORDS - 1]}…", *schemas)
+    return strip_hidden(words if len(words) <= _WORDS else f"{words[: _WORDS - 1]}…", *schemas)
 
 
 def _object(folder: Path, name: str) -> Mapping[str, Any]:

@@ -25,7 +25,7 @@ from tabhub.relay.connections import Connections
 from tabhub.relay.records import Agent, Close, FindBrowsers, Log, Opening, Send, Tables, ToNode, User
 from tabhub.relay.users import Users
 from tabhub.trust.jwt import Claims
-from tabhub.trust.leaky_bucket import Pace
+from tabhub.trust.leaky_bucket import LeakyBucket
 from tabhub.wire import nodes
 from tabhub.wire import relay as wire
 from tabhub.wire.jsonrpc import Id
@@ -53,7 +53,7 @@ class Agents:
     def opened(self, client: int, now: float) -> None:
         """An agent's WebSocket is there."""
         limits = self._tables.limits
-        pace = Pace(limits.relay_client_rate)
+        pace = LeakyBucket(limits.relay_client_rate)
         self._tables.agents[client] = Agent(client, pace, now + limits.relay_auth)
 
     def said(self, agent: Agent, data: bytes, now: float) -> None:

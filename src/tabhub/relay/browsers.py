@@ -17,7 +17,7 @@ from tabhub.relay.connections import Connections
 from tabhub.relay.records import Announce, Browser, Close, Log, Send, Tables, ToNode, User
 from tabhub.relay.users import Users
 from tabhub.trust.jwt import Claims
-from tabhub.trust.leaky_bucket import Pace
+from tabhub.trust.leaky_bucket import LeakyBucket
 from tabhub.trust.redact import clean
 from tabhub.wire import nodes
 from tabhub.wire import relay as wire
@@ -46,7 +46,7 @@ class Browsers:
     def opened(self, client: int, now: float) -> None:
         """A browser's WebSocket is there: it waits to be asked."""
         limits = self._tables.limits
-        pace = Pace(limits.relay_client_rate)
+        pace = LeakyBucket(limits.relay_client_rate)
         self._tables.browsers[client] = Browser(client, pace, now + limits.relay_auth)
         self._out.append(Send(client, wire.authenticate(1)))
 

@@ -13,7 +13,7 @@ import msgspec
 
 from tabhub.limits import Limits
 from tabhub.relay.bus.interface import Presence
-from tabhub.trust.leaky_bucket import Pace
+from tabhub.trust.leaky_bucket import LeakyBucket
 from tabhub.wire.jsonrpc import Id
 from tabhub.wire.nodes import NodeMessage
 
@@ -110,7 +110,7 @@ class User:
     """Everyone of one user on this node."""
 
     name: str
-    pace: Pace
+    pace: LeakyBucket
     agents: dict[int, Agent] = field(default_factory=dict)
     browsers: dict[str, Browser] = field(default_factory=dict)
     elsewhere: int = 0
@@ -124,7 +124,7 @@ class Client:
     """What agents and browsers have in common."""
 
     client: int
-    pace: Pace
+    pace: LeakyBucket
     due: float
     """When it must have authenticated; from then on, when its token ends."""
     user: User | None = None

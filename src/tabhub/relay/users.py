@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tabhub.errors import Busy, InvalidToken, TabhubError
 from tabhub.relay.records import Agent, Browser, Client, Log, Membership, ReportUsage, Tables, User, VerifyToken
-from tabhub.trust.leaky_bucket import Pace
+from tabhub.trust.leaky_bucket import LeakyBucket
 
 
 class Users:
@@ -21,7 +21,7 @@ class Users:
         """The user, known from now on; refuses one with too many connections."""
         user = self._tables.users.get(name)
         if user is None:
-            user = self._tables.users[name] = User(name, Pace(self._tables.limits.relay_user_rate))
+            user = self._tables.users[name] = User(name, LeakyBucket(self._tables.limits.relay_user_rate))
             self._out.append(Membership(name, here=True))
         elif len(user.agents) + len(user.browsers) >= self._tables.limits.relay_user_clients:
             raise Busy("Authentication failed: this user has too many connections.")

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs
 from tabhub.errors import BadInput, InvalidParams, NotConnected, RateLimited
 from tabhub.http.responses import Receive, Scope, Send, read_body, respond, respond_json
 from tabhub.server import health
-from tabhub.trust.sliding_window import Rate
+from tabhub.trust.sliding_window import SlidingWindow
 from tabhub.wire import strict_json as strict
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ class Admin:
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
-        self._rate = Rate(hub.engine.limits.admin_rate)
+        self._rate = SlidingWindow(hub.engine.limits.admin_rate)
 
     def _limited(self, route: str) -> None:
         retry_after = self._rate.hit(route, self._hub.engine.clock())

@@ -14,7 +14,7 @@ from tabhub.errors import ApprovalNotFound, Forbidden, InvalidParams
 from tabhub.http.responses import Receive, Scope, Send, read_body, respond_json
 from tabhub.store.home import Home, write_atomic
 from tabhub.trust.approvals import DECISIONS, Decision
-from tabhub.trust.tokens import same
+from tabhub.trust.tokens import same_token
 from tabhub.wire import strict_json as strict
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class ApproverKey:
 
     def fits(self, key: bytes) -> bool:
         """Whether somebody has the key, in a time that tells nothing of it."""
-        return same(key, self._key.encode())
+        return same_token(key, self._key.encode())
 
 
 class ApprovalRoutes:

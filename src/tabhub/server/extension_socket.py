@@ -14,7 +14,7 @@ from tabhub.limits import Limits
 from tabhub.links.browsers import Browsers
 from tabhub.links.extension import PROTOCOL_ERROR, SHUTTING_DOWN, TOO_SLOW, WRONG_SECRET, ExtensionLink
 from tabhub.server.wire_log import MessageLog
-from tabhub.trust.tokens import same, ws_offer
+from tabhub.trust.tokens import parse_link_offer, same_token
 
 log = logging.getLogger("tabhub.ws")
 
@@ -39,9 +39,9 @@ class ExtensionSocket:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection; Host and Origin have been looked at."""
-        offer = ws_offer(scope.get("subprotocols", ()))
+        offer = parse_link_offer(scope.get("subprotocols", ()))
         await receive()
-        if offer is None or not same(offer.secret, self._secret):
+        if offer is None or not same_token(offer.secret, self._secret):
             await refuse(send, 401, b"The secret is missing or wrong.")
             return
         await send({"type": "websocket.accept", "subprotocol": offer.protocol})

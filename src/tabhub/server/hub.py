@@ -56,11 +56,11 @@ from tabhub.store.page_tools import PageToolStore
 from tabhub.store.results import ResultStore
 from tabhub.store.sessions import SessionStore
 from tabhub.trust.permissions import Permissions
-from tabhub.trust.sliding_window import Rate
+from tabhub.trust.sliding_window import SlidingWindow
 from tabhub.wire.mcp import LISTS
 
 if TYPE_CHECKING:
-    from tabhub.config.setting_types import RelaySettings
+    from tabhub.config.relay import RelaySettings
     from tabhub.links.relays import Relays
 
 log = logging.getLogger("tabhub.hub")
@@ -131,7 +131,7 @@ class Hub:
         self.guard.tokens_required = self.config.require_tokens
         self.socket = ExtensionSocket(self.browsers, secret.encode(), limits)
         self.socket.log_messages = self.config.log_messages
-        rate = Rate(limits.session_rate)
+        rate = SlidingWindow(limits.session_rate)
         self.offering = Offering(self.engine, self._is_off, lambda: self.upstream)
         self.mcp = self._endpoint(FullSurface(self.engine, self.catalogues, self.profiles, self._listed), rate)
         self.gateway = self._endpoint(GatewaySurface(self.engine, self.catalogue), rate)
@@ -190,7 +190,7 @@ class Hub:
         self.upstream = upstream_parts(self)
         self.agent = agent_parts(self)
 
-    def _endpoint(self, surface: Surface, rate: Rate) -> McpEndpoint:
+    def _endpoint(self, surface: Surface, rate: SlidingWindow) -> McpEndpoint:
         return make_endpoint(
             self.engine,
             surface,

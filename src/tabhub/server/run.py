@@ -24,7 +24,7 @@ from typing import Any
 import uvicorn
 
 from tabhub import __version__
-from tabhub.config.setting_types import RelaySettings
+from tabhub.config.relay import RelaySettings
 from tabhub.errors import SetupError
 from tabhub.http.protocol import ArrivingHttp
 from tabhub.http.websocket import LinkProtocol

@@ -15,7 +15,7 @@ from tabhub.calls.pause import Pause, PauseState
 from tabhub.calls.tab_binding import TabBinding
 from tabhub.core.leases import Lease, Leases
 from tabhub.core.sessions import Session, Sessions
-from tabhub.core.tab_matching import Mark
+from tabhub.core.tab_matching import TabFingerprint
 from tabhub.errors import Busy
 from tabhub.store.sessions import Saved, SavedLease, SavedMcp, SavedPause, SavedSession, SavedTab, SessionStore
 
@@ -117,7 +117,7 @@ class Keeping:
             pause = saved.pause
             self._pause.restore(PauseState(pause.since, pause.by, pause.reason, pause.mode))
         held = {lease.tab for session in saved.sessions for lease in session.leases}
-        marks = (Mark(t.id, t.browser, t.chrome, t.origin, t.page) for t in saved.tabs if t.id in held)
+        marks = (TabFingerprint(t.id, t.browser, t.chrome, t.origin, t.page) for t in saved.tabs if t.id in held)
         self._binding.expect(marks, {browser: set(ids) for browser, ids in saved.browsers.items()})
         reachable = {tab.id for tab in saved.tabs}
         for each in saved.sessions:

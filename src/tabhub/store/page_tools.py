@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from tabhub.core.page_tools import Cached, read_tool
+from tabhub.core.page_tools import CachedTool, read_tool
 from tabhub.errors import BadInput, ParseError, SetupError
 from tabhub.limits import DEFAULTS, Limits
 from tabhub.store.home import write_atomic
@@ -35,7 +35,7 @@ class PageToolStore:
         self.error: str | None = None
         """Why the file could not be written, while it cannot."""
 
-    def load(self, now: float) -> list[Cached]:
+    def load(self, now: float) -> list[CachedTool]:
         """What was kept and seen lately; a broken file or entry is said in the log and left out."""
         if self.path is None:
             return []
@@ -59,7 +59,7 @@ class PageToolStore:
             log.info("%d kept page tools have not been seen for long and are forgotten", len(kept) - len(fresh))
         return fresh
 
-    def encode(self, kept: Iterable[Cached]) -> bytes:
+    def encode(self, kept: Iterable[CachedTool]) -> bytes:
         """The file as it should be."""
         tools = [{"origin": c.origin, "url": c.url, "seen": c.seen, "tool": c.tool.raw()} for c in kept]
         return orjson.dumps({"version": _VERSION, "tools": tools})
@@ -79,12 +79,12 @@ class PageToolStore:
         return True
 
 
-def _read(entry: Any) -> Cached | None:
+def _read(entry: Any) -> CachedTool | None:
     try:
         origin, url, seen = entry["origin"], entry["url"], entry["seen"]
         if not (isinstance(origin, str) and isinstance(url, str) and type(seen) in (int, float)):
             raise BadInput("origin, url or seen is not what it should be")
-        return Cached(origin, url, read_tool(entry["tool"]), float(seen))
+        return CachedTool(origin, url, read_tool(entry["tool"]), float(seen))
     except (BadInput, KeyError, TypeError) as error:
         log.warning("a kept page tool cannot be used and is forgotten: %s", error)
         return None

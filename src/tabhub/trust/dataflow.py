@@ -21,7 +21,7 @@ class _Seen:
     allowed: dict[tuple[str, str], None] = field(default_factory=dict)
 
 
-class Flows:
+class DataFlows:
     """What the sessions have read."""
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 _WINDOW = 60.0
 
 
-class Pace:
+class LeakyBucket:
     """The limit of one party."""
 
     __slots__ = ("_each", "_full_at")

@@ -63,8 +63,8 @@ def fingerprint(text: str) -> str:
 def diff(old: str, new: str) -> str:
     """What changed, as a unified diff whose every character can be seen, led by a word on hidden ones."""
     lines = difflib.unified_diff(
-        [spelled(line) for line in old.split("\n")],
-        [spelled(line) for line in new.split("\n")],
+        [spell_hidden(line) for line in old.split("\n")],
+        [spell_hidden(line) for line in new.split("\n")],
         "approved",
         "now",
         lineterm="",
@@ -73,17 +73,17 @@ def diff(old: str, new: str) -> str:
     text = "\n".join(lines)
     if len(text) > _LONGEST:
         text = f"{text[:_LONGEST]}\n… ({len(text) - _LONGEST} characters more)"
-    return f"{hidden}\n{text}" if (hidden := hidden_words(new)) else text
+    return f"{hidden}\n{text}" if (hidden := describe_hidden(new)) else text
 
 
-def spelled(text: str) -> str:
+def spell_hidden(text: str) -> str:
     """The text with characters that cannot be seen written out."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(f"⟨U+{ord(c):04X}⟩" if is_hidden(c) else c for c in text)
 
 
-def hidden_words(text: str) -> str:
+def describe_hidden(text: str) -> str:
     """A sentence on the characters that cannot be seen; empty if there are none."""
     found: dict[str, int] = {}
     for character in text:

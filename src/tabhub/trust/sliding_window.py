@@ -10,7 +10,7 @@ from collections import deque
 _KEYS = 10_000
 
 
-class Rate:
+class SlidingWindow:
     """A sliding window for each key; memory is bounded by the number of keys times the limit."""
 
     def __init__(self, limit: int, window: float = 60.0, *, keys: int = _KEYS) -> None:

@@ -29,12 +29,12 @@ def bearer(header: bytes | None, longest: int = DEFAULTS.max_token) -> bytes | N
     return match[1] if match else None
 
 
-def same(a: bytes, b: bytes) -> bool:
+def same_token(a: bytes, b: bytes) -> bool:
     """Whether two tokens are equal, in a time that tells nothing of either, not even its length."""
     return compare_digest(sha256(a).digest(), sha256(b).digest())
 
 
-def proof(secret: bytes, port: int, challenge: str) -> str | None:
+def challenge_proof(secret: bytes, port: int, challenge: str) -> str | None:
     """What shows that whoever listens on a port knows the secret, without telling it; None for no challenge of ours.
 
     The port is in it: what another hub of this user would say on its own port proves nothing on this one.
@@ -56,7 +56,7 @@ def ws_protocols(header: bytes | str | None, longest: int = DEFAULTS.max_token) 
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class LinkOffer:
     """What a browser says of itself when it opens its link."""
 
     protocol: str
@@ -68,11 +68,11 @@ class Offer:
         return f"Offer(protocol={self.protocol!r}, browser_id={self.browser_id!r})"
 
 
-def ws_offer(offered: Sequence[str]) -> Offer | None:
+def parse_link_offer(offered: Sequence[str]) -> LinkOffer | None:
     """`tabhub, <secret>, <browser id>` or `opentabs, <secret>`; None for anything else."""
     match list(offered):
         case ["tabhub", secret, browser_id] if _BROWSER_ID.fullmatch(browser_id):
-            return Offer("tabhub", secret.encode("utf-8", "replace"), browser_id)
+            return LinkOffer("tabhub", secret.encode("utf-8", "replace"), browser_id)
         case ["tabhub" | "opentabs" as protocol, secret]:
-            return Offer(protocol, secret.encode("utf-8", "replace"), "default")
+            return LinkOffer(protocol, secret.encode("utf-8", "replace"), "default")
     return None

@@ -27,12 +27,12 @@ _MOST_STEPS = 2_000
 """Reports of progress of one call."""
 
 
-class Running:
+class ActiveCall:
     """One call under way; `ctx` is the hub's context of it (hub.tools.CallContext), None between two rounds."""
 
     __slots__ = ("_asked", "_back", "_logged", "_steps", "about", "ctx", "ident", "outcome", "task", "waiting")
 
-    def __init__(self, ctx: Any, about: tuple[Any, ...], waiting: Waiting) -> None:
+    def __init__(self, ctx: Any, about: tuple[Any, ...], waiting: SuspendedCalls) -> None:
         self.ctx = ctx
         self.about = about
         """Whose call of what it is: an agent that comes back must be that one, with the same call."""
@@ -121,17 +121,17 @@ class Running:
             self._back.set_exception(UpstreamError("The agent did not come back with an answer."))
 
 
-class Waiting:
+class SuspendedCalls:
     """Calls that wait at their servers for an agent to come back with an answer."""
 
     def __init__(self, patience: float) -> None:
         self._patience = patience
-        self._calls: dict[str, tuple[Running, asyncio.TimerHandle]] = {}
+        self._calls: dict[str, tuple[ActiveCall, asyncio.TimerHandle]] = {}
 
     def __len__(self) -> int:
         return len(self._calls)
 
-    def add(self, call: Running) -> None:
+    def add(self, call: ActiveCall) -> None:
         """An agent is asked, and its round ends with that."""
         if len(self._calls) >= _MOST:
             raise UpstreamError(f"{_MOST} calls wait for answers of their agents already, and no more may.")
@@ -143,7 +143,7 @@ class Waiting:
         if found is not None:
             found[0].give_up()
 
-    def take(self, extra: Mapping[str, Any], about: tuple[Any, ...]) -> Running | None:
+    def take(self, extra: Mapping[str, Any], about: tuple[Any, ...]) -> ActiveCall | None:
         """The call an agent comes back to, by the keys of what it answers; None if it makes a new one."""
         given = extra.get("inputResponses")
         for key in given if isinstance(given, Mapping) else ():
@@ -162,28 +162,28 @@ class Waiting:
         return None
 
 
-CURRENT: ContextVar[Running | None] = ContextVar("tabhub_upstream_call", default=None)
+CURRENT: ContextVar[ActiveCall | None] = ContextVar("tabhub_upstream_call", default=None)
 """The call in whose context something runs."""
 
 
-class InFlight:
+class ServerCalls:
     """The calls under way at one server."""
 
     def __init__(self) -> None:
-        self._calls: set[Running] = set()
+        self._calls: set[ActiveCall] = set()
 
     def __len__(self) -> int:
         return len(self._calls)
 
-    def add(self, call: Running) -> None:
+    def add(self, call: ActiveCall) -> None:
         """A call begins."""
         self._calls.add(call)
 
-    def discard(self, call: Running) -> None:
+    def discard(self, call: ActiveCall) -> None:
         """It is over."""
         self._calls.discard(call)
 
-    def meant(self) -> Running | None:
+    def meant(self) -> ActiveCall | None:
         """The call a message belongs to, where that can be told."""
         current = CURRENT.get()
         if current is not None and current in self._calls:

@@ -20,13 +20,13 @@ from tabhub.core.registry import Entry
 from tabhub.core.tools import CallContext, ToolResult
 from tabhub.errors import BadInput, UpstreamError, UpstreamOffline
 from tabhub.limits import Limits
-from tabhub.upstream.active_calls import CURRENT, Running, Waiting
-from tabhub.upstream.elicitation import signed
-from tabhub.upstream.server_connection import Life
+from tabhub.upstream.active_calls import CURRENT, ActiveCall, SuspendedCalls
+from tabhub.upstream.elicitation import with_server_name
+from tabhub.upstream.server_connection import ServerConnection
 from tabhub.upstream.tools import make_tool
 
 if TYPE_CHECKING:
-    from tabhub.upstream.sdk_session import Link
+    from tabhub.upstream.sdk_session import SdkSession
 
 log = logging.getLogger("tabhub.upstream")
 
@@ -40,11 +40,11 @@ class Calls:
     """Runs calls of external tools."""
 
     def __init__(self, limits: Limits) -> None:
-        self._waiting = Waiting(limits.upstream_question)
+        self._waiting = SuspendedCalls(limits.upstream_question)
         self._left: set[asyncio.Task[Any]] = set()
         """Requests whose agents have their answer already, on their way out."""
 
-    def entries(self, life: Life, tools: Iterable[Mapping[str, Any]]) -> list[Entry]:
+    def entries(self, life: ServerConnection, tools: Iterable[Mapping[str, Any]]) -> list[Entry]:
         """The tools of a server for the registry."""
         made = []
         for raw in tools:
@@ -54,10 +54,12 @@ class Calls:
                 log.warning("%s: %r is left out: %s", life.server.name, str(raw.get("name"))[:100], error.message)
         return made
 
-    async def _run(self, life: Life, tool: str, ctx: CallContext, arguments: dict[str, Any]) -> ToolResult:
+    async def _run(self, life: ServerConnection, tool: str, ctx: CallContext, arguments: dict[str, Any]) -> ToolResult:
         return _result(await self.request(life, _CALL, ctx, {"name": tool, "arguments": arguments}))
 
-    async def request(self, life: Life, method: str, ctx: CallContext, params: dict[str, Any]) -> dict[str, Any]:
+    async def request(
+        self, life: ServerConnection, method: str, ctx: CallContext, params: dict[str, Any]
+    ) -> dict[str, Any]:
         """The server's answer to a request of an agent's, without what the protocol itself adds to it."""
         extra: Mapping[str, Any] = getattr(ctx, "extra", None) or {}
         about = (life.server.id, getattr(ctx.session, "token", None), method, dict(params))
@@ -77,7 +79,13 @@ class Calls:
         return _bare(answer)
 
     async def _rounds(
-        self, life: Life, link: Link, ctx: CallContext, method: str, params: dict[str, Any], about: tuple[Any, ...]
+        self,
+        life: ServerConnection,
+        link: SdkSession,
+        ctx: CallContext,
+        method: str,
+        params: dict[str, Any],
+        about: tuple[Any, ...],
     ) -> dict[str, Any]:
         """One request; a server of the stateless era may ask something first and be asked again with the answers."""
         for number in range(_ROUNDS):
@@ -94,9 +102,15 @@ class Calls:
         raise UpstreamError(f"{life.server.name} asked {_ROUNDS} times in a row, and was not asked again.")
 
     async def _send(
-        self, life: Life, link: Link, ctx: CallContext, method: str, params: dict[str, Any], about: tuple[Any, ...]
+        self,
+        life: ServerConnection,
+        link: SdkSession,
+        ctx: CallContext,
+        method: str,
+        params: dict[str, Any],
+        about: tuple[Any, ...],
     ) -> dict[str, Any]:
-        running = Running(ctx, about, self._waiting)
+        running = ActiveCall(ctx, about, self._waiting)
         before = CURRENT.set(running)
         life.calls.add(running)
         try:
@@ -111,7 +125,7 @@ class Calls:
         running.begin(task)
         return await self._outcome(life, running, ctx)
 
-    async def _outcome(self, life: Life, running: Running, ctx: CallContext) -> dict[str, Any]:
+    async def _outcome(self, life: ServerConnection, running: ActiveCall, ctx: CallContext) -> dict[str, Any]:
         """What a round ends with: the answer, or a question to the agent while the call waits at the server."""
         ctx.sent()
         try:
@@ -144,7 +158,10 @@ def _questions(asked: Any, server: str) -> dict[str, tuple[str, dict[str, Any]]]
         if method not in _ASKABLE:
             raise UpstreamError(f"{server} asks for {str(method)[:60]!r}, which the hub cannot pass on.")
         params = question.get("params")
-        found[str(key)[:200]] = (method, signed(server, method, dict(params) if isinstance(params, Mapping) else {}))
+        found[str(key)[:200]] = (
+            method,
+            with_server_name(server, method, dict(params) if isinstance(params, Mapping) else {}),
+        )
     return found
 
 

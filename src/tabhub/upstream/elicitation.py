@@ -13,7 +13,7 @@ from tabhub.core.descriptions import visible
 _LONGEST = 4_000
 
 
-def signed(server: str, method: str, params: dict[str, Any]) -> dict[str, Any]:
+def with_server_name(server: str, method: str, params: dict[str, Any]) -> dict[str, Any]:
     """The params of a question, with the server's name in what the person reads."""
     said = params.get("message")
     if method != "elicitation/create" or not isinstance(said, str):

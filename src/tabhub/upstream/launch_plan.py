@@ -20,7 +20,7 @@ _INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMP
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ConnectionPlan:
     """A way to a server."""
 
     name: str
@@ -32,7 +32,7 @@ class Plan:
     cwd: str | None = None
 
 
-def make_plan(server: Server, env: Mapping[str, str] = os.environ) -> Plan:
+def make_plan(server: Server, env: Mapping[str, str] = os.environ) -> ConnectionPlan:
     """The way to a server; SetupError says what is missing for it. May ask the keyring, so it belongs in a thread."""
     if server.url is not None:
         headers = expand_all(server.headers, f"{server.name}.headers", env)
@@ -40,7 +40,9 @@ def make_plan(server: Server, env: Mapping[str, str] = os.environ) -> Plan:
             if not value.isprintable() or not value.isascii():
                 raise SetupError(f"What {server.name}.headers.{header} refers to may hold printable ASCII only.")
         oauth = expand_all(server.oauth, f"{server.name}.oauth", env)
-        return Plan(server.name, url=expand(server.url, f"{server.name}.url", env), headers=headers, oauth=oauth)
+        return ConnectionPlan(
+            server.name, url=expand(server.url, f"{server.name}.url", env), headers=headers, oauth=oauth
+        )
     command = expand(server.command or "", f"{server.name}.command", env)
     args = tuple(expand(arg, f"{server.name}.args", env) for arg in server.args)
     inherited = {key: env[key] for key in _INHERITED if key in env}
@@ -57,4 +59,4 @@ def make_plan(server: Server, env: Mapping[str, str] = os.environ) -> Plan:
     cwd = expand(server.cwd, f"{server.name}.cwd", env) if server.cwd else None
     if cwd is not None and not Path(cwd).expanduser().is_dir():
         raise SetupError(f"The folder {cwd[:200]!r} of {server.name} is not there.")
-    return Plan(server.name, argv=(program, *args), env=own, cwd=str(Path(cwd).expanduser()) if cwd else None)
+    return ConnectionPlan(server.name, argv=(program, *args), env=own, cwd=str(Path(cwd).expanduser()) if cwd else None)

@@ -13,7 +13,7 @@ PATH = "/oauth/callback"
 _MOST = 100
 
 
-class LoginDesk:
+class PendingLogins:
     """Logins under way."""
 
     def __init__(self, folder: Path, port: int, show: Callable[[str], Awaitable[None]]) -> None:

@@ -24,7 +24,7 @@ from mcp.shared.exceptions import MCPError
 
 if TYPE_CHECKING:
     from tabhub.upstream.sdk_session import Hooks
-    from tabhub.upstream.subscriptions import Follows
+    from tabhub.upstream.subscriptions import ServerSubscriptions
 
 log = logging.getLogger("tabhub.upstream")
 
@@ -41,7 +41,7 @@ _CHANGED: Mapping[type[Any], str] = {
 _AGAIN = 5.0
 
 
-def hear(said: Any, hooks: Hooks) -> None:
+def dispatch_change(said: Any, hooks: Hooks) -> None:
     """Tell of a change, if that is what a server said."""
     if isinstance(said, types.ResourceUpdatedNotification):
         hooks.updated(said.params.uri)
@@ -51,7 +51,7 @@ def hear(said: Any, hooks: Hooks) -> None:
         hooks.changed(kind)
 
 
-async def follow(name: str, client: Client, hooks: Hooks, follows: Follows) -> None:
+async def subscribe_to_changes(name: str, client: Client, hooks: Hooks, follows: ServerSubscriptions) -> None:
     """Hear of changes in the stateless era, where a client has to ask for them; ends with the server's will."""
     while True:
         listening = asyncio.ensure_future(_listen(name, client, hooks, sorted(follows.wanted)))
@@ -91,7 +91,7 @@ async def _listen(name: str, client: Client, hooks: Hooks, uris: Sequence[str]) 
         )
         async with listening as events:
             async for event in events:
-                hear(event, hooks)
+                dispatch_change(event, hooks)
     except MCPError as error:
         log.info("%s tells of no changes: %s", name, error.message[:300])
         return False

@@ -23,8 +23,8 @@ from tabhub.errors import LoginRequired
 from tabhub.store.home import write_atomic
 
 if TYPE_CHECKING:
-    from tabhub.upstream.login_callbacks import LoginDesk
-    from tabhub.upstream.server_connection import Life
+    from tabhub.upstream.login_callbacks import PendingLogins
+    from tabhub.upstream.server_connection import ServerConnection
 
 
 class _Kept:
@@ -99,7 +99,9 @@ class _Kept:
         await self._write(client=known, redirect=self._redirect)
 
 
-def provider(life: Life, url: str, desk: LoginDesk, registered: Mapping[str, str]) -> OAuthClientProvider:
+def make_auth(
+    life: ServerConnection, url: str, desk: PendingLogins, registered: Mapping[str, str]
+) -> OAuthClientProvider:
     """The authorization of a server's requests: with the login that is kept, or a new one if a person is there.
 
     `registered` is what the hub was given where a person made it known by hand; otherwise it registers itself.

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 from tabhub.limits import Limits
 from tabhub.store.upstream_servers import Server
-from tabhub.upstream.launch_plan import Plan, make_plan
-from tabhub.upstream.server_connection import Life
-from tabhub.upstream.tools import Listed
+from tabhub.upstream.launch_plan import ConnectionPlan, make_plan
+from tabhub.upstream.server_connection import ServerConnection
+from tabhub.upstream.tools import ToolListing
 from tabhub.upstream.transport.address_guard import AddressGuard
 
 if TYPE_CHECKING:
-    from tabhub.upstream.sdk_session import Hooks, Link
+    from tabhub.upstream.sdk_session import Hooks, SdkSession
 
-Authorize = Callable[[Life, Plan], Any]
+Authorize = Callable[[ServerConnection, ConnectionPlan], Any]
 """Gives the authorization of a server's requests (httpx2.Auth), or None."""
 
 
@@ -34,10 +34,10 @@ class Pool:
         limits: Limits,
         *,
         hosts: Callable[[], Collection[str]],
-        listed: Callable[[Life, Listed], Awaitable[None]],
-        changed: Callable[[Life], None],
-        offered: Callable[[Life], None] = lambda _life: None,
-        updated: Callable[[Life, str], None] = lambda _life, _uri: None,
+        listed: Callable[[ServerConnection, ToolListing], Awaitable[None]],
+        changed: Callable[[ServerConnection], None],
+        offered: Callable[[ServerConnection], None] = lambda _life: None,
+        updated: Callable[[ServerConnection, str], None] = lambda _life, _uri: None,
         authorize: Authorize | None = None,
     ) -> None:
         self._limits = limits
@@ -47,14 +47,14 @@ class Pool:
         self._updated = updated
         self._authorize = authorize
         self.guard = AddressGuard(hosts)
-        self._lives: dict[str, Life] = {}
+        self._lives: dict[str, ServerConnection] = {}
         self._sdk: asyncio.Future[Any] | None = None
 
-    def get(self, name: str) -> Life | None:
+    def get(self, name: str) -> ServerConnection | None:
         """The server of that name."""
         return self._lives.get(name)
 
-    def all(self) -> list[Life]:
+    def all(self) -> list[ServerConnection]:
         """All servers, by name."""
         return [self._lives[name] for name in sorted(self._lives)]
 
@@ -73,7 +73,7 @@ class Pool:
         for name, server in wanted.items():
             if name not in self._lives:
                 told = (self._listed, self._changed, self._offered, self._updated)
-                self._lives[name] = Life(server, self, self._limits, *told)
+                self._lives[name] = ServerConnection(server, self, self._limits, *told)
         if ending:
             await asyncio.gather(*(life.stop() for life in ending))
         for life in self._lives.values():
@@ -85,12 +85,12 @@ class Pool:
         """End all connections."""
         await asyncio.gather(*(life.stop() for life in self._lives.values()))
 
-    def open(self, life: Life, hooks_of: Callable[[], Hooks]) -> AbstractAsyncContextManager[Link]:
+    def open(self, life: ServerConnection, hooks_of: Callable[[], Hooks]) -> AbstractAsyncContextManager[SdkSession]:
         """Connect to a server (life.Opener)."""
         return self._open(life, hooks_of)
 
     @asynccontextmanager
-    async def _open(self, life: Life, hooks_of: Callable[[], Hooks]) -> AsyncIterator[Link]:
+    async def _open(self, life: ServerConnection, hooks_of: Callable[[], Hooks]) -> AsyncIterator[SdkSession]:
         plan = await asyncio.to_thread(make_plan, life.server)
         sdk = await self._load()
         auth = self._authorize(life, plan) if self._authorize is not None else None

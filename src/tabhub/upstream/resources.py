@@ -14,30 +14,30 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from tabhub.core.descriptions import visible, without_hidden
-from tabhub.core.resources import KINDS, NOTHING, Offer, Offers, Shelf
+from tabhub.core.descriptions import strip_schema, visible
+from tabhub.core.resources import KINDS, NO_RESOURCES, ListedItem, ListName, ServerResources
 from tabhub.core.upstream_names import upstream_name
 from tabhub.core.upstream_uris import LONGEST, resource_uri, template_uri
 from tabhub.errors import TabhubError
 from tabhub.limits import Limits
 
 if TYPE_CHECKING:
-    from tabhub.upstream.sdk_session import Link
+    from tabhub.upstream.sdk_session import SdkSession
 
 log = logging.getLogger("tabhub.upstream")
 
 _COMMON = ("name", "title", "description", "icons", "_meta")
-_KEPT: Mapping[Shelf, tuple[str, ...]] = {
+_KEPT: Mapping[ListName, tuple[str, ...]] = {
     "resources": (*_COMMON, "uri", "mimeType", "size", "annotations"),
     "templates": (*_COMMON, "uriTemplate", "mimeType", "annotations"),
     "prompts": (*_COMMON, "arguments"),
 }
-_NAMED: Mapping[Shelf, tuple[str, Callable[[str, str], str], int]] = {
+_NAMED: Mapping[ListName, tuple[str, Callable[[str, str], str], int]] = {
     "resources": ("uri", resource_uri, LONGEST),
     "templates": ("uriTemplate", template_uri, LONGEST),
     "prompts": ("name", upstream_name, 500),
 }
-METHODS: Mapping[Shelf, tuple[str, str]] = {
+METHODS: Mapping[ListName, tuple[str, str]] = {
     "resources": ("resources/list", "resources"),
     "templates": ("resources/templates/list", "resourceTemplates"),
     "prompts": ("prompts/list", "prompts"),
@@ -51,12 +51,12 @@ _PACE = 0.2
 """Seconds between two rounds: a server may say as often as it likes that a list has changed."""
 
 
-def read_offers(
-    server: str, shelf: Shelf, listing: Iterable[Any], limits: Limits
-) -> tuple[tuple[Offer, ...], list[str]]:
+def read_items(
+    server: str, shelf: ListName, listing: Iterable[Any], limits: Limits
+) -> tuple[tuple[ListedItem, ...], list[str]]:
     """The usable entries of a listing, and why others are not; the first of two with one name counts."""
     key, name_of, longest = _NAMED[shelf]
-    kept: dict[str, Offer] = {}
+    kept: dict[str, ListedItem] = {}
     problems: list[str] = []
     size = 0
     for raw in listing:
@@ -79,7 +79,7 @@ def read_offers(
             problems.append(f"{own[:100]!r} was left out of its {shelf}: the entry is larger than {_LARGEST} bytes.")
             continue
         size += len(wire)
-        kept[own] = Offer(entry[key], own, wire, _needs(entry.get("arguments")))
+        kept[own] = ListedItem(entry[key], own, wire, _needs(entry.get("arguments")))
     return tuple(kept.values()), problems[:_PROBLEMS]
 
 
@@ -90,7 +90,7 @@ def _worded(raw: Mapping[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:
         if isinstance(entry.get(key), str):
             entry[key] = visible(entry[key][:most])[0]
     if "arguments" in entry:
-        entry |= without_hidden({"arguments": entry["arguments"]})
+        entry |= strip_schema({"arguments": entry["arguments"]})
     return entry
 
 
@@ -100,17 +100,17 @@ def _needs(arguments: Any) -> tuple[str, ...]:
     return tuple(str(each.get("name")) for each in listed if each.get("required") is True)
 
 
-class OfferList:
+class ResourceLists:
     """What one server has, kept up to date while it is connected."""
 
     def __init__(self, server: str, limits: Limits, changed: Callable[[], None]) -> None:
         self._server = server
         self._limits = limits
         self._changed = changed
-        self._news: set[Shelf] = set()
+        self._news: set[ListName] = set()
         self._wake = asyncio.Event()
-        self._troubles: dict[Shelf, tuple[str, ...]] = {}
-        self.current: Offers = NOTHING
+        self._troubles: dict[ListName, tuple[str, ...]] = {}
+        self.current: ServerResources = NO_RESOURCES
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -123,7 +123,7 @@ class OfferList:
             self._news |= {"prompts"} if kind == "prompts" else {"resources", "templates"}
             self._wake.set()
 
-    async def keep(self, link: Link) -> None:
+    async def keep(self, link: SdkSession) -> None:
         """Ask for the lists, and again whenever they change, for as long as the connection lasts."""
         self._news = set(METHODS)
         while True:
@@ -135,11 +135,11 @@ class OfferList:
             await asyncio.sleep(_PACE)
             await self._wake.wait()
 
-    async def _list(self, link: Link, shelf: Shelf) -> None:
+    async def _list(self, link: SdkSession, shelf: ListName) -> None:
         try:
             async with asyncio.timeout(self._limits.upstream_connect):
                 raw = await link.list_all(*METHODS[shelf])
-            found, problems = await asyncio.to_thread(read_offers, self._server, shelf, raw or (), self._limits)
+            found, problems = await asyncio.to_thread(read_items, self._server, shelf, raw or (), self._limits)
         except TimeoutError:
             self._troubled(shelf, f"It did not list its {shelf} within {self._limits.upstream_connect:g} s.")
             return
@@ -157,7 +157,7 @@ class OfferList:
             self.current = fresh
             self._changed()
 
-    def _troubled(self, shelf: Shelf, words: str) -> None:
+    def _troubled(self, shelf: ListName, words: str) -> None:
         if self._troubles.get(shelf) != (words,):
             log.warning("external server %s: %s", self._server, words)
         self._troubles[shelf] = (words,)

@@ -28,15 +28,15 @@ from tabhub import __version__
 from tabhub.core.resources import SUBSCRIBE, UNSUBSCRIBE
 from tabhub.errors import LoginRequired, UpstreamError, UpstreamLost, UpstreamOffline
 from tabhub.limits import Limits
-from tabhub.upstream.elicitation import signed
+from tabhub.upstream.elicitation import with_server_name
 from tabhub.upstream.failures import first_cause
-from tabhub.upstream.launch_plan import Plan
-from tabhub.upstream.notifications import follow, hear
-from tabhub.upstream.subscriptions import Follows
+from tabhub.upstream.launch_plan import ConnectionPlan
+from tabhub.upstream.notifications import dispatch_change, subscribe_to_changes
+from tabhub.upstream.subscriptions import ServerSubscriptions
 from tabhub.upstream.transport.address_guard import AddressGuard
-from tabhub.upstream.transport.direct_calls import CALL, Direct, direct
+from tabhub.upstream.transport.direct_calls import CALL, DirectCalls, with_direct_calls
 from tabhub.upstream.transport.guarded_http import LOGIN, LOST, NOT_SENT, GuardedTransport, make_client, make_context
-from tabhub.upstream.transport.http_calls import carried
+from tabhub.upstream.transport.http_calls import with_http_calls
 from tabhub.upstream.transport.stdio import Process
 
 log = logging.getLogger("tabhub.upstream")
@@ -79,11 +79,11 @@ class Hooks:
     lost: Callable[[], None]
 
 
-class Link:
+class SdkSession:
     """An open connection."""
 
     def __init__(
-        self, name: str, client: Client, limits: Limits, transport: GuardedTransport | None, calls: Direct
+        self, name: str, client: Client, limits: Limits, transport: GuardedTransport | None, calls: DirectCalls
     ) -> None:
         self._name = name
         self._client = client
@@ -247,22 +247,28 @@ class Link:
         if self.hooks is not None and not aside:
             self.hooks.lost()
 
-    async def follow(self, follows: Follows) -> None:
+    async def subscribe(self, follows: ServerSubscriptions) -> None:
         """Hear of changes in the stateless era, where a client has to ask for them; ends with the server's will."""
         if self.hooks is not None:
-            await follow(self._name, self._client, self.hooks, follows)
+            await subscribe_to_changes(self._name, self._client, self.hooks, follows)
 
 
 @asynccontextmanager
-async def open_link(
-    plan: Plan, hooks: Hooks, guard: AddressGuard, limits: Limits, *, legacy: bool, auth: httpx2.Auth | None = None
-) -> AsyncIterator[Link]:
+async def open_session(
+    plan: ConnectionPlan,
+    hooks: Hooks,
+    guard: AddressGuard,
+    limits: Limits,
+    *,
+    legacy: bool,
+    auth: httpx2.Auth | None = None,
+) -> AsyncIterator[SdkSession]:
     """Connect, negotiate, and close on leaving. Failures say what the server did instead of answering."""
     process = Process(plan, limits.upstream_answer) if plan.url is None else None
     transport = GuardedTransport(guard, TLS, limits.upstream_answer, plan.url) if plan.url is not None else None
 
     async def said(message: Any) -> None:
-        hear(message, hooks)
+        dispatch_change(message, hooks)
 
     async def logged(params: types.LoggingMessageNotificationParams) -> None:
         hooks.log(params.level, params.logger or plan.name, params.data)
@@ -277,13 +283,13 @@ async def open_link(
     if http is not None:
         assert transport is not None  # noqa: S101 - the client is over it
         sdk = streamable_http_client(plan.url or "", http_client=http, max_sse_event_size=limits.upstream_answer)
-        streams: Any = carried(sdk, transport, limits.upstream_answer)
+        streams: Any = with_http_calls(sdk, transport, limits.upstream_answer)
     else:
         assert process is not None  # noqa: S101 - one of the two
         streams = process.streams()
-    made: list[Direct] = []
+    made: list[DirectCalls] = []
     client = Client(
-        direct(streams, made.append),
+        with_direct_calls(streams, made.append),
         mode="legacy" if legacy else "auto",
         cache=None,
         client_info=types.Implementation(name="tabhub", title="Tabhub", version=__version__),
@@ -295,7 +301,7 @@ async def open_link(
     )
     try:
         async with client:
-            link = Link(plan.name, client, limits, transport, made[0])
+            link = SdkSession(plan.name, client, limits, transport, made[0])
             link.hooks = hooks
             watch = asyncio.ensure_future(_watch(process, hooks)) if process is not None else None
             try:
@@ -320,7 +326,7 @@ async def _watch(process: Process, hooks: Hooks) -> None:
 
 async def _asked(hooks: Hooks, server: str, method: str, params: Any, answer: type[Any]) -> Any:
     try:
-        said = signed(server, method, params.model_dump(by_alias=True, mode="json", exclude_none=True))
+        said = with_server_name(server, method, params.model_dump(by_alias=True, mode="json", exclude_none=True))
         given = await hooks.ask(method, said)
         return answer.model_validate(given, by_name=False)
     except ValidationError:
@@ -330,7 +336,7 @@ async def _asked(hooks: Hooks, server: str, method: str, params: Any, answer: ty
 
 
 def _no_connection(
-    plan: Plan, error: MCPError, process: Process | None, transport: GuardedTransport | None
+    plan: ConnectionPlan, error: MCPError, process: Process | None, transport: GuardedTransport | None
 ) -> UpstreamOffline:
     """Why there is no session, in words that say what the server did."""
     if process is not None:

@@ -17,14 +17,14 @@ from tabhub.core.resources import KINDS
 from tabhub.errors import LoginRequired, TabhubError, UpstreamOffline
 from tabhub.limits import Limits
 from tabhub.store.upstream_servers import Server
-from tabhub.upstream.active_calls import InFlight
+from tabhub.upstream.active_calls import ServerCalls
 from tabhub.upstream.failures import first_cause
-from tabhub.upstream.resources import METHODS, OfferList
-from tabhub.upstream.subscriptions import Follows
-from tabhub.upstream.tools import Listed, read_listing
+from tabhub.upstream.resources import METHODS, ResourceLists
+from tabhub.upstream.subscriptions import ServerSubscriptions
+from tabhub.upstream.tools import ToolListing, read_listing
 
 if TYPE_CHECKING:
-    from tabhub.upstream.sdk_session import Hooks, Link
+    from tabhub.upstream.sdk_session import Hooks, SdkSession
 
 log = logging.getLogger("tabhub.upstream")
 
@@ -43,12 +43,12 @@ class _SessionGone(Exception):
 class Opener(Protocol):
     """What opens connections (pool.Pool)."""
 
-    def open(self, life: Life, hooks_of: Callable[[], Hooks]) -> AbstractAsyncContextManager[Link]:
+    def open(self, life: ServerConnection, hooks_of: Callable[[], Hooks]) -> AbstractAsyncContextManager[SdkSession]:
         """Connect to the server as its record says."""
         ...
 
 
-class Life:
+class ServerConnection:
     """One external server."""
 
     def __init__(
@@ -56,10 +56,10 @@ class Life:
         server: Server,
         opener: Opener,
         limits: Limits,
-        listed: Callable[[Life, Listed], Awaitable[None]],
-        changed: Callable[[Life], None],
-        offered: Callable[[Life], None] = lambda _life: None,
-        updated: Callable[[Life, str], None] = lambda _life, _uri: None,
+        listed: Callable[[ServerConnection, ToolListing], Awaitable[None]],
+        changed: Callable[[ServerConnection], None],
+        offered: Callable[[ServerConnection], None] = lambda _life: None,
+        updated: Callable[[ServerConnection, str], None] = lambda _life, _uri: None,
     ) -> None:
         self.server = server
         self.state: State = "off"
@@ -68,13 +68,13 @@ class Life:
         self.login_url: str | None = None
         """Where the person logs in, while the server waits for that."""
         self._login_until = 0.0
-        self.link: Link | None = None
-        self.offers = OfferList(server.name, limits, lambda: offered(self))
+        self.link: SdkSession | None = None
+        self.offers = ResourceLists(server.name, limits, lambda: offered(self))
         """What it has beside tools."""
-        self.follows = Follows(server.name)
+        self.follows = ServerSubscriptions(server.name)
         """Whose changes are to be told."""
         self._updated = updated
-        self.calls = InFlight()
+        self.calls = ServerCalls()
         self.legacy = False
         self.failures = 0
         self.retry_at = 0.0
@@ -138,7 +138,7 @@ class Life:
             self._settled.append(done)
             await done
 
-    async def ready(self) -> Link:
+    async def ready(self) -> SdkSession:
         """The connection, or why there is none; one that is just being made is waited for."""
         if self.link is None and self.state == "connecting":
             await self.settled()
@@ -270,7 +270,7 @@ class Life:
                         task.cancel()
                     self.link = None
 
-    async def _keep(self, link: Link) -> None:
+    async def _keep(self, link: SdkSession) -> None:
         """Follow changes and look now and then whether it is still there; raises when it is not."""
         while True:
             try:
@@ -296,7 +296,7 @@ class Life:
                     raise
             self._settle()
 
-    async def _list(self, link: Link) -> None:
+    async def _list(self, link: SdkSession) -> None:
         tools = await link.list_tools()
         listed = await asyncio.to_thread(read_listing, tools, self._limits.upstream_tools)
         self.problems = listed.problems
@@ -314,7 +314,7 @@ class Life:
         else:
             self.offers.said(kind)
 
-    def _look_again(self, link: Link) -> None:
+    def _look_again(self, link: SdkSession) -> None:
         """Ask for the lists whose changes the server does not tell."""
         for kind in KINDS:
             if not link.announces(kind):
@@ -346,7 +346,7 @@ class Life:
                 each.set_result(None)
 
 
-def facts_of(life: Life) -> dict[str, Any]:
+def facts_of(life: ServerConnection) -> dict[str, Any]:
     """The state of a server, as health, panel and command line show it."""
     facts: dict[str, Any] = {"state": life.state}
     if life.error and life.state in ("waiting", "login", "connecting"):

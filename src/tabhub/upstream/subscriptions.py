@@ -14,12 +14,12 @@ from tabhub.core.resources import SUBSCRIBE, UNSUBSCRIBE
 from tabhub.errors import UpstreamError
 
 if TYPE_CHECKING:
-    from tabhub.upstream.sdk_session import Link
+    from tabhub.upstream.sdk_session import SdkSession
 
 log = logging.getLogger("tabhub.upstream")
 
 
-class Follows:
+class ServerSubscriptions:
     """What is followed of one server."""
 
     def __init__(self, server: str) -> None:
@@ -40,11 +40,11 @@ class Follows:
         await self._changed.wait()
         self._changed.clear()
 
-    async def keep(self, link: Link) -> None:
+    async def keep(self, link: SdkSession) -> None:
         """See that the server tells of what is followed, for as long as the connection lasts."""
         self.asked.clear()
         if link.modern:
-            await link.follow(self)
+            await link.subscribe(self)
             return
         while True:
             self._changed.clear()
@@ -56,7 +56,7 @@ class Follows:
                 await self._say(link, UNSUBSCRIBE, uri)
             await self._changed.wait()
 
-    async def _say(self, link: Link, method: str, uri: str) -> None:
+    async def _say(self, link: SdkSession, method: str, uri: str) -> None:
         try:
             if link.updates:
                 await link.request(method, {"uri": uri}, aside=True)

@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from tabhub.core import schema_bounds as schemas
-from tabhub.core.descriptions import flagged, visible, without_hidden
+from tabhub.core.descriptions import strip_hidden, strip_schema, visible
 from tabhub.core.tools import Source, Tool
 from tabhub.core.upstream_names import upstream_name
 from tabhub.errors import BadInput
@@ -25,14 +25,14 @@ _LARGEST = 400_000
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ToolListing:
     """What a listing holds: the tools that can be used, and why the others cannot."""
 
     tools: tuple[dict[str, Any], ...]
     problems: tuple[str, ...]
 
 
-def read_listing(listing: Iterable[Any], most: int) -> Listed:
+def read_listing(listing: Iterable[Any], most: int) -> ToolListing:
     """The usable tools of a listing, as they are cached; the first of two with one name counts."""
     kept: dict[str, dict[str, Any]] = {}
     problems: list[str] = []
@@ -53,7 +53,7 @@ def read_listing(listing: Iterable[Any], most: int) -> Listed:
                 problems.append(f"{name[:100]!r} was left out: {error.message}")
             else:
                 kept[name] = tool
-    return Listed(tuple(kept.values()), tuple(problems[:20]))
+    return ToolListing(tuple(kept.values()), tuple(problems[:20]))
 
 
 def make_tool(server: str, raw: Mapping[str, Any]) -> Tool:
@@ -68,17 +68,17 @@ def make_tool(server: str, raw: Mapping[str, Any]) -> Tool:
         raise BadInput("its annotations or _meta are not objects.")
     if len(_encoded(raw)) > _LARGEST:
         raise BadInput(f"its definition is larger than {_LARGEST} bytes.")
-    if (why := schemas.trouble(schema)) is not None:
+    if (why := schemas.find_problem(schema)) is not None:
         raise BadInput(f"its inputSchema cannot be used: {why}.")
     words = raw.get("description")
     try:
         return Tool(
             upstream_name(server, raw["name"]),
             Source("upstream", server),
-            flagged(words[:_WORDS] if isinstance(words, str) else "", schema, output or {}),
-            without_hidden({"type": "object", **schema}),
+            strip_hidden(words[:_WORDS] if isinstance(words, str) else "", schema, output or {}),
+            strip_schema({"type": "object", **schema}),
             title=visible(title[:200])[0] if isinstance(title, str) else None,
-            output_schema=without_hidden(output) if output is not None else None,
+            output_schema=strip_schema(output) if output is not None else None,
             annotations=dict(annotations),
             meta=meta,
         )

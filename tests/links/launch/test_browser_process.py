@@ -27,7 +27,7 @@ from tabhub.links.launch.browser_profile import free_profile, group_runs
 from tabhub.links.launch.browser_switches import Loading
 from tabhub.links.launch.extension_files import install_extension
 from tabhub.links.launch.installed_browsers import FoundBrowser, find_browsers
-from tabhub.trust.tokens import proof
+from tabhub.trust.tokens import challenge_proof
 from tests.links.processes import BOUND, ended, handles_of, listening_sockets, open_files, processes_with
 
 QUICK = dataclasses.replace(DEFAULTS, browser_restart_min=0.05)
@@ -59,7 +59,7 @@ class Hub:
         asked = request.path.partition("/health?challenge=")[2]
         if not asked:
             return None
-        shown = proof(SECRET.encode(), self.port, asked)
+        shown = challenge_proof(SECRET.encode(), self.port, asked)
         return connection.respond(200, json.dumps({"status": "ok", "proof": shown}))
 
     async def take(self, connection: ServerConnection) -> None:

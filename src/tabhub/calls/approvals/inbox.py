@@ -23,7 +23,7 @@ from tabhub.calls.protocols import Caller, InputRequired
 from tabhub.config.settings import Config
 from tabhub.core.descriptions import visible
 from tabhub.core.sessions import Session, Sessions
-from tabhub.core.tabs import TabBook
+from tabhub.core.tabs import TabTable
 from tabhub.core.tools import Tool
 from tabhub.errors import Busy, CallCancelled, TabhubError
 from tabhub.limits import Limits
@@ -89,7 +89,7 @@ class Approvals:
         *,
         limits: Limits,
         sessions: Sessions,
-        book: TabBook,
+        book: TabTable,
         audit: AuditLog,
         clock: Callable[[], float],
         wall: Callable[[], float],

@@ -28,7 +28,7 @@ from tabhub.store.audit import AuditLog
 from tabhub.store.pins import PinStore
 from tabhub.trust import pins
 from tabhub.trust.approvals import Answer, Request, Why
-from tabhub.trust.dataflow import Flows
+from tabhub.trust.dataflow import DataFlows
 from tabhub.trust.guard import EXTENSION_ORIGIN
 from tabhub.trust.permissions import Permission, Permissions, unstated
 
@@ -100,7 +100,7 @@ class PermissionCheck:
         self._declared = declared
         self._may_act = may_act
         self._verdicts: dict[tuple[Tool, str | None], Verdict] = {}
-        self.flows = Flows()
+        self.flows = DataFlows()
         approvals.on_allowed = self._allowed
         approvals.unchanged = self._unchanged
 

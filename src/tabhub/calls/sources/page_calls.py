@@ -17,10 +17,10 @@ from tabhub.calls.sources.page_result import passing, read_answer
 from tabhub.core.descriptions import visible
 from tabhub.core.leases import Lease
 from tabhub.core.page_tool_names import PageKey
-from tabhub.core.page_tools import Frame, Pages
+from tabhub.core.page_tools import Frame, PageToolTable
 from tabhub.core.sessions import Session
-from tabhub.core.tab_routing import address, again, best, never_sent
-from tabhub.core.tabs import TabBook
+from tabhub.core.tab_routing import best_frame, never_sent, retry_where, site_url
+from tabhub.core.tabs import TabTable
 from tabhub.core.tools import ToolResult
 from tabhub.errors import (
     NotConnected,
@@ -34,7 +34,7 @@ from tabhub.errors import (
 from tabhub.limits import Limits
 from tabhub.links.sites import Sites
 from tabhub.links.transport import TabHubTransport
-from tabhub.trust.sliding_window import Rate
+from tabhub.trust.sliding_window import SlidingWindow
 
 _GRACE = 0.5
 """Seconds a call outlives its document: a page that answers by going elsewhere still says so."""
@@ -138,8 +138,8 @@ class PageCalls:
     def __init__(
         self,
         transport: TabHubTransport,
-        pages: Pages,
-        tabs: TabBook,
+        pages: PageToolTable,
+        tabs: TabTable,
         sites: Sites,
         limits: Limits,
         tab_of: Callable[[str, int], int | None],
@@ -152,7 +152,7 @@ class PageCalls:
         self._limits = limits
         self._tab_of = tab_of
         self._leases = leases
-        self._rate = Rate(limits.page_call_rate)
+        self._rate = SlidingWindow(limits.page_call_rate)
         self.approvals: Approvals | None = None
         """Who asks the person when a page wants something confirmed."""
         self._running: dict[tuple[int, int], set[Running]] = {}
@@ -173,7 +173,7 @@ class PageCalls:
             except TabhubError as error:
                 failed = frame.tools[key.tool].annotations
                 repeatable = failed.get("readOnlyHint") is True or failed.get("idempotentHint") is True
-                verdict = again(error, repeatable=repeatable, exact=exact)
+                verdict = retry_where(error, repeatable=repeatable, exact=exact)
                 closed = exact and self._tabs.get(frame.tab_id) is None
                 if verdict == "no" or closed or tries >= self._limits.retries:
                     raise self._said(error, frame) from None
@@ -222,7 +222,7 @@ class PageCalls:
             frames = self._at(key, frames)
         barred = {f.tab_id: lease for f in frames if (lease := self._keeps_out(f, key, ctx)) is not None}
         mine = ctx.session
-        frame = best(frames, self._tabs.get, lost | barred.keys(), lambda tab: self._leases.holds(mine, tab))
+        frame = best_frame(frames, self._tabs.get, lost | barred.keys(), lambda tab: self._leases.holds(mine, tab))
         if frame is None and barred and not lost:
             raise self._leases.leased_error(next(iter(barred.values())))
         return frame
@@ -304,7 +304,7 @@ class PageCalls:
         """The tool in a tab that is opened for it."""
         origin = key.origin
         kept = self._pages.cached(origin).get(key.tool)
-        url = address(origin, kept.url if kept is not None else None)
+        url = site_url(origin, kept.url if kept is not None else None)
         if url is None:
             raise PageToolGone(f"No open page offers {key.tool} of {origin}.", hint="Open the page that does.")
         why = ""

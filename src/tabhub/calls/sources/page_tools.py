@@ -15,11 +15,11 @@ from typing import Any
 
 from tabhub.calls.sources.page_calls import Held, PageCalls
 from tabhub.config.settings import PageSettings
-from tabhub.core.descriptions import Place, describe, one_line, without_hidden
+from tabhub.core.descriptions import ToolLocation, describe, one_line, strip_schema
 from tabhub.core.page_tool_names import PageKey, TabNumbers, ToolNamer, domain_of
-from tabhub.core.page_tools import Frame, PageChange, Pages, PageTool
+from tabhub.core.page_tools import Frame, PageChange, PageTool, PageToolTable
 from tabhub.core.registry import Entry, Registry
-from tabhub.core.tabs import TabBook, TabChanges, origin_of
+from tabhub.core.tabs import TabChanges, TabTable, origin_of
 from tabhub.core.tools import Source, Tool
 from tabhub.errors import InvalidParams
 from tabhub.limits import Limits
@@ -28,7 +28,7 @@ from tabhub.links.transport import TabHubTransport
 from tabhub.store.audit import AuditLog
 from tabhub.store.page_tools import PageToolStore
 from tabhub.trust.redact import clean
-from tabhub.trust.sliding_window import Rate
+from tabhub.trust.sliding_window import SlidingWindow
 
 log = logging.getLogger("tabhub.pages")
 
@@ -50,7 +50,7 @@ class PageTools:
         self,
         transport: TabHubTransport,
         registry: Registry,
-        tabs: TabBook,
+        tabs: TabTable,
         sites: Sites,
         store: PageToolStore,
         *,
@@ -61,7 +61,7 @@ class PageTools:
         wall: Callable[[], float],
         leases: Held,
     ) -> None:
-        self.pages = Pages(limits)
+        self.pages = PageToolTable(limits)
         self.settings = settings
         self._registry = registry
         self._tabs = tabs
@@ -73,8 +73,8 @@ class PageTools:
         self._numbers = TabNumbers()
         self._keys: dict[str, set[PageKey]] = {}
         self._built: dict[str, dict[str, tuple[PageTool, Tool]]] = {}
-        self._rate = Rate(limits.page_update_rate, 1.0)
-        self._log_rate = Rate(_LOGGED_A_MINUTE)
+        self._rate = SlidingWindow(limits.page_update_rate, 1.0)
+        self._log_rate = SlidingWindow(_LOGGED_A_MINUTE)
         self._late: dict[tuple[int, int], dict[str, Any]] = {}
         self._said: dict[tuple[int, int], tuple[str, ...]] = {}
         self._untold: set[str] = set()
@@ -257,7 +257,7 @@ class PageTools:
                 self._publish(origin)
 
     def _entries(self, origin: str) -> list[Entry]:
-        offered: dict[PageKey, tuple[PageTool, Place, dict[str, Any]]] = {}
+        offered: dict[PageKey, tuple[PageTool, ToolLocation, dict[str, Any]]] = {}
         holders: dict[str, list[Frame]] = {}
         domain = domain_of(origin)
         for frame in self.pages.frames(origin):
@@ -266,7 +266,7 @@ class PageTools:
             number = self._numbers.number(origin, frame.tab_id)
             tab = self._tabs.get(frame.tab_id)
             top = tab.origin if tab is not None and frame.frame_id else None
-            place = Place(
+            place = ToolLocation(
                 domain,
                 frame.title or (tab.title if tab is not None and not frame.frame_id else ""),
                 number,
@@ -285,14 +285,14 @@ class PageTools:
             there = holders.get(name, [])
             newest = max(there, key=lambda frame: frame.updated, default=None)
             tool = newest.tools[name] if newest is not None else kept[name].tool
-            place = Place(domain, tabs=len({frame.tab_id for frame in there}))
+            place = ToolLocation(domain, tabs=len({frame.tab_id for frame in there}))
             offered[PageKey(origin, None, name)] = (tool, place, {"origin": origin})
         return self._build(origin, offered, holders)
 
     def _build(
         self,
         origin: str,
-        offered: dict[PageKey, tuple[PageTool, Place, dict[str, Any]]],
+        offered: dict[PageKey, tuple[PageTool, ToolLocation, dict[str, Any]]],
         holders: dict[str, list[Frame]],
     ) -> list[Entry]:
         for key in self._keys.get(origin, set()) - offered.keys():
@@ -309,7 +309,7 @@ class PageTools:
             else:
                 tool = known[1]
                 if tool.description != words or tool.meta != meta:
-                    tool = tool.told_anew(words, meta)
+                    tool = tool.with_description(words, meta)
             built[name] = (declared, tool)
             listed = key.number is not None or key.tool not in holders
             entries.append(Entry(tool, partial(self.calls.run, key), listed))
@@ -351,9 +351,9 @@ def _tool(name: str, origin: str, declared: PageTool, words: str, meta: dict[str
         name,
         Source("page", origin),
         words,
-        without_hidden(declared.input_schema),
+        strip_schema(declared.input_schema),
         title=one_line(declared.title) or None if declared.title else None,
-        output_schema=without_hidden(output) if output is not None else None,
+        output_schema=strip_schema(output) if output is not None else None,
         annotations=declared.annotations,
         meta=meta,
     )

@@ -20,7 +20,7 @@ from tabhub.core.descriptions import visible
 from tabhub.core.leases import Lease
 from tabhub.core.match_patterns import any_matches
 from tabhub.core.registry import Entry
-from tabhub.core.tab_routing import again
+from tabhub.core.tab_routing import retry_where
 from tabhub.core.tabs import Tab
 from tabhub.core.tools import Source, Tool, ToolResult
 from tabhub.errors import CommandFailed, NoMatchingTab, PluginToolFailed, TabhubError, TabMismatch
@@ -120,7 +120,7 @@ class PluginCalls:
             try:
                 return await self._send(active, tool, tab, instance, ctx, own)
             except TabhubError as error:
-                elsewhere = _never_began(error) or again(error, repeatable=repeatable, exact=False) != "no"
+                elsewhere = _never_began(error) or retry_where(error, repeatable=repeatable, exact=False) != "no"
                 if tab_id is not None or not elsewhere or len(tried) >= self._limits.retries:
                     raise
                 failed = failed or error

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from msgspec.structs import replace
 
-from tabhub.core.resources import NOTHING, Offers
+from tabhub.core.resources import NO_RESOURCES, ServerResources
 from tabhub.core.tools import Source
 from tabhub.core.upstream_names import upstream_name
 from tabhub.errors import InvalidParams, TabhubError, UnknownServer, UpstreamOffline
@@ -25,12 +25,12 @@ from tabhub.trust.redact import redact
 from tabhub.upstream import config
 from tabhub.upstream.calls import Calls
 from tabhub.upstream.config import Wanted
-from tabhub.upstream.launch_plan import Plan
-from tabhub.upstream.login_callbacks import LoginDesk
+from tabhub.upstream.launch_plan import ConnectionPlan
+from tabhub.upstream.login_callbacks import PendingLogins
 from tabhub.upstream.pool import Pool
 from tabhub.upstream.secrets import has_reference
-from tabhub.upstream.server_connection import Life, facts_of
-from tabhub.upstream.tools import Listed
+from tabhub.upstream.server_connection import ServerConnection, facts_of
+from tabhub.upstream.tools import ToolListing
 from tabhub.wire import strict_json as strict
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Upstreams:
             authorize=self._authorize,
         )
         hub.offering.following.changed = self._followed
-        self.desk = LoginDesk(hub.home.root / "mcp-logins", hub.port, self._show)
+        self.desk = PendingLogins(hub.home.root / "mcp-logins", hub.port, self._show)
         self.changes = 0
         """Counts what the panel would show otherwise."""
         self._starting: asyncio.Task[None] | None = None
@@ -87,7 +87,7 @@ class Upstreams:
 
     # what servers list
 
-    async def _listed(self, life: Life, listed: Listed) -> None:
+    async def _listed(self, life: ServerConnection, listed: ToolListing) -> None:
         server = self._servers.get(life.server.name)
         if server is None or server.id != life.server.id or server.cached_tools == listed.tools:
             return
@@ -101,7 +101,7 @@ class Upstreams:
         life = self.pool.get(server.name)
         if life is None or not server.enabled:
             self._hub.registry.remove(Source("upstream", server.name))
-            self._pass_on(server.name, NOTHING)
+            self._pass_on(server.name, NO_RESOURCES)
             return
         self._pass_on(server.name, life.offers.current)
         self._followed(server.name)
@@ -111,7 +111,7 @@ class Upstreams:
         if self._servers.get(server.name) is server:
             self._hub.register(Source("upstream", server.name), entries)
 
-    def _offered(self, life: Life) -> None:
+    def _offered(self, life: ServerConnection) -> None:
         """A server has other resources or prompts than before."""
         if self.pool.get(life.server.name) is life and life.server.enabled:
             self.changes += 1
@@ -122,11 +122,11 @@ class Upstreams:
         if (life := self.pool.get(name)) is not None:
             life.follows.want(self._hub.offering.following.book.wanted(name))
 
-    def _pass_on(self, name: str, offers: Offers) -> None:
+    def _pass_on(self, name: str, offers: ServerResources) -> None:
         for kind in self._hub.offering.book.replace(name, offers):
             self._hub.notices.changed(kind)
 
-    def _changed(self, _life: Life) -> None:
+    def _changed(self, _life: ServerConnection) -> None:
         self.changes += 1
 
     async def _store(self, fresh: Iterable[Server], gone: Sequence[str] = ()) -> None:
@@ -138,13 +138,13 @@ class Upstreams:
 
     # logging in
 
-    def _authorize(self, life: Life, plan: Plan) -> Any:
+    def _authorize(self, life: ServerConnection, plan: ConnectionPlan) -> Any:
         """OAuth for servers by address, unless the person gave them an Authorization of their own."""
         if plan.url is None or any(header.lower() == "authorization" for header in plan.headers):
             return None
-        from tabhub.upstream.oauth import provider  # the SDK is loaded by now
+        from tabhub.upstream.oauth import make_auth  # the SDK is loaded by now
 
-        return provider(life, plan.url, self.desk, plan.oauth)
+        return make_auth(life, plan.url, self.desk, plan.oauth)
 
     async def _show(self, address: str) -> None:
         """Open the login in the person's own browser where one is connected; panel and terminal show it too."""
@@ -242,7 +242,7 @@ class Upstreams:
             await self.pool.take(self._servers.values())
             self.desk.forget(server.id)
             self._hub.registry.remove(Source("upstream", name))
-            self._pass_on(name, NOTHING)
+            self._pass_on(name, NO_RESOURCES)
             self._hub.offering.forget(name)
             self._hub.trust.pins.forget(Source("upstream", name).setting)
             log.info("external server %s (%s) was removed", name, server.id)

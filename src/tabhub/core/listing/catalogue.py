@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from tabhub.core.listing.compact_listing import lean
+from tabhub.core.listing.compact_listing import compact
 from tabhub.core.listing.profiles import EVERYTHING, Selection
 from tabhub.core.listing.search import ToolIndex
 from tabhub.core.registry import Registry, sort_key
@@ -150,7 +150,7 @@ class Catalogue:
             if extended:
                 listing = with_session(listing)
             if short:
-                listing = lean(listing)
+                listing = compact(listing)
             wire = orjson.dumps(listing)
             if not marked:
                 self._wires[key] = wire

@@ -32,7 +32,7 @@ _UNSAID = {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": Fal
 """What MCP takes for granted where a hint is missing."""
 
 
-def lean(listing: Mapping[str, Any]) -> dict[str, Any]:
+def compact(listing: Mapping[str, Any]) -> dict[str, Any]:
     """The short form of one entry of tools/list."""
     entry = {
         "name": listing["name"],

@@ -19,7 +19,7 @@ from functools import lru_cache
 from operator import add
 from typing import Any, Final
 
-from tabhub.core.listing.search_terms import ALIKE, ARTICLES, SAYINGS, STOP, stems_of
+from tabhub.core.listing.search_terms import ARTICLES, PHRASES, STOP, SYNONYMS, stems_of
 from tabhub.core.tools import Tool
 
 # field: weight, usual number of words, how much a longer one weighs less
@@ -179,7 +179,7 @@ class ToolIndex:
     def _groups(self, words: list[str]) -> list[dict[str, float]]:
         """For each word that counts, the terms it may be found by, and what they are worth."""
         meant: dict[int, set[str]] = {}
-        for saying, meaning in SAYINGS:
+        for saying, meaning in PHRASES:
             for at in range(len(words) - len(saying) + 1):
                 if tuple(words[at : at + len(saying)]) == saying:
                     aligned = len(saying) == len(meaning)
@@ -193,7 +193,7 @@ class ToolIndex:
         for at in counting[:_MAX_GROUPS]:
             word = words[at]
             group: dict[str, float] = {} if word in STOP and at in meant else {word: 1.0}
-            for other in ALIKE.get(word, ()):
+            for other in SYNONYMS.get(word, ()):
                 group.setdefault(other, 0.45)
             for other in meant.get(at, ()):
                 group[other] = max(group.get(other, 0.0), 0.9)
@@ -294,7 +294,7 @@ def nearest(name: str, names: Iterable[str], limit: int = 3) -> list[str]:
             rough.append((-score, candidate, small))
     rough.sort()
     wrong_words = set(stems_of(name[:200]))
-    meant = wrong_words.union(*(meaning for saying, meaning in SAYINGS if set(saying) <= wrong_words))
+    meant = wrong_words.union(*(meaning for saying, meaning in PHRASES if set(saying) <= wrong_words))
     close: list[tuple[float, str]] = []
     for _, candidate, small in rough[:40]:
         ratio = SequenceMatcher(None, wrong, _compact(small), autojunk=False).ratio()

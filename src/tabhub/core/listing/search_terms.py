@@ -108,8 +108,8 @@ def _synonyms() -> dict[str, frozenset[str]]:
 STOP: Final = frozenset(stems_of(_STOP_WORDS))
 ARTICLES: Final = frozenset({"a", "an", "the", "my"})
 """Dropped from a query before anything else, so that they do not part the words of a saying."""
-ALIKE: Final = _synonyms()
-SAYINGS: Final = [
+SYNONYMS: Final = _synonyms()
+PHRASES: Final = [
     (tuple(stems_of(saying)), tuple(stems_of(meaning)))
     for meaning, sayings in _PHRASES.items()
     for saying in sayings.split("|")

@@ -45,7 +45,7 @@ from tabhub.store.page_tools import PageToolStore
 from tabhub.store.results import ResultStore
 from tabhub.trust.jwt import Claims
 from tabhub.trust.permissions import Permissions
-from tabhub.trust.sliding_window import Rate
+from tabhub.trust.sliding_window import SlidingWindow
 
 if TYPE_CHECKING:
     from tabhub.calls.sources.upstream import Upstreams
@@ -148,7 +148,7 @@ class RelayedEngine:
             RelayedSurface(self._engine, catalogues, profiles, lambda: Config().tools),
             self._notices,
             ToolsAlone(self._engine),
-            Rate(limits.session_rate),
+            SlidingWindow(limits.session_rate),
             pages=pages.capabilities,
             select=profiles.select,
         )

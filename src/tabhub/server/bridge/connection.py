@@ -17,7 +17,7 @@ from tabhub import __version__
 from tabhub.errors import Busy, Forbidden, InvalidRequest, SessionNotFound, TabhubError, TooLarge, Unauthorized
 from tabhub.server.bridge.lines import Lines
 from tabhub.server.bridge.session import DaemonSession
-from tabhub.trust.tokens import same
+from tabhub.trust.tokens import same_token
 from tabhub.wire import bridge as wire
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ class Connection:
     def _authenticate(self, token: str | None) -> None:
         if self._token is None:
             return
-        if token is None or not same(token.encode(), self._token):
+        if token is None or not same_token(token.encode(), self._token):
             raise Unauthorized("The token is missing or wrong.", hint="run/daemon.json of the hub's home has it.")
         self._token = None
 

@@ -25,7 +25,7 @@ from tabhub.server.bridge.connection import Connection
 from tabhub.server.bridge.lines import Lines
 from tabhub.server.bridge.session import DaemonSession
 from tabhub.store.home import write_atomic
-from tabhub.trust.sliding_window import Rate
+from tabhub.trust.sliding_window import SlidingWindow
 from tabhub.wire import bridge as wire
 
 log = logging.getLogger("tabhub.daemon")
@@ -44,7 +44,7 @@ class Daemon:
         engine: Engine,
         endpoints: Mapping[str, McpEndpoint],
         notices: Notices,
-        rate: Rate,
+        rate: SlidingWindow,
         select: Callable[[str], object],
         status: Callable[[], dict[str, Any]],
     ) -> None:

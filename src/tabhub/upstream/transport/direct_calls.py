@@ -31,7 +31,7 @@ _MODERN_ONLY = ("resultType", "inputRequests", "requestState")
 Progress = Callable[[float, float | None, str | None], Awaitable[None]]
 
 
-class Direct:
+class DirectCalls:
     """The calls of one connection, and the stream the session writes (its WriteStream)."""
 
     def __init__(self, inner: Any, inbox: Any) -> None:
@@ -158,12 +158,12 @@ class Direct:
 
 
 @asynccontextmanager
-async def direct(
-    streams: AbstractAsyncContextManager[Any], tell: Callable[[Direct], None]
-) -> AsyncIterator[tuple[Any, Direct]]:
+async def with_direct_calls(
+    streams: AbstractAsyncContextManager[Any], tell: Callable[[DirectCalls], None]
+) -> AsyncIterator[tuple[Any, DirectCalls]]:
     """The two streams of a session, with calls beside it; `tell` is told what makes them."""
     async with streams as (inbox, write):
-        made = Direct(write, inbox)
+        made = DirectCalls(write, inbox)
         tell(made)
         try:
             yield inbox, made

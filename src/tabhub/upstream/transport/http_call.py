@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from tabhub.errors import BadInput
 from tabhub.upstream.transport.guarded_http import LOST
 from tabhub.upstream.transport.http1 import Connection
-from tabhub.upstream.transport.message_queue import Inbox
+from tabhub.upstream.transport.message_queue import MessageQueue
 from tabhub.upstream.transport.messages import read_message
 from tabhub.wire.sse_reader import Event, EventReader
 
@@ -30,29 +30,29 @@ _TRIES = 2
 _ERROR_BODY = 1024 * 1024
 
 
-class Road(Protocol):
+class CallSender(Protocol):
     """What a request needs of whoever sends it (upstream.carrier)."""
 
-    inbox: Inbox
+    inbox: MessageQueue
     largest: int
 
-    def over(self, post: Post) -> None:
+    def over(self, post: HttpCall) -> None:
         """The request has its answer, or will have none."""
         ...
 
-    def the_other_way(self, post: Post) -> None:
+    def the_other_way(self, post: HttpCall) -> None:
         """Send the request by the SDK's own transport."""
         ...
 
-    def come_back(self, post: Post, after: float) -> None:
+    def come_back(self, post: HttpCall, after: float) -> None:
         """Ask for the rest of a stream."""
         ...
 
 
-class Post:
+class HttpCall:
     """One request (h1.Answer)."""
 
-    def __init__(self, road: Road, given: SessionMessage, context: Context) -> None:
+    def __init__(self, road: CallSender, given: SessionMessage, context: Context) -> None:
         assert isinstance(given.message, types.JSONRPCRequest)  # noqa: S101 - only requests have answers
         self._road = road
         self.given = given

@@ -22,8 +22,8 @@ from mcp.shared.message import SessionMessage
 from tabhub.errors import TabhubError
 from tabhub.upstream.transport.guarded_http import NOT_SENT, GuardedTransport, Pattern
 from tabhub.upstream.transport.http1 import Connections
-from tabhub.upstream.transport.http_call import Post
-from tabhub.upstream.transport.message_queue import Inbox
+from tabhub.upstream.transport.http_call import HttpCall
+from tabhub.upstream.transport.message_queue import MessageQueue
 
 log = logging.getLogger("tabhub.upstream")
 
@@ -32,16 +32,16 @@ _LINGER = 5.0
 """Seconds a stream may stay open after its answer; most end with it."""
 
 
-class Carrier:
+class HttpCalls:
     """A stream the SDK's session writes (its WriteStream), and the road of each request."""
 
-    def __init__(self, transport: GuardedTransport, inner: Any, inbox: Inbox, largest: int) -> None:
+    def __init__(self, transport: GuardedTransport, inner: Any, inbox: MessageQueue, largest: int) -> None:
         self._transport = transport
         self._inner = inner
         self.inbox = inbox
         self.largest = largest
         self._connections = Connections(transport.addresses, transport.context)
-        self._posts: dict[types.RequestId, Post] = {}
+        self._posts: dict[types.RequestId, HttpCall] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._pattern: Pattern | None = None
         self._top = b""
@@ -63,7 +63,7 @@ class Carrier:
     async def _quick(self, given: SessionMessage) -> bool:
         """Send a call on a connection of its own; False if it has to go the SDK's way."""
         pattern = self._transport.pattern
-        post = Post(self, given, copy_context())
+        post = HttpCall(self, given, copy_context())
         if pattern is None or not _plain(post.headers):
             return False
         body = given.message.model_dump_json(by_alias=True, exclude_unset=True).encode()
@@ -76,7 +76,7 @@ class Carrier:
             self._posts.pop(post.id, None)
             raise
 
-    async def _send(self, post: Post, pattern: Pattern, method: bytes, rest: bytes) -> bool:
+    async def _send(self, post: HttpCall, pattern: Pattern, method: bytes, rest: bytes) -> bool:
         try:
             connection = await self._connections.take(pattern.host, pattern.port, secure=pattern.secure)
         except (TabhubError, OSError) as error:
@@ -97,13 +97,13 @@ class Carrier:
 
     # what a request needs (post.Road)
 
-    def over(self, post: Post) -> None:
+    def over(self, post: HttpCall) -> None:
         """A request has its answer."""
         self._posts.pop(post.id, None)
         if post.connection is not None:
             asyncio.get_running_loop().call_later(_LINGER, post.abort)
 
-    def the_other_way(self, post: Post) -> None:
+    def the_other_way(self, post: HttpCall) -> None:
         """Let the SDK send it: it can log in, follow, and open a session anew."""
         self._posts.pop(post.id, None)
         self._begin(self._send_inside(post.given), post)
@@ -114,11 +114,11 @@ class Carrier:
         except (anyio.ClosedResourceError, anyio.BrokenResourceError) as error:
             log.debug("the connection ended before a call could be sent again: %r", error)
 
-    def come_back(self, post: Post, after: float) -> None:
+    def come_back(self, post: HttpCall, after: float) -> None:
         """Ask for the rest of a stream after a while."""
         self._begin(self._resume(post, after), post)
 
-    async def _resume(self, post: Post, after: float) -> None:
+    async def _resume(self, post: HttpCall, after: float) -> None:
         await asyncio.sleep(after)
         pattern = self._transport.pattern
         if post.id not in self._posts or pattern is None or post.last_id is None:
@@ -132,7 +132,7 @@ class Carrier:
         if not await self._send(post, pattern, b"GET", rest + b"\r\n"):
             post.no_way_back("there are too many connections to the server")
 
-    def _begin(self, work: Coroutine[Any, Any, None], post: Post) -> None:
+    def _begin(self, work: Coroutine[Any, Any, None], post: HttpCall) -> None:
         task: asyncio.Task[None] = asyncio.get_running_loop().create_task(work, context=post.context)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -160,13 +160,13 @@ class Carrier:
 
 
 @asynccontextmanager
-async def carried(
+async def with_http_calls(
     streams: AbstractAsyncContextManager[Any], transport: GuardedTransport, largest: int
-) -> AsyncIterator[tuple[Inbox, Carrier]]:
+) -> AsyncIterator[tuple[MessageQueue, HttpCalls]]:
     """The two streams of a session, over those of the SDK's transport."""
     async with streams as (read, write):
-        inbox = Inbox()
-        carrier = Carrier(transport, write, inbox, largest)
+        inbox = MessageQueue()
+        carrier = HttpCalls(transport, write, inbox, largest)
         pump = asyncio.ensure_future(_pump(read, inbox))
         try:
             yield inbox, carrier
@@ -176,7 +176,7 @@ async def carried(
             await carrier.close()
 
 
-async def _pump(read: Any, inbox: Inbox) -> None:
+async def _pump(read: Any, inbox: MessageQueue) -> None:
     try:
         async for item in read:
             await inbox.put_in_turn(item, getattr(read, "last_context", None))

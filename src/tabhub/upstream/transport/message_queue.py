@@ -17,7 +17,7 @@ _MANY = 64
 """Messages that wait before their sources are asked to pause."""
 
 
-class Inbox:
+class MessageQueue:
     """A stream the SDK's session reads (its ReadStream)."""
 
     def __init__(self) -> None:

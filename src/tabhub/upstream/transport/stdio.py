@@ -21,8 +21,8 @@ import anyio
 from mcp.shared.message import SessionMessage
 
 from tabhub.errors import SetupError
-from tabhub.upstream.launch_plan import Plan
-from tabhub.upstream.transport.message_queue import Inbox
+from tabhub.upstream.launch_plan import ConnectionPlan
+from tabhub.upstream.transport.message_queue import MessageQueue
 from tabhub.upstream.transport.messages import read_message
 
 log = logging.getLogger("tabhub.upstream")
@@ -39,7 +39,7 @@ _MOST_JUNK = 10_000
 class Process:
     """One running command."""
 
-    def __init__(self, plan: Plan, longest: int) -> None:
+    def __init__(self, plan: ConnectionPlan, longest: int) -> None:
         self._plan = plan
         self._longest = longest
         self._words: deque[str] = deque(maxlen=_LAST_WORDS)
@@ -60,11 +60,11 @@ class Process:
         return f"The command ended{how}{junk}{said}."
 
     @asynccontextmanager
-    async def streams(self) -> AsyncIterator[tuple[Inbox, _Input]]:
+    async def streams(self) -> AsyncIterator[tuple[MessageQueue, _Input]]:
         """Start it; the SDK's two streams. Leaving ends it."""
         process = await self._start()
         self._process = process
-        inbox = Inbox()
+        inbox = MessageQueue()
         tasks = [asyncio.ensure_future(work) for work in (self._read(process, inbox), self._listen(process))]
         try:
             yield inbox, _Input(process, self.ended)
@@ -89,7 +89,7 @@ class Process:
             why = getattr(error, "strerror", None) or str(error)
             raise SetupError(f"The command {plan.argv[0]} of {plan.name} cannot be started: {why}.") from None
 
-    async def _read(self, process: asyncio.subprocess.Process, inbox: Inbox) -> None:
+    async def _read(self, process: asyncio.subprocess.Process, inbox: MessageQueue) -> None:
         assert process.stdout is not None  # noqa: S101 - asked for above
         line = bytearray()
         try:

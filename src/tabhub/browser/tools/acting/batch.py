@@ -60,7 +60,7 @@ async def browser_act(call: Call) -> ToolResult:
     for number, (kind, spec, args) in enumerate(steps, 1):
         try:
             if not spec.tool.read_only:
-                await call.ctx.go_on()
+                await call.ctx.wait_while_paused()
             given = Call(call.box, call.ctx, {**args, "tabId": page.tab_id}, spec.tool.read_only)
             results.append({_KIND: kind, **_facts(await spec.run(given))})
         except Paused as error:

@@ -58,20 +58,20 @@ def remote(hub: RunningHub) -> list[RelayLink]:
     return [link for link in hub.hub.browsers.links() if isinstance(link, RelayLink)]
 
 
-def told(hub: RunningHub) -> bool:
-    """Whether every remote browser has told its tabs."""
+def tabs_reported(hub: RunningHub) -> bool:
+    """Whether every remote browser has reported its tabs."""
     browsers = [facts for facts in hub.hub.browsers.status() if facts.get("relay")]
     return bool(browsers) and all(facts["extension"]["sentTabs"] for facts in browsers)
 
 
-async def test_a_remote_browser_appears_beside_the_local_ones_with_its_tabs(tmp_path: Path) -> None:
+async def test_remote_browser_is_listed_with_its_tabs_next_to_local_ones(tmp_path: Path) -> None:
     async with running_relay() as relay, hub_at(tmp_path, relay, token()) as hub:
         async with FakeExtension(hub, "near", [tab(7)]), FarBrowser(relay.url, token()) as far:
-            await until(lambda: told(hub))
+            await until(lambda: tabs_reported(hub))
             (link,) = remote(hub)
             assert link.browser_id == far.extension_id
             assert len(hub.hub.browsers.book) == 2
-            facts = hub.hub.relays.facts() if hub.hub.relays is not None else []
+            facts = hub.hub.relays.status() if hub.hub.relays is not None else []
             assert facts == [{"url": relay.url, "connected": True, "browsers": 1}]
             far.answers["closeTab"] = {"closed": True}
             assert await link.request("closeTab", {"tabId": 7}) == {"closed": True}
@@ -82,9 +82,9 @@ async def test_a_remote_browser_appears_beside_the_local_ones_with_its_tabs(tmp_
         await until(lambda: not remote(hub))
 
 
-async def test_a_remote_browser_is_a_persons_own_and_its_panel_is_not_obeyed(tmp_path: Path) -> None:
+async def test_remote_browser_counts_as_personal_and_its_panel_requests_are_refused(tmp_path: Path) -> None:
     async with running_relay() as relay, hub_at(tmp_path, relay, token()) as hub, FarBrowser(relay.url, token()) as far:
-        await until(lambda: told(hub))
+        await until(lambda: tabs_reported(hub))
         (link,) = remote(hub)
         assert not link.local
         assert not hub.hub.browsers.is_managed(link.browser_id)
@@ -97,19 +97,17 @@ async def test_a_remote_browser_is_a_persons_own_and_its_panel_is_not_obeyed(tmp
         assert not any(method.startswith(("config.", "hub.", "plugin.install")) for method in link.handlers)
 
 
-async def test_a_browser_connected_directly_too_is_there_once(tmp_path: Path) -> None:
+async def test_browser_that_is_also_connected_directly_is_listed_once(tmp_path: Path) -> None:
     async with running_relay() as relay, hub_at(tmp_path, relay, token()) as hub, FarBrowser(relay.url, token()):
-        await until(lambda: told(hub))
+        await until(lambda: tabs_reported(hub))
         async with FakeExtension(hub, "far-away"):
             await until(lambda: [link.local for link in hub.hub.browsers.links()] == [True])
-        await until(lambda: told(hub))
+        await until(lambda: tabs_reported(hub))
 
 
 @pytest.mark.req("S003-clients-02", "S003-clients-03")
 @pytest.mark.parametrize("end", ["browser", "relay"])
-async def test_a_call_under_way_when_the_road_breaks_fails_at_once_and_the_road_is_built_anew(
-    tmp_path: Path, end: str
-) -> None:
+async def test_call_fails_at_once_when_its_link_breaks_and_the_link_is_re_established(tmp_path: Path, end: str) -> None:
     # Neither a ping without an answer nor a deadline is what ends the call.
     slow = {"ping_interval": 600.0, "call_timeout": 300.0}
     async with (
@@ -117,7 +115,7 @@ async def test_a_call_under_way_when_the_road_breaks_fails_at_once_and_the_road_
         hub_at(tmp_path, relay, token(), limits=slow) as hub,
     ):
         async with FarBrowser(relay.url, token()) as far:
-            await until(lambda: told(hub))
+            await until(lambda: tabs_reported(hub))
             far.silent.add("goBack")
             (link,) = remote(hub)
             call = link.request("goBack", {"tabId": 7})
@@ -132,19 +130,19 @@ async def test_a_call_under_way_when_the_road_breaks_fails_at_once_and_the_road_
                     await call
             assert failed.value.outcome == "unknown"
         async with FarBrowser(relay.url, token()) as far:
-            await until(lambda: told(hub))
+            await until(lambda: tabs_reported(hub))
             assert remote(hub)[0].browser_id == far.extension_id
             assert not far.asked("goBack")  # at most once
 
 
-async def test_two_agents_of_one_browser_hear_only_of_their_own_calls(tmp_path: Path) -> None:
+async def test_two_agents_of_one_browser_get_progress_of_their_own_calls_only(tmp_path: Path) -> None:
     async with (
         running_relay() as relay,
         hub_at(tmp_path, relay, token()) as hub,
         FarBrowser(relay.url, token()) as far,
         IndependentAgent(relay.url, token()) as other,
     ):
-        await until(lambda: told(hub))
+        await until(lambda: tabs_reported(hub))
         await other.ready()
         (link,) = remote(hub)
         heard: list[dict[str, Any]] = []
@@ -158,25 +156,25 @@ async def test_two_agents_of_one_browser_hear_only_of_their_own_calls(tmp_path: 
         assert heard == [{"dispatchId": name.partition(":")[2], "progress": 3}]
 
 
-async def test_another_users_browser_is_not_seen(tmp_path: Path) -> None:
+async def test_browsers_of_other_users_are_not_listed(tmp_path: Path) -> None:
     async with (
         running_relay() as relay,
         hub_at(tmp_path, relay, token("ann")) as hub,
         FarBrowser(relay.url, token("bob"), "b") as foreign,
         FarBrowser(relay.url, token("ann"), "a") as own,
     ):
-        await until(lambda: told(hub))
+        await until(lambda: tabs_reported(hub))
         assert [link.browser_id for link in remote(hub)] == [own.extension_id]
         assert foreign.requests == []
 
 
-async def test_a_token_that_is_replaced_in_its_file_is_used_without_a_break(tmp_path: Path) -> None:
+async def test_token_replaced_in_its_file_is_used_without_reconnecting(tmp_path: Path) -> None:
     async with (
         running_relay() as relay,
         hub_at(tmp_path, relay, token(ident="first")) as hub,
         FarBrowser(relay.url, token()),
     ):
-        await until(lambda: told(hub))
+        await until(lambda: tabs_reported(hub))
         (link,) = remote(hub)
         (tmp_path / "relay.token").write_text(token(ident="second"))
 
@@ -188,24 +186,24 @@ async def test_a_token_that_is_replaced_in_its_file_is_used_without_a_break(tmp_
         assert link.closed is None
 
 
-async def test_a_refused_token_is_said_and_a_new_one_taken(tmp_path: Path) -> None:
+async def test_rejected_token_is_reported_and_a_new_one_is_used(tmp_path: Path) -> None:
     async with running_relay() as relay, hub_at(tmp_path, relay, token(ttl=-60)) as hub:
         relays = hub.hub.relays
         assert relays is not None
-        await until(lambda: "Invalid token" in relays.facts()[0].get("reason", ""))
+        await until(lambda: "Invalid token" in relays.status()[0].get("reason", ""))
         (tmp_path / "relay.token").write_text(token())
-        await until(lambda: relays.facts()[0]["connected"])
+        await until(lambda: relays.status()[0]["connected"])
 
 
 @pytest.mark.req("S003-auth-03")
-def test_the_address_in_a_token_counts_more_than_the_one_in_the_settings(tmp_path: Path) -> None:
+def test_url_in_a_token_takes_precedence_over_the_settings(tmp_path: Path) -> None:
     file = tmp_path / "t"
     file.write_text(token(connection_url="wss://other.example/mcp"))
     assert read_token(RelaySettings("wss://relay.example", str(file))).url == "wss://other.example"
     file.write_text(token())
     assert read_token(RelaySettings("wss://relay.example/", str(file))).url == "wss://relay.example"
     file.write_text(token(connection_url="ws://other.example"))
-    with pytest.raises(SetupError, match="in the clear"):
+    with pytest.raises(SetupError, match="unencrypted"):
         read_token(RelaySettings("wss://relay.example", str(file)))
     file.write_text("not a token")
     with pytest.raises(SetupError, match="not a JWT"):
@@ -217,18 +215,18 @@ def test_the_address_in_a_token_counts_more_than_the_one_in_the_settings(tmp_pat
 @pytest.mark.parametrize(
     "url", ["ws://relay.example", "http://relay.example", "wss://", "wss://a:b@c", "wss://x:y", "wss://[x"]
 )
-def test_an_address_that_is_none_or_not_safe_is_refused(url: str) -> None:
+def test_invalid_or_unencrypted_relay_url_is_refused(url: str) -> None:
     with pytest.raises(SetupError):
         relay_url(url)
 
 
 @pytest.mark.parametrize("url", ["ws://127.0.0.1:9", "ws://localhost:9/mcp", "ws://[::1]:9", "wss://r.example/team"])
-def test_plain_sockets_are_for_this_machine(url: str) -> None:
+def test_unencrypted_url_is_accepted_for_this_machine(url: str) -> None:
     assert relay_url(url) == url.removesuffix("/mcp")
 
 
 @pytest.mark.req("S003-clients-01")
-async def test_a_relay_that_asks_something_is_not_answered_and_ids_are_plain_numbers() -> None:
+async def test_request_from_a_relay_is_not_answered_and_ids_are_integers() -> None:
     sent: list[bytes] = []
     link = RelayLink("ext-1", sent.append, lambda code, reason: None, DEFAULTS)
     link.feed(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "getState", "params": {}}))
@@ -240,7 +238,7 @@ async def test_a_relay_that_asks_something_is_not_answered_and_ids_are_plain_num
     assert [json.loads(data)["id"] for data in sent] == [1, 2]
 
 
-async def test_a_hub_started_for_a_relay_has_its_browsers(tmp_path: Path) -> None:
+async def test_hub_started_with_a_relay_option_connects_to_its_browsers(tmp_path: Path) -> None:
     file, access = tmp_path / "relay.token", token()
     file.write_text(access)
     home = tmp_path / "home"
@@ -266,10 +264,10 @@ async def test_a_hub_started_for_a_relay_has_its_browsers(tmp_path: Path) -> Non
     [
         (("--relay", "wss://relay.example"), 2, "belong together"),
         (("--relay", "wss://relay.example", "--token-file", "/none/at/all"), 1, "cannot be read"),
-        (("--relay", "ws://relay.example", "--token-file", "TOKEN"), 1, "in the clear"),
+        (("--relay", "ws://relay.example", "--token-file", "TOKEN"), 1, "unencrypted"),
     ],
 )
-async def test_a_start_for_a_relay_that_cannot_work_says_why(
+async def test_start_with_an_unusable_relay_option_explains_why(
     tmp_path: Path, words: tuple[str, ...], code: int, said: str
 ) -> None:
     file = tmp_path / "relay.token"
@@ -282,7 +280,7 @@ async def test_a_start_for_a_relay_that_cannot_work_says_why(
     assert "Traceback" not in errors.decode()
 
 
-def test_relays_in_the_configuration_are_checked_and_written_back() -> None:
+def test_relays_in_the_configuration_are_validated_and_round_trip() -> None:
     one = {"url": "wss://relay.example", "tokenFile": "~/relay.token"}
     config = Config.parse({"relays": [one]})
     assert config.relays == (RelaySettings("wss://relay.example", "~/relay.token"),)

@@ -1,7 +1,7 @@
-"""A road to the browsers of one relay: which of them are there, one link to each, and each again when it breaks.
+"""The browsers behind one relay: which are connected, and one link to each that is re-established when it breaks.
 
-Owns when to connect to a browser and what is asked of it first. How a connection to the relay is made, and with which
-token, is whoever's that hands in `dial`; what is said on it is relay.py's.
+Owns when to connect to a browser and the first requests to it. The caller supplies `dial`, which opens an authenticated
+connection to the relay; the protocol on that connection belongs to relay_link.py.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import Any
 
+from tabhub.core.backoff import Backoff
 from tabhub.errors import CommandFailed, TabhubError
 from tabhub.limits import Limits
 from tabhub.links.browsers import Browsers, Change
@@ -21,142 +22,133 @@ from tabhub.links.relay_link import RelayLink
 
 log = logging.getLogger("tabhub.relay")
 
-GOOD = 10.0
-"""A connection that lasted this long was a good one: the next attempt comes soon."""
-_FIRST_WAIT, _LONGEST_WAIT = 0.5, 30.0
-_LOOK = 2.0
-_LOOKS = 15
-"""After so many, the browsers are listed again though nothing was said of a change."""
-_MOST_BROWSERS = 50
+STABLE = 10.0
+"""Seconds after which a connection counts as successful and resets the backoff."""
+_FIRST_DELAY, _LONGEST_DELAY = 0.5, 30.0
+_POLL = 2.0
+_POLLS_PER_LIST = 15
+"""The browsers are listed again after this many polls even if the relay reported no change."""
+_MAX_BROWSERS = 50
 _HELLO = ("browserName", "browserVersion", "extensionVersion", "platform")
 
 Dial = Callable[[str], AbstractAsyncContextManager[RelayLink]]
-"""Makes a connection to the relay that has been let in, for the browser of that id."""
+"""Opens an authenticated connection to the relay for the browser with that id."""
 
 
-class Waits:
-    """The time until the next attempt: longer with every failure."""
-
-    def __init__(self) -> None:
-        self._failures = 0
-
-    def good(self) -> None:
-        """An attempt succeeded."""
-        self._failures = 0
-
-    def next(self) -> float:
-        """How long to wait now."""
-        wait: float = min(_LONGEST_WAIT, _FIRST_WAIT * 2 ** min(self._failures, 10))
-        self._failures += 1
-        return wait * random.uniform(1.0, 1.3)  # noqa: S311 - so that not all come at once
+def reconnect_backoff() -> Backoff:
+    return Backoff(_FIRST_DELAY, _LONGEST_DELAY, jitter=partial(random.uniform, 1.0, 1.3))
 
 
-async def nothing() -> None:
-    """What there is to do meanwhile, mostly."""
+async def _no_poll() -> None:
+    pass
 
 
 class RelayBrowsers:
-    """The browsers behind one relay."""
+    """Links to all browsers that one relay lists."""
 
     def __init__(self, browsers: Browsers, limits: Limits, dial: Dial) -> None:
         self.links: dict[str, RelayLink] = {}
         self.settled = asyncio.Event()
-        """Set once the browsers that were there at first have told their tabs, or failed to."""
+        """Set once every browser of the first list has reported its tabs or failed to."""
         self._browsers = browsers
         self._limits = limits
         self._dial = dial
-        self._news = asyncio.Event()
+        self._list_changed = asyncio.Event()
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._waits: dict[str, Waits] = {}
-        self._coming: set[str] = set()
-        self._same: dict[str, str] = {}
-        """Of listed browsers, the id they have where they are connected directly."""
+        self._backoffs: dict[str, Backoff] = {}
+        self._connecting: set[str] = set()
+        self._direct_ids: dict[str, str] = {}
+        """For listed browsers, the id they use when they are connected directly to this hub."""
 
-    def changed(self, change: Change) -> None:
-        """A browser that is connected directly is not reached through the relay as well."""
+    def browser_changed(self, change: Change) -> None:
+        """Drop the relay link of a browser that is also connected directly."""
         if change.kind == "tabs" or change.browser_id in self.links:
             return
-        self._news.set()
+        self._list_changed.set()
         if change.kind == "connected":
-            for ident, direct in list(self._same.items()):
+            for ident, direct in list(self._direct_ids.items()):
                 if direct == change.browser_id and (link := self.links.get(ident)) is not None:
                     link.close(1000, "the browser is connected directly")
 
-    async def oversee(self, link: RelayLink, meanwhile: Callable[[], Awaitable[None]] = nothing) -> str:
-        """Follow which browsers there are, on a connection of its own; gives why that ended."""
-        link.on_status = self._news.set
+    async def follow(self, link: RelayLink, poll: Callable[[], Awaitable[None]] = _no_poll) -> str:
+        """Keep the links up to date over a connection of its own, until that closes; returns the reason.
+
+        `poll` is awaited every two seconds.
+        """
+        link.on_status = self._list_changed.set
         watch = asyncio.create_task(self._browsers.watch(link))
         end = asyncio.create_task(link.ended.wait())
         try:
             while link.closed is None:
-                self._news.clear()
-                self._follow((await link.control("list_extensions")).get("extensions"))
-                await self._pause(end, meanwhile)
+                self._list_changed.clear()
+                self._update((await link.control("list_extensions")).get("extensions"))
+                await self._wait_for_change(end, poll)
         finally:
             watch.cancel()
             end.cancel()
         return link.closed or "the connection ended"
 
     async def stop(self) -> None:
-        """Let all browsers go."""
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _pause(self, end: asyncio.Task[bool], meanwhile: Callable[[], Awaitable[None]]) -> None:
-        """Wait for news; now and then there is something else to do."""
-        news = asyncio.create_task(self._news.wait())
+    async def _wait_for_change(self, end: asyncio.Task[bool], poll: Callable[[], Awaitable[None]]) -> None:
+        changed = asyncio.create_task(self._list_changed.wait())
         try:
-            for _ in range(_LOOKS):
-                if news.done() or end.done():
+            for _ in range(_POLLS_PER_LIST):
+                if changed.done() or end.done():
                     return
-                await asyncio.wait((news, end), timeout=_LOOK, return_when=asyncio.FIRST_COMPLETED)
-                await meanwhile()
+                await asyncio.wait((changed, end), timeout=_POLL, return_when=asyncio.FIRST_COMPLETED)
+                await poll()
         finally:
-            news.cancel()
+            changed.cancel()
 
-    def _follow(self, listed: Any) -> None:
-        """Have a link to every browser that is there."""
-        there = [item.get("id") for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
-        idents = {ident for ident in there[:_MOST_BROWSERS] if isinstance(ident, str) and ident.startswith("ext-")}
-        self._same = {ident: direct for ident, direct in self._same.items() if ident in idents}
-        self._waits = {ident: waits for ident, waits in self._waits.items() if ident in idents}
+    def _update(self, listed: Any) -> None:
+        """Start a task for every listed browser that has none and is not connected directly."""
+        ids = [item.get("id") for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
+        idents = {ident for ident in ids[:_MAX_BROWSERS] if isinstance(ident, str) and ident.startswith("ext-")}
+        self._direct_ids = {ident: direct for ident, direct in self._direct_ids.items() if ident in idents}
+        self._backoffs = {ident: backoff for ident, backoff in self._backoffs.items() if ident in idents}
         direct = {link.browser_id for link in self._browsers.links() if link.local}
         for ident in idents - self._tasks.keys():
-            if self._same.get(ident) not in direct:
-                self._coming.add(ident)
+            if self._direct_ids.get(ident) not in direct:
+                self._connecting.add(ident)
                 task = asyncio.create_task(self._keep(ident))
                 self._tasks[ident] = task
-                task.add_done_callback(partial(self._ended, ident))
-        self._arrived("")
+                task.add_done_callback(partial(self._task_done, ident))
+        self._check_settled()
 
-    def _arrived(self, ident: str) -> None:
-        self._coming.discard(ident)
-        if not self._coming:
+    def _check_settled(self) -> None:
+        if not self._connecting:
             self.settled.set()
 
-    def _ended(self, ident: str, _: asyncio.Task[None]) -> None:
+    def _connected_or_failed(self, ident: str) -> None:
+        self._connecting.discard(ident)
+        self._check_settled()
+
+    def _task_done(self, ident: str, _: asyncio.Task[None]) -> None:
         self._tasks.pop(ident, None)
-        self._news.set()
+        self._list_changed.set()
 
     async def _keep(self, ident: str) -> None:
-        """One browser, from its connection to its end; a failure is not repeated at once."""
-        waits = self._waits.setdefault(ident, Waits())
+        """One connection to one browser, and the delay before `_update` may start the next."""
+        backoff = self._backoffs.setdefault(ident, reconnect_backoff())
         loop = asyncio.get_running_loop()
         began = loop.time()
         try:
             reason = await self._serve(ident)
         except TimeoutError:
-            reason = "it gave no answer"
+            reason = "no reply"
         except TabhubError as error:
             reason = error.text()
         finally:
-            self._arrived(ident)
+            self._connected_or_failed(ident)
         log.info("remote browser %s: %s", ident, reason)
-        if loop.time() - began > GOOD:
-            waits.good()
-        await asyncio.sleep(waits.next())
+        if loop.time() - began > STABLE:
+            backoff.reset()
+        await asyncio.sleep(backoff.next_delay())
 
     async def _serve(self, ident: str) -> str:
         async with self._dial(ident) as link:
@@ -164,34 +156,34 @@ class RelayBrowsers:
             link.connection = str(joined.get("connection_id", ""))
             link.name = str(joined.get("extension_name", "browser"))[:200]
             async with asyncio.timeout(self._limits.call_timeout):
-                state = await _asked(link, "getState")
+                state = await _query(link, "getState")
             direct = state.get("browserId")
             if isinstance(direct, str):
-                self._same[ident] = direct
+                self._direct_ids[ident] = direct
                 if any(known.local and known.browser_id == direct for known in self._browsers.links()):
-                    return "it is connected directly"
+                    return "the browser is connected directly"
             self.links[ident] = link
             self._browsers.attach(link)
             watch = asyncio.create_task(self._browsers.watch(link))
             try:
                 hello = {name: state[name] for name in _HELLO if name in state}
-                link.heard("extension.hello", {"browserName": link.name, **hello})
+                link.deliver("extension.hello", {"browserName": link.name, **hello})
                 async with asyncio.timeout(self._limits.call_timeout):
-                    tabs = await _asked(link, "getTabs")
-                link.heard("tab.syncAll", {"tabs": [], **tabs, "debugger": state.get("debugger")})
-                self._arrived(ident)
+                    tabs = await _query(link, "getTabs")
+                link.deliver("tab.syncAll", {"tabs": [], **tabs, "debugger": state.get("debugger")})
+                self._connected_or_failed(ident)
                 await link.ended.wait()
             finally:
                 watch.cancel()
                 del self.links[ident]
-                self._browsers.detach(link, link.closed or "the hub let the remote browser go")
+                self._browsers.detach(link, link.closed or "the hub closed the link to the remote browser")
         return link.closed or "the connection ended"
 
 
-async def _asked(link: RelayLink, method: str) -> dict[str, Any]:
-    """What a browser says, or nothing where it does not know the question."""
+async def _query(link: RelayLink, method: str) -> dict[str, Any]:
+    """The browser's reply, or an empty object if it does not know the method."""
     try:
-        answer = await link.request(method, {})
+        reply = await link.request(method, {})
     except CommandFailed:
         return {}
-    return answer if isinstance(answer, dict) else {}
+    return reply if isinstance(reply, dict) else {}

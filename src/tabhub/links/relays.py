@@ -1,7 +1,7 @@
-"""The relays a hub uses: a road to each, and the token it goes with.
+"""The relays a hub connects to, each with its token.
 
-Owns when to connect to a relay, with which token, and what is told of it. Which browsers are behind it is road.py's,
-what is said on a connection relay.py's.
+Owns when to connect to a relay, with which token, and the status of that connection. The browsers behind it belong to
+relay_browsers.py, the protocol to relay_link.py.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tabhub.config.relay import RelaySettings
 from tabhub.errors import RelayRefused, SetupError, TabhubError
 from tabhub.limits import Limits
 from tabhub.links.browsers import Browsers, Change
-from tabhub.links.relay_browsers import GOOD, RelayBrowsers, Waits
+from tabhub.links.relay_browsers import STABLE, RelayBrowsers, reconnect_backoff
 from tabhub.links.relay_link import RelayLink, relay_link, relay_url
 from tabhub.trust.jwt import unverified
 
@@ -27,14 +27,14 @@ log = logging.getLogger("tabhub.relay")
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token, and where it says to go."""
+    """An access token and the relay it is for."""
 
     text: str
     url: str
 
 
 def read_token(settings: RelaySettings) -> Token:
-    """The token in its file; an address in it counts more than the one in the settings."""
+    """Read the token file; a `connection_url` in the token takes precedence over the URL in the settings."""
     path = Path(settings.token_file).expanduser()
     try:
         text = path.read_text("utf-8").strip()
@@ -45,41 +45,42 @@ def read_token(settings: RelaySettings) -> Token:
 
 
 class RelayClient:
-    """One relay."""
+    """The connection to one relay."""
 
     def __init__(self, settings: RelaySettings, browsers: Browsers, limits: Limits) -> None:
         self.settings = settings
         self._limits = limits
         self._token: Token | None = None
-        self._overseer: RelayLink | None = None
-        self._road = RelayBrowsers(browsers, limits, self._dial)
-        self.changed = self._road.changed
+        self._main_link: RelayLink | None = None
+        self._relay_browsers = RelayBrowsers(browsers, limits, self._dial)
+        self.browser_changed = self._relay_browsers.browser_changed
         self._reason: str | None = "not connected yet"
 
-    def facts(self) -> dict[str, Any]:
-        """How it stands."""
+    def status(self) -> dict[str, Any]:
         url = self._token.url if self._token is not None else self.settings.url
-        connected, count = self._overseer is not None, len(self._road.links)
-        facts: dict[str, Any] = {"url": url, "connected": connected, "browsers": count}
-        return facts if self._reason is None else {**facts, "reason": self._reason}
+        connected, count = self._main_link is not None, len(self._relay_browsers.links)
+        status: dict[str, Any] = {"url": url, "connected": connected, "browsers": count}
+        return status if self._reason is None else {**status, "reason": self._reason}
 
     async def run(self) -> None:
-        """Keep to the relay until cancelled."""
-        waits = Waits()
+        """Stay connected until cancelled."""
+        backoff = reconnect_backoff()
         loop = asyncio.get_running_loop()
         try:
             while True:
                 began = loop.time()
                 try:
-                    self._reason = await self._oversee()
+                    self._reason = await self._follow()
                 except (TabhubError, TimeoutError) as error:
-                    self._reason = error.text() if isinstance(error, TabhubError) else "The relay gave no answer."
-                if loop.time() - began > GOOD:
-                    waits.good()
+                    self._reason = (
+                        error.text() if isinstance(error, TabhubError) else "The relay did not answer in time."
+                    )
+                if loop.time() - began > STABLE:
+                    backoff.reset()
                 log.warning("relay %s: %s", self.settings.url, self._reason)
-                await asyncio.sleep(waits.next())
+                await asyncio.sleep(backoff.next_delay())
         finally:
-            await self._road.stop()
+            await self._relay_browsers.stop()
 
     def _dial(self, ident: str) -> AbstractAsyncContextManager[RelayLink]:
         token = self._token
@@ -87,33 +88,33 @@ class RelayClient:
             raise RelayRefused("There is no token for the relay.")
         return relay_link(token.url, token.text, ident, self._limits)
 
-    async def _oversee(self) -> str:
-        """Follow which browsers there are; gives why that ended."""
+    async def _follow(self) -> str:
+        """Follow the relay's list of browsers until the connection closes; returns the reason."""
         self._token = token = read_token(self.settings)
         async with self._dial("relay") as link:
-            self._overseer, self._reason = link, None
+            self._main_link, self._reason = link, None
             log.info("relay %s: connected", token.url)
             try:
-                return await self._road.oversee(link, self._refresh)
+                return await self._relay_browsers.follow(link, self._refresh)
             finally:
-                self._overseer = None
+                self._main_link = None
 
     async def _refresh(self) -> None:
-        """A token that was replaced is handed on."""
+        """Send a token that was replaced in its file to the relay."""
         try:
             fresh = read_token(self.settings)
         except SetupError as error:
-            self._reason = error.text()  # the one in use holds until its end
+            self._reason = error.text()  # the current token is valid until it expires
             return
         self._reason = None
         if fresh == self._token or self._token is None:
             return
         moved = fresh.url != self._token.url
         self._token = fresh
-        for link in [self._overseer, *self._road.links.values()]:
+        for link in [self._main_link, *self._relay_browsers.links.values()]:
             if link is not None and link.closed is None:
                 if moved:
-                    link.close(1000, "the token names another relay")
+                    link.close(1000, "the new token is for another relay")
                 else:
                     await link.control("refresh_token", accessToken=fresh.text)
         log.info("relay %s: the token was replaced", fresh.url)
@@ -123,24 +124,21 @@ class Relays:
     """All relays of a hub."""
 
     def __init__(self, settings: Iterable[RelaySettings], browsers: Browsers, limits: Limits) -> None:
-        self.roads = [RelayClient(each, browsers, limits) for each in settings]
+        self._clients = [RelayClient(each, browsers, limits) for each in settings]
         self._tasks: list[asyncio.Task[None]] = []
-        browsers.on_change(self._changed)
+        browsers.on_change(self._browser_changed)
 
-    def _changed(self, change: Change) -> None:
-        for road in self.roads:
-            road.changed(change)
+    def _browser_changed(self, change: Change) -> None:
+        for client in self._clients:
+            client.browser_changed(change)
 
-    def facts(self) -> list[dict[str, Any]]:
-        """How each of them stands."""
-        return [road.facts() for road in self.roads]
+    def status(self) -> list[dict[str, Any]]:
+        return [client.status() for client in self._clients]
 
     def start(self) -> None:
-        """Begin."""
-        self._tasks = [asyncio.create_task(road.run()) for road in self.roads]
+        self._tasks = [asyncio.create_task(client.run()) for client in self._clients]
 
     async def stop(self) -> None:
-        """End all connections."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -90,6 +90,6 @@ def full(hub: Hub) -> dict[str, Any]:
             "browsers": browsers,
             "debugger": {"attachedTabs": [t for b in connected for t in b["debugger"]["attachedTabs"]]},
             "managedBrowser": hub.managed_facts(),
-            "relays": hub.relays.facts() if hub.relays is not None else [],
+            "relays": hub.relays.status() if hub.relays is not None else [],
         },
     }

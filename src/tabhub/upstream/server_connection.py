@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from tabhub.core.backoff import Backoff
 from tabhub.core.resources import KINDS
 from tabhub.errors import LoginRequired, TabhubError, UpstreamOffline
 from tabhub.limits import Limits
@@ -76,7 +77,11 @@ class ServerConnection:
         self._updated = updated
         self.calls = ServerCalls()
         self.legacy = False
-        self.failures = 0
+        self._backoff = Backoff(
+            limits.upstream_backoff,
+            limits.upstream_backoff_max,
+            jitter=lambda: random.uniform(0.8, 1.2),  # noqa: S311 - spreads retries, guards nothing
+        )
         self.retry_at = 0.0
         self.connects = 0
         """How often it has been connected."""
@@ -210,9 +215,8 @@ class ServerConnection:
                     continue
                 self._failed(cause)
                 if self.connects and loop.time() - began >= _STEADY:
-                    self.failures = 0
-                self.failures += 1
-                pause = self._pause()
+                    self._backoff.reset()
+                pause = self._backoff.next_delay()
                 self.retry_at = loop.time() + pause
                 self._end("waiting")
             self._wake.clear()
@@ -221,13 +225,7 @@ class ServerConnection:
                     await self._wake.wait()
             except TimeoutError:
                 continue
-            self.failures = 0
-
-    def _pause(self) -> float:
-        first, longest = self._limits.upstream_backoff, self._limits.upstream_backoff_max
-        grown = min(first * 2 ** min(self.failures - 1, 30), longest)
-        spread: float = grown * random.uniform(0.8, 1.2)  # noqa: S311 - so that many do not come at once
-        return min(max(spread, first), longest)
+            self._backoff.reset()
 
     def _end(self, state: State) -> None:
         self.link = None

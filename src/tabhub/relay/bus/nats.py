@@ -14,9 +14,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import random
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 
+from tabhub.core.backoff import Backoff
 from tabhub.errors import BusConnectFailed, BusUnavailable
 from tabhub.limits import DEFAULTS, MB, Limits
 from tabhub.relay.bus.interface import BusListener, Presence
@@ -34,7 +37,8 @@ VARIABLE = "TABHUB_RELAY_BUS_TOKEN"
 _TICK = 0.5
 _PATIENCE = 7
 """Ticks of silence after which a node is lost: with its beat and our tick, at most 4.5 s."""
-_RETRY = 0.25
+_FIRST_RETRY, _LONGEST_RETRY = 0.25, 1.0
+"""Seconds between attempts to reconnect: short, because other nodes expect this one back within `_RETURN`."""
 _ANSWER = 1.0
 _GRACE = 0.05
 _RETURN = 3.0
@@ -346,6 +350,8 @@ class NatsBus:
 
     async def _come_back(self) -> None:
         said = ""
+        jitter = partial(random.uniform, 1.0, 1.3)
+        backoff = Backoff(_FIRST_RETRY, _LONGEST_RETRY, jitter=jitter)
         while self._link is None:
             try:
                 await self._connect()
@@ -353,7 +359,7 @@ class NatsBus:
                 if said != str(error):
                     said = str(error)
                     log.warning("the bus cannot be reached", extra={"facts": {"reason": said}})
-                await asyncio.sleep(_RETRY)
+                await asyncio.sleep(backoff.next_delay())
 
     async def _watch(self) -> None:
         """Beat and look for silence, until the connection is gone."""

@@ -66,7 +66,7 @@ class TokenRoad:
         try:
             async with self._dial("relay") as link:
                 self._overseer = link
-                return await self._road.oversee(link)
+                return await self._road.follow(link)
         except RelayRefused as error:
             return error.message
         finally:

@@ -24,7 +24,7 @@ from tests.harness.fake_extension import tab
 from tests.harness.hub import RunningHub, running_hub
 from tests.harness.process import tabhub
 from tests.harness.waiting import until
-from tests.links.test_relay_link import FarBrowser, hub_at, remote, told
+from tests.links.test_relay_link import FarBrowser, hub_at, remote, tabs_reported
 from tests.relay.world import running_relay, token
 
 TOOL = "browser_execute_script"
@@ -157,7 +157,7 @@ async def over_relay(tmp_path: Path, **settings: Any) -> AsyncIterator[Scene]:
     ):
         far.answers["getTabs"] = {"tabs": [tab(7, FAR, active=True)]}
         far.answers["forwardCDPCommand"] = {"result": {"type": "string", "value": "far"}}
-        await until(lambda: told(hub))
+        await until(lambda: tabs_reported(hub))
         yield Scene(hub, panel, FAR, {"relays": json.loads(hub.home.config.read_text())["relays"]})
 
 

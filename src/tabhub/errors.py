@@ -1,7 +1,7 @@
 """Every error class of the product.
 
 This module owns how a failure is described (message, hint, code, outcome); it knows nothing of how it is carried, and
-imports nothing of the product. Below the tree are the errors of the command line, which have exit codes instead, and
+imports nothing of the product but `client_errors`. Below the tree are the errors of the command line, which have exit codes instead, and
 those that one module raises for another to translate. An exception that does not leave its module may stay there.
 
     TabhubError                      -32603  a failure inside Tabhub itself
@@ -84,6 +84,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any, ClassVar, Literal
+
+from tabhub.client_errors import BridgeProtocolError as BridgeProtocolError
+from tabhub.client_errors import CliError as CliError
+from tabhub.client_errors import HttpConnectError as HttpConnectError
+from tabhub.client_errors import HttpConnectionClosed as HttpConnectionClosed
+from tabhub.client_errors import HttpError as HttpError
+from tabhub.client_errors import HttpTimeout as HttpTimeout
+from tabhub.client_errors import HubDownError as HubDownError
+from tabhub.client_errors import InvalidHttpResponse as InvalidHttpResponse
+from tabhub.client_errors import NotJson as NotJson
 
 Outcome = Literal["not_sent", "unknown", "failed"]
 
@@ -663,26 +673,6 @@ class VersionNotFound(PackageNotFound):
 # --- The command line: exit codes instead of error codes. ---
 
 
-class CliError(Exception):
-    """A failure to show as `error:` and `hint:`, and the exit code that goes with it."""
-
-    def __init__(self, message: str, hint: str | None = None, *, exit_code: int = 1, detail: str | None = None) -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
-        self.exit_code = exit_code
-        self.detail = detail
-
-
-class HubDownError(CliError):
-    """Nothing answers at the hub's address."""
-
-    def __init__(self, address: str) -> None:
-        super().__init__(
-            f"The hub is not running on {address}.", "Start it with: tabhub start --background", exit_code=2
-        )
-
-
 class CallFailed(CliError):
     """The hub answered a request with an error."""
 
@@ -700,20 +690,12 @@ class BadFrame(Exception):
         self.answer = answer
 
 
-class BridgeProtocolError(Exception):
-    """The stdio bridge received something that no hub sends."""
-
-
 class BusConnectFailed(Exception):
     """The relay could not connect to its bus; says why."""
 
 
 class ClientDisconnected(Exception):
     """The HTTP client disconnected; there is no one to answer."""
-
-
-class HttpFailed(Exception):
-    """The connection failed, or the answer is not HTTP; says why."""
 
 
 class JsoncError(Exception):
@@ -723,10 +705,6 @@ class JsoncError(Exception):
         row = text.count("\n", 0, at) + 1
         column = at - (text.rfind("\n", 0, at) + 1) + 1
         super().__init__(f"{what} at line {row}, column {column}")
-
-
-class NotJson(ValueError):
-    """The line is not JSON."""
 
 
 class PipeClosedError(Exception):

@@ -22,18 +22,18 @@ QUICK = {
 }
 FAULTS = {
     "garbage": "no JSON-RPC message",
-    "no_http": "it answered in no HTTP",
-    "half": "it closed the connection",
-    "silent": "it closed the connection",
+    "no_http": "the response is not valid HTTP",
+    "half": "the server closed the connection",
+    "silent": "the server closed the connection",
     "huge": "larger than 1000000 bytes",
     "huge_event": "larger than 1000000 bytes",
     "fails": "status 500",
     "page": "it answered with text/html",
     "other_id": "no answer to this request",
-    "lost_stream": "it closed the connection",
+    "lost_stream": "the server closed the connection",
     "junk_event": "no JSON-RPC message",
     "accepted": "no answer would follow",
-    "long_head": "the head of its answer is larger",
+    "long_head": "the response head is larger",
 }
 UNKNOWN = ("half", "silent", "lost_stream", "no_http", "long_head")
 WITHOUT_END = ("endless", "hangs", "drips")

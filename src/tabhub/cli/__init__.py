@@ -13,7 +13,7 @@ import sys
 
 from tabhub.cli.command import Group, LazyCommand, run_command
 from tabhub.cli.terminal import show_error
-from tabhub.errors import CliError
+from tabhub.client_errors import CliError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ import msgspec
 from tabhub.cli.command import Command
 from tabhub.cli.hub.client import bearer, find_hub
 from tabhub.cli.terminal import cut, paint, safe, width
-from tabhub.errors import CliError, HubDownError
+from tabhub.errors import CliError, HubDownError, HubUnreachable
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -116,8 +116,6 @@ class _Work:
                 self._store.save(self.conversation)
 
     async def _begin(self) -> None:
-        from tabhub.errors import HubUnreachable
-
         if not self._open:
             try:
                 await self._tools.open()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 
 from tabhub.cli.terminal import safe
-from tabhub.errors import CliError
+from tabhub.client_errors import CliError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from tabhub.cli.command import Command, Group, seconds, whole
 from tabhub.cli.hub.client import find_hub, request
 from tabhub.cli.hub.http_errors import checked, refusal
 from tabhub.cli.terminal import count, cut, json_text, line, nearest, paint, safe, width
-from tabhub.errors import CliError
+from tabhub.client_errors import CliError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

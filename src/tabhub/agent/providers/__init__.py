@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tabhub.agent.http import Patience
 from tabhub.agent.providers.anthropic import Anthropic
 from tabhub.agent.providers.openai import OpenAI
 from tabhub.agent.providers.stream import Endpoint
@@ -15,6 +14,7 @@ from tabhub.agent.turns import Model
 from tabhub.config.agent import AgentSettings
 from tabhub.errors import SetupError
 from tabhub.limits import Limits
+from tabhub.net.async_http import Bounds
 from tabhub.upstream.secrets import expand
 
 
@@ -34,7 +34,7 @@ def model_of(settings: AgentSettings, limits: Limits, env: Mapping[str, str]) ->
         )
     key = expand(settings.key, "agent.key", env) if settings.key else None
     endpoint = Endpoint(
-        settings.base_url.rstrip("/"), key, Patience(limits.agent_silence, limits.agent_answer), limits.agent_tries
+        settings.base_url.rstrip("/"), key, Bounds(limits.agent_silence, limits.agent_answer), limits.agent_tries
     )
     if settings.provider == "anthropic":
         return Anthropic(endpoint, settings.model, settings.answer_tokens, images=settings.images)

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from tabhub.agent.providers.openai import results_in_text, said_in_text
-from tabhub.agent.providers.stream import Endpoint, events, parsed, spent
+from tabhub.agent.providers.stream import Endpoint, events, parse_arguments, sum_tokens
 from tabhub.agent.turns import Asking, Called, Cut, Piece, Said, Spent
 from tabhub.store.conversations import Call, Message, Picture, Result
 
@@ -50,7 +50,7 @@ class Anthropic:
             kind = event.get("type")
             if kind == "message_start":
                 usage = _dict(_dict(event.get("message")).get("usage"))
-                read = spent(*(usage.get(key) for key in _USAGE))
+                read = sum_tokens(*(usage.get(key) for key in _USAGE))
             elif kind == "content_block_start":
                 block = _dict(event.get("content_block"))
                 call = _Call(block) if block.get("type") == "tool_use" else None
@@ -66,7 +66,7 @@ class Anthropic:
                 yield Called(call.complete())
                 call = None
             elif kind == "message_delta":
-                yield Spent(read + spent(_dict(event.get("usage")).get("output_tokens")))
+                yield Spent(read + sum_tokens(_dict(event.get("usage")).get("output_tokens")))
                 if _dict(event.get("delta")).get("stop_reason") == "max_tokens":
                     yield Cut()
         if call is not None:  # the answer ended inside of it: its arguments tell
@@ -120,7 +120,7 @@ class _Call:
         self.written: list[str] = []
 
     def complete(self) -> Call:
-        arguments, problem = parsed("".join(self.written))
+        arguments, problem = parse_arguments("".join(self.written))
         if not self.written and isinstance(self._input, dict):
             arguments = self._input
         return Call(self._id, self._name, arguments, problem or ("" if self._name else "It names no tool."))

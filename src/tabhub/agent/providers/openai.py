@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from tabhub.agent.coerce import plain
-from tabhub.agent.providers.stream import Endpoint, events, parsed, spent
+from tabhub.agent.providers.stream import Endpoint, events, parse_arguments, sum_tokens
 from tabhub.agent.turns import Asking, Called, Cut, Piece, Said, Spent
 from tabhub.agent.xml import result as shown
 from tabhub.agent.xml import written
@@ -48,7 +48,7 @@ class OpenAI:
         async for event in events(self._endpoint, "/chat/completions", headers, body):
             usage = event.get("usage")
             if isinstance(usage, dict):
-                yield Spent(spent(usage.get("prompt_tokens"), usage.get("completion_tokens")))
+                yield Spent(sum_tokens(usage.get("prompt_tokens"), usage.get("completion_tokens")))
             for choice in _dicts(event.get("choices"))[:1]:
                 delta = choice.get("delta")
                 if isinstance(delta, dict):
@@ -124,7 +124,7 @@ class _Calls:
         if not (self._name or self._id):
             return []
         self._number += 1
-        arguments, problem = parsed("".join(self._arguments))
+        arguments, problem = parse_arguments("".join(self._arguments))
         if not self._name:
             problem = "It names no tool."
         call = Call(self._id or f"call_{self._turn}_{self._number}", self._name, arguments, problem)

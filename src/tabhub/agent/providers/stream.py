@@ -1,7 +1,7 @@
-"""One request to a model's API and the JSON events of its answer.
+"""One request to a model's API and the JSON events of its response.
 
-Owns tries, refusals and their words. The key is in no message: what a provider says is shown without it. Knows no
-provider's fields beyond the error every API gives.
+Owns retries and error messages. The key never appears in a message: it is masked in what a provider answers. Knows no
+field of a provider beyond the error that every API returns.
 """
 
 from __future__ import annotations
@@ -14,107 +14,117 @@ from typing import Any
 import orjson
 
 from tabhub import __version__
-from tabhub.agent.http import Answer, Patience, exchange
-from tabhub.errors import HttpFailed, ModelError
+from tabhub.errors import BadInput, HttpError, ModelError
+from tabhub.net.async_http import Bounds, Response, request
+from tabhub.wire.sse_reader import EventReader
 
-_AGAIN = (408, 409, 425, 429, 500, 502, 503, 504, 529)
-_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
-_SHOWN = 500
+_RETRIED = (408, 409, 425, 429, 500, 502, 503, 504, 529)
+_RETRY_DELAY, _MAX_RETRY_DELAY = 1.0, 30.0
+_MAX_SHOWN = 500
 _HINTS: Mapping[int, str] = {
-    400: "The model may not know what it was sent: try `tabhub config set agent.format xml`, or agent.images false.",
-    401: "Check the key: `tabhub config show` tells where agent.key is looked for.",
+    400: "The model may not support what it was sent: try `tabhub config set agent.format xml`, or agent.images false.",
+    401: "Check the key: `tabhub config show` shows where agent.key comes from.",
     403: "Check the key, and whether it may use this model.",
     404: "Check agent.baseUrl and agent.model: `tabhub config show`.",
-    429: "The provider wants you to wait, or your quota is used up.",
+    429: "Wait a while: you reached the provider's rate limit or your quota.",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a model's API is and what opens it."""
+    """A model's API: its URL, its key and the limits of a request."""
 
     base_url: str
     key: str | None = field(repr=False)
-    wait: Patience = field(default_factory=Patience)
+    bounds: Bounds = field(default_factory=Bounds)
     tries: int = 3
 
 
 async def events(
     endpoint: Endpoint, path: str, headers: Mapping[str, str], body: Mapping[str, Any]
 ) -> AsyncIterator[dict[str, Any]]:
-    """The events of an answer, each a JSON object; a provider that is busy, and has said nothing, is asked again."""
+    """The events of a response, each a JSON object. A request is retried only while no event has arrived."""
     data = orjson.dumps(body)
-    sent = {
+    headers = {
         "Content-Type": "application/json",
         "Accept": "text/event-stream",
         "User-Agent": f"tabhub/{__version__}",
         **headers,
     }
-    for left in reversed(range(max(endpoint.tries, 1))):
-        pause = _PAUSE
+    for remaining in reversed(range(max(endpoint.tries, 1))):
+        delay = _RETRY_DELAY
         begun = False
         try:
-            async with exchange("POST", endpoint.base_url + path, sent, data, endpoint.wait) as answer:
-                if answer.status == 200:
+            async with request("POST", endpoint.base_url + path, headers, data, endpoint.bounds) as response:
+                if response.status == 200:
                     begun = True
-                    async for event in answer.events():
-                        if event.strip() == "[DONE]":
+                    async for event in _event_data(response, endpoint.bounds.max_body):
+                        if event.strip() == b"[DONE]":
                             return
-                        yield _object(event)
+                        yield _parse_event(event)
                     return
-                if answer.status not in _AGAIN or not left:
-                    raise await _refused(endpoint, answer)
-                pause = _after(answer)
-        except HttpFailed as error:
-            if begun or not left:
+                if response.status not in _RETRIED or not remaining:
+                    raise await _refused(endpoint, response)
+                delay = _retry_after(response)
+        except HttpError as error:
+            if begun or not remaining:
                 raise ModelError(
-                    f"The model's provider failed: {error}.",
-                    hint=f"Is {endpoint.base_url} the right address, and up? `tabhub config show` tells agent.baseUrl.",
+                    f"The request to the model's provider failed: {error}.",
+                    hint=f"Check that {endpoint.base_url} (agent.baseUrl) is right and that the provider is up.",
                 ) from None
-        await asyncio.sleep(pause)
+        await asyncio.sleep(delay)
 
 
-def _object(event: str) -> dict[str, Any]:
+async def _event_data(response: Response, max_event: int) -> AsyncIterator[bytes]:
+    reader = EventReader(max_event)
+    async for chunk in response.chunks():
+        try:
+            found = reader.feed(chunk)
+        except BadInput as error:
+            raise HttpError(error.message.rstrip(".")) from None
+        for event in found:
+            yield event.data
+
+
+def _parse_event(event: bytes) -> dict[str, Any]:
     try:
         value = orjson.loads(event)
     except ValueError:
         value = None
     if not isinstance(value, dict):
         raise ModelError(
-            "The model's provider sent something that is not JSON.", hint="Is agent.provider right for agent.baseUrl?"
+            "The model's provider sent an event that is not JSON.", hint="Does agent.provider match agent.baseUrl?"
         )
     if isinstance(value.get("error"), dict | str):
-        raise ModelError(f"The model's provider says: {_said(value)}.", hint="Try again, or another model.")
+        raise ModelError(f"The model's provider reported: {_error_text(value)}.", hint="Try again, or another model.")
     return value
 
 
-async def _refused(endpoint: Endpoint, answer: Answer) -> ModelError:
+async def _refused(endpoint: Endpoint, response: Response) -> ModelError:
     try:
-        body = await answer.body()
-        words = _said(orjson.loads(body))
-    except (HttpFailed, ValueError):
-        words = ""
+        text = _error_text(orjson.loads(await response.body()))
+    except (HttpError, ValueError):
+        text = ""
     if endpoint.key:
-        words = words.replace(endpoint.key, "…")
-    said = f": {words}" if words else "."
-    where = "somewhere else, and redirects are not followed" if 300 <= answer.status < 400 else str(answer.status)
-    hint = _HINTS.get(answer.status, "Look at agent.baseUrl in `tabhub config show`, and try again.")
-    return ModelError(f"The model's provider answered {where}{said}", hint=hint)
+        text = text.replace(endpoint.key, "…")
+    status = "with a redirect, which is not followed" if 300 <= response.status < 400 else str(response.status)
+    hint = _HINTS.get(response.status, "Check agent.baseUrl with `tabhub config show`, then try again.")
+    return ModelError(f"The model's provider answered {status}{f': {text}' if text else '.'}", hint=hint)
 
 
-def _said(value: Any) -> str:
+def _error_text(value: Any) -> str:
     error = value.get("error", value) if isinstance(value, dict) else value
-    words = error.get("message", "") if isinstance(error, dict) else error
-    return " ".join(str(words).split())[:_SHOWN]
+    text = error.get("message", "") if isinstance(error, dict) else error
+    return " ".join(str(text).split())[:_MAX_SHOWN]
 
 
-def _after(answer: Answer) -> float:
-    said = answer.headers.get("retry-after", "")
-    return min(float(said), _LONGEST_PAUSE) if said.isascii() and said.isdigit() else _PAUSE
+def _retry_after(response: Response) -> float:
+    value = response.headers.get("retry-after", "")
+    return min(float(value), _MAX_RETRY_DELAY) if value.isascii() and value.isdigit() else _RETRY_DELAY
 
 
-def parsed(text: str) -> tuple[dict[str, Any], str]:
-    """The arguments of a call from their JSON, and what is wrong with it, if something is."""
+def parse_arguments(text: str) -> tuple[dict[str, Any], str]:
+    """The arguments of a call from their JSON, and what is wrong with it, or an empty text."""
     try:
         value = orjson.loads(text or "{}")
     except ValueError as error:
@@ -124,6 +134,6 @@ def parsed(text: str) -> tuple[dict[str, Any], str]:
     return value, ""
 
 
-def spent(*counts: Any) -> int:
-    """Tokens, as far as they were told."""
+def sum_tokens(*counts: Any) -> int:
+    """The sum of the counts that a provider sent as positive whole numbers."""
     return sum(count for count in counts if isinstance(count, int) and count > 0)

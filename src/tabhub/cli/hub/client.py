@@ -12,7 +12,7 @@ import os
 import socket
 import time
 
-from tabhub.errors import CliError, HubDownError
+from tabhub.client_errors import CliError, HubDownError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

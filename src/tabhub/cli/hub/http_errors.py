@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 
 from tabhub.cli.hub.client import not_a_hub
-from tabhub.errors import CliError
+from tabhub.client_errors import CliError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

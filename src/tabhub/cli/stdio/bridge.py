@@ -25,7 +25,7 @@ from tabhub.cli.stdio.messages import (
     read,
 )
 from tabhub.cli.stdio.session_replay import Introduction
-from tabhub.errors import BridgeProtocolError, NotJson
+from tabhub.client_errors import BridgeProtocolError, NotJson
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 
-from tabhub.errors import NotJson
+from tabhub.client_errors import NotJson
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import time
 from tabhub.cli.stdio import socket as daemon
 from tabhub.cli.stdio.bridge import Bridge
 from tabhub.cli.stdio.liveness import LONGEST, PING, Silence
-from tabhub.errors import BridgeProtocolError, CliError
+from tabhub.client_errors import BridgeProtocolError, CliError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

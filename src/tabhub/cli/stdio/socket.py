@@ -12,7 +12,7 @@ import socket
 import sys
 
 from tabhub.cli.hub.client import Hub, find_hub, read_json
-from tabhub.errors import CliError
+from tabhub.client_errors import CliError
 from tabhub.platform.socket_path import TCP, daemon_path, tcp_record
 
 TYPE_CHECKING = False

@@ -16,8 +16,8 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from tabhub.errors import BadInput
+from tabhub.net.async_http import Connection
 from tabhub.upstream.transport.guarded_http import LOST
-from tabhub.upstream.transport.http1 import Connection
 from tabhub.upstream.transport.message_queue import MessageQueue
 from tabhub.upstream.transport.messages import read_message
 from tabhub.wire.sse_reader import Event, EventReader
@@ -50,7 +50,7 @@ class CallSender(Protocol):
 
 
 class HttpCall:
-    """One request (h1.Answer)."""
+    """One request (net.async_http.ResponseHandler)."""
 
     def __init__(self, road: CallSender, given: SessionMessage, context: Context) -> None:
         assert isinstance(given.message, types.JSONRPCRequest)  # noqa: S101 - only requests have answers
@@ -95,9 +95,9 @@ class HttpCall:
             self._put(types.JSONRPCError(jsonrpc="2.0", id=self.id, error=error))
             self._road.over(self)
 
-    # h1.Answer
+    # ResponseHandler
 
-    def head(self, status: int, headers: dict[str, str]) -> None:
+    def on_head(self, status: int, headers: dict[str, str]) -> None:
         """Decide by the head what to do with the body."""
         self._parts, self._size = [], 0
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -122,7 +122,7 @@ class HttpCall:
             self._hang_up()
             self.fail(types.INVALID_REQUEST, f"it answered with {kind[:100] or 'no content type'}")
 
-    def body(self, chunk: bytes) -> None:
+    def on_body(self, chunk: bytes) -> None:
         """Some of the body."""
         if self._over:
             return
@@ -136,7 +136,7 @@ class HttpCall:
         elif self._mode in ("json", "error"):
             self._parts.append(chunk)
 
-    def done(self) -> None:
+    def on_end(self) -> None:
         """The answer is whole."""
         self.connection = None
         if self._over:
@@ -148,7 +148,7 @@ class HttpCall:
         else:
             self._stopped("its event stream ended without an answer")
 
-    def broke(self, why: str) -> None:
+    def on_error(self, why: str) -> None:
         """The connection is gone."""
         self.connection = None
         if not self._over:

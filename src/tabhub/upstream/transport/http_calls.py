@@ -20,8 +20,8 @@ import mcp_types as types
 from mcp.shared.message import SessionMessage
 
 from tabhub.errors import TabhubError
+from tabhub.net.async_http import ConnectionPool
 from tabhub.upstream.transport.guarded_http import NOT_SENT, GuardedTransport, Pattern
-from tabhub.upstream.transport.http1 import Connections
 from tabhub.upstream.transport.http_call import HttpCall
 from tabhub.upstream.transport.message_queue import MessageQueue
 
@@ -40,7 +40,7 @@ class HttpCalls:
         self._inner = inner
         self.inbox = inbox
         self.largest = largest
-        self._connections = Connections(transport.addresses, transport.context)
+        self._connections = ConnectionPool(transport.addresses, transport.context)
         self._posts: dict[types.RequestId, HttpCall] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._pattern: Pattern | None = None
@@ -78,7 +78,7 @@ class HttpCalls:
 
     async def _send(self, post: HttpCall, pattern: Pattern, method: bytes, rest: bytes) -> bool:
         try:
-            connection = await self._connections.take(pattern.host, pattern.port, secure=pattern.secure)
+            connection = await self._connections.acquire(pattern.host, pattern.port, secure=pattern.secure)
         except (TabhubError, OSError) as error:
             why = error.text() if isinstance(error, TabhubError) else f"no connection to {pattern.host}: {error}"
             if post.last_id is None:

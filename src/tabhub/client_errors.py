@@ -1,6 +1,6 @@
-"""Errors of the command line, of outgoing HTTP and of the stdio bridge; `tabhub.errors` has them too, and all others.
+"""Errors of the command line, of outgoing HTTP and of the stdio bridge. All others are in `errors`.
 
-They are apart because `tabhub tool call` has to start in a few milliseconds: this module imports nothing.
+They are separate because `tabhub tool call` has to start in a few milliseconds: this module imports nothing.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Every error class of the product.
 
 This module owns how a failure is described (message, hint, code, outcome); it knows nothing of how it is carried, and
-imports nothing of the product but `client_errors`. Below the tree are the errors of the command line, which have exit codes instead, and
-those that one module raises for another to translate. An exception that does not leave its module may stay there.
+imports nothing of the product. Below the tree are the errors that one module raises for another to translate. Those of
+the command line and of outgoing HTTP are in `client_errors`. One that does not leave its module may stay there.
 
     TabhubError                      -32603  a failure inside Tabhub itself
     ├── BadInput                     -32600  what came in cannot be accepted
@@ -84,16 +84,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any, ClassVar, Literal
-
-from tabhub.client_errors import BridgeProtocolError as BridgeProtocolError
-from tabhub.client_errors import CliError as CliError
-from tabhub.client_errors import HttpConnectError as HttpConnectError
-from tabhub.client_errors import HttpConnectionClosed as HttpConnectionClosed
-from tabhub.client_errors import HttpError as HttpError
-from tabhub.client_errors import HttpTimeout as HttpTimeout
-from tabhub.client_errors import HubDownError as HubDownError
-from tabhub.client_errors import InvalidHttpResponse as InvalidHttpResponse
-from tabhub.client_errors import NotJson as NotJson
 
 Outcome = Literal["not_sent", "unknown", "failed"]
 
@@ -668,13 +658,6 @@ class PackageNotFound(PluginError):
 
 class VersionNotFound(PackageNotFound):
     """The package has no such version."""
-
-
-# --- The command line: exit codes instead of error codes. ---
-
-
-class CallFailed(CliError):
-    """The hub answered a request with an error."""
 
 
 # --- Raised by one module for another to translate; never shown as they are. ---

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tabhub.cli.hub.client import Hub, find_hub, request
-from tabhub.errors import CliError
+from tabhub.client_errors import CliError
 from tabhub.trust.tokens import challenge_proof
 from tests.cli.fakehub import FakeHub, running
 from tests.harness.hub import RunningHub

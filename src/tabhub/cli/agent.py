@@ -21,7 +21,8 @@ import msgspec
 from tabhub.cli.command import Command
 from tabhub.cli.hub.client import bearer, find_hub
 from tabhub.cli.terminal import cut, paint, safe, width
-from tabhub.errors import CliError, HubDownError, HubUnreachable
+from tabhub.client_errors import CliError, HubDownError
+from tabhub.errors import HubUnreachable
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

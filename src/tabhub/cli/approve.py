@@ -15,7 +15,7 @@ from tabhub.cli.command import Command
 from tabhub.cli.hub.client import Hub, find_hub, request
 from tabhub.cli.hub.http_errors import checked
 from tabhub.cli.terminal import count, paint, safe
-from tabhub.errors import CliError
+from tabhub.client_errors import CliError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

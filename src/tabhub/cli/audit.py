@@ -14,7 +14,7 @@ from tabhub.cli.command import Command
 from tabhub.cli.hub.client import find_hub, request
 from tabhub.cli.hub.http_errors import checked
 from tabhub.cli.terminal import count, cut, json_text, line, paint, safe, show_warning, width
-from tabhub.errors import CliError, HubDownError
+from tabhub.client_errors import CliError, HubDownError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tabhub.cli.command import Command, Group
 from tabhub.cli.hub.client import Hub, find_hub, request
 from tabhub.cli.terminal import nearest, paint, show_warning
-from tabhub.errors import CliError
+from tabhub.client_errors import CliError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from tabhub.cli.command import Command, Group
 from tabhub.cli.hub.client import home
-from tabhub.errors import CliError
+from tabhub.client_errors import CliError
 
 if TYPE_CHECKING:
     from argparse import Namespace

@@ -16,7 +16,7 @@ from tabhub.cli.command import Command
 from tabhub.cli.hub.background import log_path
 from tabhub.cli.hub.client import home
 from tabhub.cli.terminal import safe
-from tabhub.errors import CliError
+from tabhub.client_errors import CliError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

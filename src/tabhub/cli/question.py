@@ -46,7 +46,7 @@ async def _field(name: str, spec: dict[str, Any], *, needed: bool) -> Any:
         return await _yes(f"{title}?")
     while True:
         _say(f"{title}{'' if needed else ' (empty for none)'}: ")
-        typed = (await _line()).strip()
+        typed = (await read_line()).strip()
         if not typed or spec.get("type") not in ("integer", "number"):
             return typed or None
         try:
@@ -60,7 +60,7 @@ async def _choice(title: str, choices: list[Any], names: Any) -> Any:
     listed = ", ".join(f"[{number}] {safe(str(name), sys.stderr)}" for number, name in enumerate(shown, 1))
     while True:
         _say(f"{title}: {listed}: ")
-        line = await _line()
+        line = await read_line()
         if not line:
             return None
         typed = line.strip()
@@ -71,15 +71,15 @@ async def _choice(title: str, choices: list[Any], names: Any) -> Any:
 
 async def _yes(question: str) -> bool:
     _say(f"{question} [y/N] ")
-    return (await _line()).strip().lower() in ("y", "yes")
+    return (await read_line()).strip().lower() in ("y", "yes")
 
 
 def _say(text: str) -> None:
     print(text, end="", file=sys.stderr, flush=True)
 
 
-async def _line() -> str:
-    """The next line that is typed; empty when there is none any more."""
+async def read_line() -> str:
+    """The next line of standard input; empty at its end."""
     loop = asyncio.get_running_loop()
     typed: asyncio.Future[bytes] = loop.create_future()
     fd = sys.stdin.fileno()
@@ -88,7 +88,10 @@ async def _line() -> str:
         if not typed.done():
             typed.set_result(os.read(fd, _LINE))  # a terminal gives a line at a time
 
-    loop.add_reader(fd, ready)
+    try:
+        loop.add_reader(fd, ready)
+    except PermissionError:  # a regular file or /dev/null, which is always ready
+        return os.read(fd, _LINE).decode("utf-8", "replace")
     try:
         return (await typed).decode("utf-8", "replace")
     finally:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from tabhub.cli.command import Command, Group
 from tabhub.cli.terminal import count, duration, paint
-from tabhub.errors import CliError
+from tabhub.client_errors import CliError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

@@ -11,7 +11,7 @@ import sys
 from tabhub.cli.command import Command
 from tabhub.cli.hub.client import find_hub
 from tabhub.cli.terminal import paint
-from tabhub.errors import CliError
+from tabhub.client_errors import CliError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from tabhub.cli.hub.background import describe
 from tabhub.cli.hub.client import find_hub, request
 from tabhub.cli.hub.http_errors import checked
 from tabhub.cli.terminal import count, json_text, paint, safe
-from tabhub.errors import CliError, HubDownError
+from tabhub.client_errors import CliError, HubDownError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from tabhub.cli.command import Command, seconds
 from tabhub.cli.hub.background import health
 from tabhub.cli.hub.client import Hub, alive, find_hub, read_record
-from tabhub.errors import CliError, HubDownError
+from tabhub.client_errors import CliError, HubDownError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

@@ -14,7 +14,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any
 
 from tabhub import __version__
-from tabhub.errors import BadInput, HttpError, HubError, HubUnreachable, SetupError, TabhubError
+from tabhub.client_errors import HttpError
+from tabhub.errors import BadInput, HubError, HubUnreachable, SetupError, TabhubError
 from tabhub.net.async_http import Bounds, Response, request
 from tabhub.wire.sse_reader import EventReader
 

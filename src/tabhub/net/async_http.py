@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import httptools
 
-from tabhub.errors import HttpError
+from tabhub.client_errors import HttpError
 
 _MAX_HEAD = 64 * 1024
 _MAX_CONNECTIONS = 100

@@ -150,7 +150,7 @@ def test_the_person_at_the_terminal_confirms_or_not(
     assert done.returncode == 0
     assert [answer["action"] for answer in shop.confirmed] == [action]
     assert "Confirm? [y/N] " in done.stdout
-    assert ("Nobody is there to confirm" in done.stderr) is warned
+    assert ("the order is not confirmed" in done.stderr) is warned
 
 
 def test_without_a_name_the_picture_goes_to_a_temporary_file(shop: FakeShop, tabhub: Run, tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_a_picture_that_is_none_is_said(shop: FakeShop, tabhub: Run) -> None:
     shop.answers["browser_screenshot_tab"] = said("no picture")
     done = tabhub("demo", "--yes")
     assert done.returncode == 1
-    assert "holds no picture" in done.stderr
+    assert "contains no image" in done.stderr
     assert shop.calls[-1] == ("browser_close_tab", {"tabId": 7})
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tabhub.errors import BridgeProtocolError
+from tabhub.client_errors import BridgeProtocolError
 from tests.cli.stdio.bridgeplay import HELLO, SESSION, VERSION, Play
 
 

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tabhub.cli.stdio.messages import Answer, Invalid, Notification, Request, answer, error_body, read
-from tabhub.errors import InvalidRequest, NotJson
+from tabhub.client_errors import NotJson
+from tabhub.errors import InvalidRequest
 from tabhub.wire import jsonrpc
 
 

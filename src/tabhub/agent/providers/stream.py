@@ -14,7 +14,8 @@ from typing import Any
 import orjson
 
 from tabhub import __version__
-from tabhub.errors import BadInput, HttpError, ModelError
+from tabhub.client_errors import HttpError
+from tabhub.errors import BadInput, ModelError
 from tabhub.net.async_http import Bounds, Response, request
 from tabhub.wire.sse_reader import EventReader
 

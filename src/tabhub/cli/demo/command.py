@@ -1,11 +1,11 @@
-"""`tabhub demo`: the tour. An example shop is opened and used as an agent would use it, step by step.
+"""`tabhub demo`: a tour. It opens an example shop and uses it as an agent would, step by step.
 
-Owns the steps and how they are shown. The shop is served by `tabhub.cli.demo.shop`; whose hub is used is
-`tabhub.cli.hub.temporary_hub`'s; talking to it is `tabhub.cli.hub.mcp_client`'s.
+Owns the steps and their output. `demo.shop` serves the shop; `hub.temporary_hub` decides which hub is used.
 """
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import contextlib
 import json
@@ -13,21 +13,24 @@ import re
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tabhub.cli.command import Command
 from tabhub.cli.demo.shop import packaged_shop, serve_shop
-from tabhub.cli.hub.mcp_client import McpClient
 from tabhub.cli.terminal import cut, paint, safe, show_warning
-from tabhub.errors import CliError
+from tabhub.client_errors import CliError
+from tabhub.errors import TabhubError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
+    from tabhub.cli.hub.temporary_hub import Borrowed
+    from tabhub.mcp.client import McpClient
+
 TOOLS = ("search_products", "add_to_cart", "apply_coupon", "get_cart", "checkout")
-"""What the shop offers, by the names it gives them."""
+"""The shop's tools, by their own names."""
 _PAGE_TOOL = re.compile(r"website_tool_.+_tab\d+_(.+?)(?:_h[0-9a-f]{10,})?")
 _APPEAR = 10.0
 _POLL = 0.1
@@ -36,22 +39,30 @@ _STEPS = 7
 
 
 def demo(args: Namespace) -> int:
-    """Take the tour."""
     from tabhub.cli.hub.temporary_hub import borrow_hub
 
     shop = packaged_shop()
     output = _output(args.output)
     with borrow_hub(headless=args.headless) as borrowed, serve_shop(shop) as url:
-        print(f"{borrowed.words}\nThe example shop: {paint(url, 'cyan')}\n")
-        client = McpClient(borrowed.hub, "tabhub-demo", _answer_yes if args.yes else _ask_person)
-        try:
-            client.open()
-            # A hub that goes on is not to remember a shop that does not.
-            _Tour(client, args.pause).take(url if borrowed.own else f"{url}?cache=off", output)
-        finally:
-            client.close()
-    print(f"\nThe same tools are there for your own agent: {paint('tabhub setup --help', 'bold')}")
+        print(f"{borrowed.description}\nThe example shop: {paint(url, 'cyan')}\n")
+        asyncio.run(_run_tour(borrowed, url, output, pause=args.pause, confirm=args.yes))
+    print(f"\nYour own agent can use the same tools: {paint('tabhub setup --help', 'bold')}")
     return 0
+
+
+async def _run_tour(borrowed: Borrowed, url: str, output: Path | None, *, pause: float, confirm: bool) -> None:
+    from tabhub.cli.hub.client import bearer
+    from tabhub.mcp.client import McpClient
+
+    hub = borrowed.hub
+    ask = _confirm if confirm else _ask_person
+    client = McpClient(hub.address, lambda: bearer(hub, "/mcp"), "tabhub-demo", ask)
+    try:
+        await client.open()
+        # The person's own hub must not cache the tools of a shop that ends with the tour.
+        await _Tour(client, pause).run(url if borrowed.temporary else f"{url}?cache=off", output)
+    finally:
+        await client.close()
 
 
 class _Tour:
@@ -62,58 +73,60 @@ class _Tour:
         self._pause = pause
         self._number = 0
 
-    def take(self, url: str, output: Path | None) -> None:
-        before = set(self._client.tools())
-        opened = _facts(self._step("Open the shop in a tab.", "browser_open_tab", {"url": url, "active": True}))
+    async def run(self, url: str, output: Path | None) -> None:
+        before = await self._tool_names()
+        opened = _facts(await self._step("Open the shop in a tab.", "browser_open_tab", {"url": url, "active": True}))
         tab_id = opened.get("tabId")
-        with self._closing(tab_id):
-            names, waited = self._page_tools(before)
+        async with self._closing(tab_id):
+            names, waited = await self._page_tools(before)
             print(paint(f"  The page declared {len(names)} tools; the hub listed them {_ms(waited)} later.\n", "dim"))
-            self._use(names)
-            words = "Take a picture of what the shop looks like now."
-            shot = self._step(words, "browser_screenshot_tab", {"tabId": tab_id, "fullPage": True})
+            await self._use(names)
+            title = "Take a screenshot of the shop."
+            shot = await self._step(title, "browser_screenshot_tab", {"tabId": tab_id, "fullPage": True})
             print(f"Screenshot: {paint(str(_save(shot, output)), 'bold')}")
 
-    def _use(self, names: dict[str, str]) -> None:
+    async def _use(self, names: dict[str, str]) -> None:
         search = {"query": "light", "maxPrice": 50}
-        found = _facts(self._step("Look for something that gives light.", names["search_products"], search))
+        found = _facts(await self._step("Search for a light.", names["search_products"], search))
         products = found.get("products")
         first = products[0].get("productId") if isinstance(products, list) and products else None
         if not isinstance(first, str):
-            raise CliError("The shop's search found nothing to buy.", "Is examples/shop as it was shipped?")
-        self._step("Put two of the first into the cart.", names["add_to_cart"], {"productId": first, "quantity": 2})
-        self._step("Use a coupon: this tool is a form of the page.", names["apply_coupon"], {"code": "LANTERN10"})
-        self._step("Look into the cart.", names["get_cart"], {})
-        self._step("Check out. The shop wants a person to confirm that.", names["checkout"], {})
+            raise CliError("The shop's search found no product.", "Reinstall Tabhub if its example shop was changed.")
+        cart = {"productId": first, "quantity": 2}
+        await self._step("Add two of the first product to the cart.", names["add_to_cart"], cart)
+        coupon = {"code": "LANTERN10"}
+        await self._step("Apply a coupon: this tool is a form of the page.", names["apply_coupon"], coupon)
+        await self._step("Show the cart.", names["get_cart"], {})
+        await self._step("Check out. The shop asks a person to confirm that.", names["checkout"], {})
 
-    def _step(self, words: str, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    async def _step(self, title: str, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """Make one call and show it: name, arguments, answer, duration."""
         self._number += 1
-        print(paint(f"{self._number}/{_STEPS}  {words}", "bold"))
+        print(paint(f"{self._number}/{_STEPS}  {title}", "bold"))
         print(f"  call    {paint(tool, 'cyan')} {json.dumps(arguments, ensure_ascii=False)}", flush=True)
         began = time.monotonic()
-        result = self._client.call(tool, arguments)
+        result = await self._client.call_tool(tool, arguments)
         took = time.monotonic() - began
-        answer = _words(result)
+        answer = _one_line(result)
         if result.get("isError") is True:
             raise CliError(
                 f"Step {self._number} of the tour failed: {tool} answered: {answer}",
-                "`tabhub doctor` checks the road from agent to tab.",
+                "Run `tabhub doctor` to diagnose the setup.",
             )
         print(f"  answer  {safe(answer)}\n  took    {_ms(took)}\n", flush=True)
         if self._pause:
-            time.sleep(self._pause)
+            await asyncio.sleep(self._pause)
         return result
 
-    def _page_tools(self, before: set[str]) -> tuple[dict[str, str], float]:
-        """The full names of the shop's tools, once the hub has all of them."""
+    async def _tool_names(self) -> set[str]:
+        return {str(tool.get("name")) for tool in await self._client.list_tools()}
+
+    async def _page_tools(self, before: set[str]) -> tuple[dict[str, str], float]:
+        """The full names of the shop's tools, once the hub lists all of them, and the seconds that took."""
         began = time.monotonic()
         while True:
-            names = {}
-            for name in self._client.tools():
-                match = _PAGE_TOOL.fullmatch(name)
-                if match and name not in before:
-                    names[match[1]] = name
+            matches = [_PAGE_TOOL.fullmatch(name) for name in await self._tool_names() - before]
+            names = {match[1]: match[0] for match in matches if match}
             waited = time.monotonic() - began
             missing = [tool for tool in TOOLS if tool not in names]
             if not missing:
@@ -121,40 +134,56 @@ class _Tour:
             if waited > _APPEAR:
                 raise CliError(
                     f"The shop's tools did not appear in the hub within {_APPEAR:g} s; missing: {', '.join(missing)}.",
-                    "Are page tools allowed? `tabhub config show` tells `pages.allowedOrigins` and "
-                    "`pages.modelContext`. A browser with an older extension needs it loaded anew.",
+                    "Check `pages.allowedOrigins` and `pages.modelContext` in `tabhub config show`. If the browser has "
+                    "an older version of the extension, reload it.",
                 )
-            time.sleep(_POLL)
+            await asyncio.sleep(_POLL)
 
-    @contextlib.contextmanager
-    def _closing(self, tab_id: object) -> Iterator[None]:
+    @contextlib.asynccontextmanager
+    async def _closing(self, tab_id: object) -> AsyncIterator[None]:
         """Close the tour's tab at the end, however it ends."""
         if type(tab_id) is not int:
-            raise CliError("The hub did not say which tab it opened.", "Are CLI and hub of the same version?")
+            raise CliError("The hub did not report which tab it opened.", "CLI and hub may be of different versions.")
         try:
             yield
         finally:
-            with contextlib.suppress(CliError):  # what ended the tour is what the person should read
-                self._client.call("browser_close_tab", {"tabId": tab_id})
+            with contextlib.suppress(TabhubError):  # the error that ended the tour is the one to show
+                await self._client.call_tool("browser_close_tab", {"tabId": tab_id})
 
 
-def _ask_person(question: str) -> bool:
-    """Put the page's question to the person at the terminal; nobody there means no."""
-    print(f"  {paint('The page asks:', 'yellow')} {safe(question)}")
+async def _ask_person(params: dict[str, Any]) -> dict[str, Any]:
+    """Show the page's question at the terminal; without an answer it is declined."""
+    from tabhub.cli.question import read_line
+
+    _show_question(params)
     print("  Confirm? [y/N] ", end="", flush=True)
-    answer = sys.stdin.readline()
+    answer = await read_line()
     if not answer.endswith("\n"):
         print()
-        show_warning("Nobody is there to confirm, so the answer is no. `tabhub demo --yes` confirms by itself.")
-        return False
+        show_warning("No answer, so the order is not confirmed. `tabhub demo --yes` confirms it without asking.")
+        return {"action": "decline"}
     if not sys.stdin.isatty():
         print(answer.strip())
-    return answer.strip().lower() in ("y", "yes")
+    return _accept(params) if answer.strip().lower() in ("y", "yes") else {"action": "decline"}
 
 
-def _answer_yes(question: str) -> bool:
-    print(f"  {paint('The page asks:', 'yellow')} {safe(question)}\n  Confirm? yes (--yes)", flush=True)
-    return True
+async def _confirm(params: dict[str, Any]) -> dict[str, Any]:
+    _show_question(params)
+    print("  Confirm? yes (--yes)", flush=True)
+    return _accept(params)
+
+
+def _show_question(params: dict[str, Any]) -> None:
+    print(f"  {paint('The page asks:', 'yellow')} {safe(str(params.get('message', '')))}")
+
+
+def _accept(params: dict[str, Any]) -> dict[str, Any]:
+    """The result for a yes: every boolean field of the form is true."""
+    schema = params.get("requestedSchema")
+    fields = schema.get("properties") if isinstance(schema, dict) else None
+    spec = fields if isinstance(fields, dict) else {}
+    content = {name: True for name, each in spec.items() if isinstance(each, dict) and each.get("type") == "boolean"}
+    return {"action": "accept", "content": content}
 
 
 def _facts(result: dict[str, Any]) -> dict[str, Any]:
@@ -162,8 +191,7 @@ def _facts(result: dict[str, Any]) -> dict[str, Any]:
     return facts if isinstance(facts, dict) else {}
 
 
-def _words(result: dict[str, Any]) -> str:
-    """A result on one line."""
+def _one_line(result: dict[str, Any]) -> str:
     content = result.get("content")
     blocks = [b for b in content if isinstance(b, dict)] if isinstance(content, list) else []
     parts = [str(b.get("text", "")) if b.get("type") == "text" else f"[{b.get('mimeType', 'data')}]" for b in blocks]
@@ -175,32 +203,34 @@ def _ms(seconds: float) -> str:
 
 
 def _output(named: str | None) -> Path | None:
-    """Where the picture goes; a place that cannot be is found before anything is started."""
+    """The file for the screenshot, checked before anything is started."""
     if named is None:
         return None
     path = Path(named).expanduser().absolute()
     if path.is_dir() or not path.parent.is_dir():
-        raise CliError(f"{path} cannot be written: it is a folder, or in none.", "Name a file.", exit_code=2)
+        raise CliError(
+            f"{path} cannot be written: it is a folder, or its folder is missing.", "Name a file.", exit_code=2
+        )
     return path
 
 
 def _save(result: dict[str, Any], output: Path | None) -> Path:
-    """Write the picture of a result to the file named, or to a new temporary one."""
+    """Write the image of a result to the given file, or to a new temporary one."""
     content = result.get("content")
     blocks = [b for b in content if isinstance(b, dict)] if isinstance(content, list) else []
     data = next((b.get("data") for b in blocks if b.get("type") == "image"), None)
     try:
-        picture = base64.b64decode(data if isinstance(data, str) else "", validate=True)
+        image = base64.b64decode(data if isinstance(data, str) else "", validate=True)
     except ValueError:
-        picture = b""
-    if not picture:
-        raise CliError("The hub's answer holds no picture.", "Are CLI and hub of the same version?")
+        image = b""
+    if not image:
+        raise CliError("The result contains no image.", "CLI and hub may be of different versions.")
     if output is None:
         with tempfile.NamedTemporaryFile(prefix="tabhub-demo-", suffix=".png", delete=False) as file:
-            file.write(picture)
+            file.write(image)
         return Path(file.name)
     try:
-        output.write_bytes(picture)
+        output.write_bytes(image)
     except OSError as error:
         raise CliError(f"{output} cannot be written: {error.strerror}.", "Name another file: --output FILE") from None
     return output
@@ -220,22 +250,22 @@ def _seconds(text: str) -> float:
 
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--yes", action="store_true", help="confirm the order without asking")
-    parser.add_argument("--headless", action="store_true", help="without a window")
-    parser.add_argument("--pause", metavar="SECONDS", type=_seconds, default=0.0, help="wait after each step, to watch")
-    parser.add_argument("--output", metavar="FILE", help="where the screenshot goes (default: a temporary file)")
+    parser.add_argument("--headless", action="store_true", help="start the browser without a window")
+    parser.add_argument("--pause", metavar="SECONDS", type=_seconds, default=0.0, help="wait after each step")
+    parser.add_argument("--output", metavar="FILE", help="file for the screenshot (default: a temporary file)")
 
 
 COMMAND = Command(
-    "Take the tour: an agent's work in an example shop, step by step",
+    "Take a tour: an agent uses an example shop, step by step",
     demo,
     arguments=_arguments,
     details=(
-        "Uses the running hub if a browser is connected to it; else starts a hub and a browser of its own, and ends\n"
-        "both when the tour is over. Nothing is bought, and no page is loaded from elsewhere."
+        "Uses the running hub if a browser is connected to it. Otherwise it starts a temporary hub and browser and\n"
+        "stops both after the tour. Nothing is bought, and nothing is loaded from the network."
     ),
     examples=(
         ("tabhub demo", ""),
-        ("tabhub demo --pause 2", "slowly, to watch it in the browser's window"),
+        ("tabhub demo --pause 2", "slowly, to watch it in the browser window"),
         ("tabhub demo --headless --yes --output shop.png", "without a window and without questions"),
     ),
 )

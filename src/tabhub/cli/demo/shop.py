@@ -13,7 +13,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from tabhub.errors import CliError
+from tabhub.client_errors import CliError
 
 _FIRST_PAGE = "index.html"
 

@@ -22,7 +22,8 @@ from tabhub.cli.hub.http_errors import refusal, speaks_json
 from tabhub.cli.hub.port import holder, taken
 from tabhub.cli.status import SKIPPED, attached_tabs, browser_words, browsers, own_end
 from tabhub.cli.terminal import count
-from tabhub.errors import CliError, HubDownError, SetupError, TabhubError
+from tabhub.client_errors import CliError, HubDownError
+from tabhub.errors import SetupError, TabhubError
 
 Level = Literal["ok", "warn", "fail"]
 _START = "Start it with: tabhub start --background"

@@ -19,7 +19,7 @@ from typing import Any
 
 from tabhub.cli.hub.client import Hub, find_hub, request
 from tabhub.cli.terminal import duration
-from tabhub.errors import CliError
+from tabhub.client_errors import CliError
 
 START_TIMEOUT = 20.0
 _END_TIMEOUT = 10.0

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 
 from tabhub.cli.hub.background import health, start_in_background
 from tabhub.cli.hub.client import Hub, alive, find_hub
-from tabhub.errors import CliError
+from tabhub.client_errors import CliError
 
 _CONNECT = 40.0
 _END = 15.0
@@ -32,12 +32,12 @@ _PLACE = ("TABHUB_HOME", "TABHUB_PORT", "PORT", "TABHUB_SOCKET")
 
 @dataclass(frozen=True, slots=True)
 class Borrowed:
-    """A hub to use, and how to speak of it."""
+    """A hub to use, with a sentence that describes it."""
 
     hub: Hub
-    words: str
-    own: bool
-    """Whether it was started for the purpose, so that nothing of it remains."""
+    description: str
+    temporary: bool
+    """Whether it was started here, and nothing of it will remain."""
 
 
 @contextlib.contextmanager
@@ -47,8 +47,8 @@ def borrow_hub(*, headless: bool) -> Iterator[Borrowed]:
     facts = health(hub)
     if facts is not None and (_ready(facts) or _leg(facts, "managedBrowser").get("running")):
         _wait_for_browser(hub)
-        words = f"Using the hub on http://{hub.address} and the browser that is connected to it."
-        yield Borrowed(hub, words, own=False)
+        description = f"Using the hub on http://{hub.address} and the browser that is connected to it."
+        yield Borrowed(hub, description, temporary=False)
         return
     print("Starting a hub and a browser for the tour ...", flush=True)
     with _own_place(_browser_setting()):
@@ -57,7 +57,7 @@ def borrow_hub(*, headless: bool) -> Iterator[Borrowed]:
             with _signals_wait():
                 started = _start(headless=headless)
             name = _wait_for_browser(started)
-            yield Borrowed(started, f"A hub of its own on http://{started.address}, with {name}.", own=True)
+            yield Borrowed(started, f"A temporary hub on http://{started.address}, with {name}.", temporary=True)
         finally:
             if started is not None and started.pid is not None:
                 _end(started.pid)

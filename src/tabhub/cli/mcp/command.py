@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from tabhub.cli.command import Command, Group, LazyCommand
 from tabhub.cli.mcp.servers import Servers, servers
 from tabhub.cli.terminal import count, cut, json_text, line, paint, safe, width
-from tabhub.errors import CliError, JsoncError
+from tabhub.client_errors import CliError
+from tabhub.errors import JsoncError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

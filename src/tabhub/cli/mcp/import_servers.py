@@ -15,7 +15,7 @@ from tabhub.cli.mcp.command import read_json, report
 from tabhub.cli.mcp.servers import servers
 from tabhub.cli.setup.clients import NAME, Client, clients
 from tabhub.cli.terminal import show_warning
-from tabhub.errors import CliError
+from tabhub.client_errors import CliError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

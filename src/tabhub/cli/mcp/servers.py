@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from tabhub.cli.hub.client import Hub, find_hub, request
 from tabhub.cli.hub.http_errors import checked
-from tabhub.errors import CliError
+from tabhub.client_errors import CliError
 
 _PATIENCE = 60.0
 

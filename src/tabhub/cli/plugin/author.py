@@ -14,7 +14,7 @@ from tabhub.cli.command import Command
 from tabhub.cli.hub.client import find_hub
 from tabhub.cli.plugin.command import home_and_config, tell_hub
 from tabhub.cli.terminal import count, paint, safe, show_error
-from tabhub.errors import HubDownError
+from tabhub.client_errors import HubDownError
 
 _LOOK = 1.0
 """Seconds between looks of its own, for a save that the system does not tell."""

@@ -14,7 +14,7 @@ from tabhub.cli.hub.client import find_hub, request
 from tabhub.cli.hub.http_errors import checked
 from tabhub.cli.plugin.command import home_and_config, named
 from tabhub.cli.terminal import paint, safe
-from tabhub.errors import CliError, HubDownError
+from tabhub.client_errors import CliError, HubDownError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

@@ -20,7 +20,7 @@ from tabhub.cli.setup.clients import NAME, Client, Server, clients
 from tabhub.cli.setup.merge import Merged, merge
 from tabhub.cli.setup.toml_table import set_table
 from tabhub.cli.terminal import paint, show_warning
-from tabhub.errors import CliError
+from tabhub.client_errors import CliError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

@@ -15,7 +15,8 @@ from typing import Any
 
 from tabhub.cli.setup import jsonc, toml_table
 from tabhub.cli.setup.clients import NAME, TRANSPORT_KEYS, Client
-from tabhub.errors import CliError, JsoncError, TomlError
+from tabhub.client_errors import CliError
+from tabhub.errors import JsoncError, TomlError
 
 _LARGEST = 64 * 1024 * 1024
 

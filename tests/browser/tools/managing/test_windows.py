@@ -45,7 +45,7 @@ async def test_a_window_with_a_tab_of_another_session_is_not_closed(
     def refuse(self: Choice, session: Any, tab_id: int) -> None:
         raise TabLeased(f"Tab {tab_id} is held.")
 
-    monkeypatch.setattr(Choice, "may_act", refuse)
+    monkeypatch.setattr(Choice, "require_free", refuse)
     bench.browser.answers["getWindows"] = lambda _: {"windows": [window(1, 1), window(2, 2)]}
     with pytest.raises(TabLeased, match="Tab 2 is held"):
         await bench.call("browser_close_window", windowId=2)

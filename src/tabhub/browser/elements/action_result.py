@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from tabhub.browser.activity import TrackedAction
 from tabhub.browser.driver.page import Page
 from tabhub.browser.tool_spec import Toolbox
+from tabhub.core.tools import ToolResult
 from tabhub.errors import DialogOpen, PageNavigated, TabFailed
 
 OUTPUT: dict[str, Any] = {"did": {"type": "string"}}
@@ -68,7 +69,7 @@ def _overlook(asking: asyncio.Future[Any]) -> None:
 
 async def action_result(
     box: Toolbox, page: Page, doing: TrackedAction, did: str, *, before: Any = None, now: Any = None, **more: Any
-) -> dict[str, Any]:
+) -> ToolResult:
     """The answer of an action; `before` and `now` are the page's addresses around it, where they were seen."""
     chrome_id = page.tab.chrome_id
     if box.watch.open_dialog(page.link, chrome_id) is None:
@@ -102,4 +103,4 @@ async def action_result(
         notes.append("The tab is closed now.")
     if notes:
         facts["note"] = " ".join(notes)
-    return facts
+    return ToolResult.data(facts)

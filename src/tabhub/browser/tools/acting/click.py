@@ -47,12 +47,7 @@ _TIMES = {1: "Clicked", 2: "Double-clicked", 3: "Triple-clicked"}
     annotations=hints(destructive=True),
 )
 async def click_element(call: Call) -> ToolResult:
-    """Click, and tell what came of it."""
-    return ToolResult.data(await click(call.box, await call.page(), call.args))
-
-
-async def click(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str, Any]:
-    """Click the element that the arguments name."""
+    box, page, args = call.box, await call.page(), call.args
     button, count = str(args.get("button", "left")), int(args.get("count", 1))
     with box.activity.track_action(page) as doing:
         aimed, landed = await click_until_it_lands(
@@ -176,12 +171,7 @@ async def _within(aimed: ActionableElement, work: Awaitable[Any]) -> Any:
     annotations=hints(idempotent=True),
 )
 async def hover_element(call: Call) -> ToolResult:
-    """Move the mouse there."""
-    return ToolResult.data(await hover(call.box, await call.page(), call.args))
-
-
-async def hover(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str, Any]:
-    """Move the mouse onto the element that the arguments name."""
+    box, page, args = call.box, await call.page(), call.args
     with box.activity.track_action(page) as doing:
         aimed = await wait_actionable(box, page, args, "hover")
         await tolerate_navigation(

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from tabhub.browser.driver.page import Page
 from tabhub.browser.elements.action_result import OUTPUT, OUTPUT_REQUIRED, action_result, tolerate_navigation
-from tabhub.browser.tool_spec import Call, Toolbox, hints, tool
+from tabhub.browser.tool_spec import Call, hints, tool
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed
 
@@ -23,12 +21,7 @@ from tabhub.errors import CommandFailed
     annotations=hints(destructive=True),
 )
 async def handle_dialog(call: Call) -> ToolResult:
-    """Answer what is asked."""
-    return ToolResult.data(await answer(call.box, await call.page(), call.args))
-
-
-async def answer(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str, Any]:
-    """Answer the dialog of a tab."""
+    box, page, args = call.box, await call.page(), call.args
     accept, chrome_id = args["action"] == "accept", page.tab.chrome_id
     dialog = box.watch.open_dialog(page.link, chrome_id)
     params: dict[str, Any] = {"accept": accept}

@@ -69,12 +69,7 @@ class _Place:
     annotations=hints(destructive=True),
 )
 async def browser_drag(call: Call) -> ToolResult:
-    """Drag."""
-    return ToolResult.data(await drag(call.box, await call.page(), call.args))
-
-
-async def drag(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str, Any]:
-    """Press at one end, move, and release at the other; the second end is looked for while the button is down."""
+    box, page, args = call.box, await call.page(), call.args
     start, end = _named("from", args["from"]), _named("to", args["to"])
     with box.activity.track_action(page) as doing:
         first = await _end(box, page, start)

@@ -41,12 +41,7 @@ _BARE: dict[str, Any] = {name: {} for name in TARGET}
     annotations=hints(destructive=True, idempotent=True),
 )
 async def fill_form(call: Call) -> ToolResult:
-    """Fill in one field after the other."""
-    return ToolResult.data(await fill(call.box, await call.page(), call.args))
-
-
-async def fill(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str, Any]:
-    """Fill in the fields; what fails says which field it was and which ones are filled in."""
+    box, page, args = call.box, await call.page(), call.args
     fields = args["fields"]
     for number, field in enumerate(fields, 1):
         if odd := [name for name in field if name != "value" and not (name in TARGET and isinstance(field[name], str))]:
@@ -167,12 +162,7 @@ def _texts(value: Any) -> list[str]:
     annotations=hints(destructive=True, idempotent=True),
 )
 async def select_option(call: Call) -> ToolResult:
-    """Choose options."""
-    return ToolResult.data(await choose(call.box, await call.page(), call.args))
-
-
-async def choose(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str, Any]:
-    """Choose options of the select that the arguments name."""
+    box, page, args = call.box, await call.page(), call.args
     if "value" not in args and "label" not in args:
         raise InvalidArguments("No option is named.", hint="Give `value`, or `label` for what the option says.")
     with box.activity.track_action(page) as doing:

@@ -44,18 +44,7 @@ _PATIENCE = 60
     annotations=hints(destructive=True),
 )
 async def type_text(call: Call) -> ToolResult:
-    """Type, and tell what the field holds then."""
-    return ToolResult.data(await write(call.box, await call.page(), call.args))
-
-
-def field_of(args: Mapping[str, Any]) -> dict[str, Any]:
-    """The target of a tool whose `text` is what to type: the field's own text comes as `label`."""
-    wanted = {name: args[name] for name in ("selector", "ref", "role") if name in args}
-    return wanted | ({"text": args["label"]} if "label" in args else {})
-
-
-async def write(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str, Any]:
-    """Type a text into the field that the arguments name."""
+    box, page, args = call.box, await call.page(), call.args
     text, clear, submit = str(args["text"]), bool(args.get("clear")), bool(args.get("submit"))
     if not names_element(field_of(args)):
         raise InvalidArguments(
@@ -87,6 +76,12 @@ async def write(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str, 
             )
         did = f"Typed into {aimed.element.label}"
         return await action_result(box, page, doing, did, before=aimed.facts.get("url"), **facts)
+
+
+def field_of(args: Mapping[str, Any]) -> dict[str, Any]:
+    """The target of a tool whose `text` is what to type: the field's own text comes as `label`."""
+    wanted = {name: args[name] for name in ("selector", "ref", "role") if name in args}
+    return wanted | ({"text": args["label"]} if "label" in args else {})
 
 
 def _enter(submit: bool) -> list[pointer.Event]:
@@ -230,12 +225,7 @@ def told(aimed: ActionableElement, held: dict[str, Any] | None) -> dict[str, Any
     annotations=hints(destructive=True),
 )
 async def press_key(call: Call) -> ToolResult:
-    """Press one key."""
-    return ToolResult.data(await press(call.box, await call.page(), call.args))
-
-
-async def press(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str, Any]:
-    """Press a key, in the named element or where the focus is."""
+    box, page, args = call.box, await call.page(), call.args
     key, held = keys.parse(str(args["key"]), args.get("modifiers", ()))
     with box.activity.track_action(page) as doing:
         where = ""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from tabhub.browser.driver.page import Page
 from tabhub.browser.elements import keys, pointer
 from tabhub.browser.elements.action_result import OUTPUT, OUTPUT_REQUIRED, action_result, tolerate_navigation
-from tabhub.browser.tool_spec import Call, Toolbox, hints, tool
+from tabhub.browser.tool_spec import Call, hints, tool
 from tabhub.core.tools import ToolResult
 
 _PLACE = {"type": "number", "minimum": 0, "maximum": 100_000}
@@ -44,12 +42,7 @@ _DID = {
     annotations=hints(destructive=True),
 )
 async def browser_mouse(call: Call) -> ToolResult:
-    """Do one thing with the mouse."""
-    return ToolResult.data(await mouse(call.box, await call.page(), call.args))
-
-
-async def mouse(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str, Any]:
-    """Do one thing with the mouse at a place."""
+    box, page, args = call.box, await call.page(), call.args
     action, x, y = str(args["action"]), float(args["x"]), float(args["y"])
     button, count = str(args.get("button", "left")), int(args.get("count", 1))
     modifiers = pointer.modifier_bits(args.get("modifiers", ()))

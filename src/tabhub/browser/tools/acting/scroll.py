@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from tabhub.browser.driver import page_code
@@ -11,7 +10,7 @@ from tabhub.browser.driver.page import Page
 from tabhub.browser.elements.action_result import OUTPUT, OUTPUT_REQUIRED, action_result
 from tabhub.browser.elements.actionability import wait_actionable
 from tabhub.browser.elements.element import REF, TARGET, find_element, names_element
-from tabhub.browser.tool_spec import Call, Toolbox, hints, tool
+from tabhub.browser.tool_spec import Call, hints, tool
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments
 
@@ -32,12 +31,7 @@ from tabhub.errors import CommandFailed, InvalidArguments
     annotations=hints(),
 )
 async def browser_scroll(call: Call) -> ToolResult:
-    """Scroll, and tell where that is."""
-    return ToolResult.data(await scroll(call.box, await call.page(), call.args))
-
-
-async def scroll(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str, Any]:
-    """Scroll to the element that the arguments name, or as they say."""
+    box, page, args = call.box, await call.page(), call.args
     with box.activity.track_action(page) as doing:
         if names_element(args):
             if any(name in args for name in ("direction", "position", "container")):
@@ -59,7 +53,7 @@ async def scroll(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str,
     facts |= {name: place[name] for name in ("x", "y", "maxX", "maxY") if type(place.get(name)) is int}
     if not place.get("moved"):
         facts["note"] = _unmoved(place, str(where))
-    return facts
+    return ToolResult.data(facts)
 
 
 async def _within(page: Page, container: Any, wish: dict[str, Any]) -> Any:

@@ -41,12 +41,7 @@ _GROUP = "tabhub chooser"
     annotations=hints(destructive=True),
 )
 async def upload_file(call: Call) -> ToolResult:
-    """Give the files to the field."""
-    return ToolResult.data(await upload(call.box, await call.page(), call.args))
-
-
-async def upload(box: Toolbox, page: Page, args: Mapping[str, Any]) -> dict[str, Any]:
-    """Give files to the field that the arguments name."""
+    box, page, args = call.box, await call.page(), call.args
     files = [await asyncio.to_thread(box.folder.input_path, path) for path in args["paths"]]
     box.activity.wake(page)
     with box.activity.track_action(page) as doing:

@@ -120,7 +120,7 @@ class PermissionCheck:
         verdict = self._verdicts.get((tool, session.token)) or self.verdict(tool, session.token)
         level = verdict.level
         guarded = self._dataflow != "off" and not tool.read_only and self.flows.knows(who(session))
-        parts = tuple(act.parts(arguments)) if tool.name == _BATCH else ()
+        parts = tuple(act.tool_calls(arguments)) if tool.name == _BATCH else ()
         if level == "auto" and not guarded and not parts:
             return None
         if level == "off":

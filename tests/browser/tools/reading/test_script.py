@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from tabhub.browser.driver.tab_watch import TabWatch
-from tabhub.browser.tools.reading.script import expression, thrown
+from tabhub.browser.tools.reading.script import describe_exception, expression
 from tabhub.errors import CommandFailed, DialogOpen, TabFailed
 from tabhub.limits import Limits
 from tabhub.links.browsers import Browsers
@@ -88,7 +88,7 @@ async def test_a_thrown_error_shows_the_scripts_line(bench: Bench) -> None:
     ],
 )
 def test_any_thrown_value_is_described(details: Any, expected: str) -> None:
-    assert expected in thrown(details, "let y = ;")
+    assert expected in describe_exception(details, "let y = ;")
 
 
 @pytest.mark.parametrize(

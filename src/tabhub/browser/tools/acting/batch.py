@@ -13,7 +13,7 @@ from tabhub.browser.tools.managing import tabs
 from tabhub.core.tools import Tool, ToolResult
 from tabhub.errors import InvalidArguments, Paused, TabhubError
 
-_MOST = 50
+_MAX_ACTIONS = 50
 _ACTIONS: dict[str, ToolSpec] = {
     "click": click.click_element,
     "type": keyboard.type_text,
@@ -40,7 +40,7 @@ _KIND = "action"
     params={
         "actions": {
             "type": "array",
-            "maxItems": _MOST,
+            "maxItems": _MAX_ACTIONS,
             "items": {"type": "object", "properties": {_KIND: {"enum": list(_ACTIONS)}}, "required": [_KIND]},
         },
         "onError": {"enum": ["stop", "continue"]},
@@ -51,7 +51,6 @@ _KIND = "action"
     annotations=hints(destructive=True),
 )
 async def browser_act(call: Call) -> ToolResult:
-    """Check all actions first, then do them."""
     actions = call.args["actions"]
     steps = [_step(number, action) for number, action in enumerate(actions, 1)]
     page = await call.page()
@@ -61,14 +60,14 @@ async def browser_act(call: Call) -> ToolResult:
         try:
             if not spec.tool.read_only:
                 await call.ctx.wait_while_paused()
-            given = Call(call.box, call.ctx, {**args, "tabId": page.tab_id}, spec.tool.read_only)
-            results.append({_KIND: kind, **_facts(await spec.run(given))})
+            step = Call(call.box, call.ctx, {**args, "tabId": page.tab_id}, spec.tool.read_only)
+            results.append({_KIND: kind, **_facts(await spec.run(step))})
         except Paused as error:
-            raise _held(error, f"Action {number} of {len(steps)} ({kind})", results) from None
+            raise _paused_error(error, f"Action {number} of {len(steps)} ({kind})", results) from None
         except TabhubError as error:
             if call.args.get("onError") != "continue":
                 which = f"Action {number} of {len(steps)} ({kind})"
-                error.message = f"{which} failed: {error.message} {_before(results)}"[:4000]
+                error.message = f"{which} failed: {error.message} {_done_before(results)}"[:4000]
                 raise
             failed += 1
             results.append({_KIND: kind, "error": error.message, **({"hint": error.hint} if error.hint else {})})
@@ -77,22 +76,22 @@ async def browser_act(call: Call) -> ToolResult:
     return ToolResult.data({"tabId": page.tab_id, "did": did, "results": results})
 
 
-def parts(arguments: Mapping[str, Any]) -> Iterator[tuple[Tool, dict[str, Any]]]:
+def tool_calls(arguments: Mapping[str, Any]) -> Iterator[tuple[Tool, dict[str, Any]]]:
     """The tools a batch stands for, each with its arguments: what holds for them holds in it."""
     where = {"tabId": arguments["tabId"]} if "tabId" in arguments else {}
     for action in arguments["actions"]:
         yield _ACTIONS[action[_KIND]].tool, {**action, **where}
 
 
-def _before(results: list[dict[str, Any]]) -> str:
+def _done_before(results: list[dict[str, Any]]) -> str:
     done = "; ".join(str(result.get("did", result[_KIND])) for result in results if "error" not in result)
     return f"Done before: {done}." if done else "Nothing was done before."
 
 
-def _held(error: Paused, which: str, results: list[dict[str, Any]]) -> Paused:
+def _paused_error(error: Paused, which: str, results: list[dict[str, Any]]) -> Paused:
     """A person took the wheel under the batch, which ends there also where it would go on after a failure."""
     why = error.message.partition(": ")[2]
-    error.message = f"{which} was not done: {why} {_before(results)}"[:4000]
+    error.message = f"{which} was not done: {why} {_done_before(results)}"[:4000]
     if results:
         error.outcome = "failed"
         error.hint = "Tools that only read still work. Do the rest when the person has resumed (tabhub resume)."

@@ -24,12 +24,12 @@ from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, DialogOpen, TabFailed
 
 MODIFIERS = {"type": "array", "items": {"enum": list(keys.MODIFIERS)}}
-_TRIES = 2
-_UNSEEN = (
+_RETRIES = 2
+_NOT_SEEN_NOTE = (
     "The page has seen nothing of it. The browser may show a question of its own over the tab (for printing, a file, "
     "sharing the screen), which only the person can answer; browser_navigate_tab leads out of it."
 )
-_TIMES = {1: "Clicked", 2: "Double-clicked", 3: "Triple-clicked"}
+_CLICKED = {1: "Clicked", 2: "Double-clicked", 3: "Triple-clicked"}
 
 
 @tool(
@@ -49,27 +49,27 @@ _TIMES = {1: "Clicked", 2: "Double-clicked", 3: "Triple-clicked"}
 async def click_element(call: Call) -> ToolResult:
     box, page, args = call.box, await call.page(), call.args
     button, count = str(args.get("button", "left")), int(args.get("count", 1))
-    with box.activity.track_action(page) as doing:
-        aimed, landed = await click_until_it_lands(
+    with box.activity.track_action(page) as action:
+        target, landed = await click_until_it_lands(
             box,
             page,
-            doing,
+            action,
             args,
             button=button,
             count=count,
             modifiers=pointer.modifier_bits(args.get("modifiers", ())),
         )
-        did = _TIMES[count] if button == "left" else f"{_TIMES[count]} ({button})"
+        did = _CLICKED[count] if button == "left" else f"{_CLICKED[count]} ({button})"
         if landed and landed.get("download") and button == "left":
-            doing.downloading = doing.download is None
-        now = landed.get("url") if landed and aimed.element.frame.is_main else None
+            action.downloading = action.download is None
+        url = landed.get("url") if landed and target.element.frame.is_main else None
         return await action_result(
             box,
             page,
-            doing,
-            f"{did} {aimed.element.label}",
-            before=aimed.facts.get("url"),
-            now=now,
+            action,
+            f"{did} {target.element.label}",
+            before=target.facts.get("url"),
+            now=url,
             checked=landed.get("checked") if landed else None,
             note=landed["kept"] if landed else None,
         )
@@ -78,85 +78,89 @@ async def click_element(call: Call) -> ToolResult:
 async def click_until_it_lands(
     box: Toolbox,
     page: Page,
-    doing: TrackedAction,
+    action: TrackedAction,
     args: Mapping[str, Any],
     *,
     need: str = "click",
-    aimed: ActionableElement | None = None,
+    target: ActionableElement | None = None,
     button: str = "left",
     count: int = 1,
     modifiers: int = 0,
 ) -> tuple[ActionableElement, dict[str, Any] | None]:
     """Click until it lands on the element: a click that something else caught is kept from it, and tried again."""
-    turn = 0
-    aimed = aimed or await wait_actionable(box, page, args, need)
+    attempt = 0
+    target = target or await wait_actionable(box, page, args, need)
     while True:
-        events = pointer.click(*aimed.input_point, button=button, count=count, modifiers=modifiers)
-        struck = tolerate_navigation(box, page, _within(aimed, pointer.send_events(page, events, aimed.session_id)))
-        after = _Landed(box, page, doing, aimed)
+        events = pointer.click(*target.input_point, button=button, count=count, modifiers=modifiers)
+        sending = tolerate_navigation(
+            box, page, _tolerate_lost_frame(target, pointer.send_events(page, events, target.session_id))
+        )
+        probe = _ClickProbe(box, page, action, target)
         if button == "left":
-            landed = await run_and_probe(struck, after.ask(count), after.now)
+            landed = await run_and_probe(sending, probe.when_clicked(count), probe.now)
         else:
-            await struck
-            landed = await after.now()
-        if after.elsewhere or not isinstance(landed, dict):
-            return aimed, None
+            await sending
+            landed = await probe.now()
+        if probe.page_left or not isinstance(landed, dict):
+            return target, None
         if landed.get("verdict") != "missed":
-            kept = await after.turn() if landed.get("leads") else None
-            return aimed, {**landed, "kept": _UNSEEN if landed.get("unseen") else kept}
-        if turn == _TRIES:
-            raise_problem(aimed.element, {"problem": {"why": "covered", "detail": landed.get("cover")}})
-        turn += 1
-        aimed = await wait_actionable(box, page, args, need, patient=True)
+            unsent = await probe.unsent_form() if landed.get("leads") else None
+            return target, {**landed, "kept": _NOT_SEEN_NOTE if landed.get("unseen") else unsent}
+        if attempt == _RETRIES:
+            raise_problem(target.element, {"problem": {"why": "covered", "detail": landed.get("cover")}})
+        attempt += 1
+        target = await wait_actionable(box, page, args, need, patient=True)
 
 
 @dataclass(frozen=True, slots=True)
-class _Landed:
+class _ClickProbe:
     """What the page saw of a click."""
 
     box: Toolbox
     page: Page
-    doing: TrackedAction
-    aimed: ActionableElement
+    action: TrackedAction
+    target: ActionableElement
 
     @property
-    def elsewhere(self) -> bool:
+    def page_left(self) -> bool:
         """Whether the page has gone, is about to, or waits behind a dialog."""
-        doing, tab = self.doing, self.page.tab
+        action, tab = self.action, self.page.tab
         return bool(
-            doing.unsettled or doing.url is not None or self.box.watch.open_dialog(self.page.link, tab.chrome_id)
+            action.unsettled or action.url is not None or self.box.watch.open_dialog(self.page.link, tab.chrome_id)
         )
 
     async def now(self) -> Any:
         """Ask after the click."""
-        return None if self.elsewhere else await self.doing.unless_navigating(self.ask(0))
+        return None if self.page_left else await self.action.unless_navigating(self.when_clicked(0))
 
-    async def turn(self) -> str | None:
+    async def unsent_form(self) -> str | None:
         """Let the page come to what the click put behind it: where that leads is told before this is answered.
 
         Gives what is to be said of a form that is kept from being sent.
         """
-        if self.elsewhere:
+        if self.page_left:
             return None
-        asked = self.aimed.element.frame.evaluate("form_submitted", {})
-        kept = await self.doing.unless_navigating(tolerate_navigation(self.box, self.page, _within(self.aimed, asked)))
-        return unsent_form_note(kept)
+        asked = self.target.element.frame.evaluate("form_submitted", {})
+        unsent = await self.action.unless_navigating(
+            tolerate_navigation(self.box, self.page, _tolerate_lost_frame(self.target, asked))
+        )
+        return unsent_form_note(unsent)
 
-    async def ask(self, clicks: int) -> Any:
+    async def when_clicked(self, clicks: int) -> Any:
         """Ask, to be answered when the page has seen so many clicks."""
-        element = self.aimed.element
+        element = self.target.element
         answer = element.frame.evaluate("click_landed", {"ref": element.ref, "clicks": clicks})
-        return await tolerate_navigation(self.box, self.page, _within(self.aimed, answer))
+        return await tolerate_navigation(self.box, self.page, _tolerate_lost_frame(self.target, answer))
 
 
-async def _within(aimed: ActionableElement, work: Awaitable[Any]) -> Any:
+async def _tolerate_lost_frame(target: ActionableElement, work: Awaitable[Any]) -> Any:
     """Do something in the element's frame; a frame that the click took away is no failure."""
     try:
         return await work
     except TabFailed:
         raise
     except CommandFailed as error:
-        if aimed.element.frame.is_main or isinstance(error, DialogOpen):
+        if target.element.frame.is_main or isinstance(error, DialogOpen):
             raise
         return None
 
@@ -172,12 +176,12 @@ async def _within(aimed: ActionableElement, work: Awaitable[Any]) -> Any:
 )
 async def hover_element(call: Call) -> ToolResult:
     box, page, args = call.box, await call.page(), call.args
-    with box.activity.track_action(page) as doing:
-        aimed = await wait_actionable(box, page, args, "hover")
+    with box.activity.track_action(page) as action:
+        target = await wait_actionable(box, page, args, "hover")
         await tolerate_navigation(
-            box, page, pointer.send_events(page, [pointer.mouse_move(*aimed.input_point)], aimed.session_id)
+            box, page, pointer.send_events(page, [pointer.mouse_move(*target.input_point)], target.session_id)
         )
-        return await action_result(box, page, doing, f"Moved the mouse onto {aimed.element.label}")
+        return await action_result(box, page, action, f"Moved the mouse onto {target.element.label}")
 
 
 TOOLS = (click_element, hover_element)

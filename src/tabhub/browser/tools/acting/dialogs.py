@@ -30,14 +30,14 @@ async def handle_dialog(call: Call) -> ToolResult:
     elif accept and dialog is not None and dialog.kind == "prompt":
         # What a person leaves in the field is the answer; a browser that is told nothing gives an empty one.
         params["promptText"] = dialog.default
-    with box.activity.track_action(page) as doing:
+    with box.activity.track_action(page) as tracked:
         try:
             if dialog is None:
                 # The debugger may have come to the tab after the dialog.
                 await page.cdp("Page.handleJavaScriptDialog", params)
             else:
-                wish = {"method": "Page.handleJavaScriptDialog", "params": params}
-                await tolerate_navigation(box, page, page.command("forwardCDPCommand", wish))
+                command = {"method": "Page.handleJavaScriptDialog", "params": params}
+                await tolerate_navigation(box, page, page.command("forwardCDPCommand", command))
         except CommandFailed as error:
             if "No dialog is showing" not in error.message:
                 raise
@@ -46,16 +46,18 @@ async def handle_dialog(call: Call) -> ToolResult:
                 hint="It was answered already, or it is part of the page: browser_snapshot shows that one.",
             ) from None
         box.watch.dialog_handled(page.link, chrome_id, dialog)
-        if box.watch.open_dialog(page.link, chrome_id) is None and not doing.unsettled:
+        if box.watch.open_dialog(page.link, chrome_id) is None and not tracked.unsettled:
             # One more round trip: the script behind the dialog goes on, and may open the next one.
-            await doing.unless_navigating(
+            await tracked.unless_navigating(
                 tolerate_navigation(box, page, page.cdp("Runtime.evaluate", {"expression": "0"}))
             )
         asked = f'{dialog.kind} "{dialog.message[:100]}"' if dialog else "dialog"
         note = None
         if dialog is not None and "promptText" in args and dialog.kind != "prompt":
             note = f"A {dialog.kind} takes no text; promptText was not used."
-        return await action_result(box, page, doing, f"{'Accepted' if accept else 'Dismissed'} the {asked}", note=note)
+        return await action_result(
+            box, page, tracked, f"{'Accepted' if accept else 'Dismissed'} the {asked}", note=note
+        )
 
 
 TOOLS = (handle_dialog,)

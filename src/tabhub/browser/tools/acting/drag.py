@@ -17,42 +17,42 @@ from tabhub.browser.tool_spec import Call, Toolbox, hints, tool
 from tabhub.core.tools import ToolResult
 from tabhub.errors import InvalidArguments
 
-_SIDE = {"type": "number", "minimum": 0, "maximum": 100_000}
-_END = {
+_COORDINATE = {"type": "number", "minimum": 0, "maximum": 100_000}
+_END_SCHEMA = {
     "type": ["string", "object"],
-    "properties": {**TARGET, "x": _SIDE, "y": _SIDE},
+    "properties": {**TARGET, "x": _COORDINATE, "y": _COORDINATE},
     "additionalProperties": False,
     "minLength": 1,
     "maxLength": 2000,
 }
 _STEPS = 8
-_TOLD = 2.0
+_NATIVE_DRAG_TIMEOUT = 2.0
 """Seconds the browser may take to tell of a drag of its own kind."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _DragEnd:
     """One end of a drag."""
 
     x: float
     """In CSS pixels of the tab's viewport."""
     y: float
-    spot: tuple[float, float]
+    input_point: tuple[float, float]
     """The same place as the process that draws it counts."""
-    what: str
+    label: str
     frame: Frame | None = None
     """The frame of another process that it is in."""
 
     @property
     def session_id(self) -> str | None:
-        """Where mouse events at `spot` are sent."""
+        """Where mouse events at `input_point` are sent."""
         return self.frame.session_id if self.frame is not None else None
 
-    def seen(self, other: _Place) -> tuple[float, float]:
+    def in_own_coordinates(self, other: _DragEnd) -> tuple[float, float]:
         """Another place as the process of this one counts."""
         if other.session_id == self.session_id:
-            return other.spot
-        return self.spot[0] + other.x - self.x, self.spot[1] + other.y - self.y
+            return other.input_point
+        return self.input_point[0] + other.x - self.x, self.input_point[1] + other.y - self.y
 
 
 @tool(
@@ -60,8 +60,11 @@ class _Place:
     "Drag and drop",
     "Drags with the mouse from one element or place to another and drops there.",
     params={
-        "from": {**_END, "description": "A ref or selector, or {selector|ref|text|role}, or {x, y} in the viewport."},
-        "to": {**_END, "description": "The same."},
+        "from": {
+            **_END_SCHEMA,
+            "description": "A ref or selector, or {selector|ref|text|role}, or {x, y} in the viewport.",
+        },
+        "to": {**_END_SCHEMA, "description": "The same."},
     },
     required=("from", "to"),
     output=OUTPUT,
@@ -70,44 +73,46 @@ class _Place:
 )
 async def browser_drag(call: Call) -> ToolResult:
     box, page, args = call.box, await call.page(), call.args
-    start, end = _named("from", args["from"]), _named("to", args["to"])
-    with box.activity.track_action(page) as doing:
-        first = await _end(box, page, start)
+    start, end = _parse_end("from", args["from"]), _parse_end("to", args["to"])
+    with box.activity.track_action(page) as action:
+        first = await _resolve_end(box, page, start)
         page.cdp_nowait("Input.setInterceptDrags", {"enabled": True})
-        x, y = at = first.spot
+        x, y = at = first.input_point
         try:
             if first.frame is not None:
                 await first.frame.evaluate("watch_drag", {})
-            begin = [pointer.mouse_move(x, y), pointer.mouse_down(x, y)]
+            press = [pointer.mouse_move(x, y), pointer.mouse_down(x, y)]
             # A few pixels make a press a drag.
-            begin += [pointer.mouse_move(x + step, y + step, held="left") for step in (3, 6, 9)]
-            await pointer.send_events(page, begin, first.session_id)
+            press += [pointer.mouse_move(x + step, y + step, held="left") for step in (3, 6, 9)]
+            await pointer.send_events(page, press, first.session_id)
             if first.frame is not None:
-                await _began(doing, first.frame)
-            last = await _end(box, page, end)
-            at = first.seen(last)
-            if doing.drag is not None:
-                await _drop(box, page, doing, last.x, last.y)
+                await _wait_for_native_drag(action, first.frame)
+            last = await _resolve_end(box, page, end)
+            at = first.in_own_coordinates(last)
+            if action.drag is not None:
+                await _drop(box, page, action, last.x, last.y)
             else:
                 await pointer.send_events(page, _path((x + 9, y + 9), at), first.session_id)
         finally:
             page.cdp_nowait(*pointer.mouse_up(*at), first.session_id)
             page.cdp_nowait("Input.setInterceptDrags", {"enabled": False})
-        await doing.unless_navigating(tolerate_navigation(box, page, page.cdp("Runtime.evaluate", {"expression": "0"})))
-        return await action_result(box, page, doing, f"Dragged {first.what} to {last.what}")
+        await action.unless_navigating(
+            tolerate_navigation(box, page, page.cdp("Runtime.evaluate", {"expression": "0"}))
+        )
+        return await action_result(box, page, action, f"Dragged {first.label} to {last.label}")
 
 
-async def _began(doing: TrackedAction, frame: Frame) -> None:
+async def _wait_for_native_drag(action: TrackedAction, frame: Frame) -> None:
     """Wait until the browser has told of a drag that began in another process than the page's."""
     told = await frame.evaluate("watch_drag", {})
     if isinstance(told, dict) and told.get("began"):
-        await doing.wait_until(lambda: doing.drag is not None, _TOLD)
+        await action.wait_until(lambda: action.drag is not None, _NATIVE_DRAG_TIMEOUT)
 
 
-async def _drop(box: Toolbox, page: Page, doing: TrackedAction, x: float, y: float) -> None:
+async def _drop(box: Toolbox, page: Page, action: TrackedAction, x: float, y: float) -> None:
     """Finish a drag of the browser's own kind: what the page put into it goes along."""
     events: list[pointer.Event] = [
-        ("Input.dispatchDragEvent", {"type": kind, "x": x, "y": y, "data": doing.drag})
+        ("Input.dispatchDragEvent", {"type": kind, "x": x, "y": y, "data": action.drag})
         for kind in ("dragEnter", "dragOver", "dragOver", "drop")
     ]
     await tolerate_navigation(box, page, pointer.send_events(page, events))
@@ -121,7 +126,7 @@ def _path(start: tuple[float, float], end: tuple[float, float]) -> list[pointer.
     ]
 
 
-def _named(side: str, given: Any) -> dict[str, Any]:
+def _parse_end(side: str, given: Any) -> dict[str, Any]:
     """One end as it is named, before anything is done."""
     if isinstance(given, str):
         return {"ref" if REF.fullmatch(given) else "selector": given}
@@ -132,15 +137,15 @@ def _named(side: str, given: Any) -> dict[str, Any]:
     )
 
 
-async def _end(box: Toolbox, page: Page, given: Mapping[str, Any]) -> _Place:
+async def _resolve_end(box: Toolbox, page: Page, given: Mapping[str, Any]) -> _DragEnd:
     """Where one end is, and what is there."""
     if "x" in given and "y" in given:
         box.activity.wake(page)
         x, y = float(given["x"]), float(given["y"])
-        return _Place(x, y, (x, y), f"{x:g}, {y:g}")
-    aimed = await wait_actionable(box, page, given, "hover")
-    frame = aimed.element.frame if aimed.session_id is not None else None
-    return _Place(aimed.x, aimed.y, aimed.input_point, aimed.element.label, frame)
+        return _DragEnd(x, y, (x, y), f"{x:g}, {y:g}")
+    target = await wait_actionable(box, page, given, "hover")
+    frame = target.element.frame if target.session_id is not None else None
+    return _DragEnd(target.x, target.y, target.input_point, target.element.label, frame)
 
 
 TOOLS = (browser_drag,)

@@ -17,10 +17,10 @@ from tabhub.browser.tools.acting.click import click_until_it_lands
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments
 
-_MANY = {"type": ["string", "array"]}
-_MOST = 100
+_ONE_OR_MORE = {"type": ["string", "array"]}
+_MAX_FIELDS = 100
 _FALSE, _TRUE = ("false", "no", "off", "unchecked", "0", ""), ("true", "yes", "on", "checked", "1")
-_BARE: dict[str, Any] = {name: {} for name in TARGET}
+_TARGET_NAMES: dict[str, Any] = {name: {} for name in TARGET}
 
 
 @tool(
@@ -31,8 +31,8 @@ _BARE: dict[str, Any] = {name: {} for name in TARGET}
     params={
         "fields": {
             "type": "array",
-            "maxItems": _MOST,
-            "items": {"type": "object", "properties": {**_BARE, "value": {}}, "required": ["value"]},
+            "maxItems": _MAX_FIELDS,
+            "items": {"type": "object", "properties": {**_TARGET_NAMES, "value": {}}, "required": ["value"]},
         }
     },
     required=("fields",),
@@ -44,9 +44,11 @@ async def fill_form(call: Call) -> ToolResult:
     box, page, args = call.box, await call.page(), call.args
     fields = args["fields"]
     for number, field in enumerate(fields, 1):
-        if odd := [name for name in field if name != "value" and not (name in TARGET and isinstance(field[name], str))]:
+        if unknown := [
+            name for name in field if name != "value" and not (name in TARGET and isinstance(field[name], str))
+        ]:
             raise InvalidArguments(
-                f"Field {number} has {odd[0]!r}, which names no field. Nothing was filled in.",
+                f"Field {number} has {unknown[0]!r}, which names no field. Nothing was filled in.",
                 hint="A field is {selector, ref, text or role, value}, each but the value a text.",
             )
         if not names_element(field):
@@ -55,91 +57,93 @@ async def fill_form(call: Call) -> ToolResult:
                 hint="Name it by a ref (from browser_snapshot), a selector, a text or a role.",
             )
     done: list[dict[str, Any]] = []
-    with box.activity.track_action(page) as doing:
+    with box.activity.track_action(page) as action:
         for number, field in enumerate(fields, 1):
             try:
-                done.append(await _fill_one(box, page, doing, field))
+                done.append(await _fill_one(box, page, action, field))
             except CommandFailed as error:
                 before = f"The {number - 1} before it are filled in." if number > 1 else "Nothing was filled in."
                 error.message = f"Field {number} of {len(fields)}: {error.message} {before}"
                 raise
-            if doing.url is not None or box.watch.open_dialog(page.link, page.tab.chrome_id):
+            if action.url is not None or box.watch.open_dialog(page.link, page.tab.chrome_id):
                 break
         did = (
             f"Filled in {len(done)} of {len(fields)} fields"
             if len(done) < len(fields)
             else f"Filled in {len(done)} field{'' if len(done) == 1 else 's'}"
         )
-        return await action_result(box, page, doing, did, fields=done)
+        return await action_result(box, page, action, did, fields=done)
 
 
-async def _fill_one(box: Toolbox, page: Page, doing: TrackedAction, field: Mapping[str, Any]) -> dict[str, Any]:
+async def _fill_one(box: Toolbox, page: Page, action: TrackedAction, field: Mapping[str, Any]) -> dict[str, Any]:
     value = field["value"]
-    aimed = await wait_actionable(box, page, field, "field", all=True, value=value if isinstance(value, str) else None)
-    facts: dict[str, Any] = {"field": aimed.element.label}
-    if aimed.kind == "select":
-        chosen = await aimed.element.call("choose", {"either": _texts(value)})
-        raise_problem(aimed.element, chosen)
+    target = await wait_actionable(box, page, field, "field", all=True, value=value if isinstance(value, str) else None)
+    facts: dict[str, Any] = {"field": target.element.label}
+    if target.kind == "select":
+        chosen = await target.element.call("choose", {"either": _texts(value)})
+        raise_problem(target.element, chosen)
         return facts | {"value": chosen["chosen"] if isinstance(value, list) else ", ".join(chosen["chosen"])}
-    if aimed.kind in ("check", "radio", "switch"):
-        return facts | {"checked": await _check(box, page, doing, field, aimed, value)}
+    if target.kind in ("check", "radio", "switch"):
+        return facts | {"checked": await _set_checked(box, page, action, field, target, value)}
     text = _text(value)
-    if aimed.kind == "whole":
-        put = await aimed.element.call("set_value", {"value": text})
-        raise_problem(aimed.element, put)
-        return facts | {"value": put.get("value")}
-    if aimed.kind == "other":
+    if target.kind == "whole":
+        result = await target.element.call("set_value", {"value": text})
+        raise_problem(target.element, result)
+        return facts | {"value": result.get("value")}
+    if target.kind == "other":
         raise CommandFailed(
-            f"{aimed.element.label} is no form field ({aimed.facts.get('name')}).",
+            f"{target.element.label} is no form field ({target.facts.get('name')}).",
             hint="browser_click_element or browser_type_text may fit it; a custom list is clicked open first.",
         )
     events: list[pointer.Event] = [("Input.insertText", {"text": text})] if text else []
-    await tolerate_navigation(box, page, pointer.send_events(page, events or keyboard.typing(aimed, "", clear=True)))
-    held = await keyboard.holds(box, page, doing, aimed) or {}
-    if text and held.get("value") == aimed.facts.get("held") != text:
+    await tolerate_navigation(
+        box, page, pointer.send_events(page, events or keyboard.text_events(target, "", clear=True))
+    )
+    state = await keyboard.field_state(box, page, action, target) or {}
+    if text and state.get("value") == target.facts.get("held") != text:
         # Some masks take keys only.
-        aimed = await wait_actionable(box, page, field, "field", all=True)
-        await tolerate_navigation(box, page, pointer.send_events(page, keyboard.typing(aimed, text, clear=True)))
-        held = await keyboard.holds(box, page, doing, aimed) or {}
-    if not held:
+        target = await wait_actionable(box, page, field, "field", all=True)
+        await tolerate_navigation(box, page, pointer.send_events(page, keyboard.text_events(target, text, clear=True)))
+        state = await keyboard.field_state(box, page, action, target) or {}
+    if not state:
         return facts | {"note": "The page took the field away or drew it anew; browser_snapshot shows what is there."}
-    facts["value"] = held.get("value", f"{held.get('length', len(text))} characters")
-    if held.get("invalid"):
-        facts["invalid"] = held["invalid"]
-    if "value" in held and aimed.kind != "rich" and held["value"] != text[:500].replace("\r\n", "\n"):
+    facts["value"] = state.get("value", f"{state.get('length', len(text))} characters")
+    if state.get("invalid"):
+        facts["invalid"] = state["invalid"]
+    if "value" in state and target.kind != "rich" and state["value"] != text[:500].replace("\r\n", "\n"):
         facts["note"] = "The field made something else of it."
     return facts
 
 
-async def _check(
-    box: Toolbox, page: Page, doing: TrackedAction, field: Mapping[str, Any], aimed: ActionableElement, value: Any
+async def _set_checked(
+    box: Toolbox, page: Page, action: TrackedAction, field: Mapping[str, Any], target: ActionableElement, value: Any
 ) -> bool | None:
     """Click a checkbox or radio if it is not as wanted."""
     wanted = value
-    if isinstance(value, str) and aimed.kind != "radio":
+    if isinstance(value, str) and target.kind != "radio":
         wanted = value.strip().lower() in _TRUE
         if not wanted and value.strip().lower() not in _FALSE:
             raise CommandFailed(
-                f"{aimed.element.label} is on or off; {value[:40]!r} is neither.", hint="Give true or false."
+                f"{target.element.label} is on or off; {value[:40]!r} is neither.", hint="Give true or false."
             )
     elif isinstance(value, str):
         # Of a group the page chose the one with that value or label; false is no such thing.
         wanted = value.strip().lower() not in ("false", "off")
-    if bool(aimed.facts.get("checked")) is bool(wanted):
+    if bool(target.facts.get("checked")) is bool(wanted):
         return bool(wanted)
-    if aimed.kind == "radio" and not wanted:
+    if target.kind == "radio" and not wanted:
         raise CommandFailed(
-            f"{aimed.element.label} is a radio button, which cannot be switched off.",
+            f"{target.element.label} is a radio button, which cannot be switched off.",
             hint="Switch on another one of its group.",
         )
-    _, landed = await click_until_it_lands(box, page, doing, field, need="field", aimed=aimed)
-    held = await keyboard.holds(box, page, doing, aimed) if aimed.kind == "check" else None
-    if held is not None and held.get("checked") is not bool(wanted):
+    _, landed = await click_until_it_lands(box, page, action, field, need="field", target=target)
+    state = await keyboard.field_state(box, page, action, target) if target.kind == "check" else None
+    if state is not None and state.get("checked") is not bool(wanted):
         raise CommandFailed(
-            f"{aimed.element.label} was clicked, but is still {'off' if wanted else 'on'}.",
+            f"{target.element.label} was clicked, but is still {'off' if wanted else 'on'}.",
             hint="The page takes the click back, or asks something first; look at it (browser_snapshot).",
         )
-    return bool(wanted) if landed is not None or held is not None else None
+    return bool(wanted) if landed is not None or state is not None else None
 
 
 def _text(value: Any) -> str:
@@ -156,7 +160,7 @@ def _texts(value: Any) -> list[str]:
     "browser_select_option",
     "Choose an option",
     "Chooses in a <select> by value or label; a list for several.",
-    params={**TARGET, "value": _MANY, "label": _MANY},
+    params={**TARGET, "value": _ONE_OR_MORE, "label": _ONE_OR_MORE},
     output=OUTPUT,
     output_required=OUTPUT_REQUIRED,
     annotations=hints(destructive=True, idempotent=True),
@@ -165,17 +169,17 @@ async def select_option(call: Call) -> ToolResult:
     box, page, args = call.box, await call.page(), call.args
     if "value" not in args and "label" not in args:
         raise InvalidArguments("No option is named.", hint="Give `value`, or `label` for what the option says.")
-    with box.activity.track_action(page) as doing:
-        aimed = await wait_actionable(box, page, args, "field")
+    with box.activity.track_action(page) as action:
+        target = await wait_actionable(box, page, args, "field")
         wanted = {name: _texts(args[key]) for name, key in (("values", "value"), ("labels", "label")) if key in args}
-        chosen = await tolerate_navigation(box, page, aimed.element.call("choose", wanted))
-        raise_problem(aimed.element, chosen)
+        chosen = await tolerate_navigation(box, page, target.element.call("choose", wanted))
+        raise_problem(target.element, chosen)
         facts = chosen if isinstance(chosen, dict) else {}
-        did = f"Chose {', '.join(facts.get('chosen') or ['nothing'])} in {aimed.element.label}"
+        did = f"Chose {', '.join(facts.get('chosen') or ['nothing'])} in {target.element.label}"
         return await action_result(
             box,
             page,
-            doing,
+            action,
             did,
             chosen=facts.get("chosen"),
             note=None if facts.get("changed", True) else "It was so already.",

@@ -23,7 +23,7 @@ from tabhub.browser.tool_spec import Call, Toolbox, hints, tool
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, DialogOpen, InvalidArguments, TabFailed
 
-_PATIENCE = 60
+_KEY_TIMEOUT_MS = 60
 """Milliseconds a page may take to hear of the next key before it is asked once more, after the last."""
 
 
@@ -46,39 +46,39 @@ _PATIENCE = 60
 async def type_text(call: Call) -> ToolResult:
     box, page, args = call.box, await call.page(), call.args
     text, clear, submit = str(args["text"]), bool(args.get("clear")), bool(args.get("submit"))
-    if not names_element(field_of(args)):
+    if not names_element(field_target(args)):
         raise InvalidArguments(
             "No field is named.",
             hint="Give a ref (from browser_snapshot), a selector, or its name as `label`; `text` is what is typed.",
         )
-    with box.activity.track_action(page) as doing:
-        follow = _at_once(text, submit=submit)
-        aimed = await _aimed(box, page, args, clear=clear, follow=follow)
-        if aimed is None:
-            began = f"Began to type into {' '.join(str(value)[:80] for value in field_of(args).values())}"
-            return await action_result(box, page, doing, began, note="How much of the text came there is not known.")
+    with box.activity.track_action(page) as action:
+        follow = _follow_up_keys(text, submit=submit)
+        target = await _find_field(box, page, args, clear=clear, follow=follow)
+        if target is None:
+            began = f"Began to type into {' '.join(str(value)[:80] for value in field_target(args).values())}"
+            return await action_result(box, page, action, began, note="How much of the text came there is not known.")
         if follow is not None and follow.sent:
-            held = await _followed(box, page, doing, aimed, follow)
-        elif aimed.kind == "whole":
-            held = await aimed.element.call("set_value", {"value": text})
-            raise_problem(aimed.element, held)
-            held = await _struck(box, page, doing, aimed, _enter(submit), ask_ahead=False) or held
+            state = await _state_after_follow_up(box, page, action, target, follow)
+        elif target.kind == "whole":
+            state = await target.element.call("set_value", {"value": text})
+            raise_problem(target.element, state)
+            state = await _send_keys(box, page, action, target, _enter(submit), ask_ahead=False) or state
         else:
-            events = typing(aimed, text, clear=clear) + _enter(submit)
-            held = await _struck(box, page, doing, aimed, events, ask_ahead=not submit)
-        facts = told(aimed, held)
-        if submit and not _elsewhere(box, page, doing):
+            events = text_events(target, text, clear=clear) + _enter(submit)
+            state = await _send_keys(box, page, action, target, events, ask_ahead=not submit)
+        facts = field_facts(target, state)
+        if submit and not _page_left(box, page, action):
             # Where it leads is told before this is answered.
             facts["note"] = unsent_form_note(
-                await doing.unless_navigating(
-                    tolerate_navigation(box, page, aimed.element.frame.evaluate("form_submitted", {}))
+                await action.unless_navigating(
+                    tolerate_navigation(box, page, target.element.frame.evaluate("form_submitted", {}))
                 )
             )
-        did = f"Typed into {aimed.element.label}"
-        return await action_result(box, page, doing, did, before=aimed.facts.get("url"), **facts)
+        did = f"Typed into {target.element.label}"
+        return await action_result(box, page, action, did, before=target.facts.get("url"), **facts)
 
 
-def field_of(args: Mapping[str, Any]) -> dict[str, Any]:
+def field_target(args: Mapping[str, Any]) -> dict[str, Any]:
     """The target of a tool whose `text` is what to type: the field's own text comes as `label`."""
     wanted = {name: args[name] for name in ("selector", "ref", "role") if name in args}
     return wanted | ({"text": args["label"]} if "label" in args else {})
@@ -88,26 +88,26 @@ def _enter(submit: bool) -> list[pointer.Event]:
     return pointer.key_press(keys.NAMED["enter"]) if submit else []
 
 
-def _at_once(text: str, *, submit: bool) -> FollowUp | None:
+def _follow_up_keys(text: str, *, submit: bool) -> FollowUp | None:
     """The keys of a text as what follows the aim, where they are the same in every kind of field."""
     events = pointer.typing_events(text, lines=False)
     if not events or "\n" in text or "\t" in text or any(method != pointer.KEY for method, _ in events):
         return None
     events += _enter(submit)
-    asked = page_code.literal({"keyups": _keyups(events), "patience": _PATIENCE})
-    return FollowUp(events, f"return globalThis.tabhubKeys ? tabhubFieldValue.call(tabhubKeys.field, {asked}) : null;")
+    probe = page_code.literal({"keyups": _keyups(events), "patience": _KEY_TIMEOUT_MS})
+    return FollowUp(events, f"return globalThis.tabhubKeys ? tabhubFieldValue.call(tabhubKeys.field, {probe}) : null;")
 
 
 def _keyups(events: Sequence[pointer.Event]) -> int:
     return sum(params.get("type") == "keyUp" for _, params in events)
 
 
-async def _aimed(
+async def _find_field(
     box: Toolbox, page: Page, args: Mapping[str, Any], *, clear: bool, follow: FollowUp | None
 ) -> ActionableElement | None:
     """The field, with what follows done; None if the page answered that with a dialog or by closing its tab."""
     try:
-        return await wait_actionable(box, page, field_of(args), "edit", all=clear, follow=follow)
+        return await wait_actionable(box, page, field_target(args), "edit", all=clear, follow=follow)
     except DialogOpen as error:
         if follow is None or error.outcome == "not_sent":
             raise
@@ -117,32 +117,32 @@ async def _aimed(
     return None
 
 
-async def _followed(
-    box: Toolbox, page: Page, doing: TrackedAction, aimed: ActionableElement, follow: FollowUp
+async def _state_after_follow_up(
+    box: Toolbox, page: Page, action: TrackedAction, target: ActionableElement, follow: FollowUp
 ) -> dict[str, Any] | None:
     """What the field holds after the keys that followed the aim."""
     if follow.error is not None:
         await tolerate_navigation(box, page, page.raise_failure(follow.error))
         return None
-    if _elsewhere(box, page, doing):
+    if _page_left(box, page, action):
         return None
     # A page that keeps the keys to itself did not tell when the last had come.
-    return follow.value if isinstance(follow.value, dict) else await holds(box, page, doing, aimed)
+    return follow.value if isinstance(follow.value, dict) else await field_state(box, page, action, target)
 
 
-def typing(aimed: ActionableElement, text: str, *, clear: bool) -> list[pointer.Event]:
+def text_events(target: ActionableElement, text: str, *, clear: bool) -> list[pointer.Event]:
     """The events that put a text where the cursor is, in the place of what is selected if `clear`."""
-    events = pointer.typing_events(text, lines=aimed.kind in ("area", "rich"))
-    if clear and not text and not aimed.facts.get("empty"):
+    events = pointer.typing_events(text, lines=target.kind in ("area", "rich"))
+    if clear and not text and not target.facts.get("empty"):
         events = pointer.key_press(keys.NAMED["delete"])
     return events
 
 
-async def _struck(
+async def _send_keys(
     box: Toolbox,
     page: Page,
-    doing: TrackedAction,
-    aimed: ActionableElement,
+    action: TrackedAction,
+    target: ActionableElement,
     events: list[pointer.Event],
     *,
     ask_ahead: bool,
@@ -153,34 +153,36 @@ async def _struck(
     """
     work = tolerate_navigation(box, page, pointer.send_events(page, events))
     if ask_ahead and events and events[-1][1].get("type") == "keyUp":
-        asked = _held(box, page, aimed, _keyups(events))
-        held = await run_and_probe(work, asked, lambda: holds(box, page, doing, aimed))
-        return None if _elsewhere(box, page, doing) else held
+        probe = _probe_field(box, page, target, _keyups(events))
+        state = await run_and_probe(work, probe, lambda: field_state(box, page, action, target))
+        return None if _page_left(box, page, action) else state
     await work
-    return await holds(box, page, doing, aimed)
+    return await field_state(box, page, action, target)
 
 
-def _elsewhere(box: Toolbox, page: Page, doing: TrackedAction) -> bool:
+def _page_left(box: Toolbox, page: Page, action: TrackedAction) -> bool:
     """Whether the page has gone, is about to, or waits behind a dialog."""
-    return bool(doing.unsettled or doing.url is not None or box.watch.open_dialog(page.link, page.tab.chrome_id))
+    return bool(action.unsettled or action.url is not None or box.watch.open_dialog(page.link, page.tab.chrome_id))
 
 
-async def holds(box: Toolbox, page: Page, doing: TrackedAction, aimed: ActionableElement) -> dict[str, Any] | None:
+async def field_state(
+    box: Toolbox, page: Page, action: TrackedAction, target: ActionableElement
+) -> dict[str, Any] | None:
     """What the field holds now; None if the page has gone, or waits behind a dialog."""
-    return None if _elsewhere(box, page, doing) else await doing.unless_navigating(_held(box, page, aimed, 0))
+    return None if _page_left(box, page, action) else await action.unless_navigating(_probe_field(box, page, target, 0))
 
 
-async def _held(box: Toolbox, page: Page, aimed: ActionableElement, keyups: int) -> dict[str, Any] | None:
+async def _probe_field(box: Toolbox, page: Page, target: ActionableElement, keyups: int) -> dict[str, Any] | None:
     try:
-        held = await tolerate_navigation(box, page, aimed.element.call("field_value", {"keyups": keyups}))
+        state = await tolerate_navigation(box, page, target.element.call("field_value", {"keyups": keyups}))
     except TabFailed:
         raise
     except CommandFailed:
-        held = await _anew(box, page, aimed)
-    return held if isinstance(held, dict) else None
+        state = await _rerendered_field_state(box, page, target)
+    return state if isinstance(state, dict) else None
 
 
-async def _anew(box: Toolbox, page: Page, aimed: ActionableElement) -> Any:
+async def _rerendered_field_state(box: Toolbox, page: Page, target: ActionableElement) -> Any:
     """What the field of the same name holds that has the focus now: many pages draw a field anew when it is filled.
 
     None if there is none: the page took the field away, and that is its answer.
@@ -191,26 +193,26 @@ async def _anew(box: Toolbox, page: Page, aimed: ActionableElement) -> Any:
         ".then((held) => ({ ...held, label: kit.label(field) }));"
     )
     try:
-        held = await tolerate_navigation(box, page, aimed.element.frame.run_code(body))
+        state = await tolerate_navigation(box, page, target.element.frame.run_code(body))
     except TabFailed:
         raise
     except CommandFailed:
         return None
-    if not isinstance(held, dict):
+    if not isinstance(state, dict):
         return None
-    before, now = (str(label).rpartition(" [")[0] for label in (aimed.element.label, held.get("label")))
-    return held if before == now else None
+    before, now = (str(label).rpartition(" [")[0] for label in (target.element.label, state.get("label")))
+    return state if before == now else None
 
 
-def told(aimed: ActionableElement, held: dict[str, Any] | None) -> dict[str, Any]:
+def field_facts(target: ActionableElement, state: dict[str, Any] | None) -> dict[str, Any]:
     """The facts of a field for an answer."""
-    if held is None:
+    if state is None:
         return {}
-    facts = {"value": held.get("value"), "checked": held.get("checked")}
-    if aimed.element.frame.is_main:
-        facts["now"] = held.get("url")
-    if held.get("invalid"):
-        facts["note"] = f"The page says of the field: {held['invalid']}"
+    facts = {"value": state.get("value"), "checked": state.get("checked")}
+    if target.element.frame.is_main:
+        facts["now"] = state.get("url")
+    if state.get("invalid"):
+        facts["note"] = f"The page says of the field: {state['invalid']}"
     return facts
 
 
@@ -226,21 +228,21 @@ def told(aimed: ActionableElement, held: dict[str, Any] | None) -> dict[str, Any
 )
 async def press_key(call: Call) -> ToolResult:
     box, page, args = call.box, await call.page(), call.args
-    key, held = keys.parse(str(args["key"]), args.get("modifiers", ()))
-    with box.activity.track_action(page) as doing:
-        where = ""
+    key, state = keys.parse(str(args["key"]), args.get("modifiers", ()))
+    with box.activity.track_action(page) as action:
+        place = ""
         if names_element(args):
-            aimed = await wait_actionable(box, page, args, "key")
-            where = f" in {aimed.element.label}"
+            target = await wait_actionable(box, page, args, "key")
+            place = f" in {target.element.label}"
         else:
             box.activity.wake(page)
-        await tolerate_navigation(box, page, pointer.send_events(page, pointer.key_press(key, held)))
+        await tolerate_navigation(box, page, pointer.send_events(page, pointer.key_press(key, state)))
         # One more round trip: what the key set off is told before its answer.
-        if box.watch.open_dialog(page.link, page.tab.chrome_id) is None and not doing.unsettled:
-            await doing.unless_navigating(
+        if box.watch.open_dialog(page.link, page.tab.chrome_id) is None and not action.unsettled:
+            await action.unless_navigating(
                 tolerate_navigation(box, page, page.cdp("Runtime.evaluate", {"expression": "0"}))
             )
-        return await action_result(box, page, doing, f"Pressed {args['key']}{where}")
+        return await action_result(box, page, action, f"Pressed {args['key']}{place}")
 
 
 TOOLS = (type_text, press_key)

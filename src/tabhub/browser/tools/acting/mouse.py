@@ -9,10 +9,10 @@ from tabhub.browser.elements.action_result import OUTPUT, OUTPUT_REQUIRED, actio
 from tabhub.browser.tool_spec import Call, hints, tool
 from tabhub.core.tools import ToolResult
 
-_PLACE = {"type": "number", "minimum": 0, "maximum": 100_000}
+_COORDINATE = {"type": "number", "minimum": 0, "maximum": 100_000}
 _DELTA = {"type": "number", "minimum": -100_000, "maximum": 100_000}
 _VIEW = "[innerWidth, innerHeight]"
-_DID = {
+_DONE = {
     "move": "Moved the mouse to",
     "down": "Pressed at",
     "up": "Released at",
@@ -27,9 +27,9 @@ _DID = {
     "Moves, presses, releases, clicks or turns the wheel at a place, in CSS pixels of what the tab shows. Prefer "
     "browser_click_element where there is an element.",
     params={
-        "action": {"enum": list(_DID)},
-        "x": _PLACE,
-        "y": _PLACE,
+        "action": {"enum": list(_DONE)},
+        "x": _COORDINATE,
+        "y": _COORDINATE,
         "button": {"enum": list(pointer.BUTTONS), "description": "Default left."},
         "count": {"type": "integer", "minimum": 1, "maximum": 3},
         "deltaX": _DELTA,
@@ -46,7 +46,7 @@ async def browser_mouse(call: Call) -> ToolResult:
     action, x, y = str(args["action"]), float(args["x"]), float(args["y"])
     button, count = str(args.get("button", "left")), int(args.get("count", 1))
     modifiers = pointer.modifier_bits(args.get("modifiers", ()))
-    with box.activity.track_action(page) as doing:
+    with box.activity.track_action(page) as tracked:
         box.activity.wake(page)
         held = box.activity.set_pressed_button(page, button if action == "down" else "")
         if action == "move":
@@ -59,18 +59,20 @@ async def browser_mouse(call: Call) -> ToolResult:
         elif action == "click":
             events = pointer.click(x, y, button=button, count=count, modifiers=modifiers)
         else:
-            turn = {"deltaX": args.get("deltaX", 0), "deltaY": args.get("deltaY", 0 if "deltaX" in args else 100)}
-            events = [(pointer.MOUSE, {"type": "mouseWheel", "x": x, "y": y, "modifiers": modifiers, **turn})]
+            delta = {"deltaX": args.get("deltaX", 0), "deltaY": args.get("deltaY", 0 if "deltaX" in args else 100)}
+            events = [(pointer.MOUSE, {"type": "mouseWheel", "x": x, "y": y, "modifiers": modifiers, **delta})]
         await tolerate_navigation(box, page, pointer.send_events(page, events))
         note = None
-        if box.watch.open_dialog(page.link, page.tab.chrome_id) is None and not doing.unsettled:
-            wish = {"expression": _VIEW, "returnByValue": True}
-            shown = await doing.unless_navigating(tolerate_navigation(box, page, page.cdp("Runtime.evaluate", wish)))
-            note = _outside(shown, x, y)
-        return await action_result(box, page, doing, f"{_DID[action]} {x:g}, {y:g}", note=note)
+        if box.watch.open_dialog(page.link, page.tab.chrome_id) is None and not tracked.unsettled:
+            viewport_query = {"expression": _VIEW, "returnByValue": True}
+            viewport = await tracked.unless_navigating(
+                tolerate_navigation(box, page, page.cdp("Runtime.evaluate", viewport_query))
+            )
+            note = _outside_note(viewport, x, y)
+        return await action_result(box, page, tracked, f"{_DONE[action]} {x:g}, {y:g}", note=note)
 
 
-def _outside(answer: Any, x: float, y: float) -> str | None:
+def _outside_note(answer: Any, x: float, y: float) -> str | None:
     """What is to be said where the tab shows nothing at that place; the answer is what the tab says of its view."""
     view = answer.get("result", {}).get("value") if isinstance(answer, dict) else None
     sides = [side for side in view if type(side) in (int, float)] if isinstance(view, list) else []

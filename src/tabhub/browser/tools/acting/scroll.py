@@ -32,40 +32,42 @@ from tabhub.errors import CommandFailed, InvalidArguments
 )
 async def browser_scroll(call: Call) -> ToolResult:
     box, page, args = call.box, await call.page(), call.args
-    with box.activity.track_action(page) as doing:
+    with box.activity.track_action(page) as action:
         if names_element(args):
             if any(name in args for name in ("direction", "position", "container")):
                 raise InvalidArguments(
                     "An element to bring into view and a direction, position or container exclude each other.",
                     hint="To scroll inside an element, name it as `container`.",
                 )
-            aimed = await wait_actionable(box, page, args, "look")
-            return await action_result(box, page, doing, f"Brought {aimed.element.label} into view")
+            target = await wait_actionable(box, page, args, "look")
+            return await action_result(box, page, action, f"Brought {target.element.label} into view")
         box.activity.wake(page)
-        wish = {name: args.get(name) for name in ("direction", "distance", "position")}
-        if not wish["position"]:
-            wish["direction"] = wish["direction"] or "down"
-        place = await _within(page, args.get("container"), wish)
+        options = {name: args.get(name) for name in ("direction", "distance", "position")}
+        if not options["position"]:
+            options["direction"] = options["direction"] or "down"
+        place = await _scroll_in_page(page, args.get("container"), options)
     if not isinstance(place, dict):
         raise CommandFailed("The page did not say where it is scrolled to.", hint="Try again.")
-    where = wish["position"] or wish["direction"]
-    facts = {"tabId": page.tab_id, "did": f"Scrolled {place['what']} {'to the ' if wish['position'] else ''}{where}"}
+    where = options["position"] or options["direction"]
+    facts = {"tabId": page.tab_id, "did": f"Scrolled {place['what']} {'to the ' if options['position'] else ''}{where}"}
     facts |= {name: place[name] for name in ("x", "y", "maxX", "maxY") if type(place.get(name)) is int}
     if not place.get("moved"):
-        facts["note"] = _unmoved(place, str(where))
+        facts["note"] = _unmoved_note(place, str(where))
     return ToolResult.data(facts)
 
 
-async def _within(page: Page, container: Any, wish: dict[str, Any]) -> Any:
+async def _scroll_in_page(page: Page, container: Any, options: dict[str, Any]) -> Any:
     if container is None:
         frame = await main_frame(page)
-        return await frame.run_code(f"return (\n{page_code.source('scroll')}\n).call(null, {page_code.literal(wish)});")
+        return await frame.run_code(
+            f"return (\n{page_code.source('scroll')}\n).call(null, {page_code.literal(options)});"
+        )
     named_by = "ref" if isinstance(container, str) and REF.fullmatch(container) else "selector"
     element = await find_element(page, {named_by: container})
-    return await element.call("scroll", wish)
+    return await element.call("scroll", options)
 
 
-def _unmoved(place: dict[str, Any], where: str) -> str:
+def _unmoved_note(place: dict[str, Any], where: str) -> str:
     if place.get("maxX") == 0 and place.get("maxY") == 0:
         return "Nothing moved: there is nothing to scroll. A map or canvas is moved with browser_mouse (wheel)."
     if where not in ("down", "bottom"):

@@ -20,8 +20,8 @@ from tabhub.browser.tools.acting.click import click_until_it_lands
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed
 
-_MOST = 50
-_CARRIED = 6 * 1024 * 1024
+_MAX_FILES = 50
+_MAX_CONTENT = 6 * 1024 * 1024
 """What fits into one message to the browser, as base64."""
 _NOT_ALLOWED = "Not allowed"
 _GROUP = "tabhub chooser"
@@ -33,7 +33,7 @@ _GROUP = "tabhub chooser"
     "Gives files of the folder for files to a file field, the button that opens it, or a place to drop them.",
     params={
         **TARGET,
-        "paths": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": _MOST},
+        "paths": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": _MAX_FILES},
     },
     required=("paths",),
     output=OUTPUT,
@@ -44,38 +44,38 @@ async def upload_file(call: Call) -> ToolResult:
     box, page, args = call.box, await call.page(), call.args
     files = [await asyncio.to_thread(box.folder.input_path, path) for path in args["paths"]]
     box.activity.wake(page)
-    with box.activity.track_action(page) as doing:
+    with box.activity.track_action(page) as action:
         element = await find_element(page, args, wait=box.browsers.limits.element_appear)
         field = await element.call("file_field")
         if isinstance(field, dict) and isinstance(field.get("ref"), str):
-            _fits(element, field, len(files))
-            meant = Element(page, element.frame, field["ref"], element.label)
-            await _give(page, meant, files)
+            _require_fit(element, field, len(files))
+            input_field = Element(page, element.frame, field["ref"], element.label)
+            await _set_files(page, input_field, files)
             dropped = False
         else:
-            dropped = not await _through_chooser(box, page, doing, args, element, files)
+            dropped = not await _upload_through_chooser(box, page, action, args, element, files)
         names = ", ".join(file.name for file in files[:5]) + (f" and {len(files) - 5} more" if len(files) > 5 else "")
         did = f"Dropped {names} on {element.label}" if dropped else f"Gave {names} to {element.label}"
-        return await action_result(box, page, doing, did)
+        return await action_result(box, page, action, did)
 
 
-def _fits(element: Element, field: Mapping[str, Any], count: int) -> None:
+def _require_fit(element: Element, field: Mapping[str, Any], count: int) -> None:
     if field.get("disabled"):
         raise CommandFailed(f"{element.label} is disabled.", hint="Do first what the page wants.")
     if count > 1 and not field.get("multiple"):
         raise CommandFailed(f"{element.label} takes one file, not {count}.", hint="Give one path.")
 
 
-async def _give(page: Page, field: Element, files: list[Path]) -> None:
+async def _set_files(page: Page, field: Element, files: list[Path]) -> None:
     handle = await field.object_id()
     try:
-        if not await _named(page, {"objectId": handle}, field.frame.session_id, files):
-            await field.call("set_files", {"files": await asyncio.to_thread(_contents, page, files)})
+        if not await _set_files_by_path(page, {"objectId": handle}, field.frame.session_id, files):
+            await field.call("set_files", {"files": await asyncio.to_thread(_read_files, page, files)})
     finally:
         field.release()
 
 
-async def _named(page: Page, node: Mapping[str, Any], session: str | None, files: list[Path]) -> bool:
+async def _set_files_by_path(page: Page, node: Mapping[str, Any], session: str | None, files: list[Path]) -> bool:
     """Give a field files by their names; False if that cannot be done, and their bytes have to travel.
 
     A browser on another machine would look for them there.
@@ -91,12 +91,12 @@ async def _named(page: Page, node: Mapping[str, Any], session: str | None, files
     return True
 
 
-def _contents(page: Page, files: list[Path]) -> list[dict[str, str]]:
-    if sum(file.stat().st_size for file in files) > _CARRIED:
+def _read_files(page: Page, files: list[Path]) -> list[dict[str, str]]:
+    if sum(file.stat().st_size for file in files) > _MAX_CONTENT:
         raise CommandFailed(
-            f"The files are larger than {_CARRIED // 1024 // 1024} MB together, which is the most that can be sent to "
-            f"{'this browser' if page.link.local else 'a browser on another machine'}. None was given.",
-            hint='Switch on "Allow access to file URLs" in the details of the extension, then try again.'
+            f"The files are larger than {_MAX_CONTENT // 1024 // 1024} MB together, the maximum for "
+            f"{'this browser' if page.link.local else 'a browser on another machine'}. None was uploaded.",
+            hint='Enable "Allow access to file URLs" in the extension details, then retry.'
             if page.link.local
             else "Give smaller files, or fewer at a time.",
         )
@@ -110,8 +110,8 @@ def _contents(page: Page, files: list[Path]) -> list[dict[str, str]]:
     ]
 
 
-async def _through_chooser(
-    box: Toolbox, page: Page, doing: TrackedAction, args: Mapping[str, Any], element: Element, files: list[Path]
+async def _upload_through_chooser(
+    box: Toolbox, page: Page, action: TrackedAction, args: Mapping[str, Any], element: Element, files: list[Path]
 ) -> bool:
     """Click what opens the chooser, which is kept from the person's screen, and answer it.
 
@@ -119,37 +119,37 @@ async def _through_chooser(
     """
     await page.cdp(CHOOSER, {"enabled": True})
     try:
-        await click_until_it_lands(box, page, doing, args)
-        if not await doing.wait_until(lambda: doing.chooser is not None, box.browsers.limits.action_settle):
-            await _drop(page, element, files)
+        await click_until_it_lands(box, page, action, args)
+        if not await action.wait_until(lambda: action.chooser is not None, box.browsers.limits.action_settle):
+            await _drop_files(page, element, files)
             return False
-        chooser, doing.chooser = doing.chooser or {}, None
+        chooser, action.chooser = action.chooser or {}, None
         if len(files) > 1 and chooser.get("mode") != "selectMultiple":
             raise CommandFailed(f"{element.label} asks for one file, not {len(files)}.", hint="Give one path.")
         node = {"backendNodeId": chooser.get("backendNodeId")}
-        if not await _named(page, node, element.frame.session_id, files):
-            await _hand_over(page, element, node, files)
+        if not await _set_files_by_path(page, node, element.frame.session_id, files):
+            await _set_files_by_content(page, element, node, files)
         return True
     finally:
         page.cdp_nowait(CHOOSER, {"enabled": False})
 
 
-async def _drop(page: Page, element: Element, files: list[Path]) -> None:
+async def _drop_files(page: Page, element: Element, files: list[Path]) -> None:
     """Drop the files on an element that opens no chooser."""
-    told = await element.call("drop_files", {"files": await asyncio.to_thread(_contents, page, files)})
-    if not isinstance(told, dict) or not told.get("taken"):
+    result = await element.call("drop_files", {"files": await asyncio.to_thread(_read_files, page, files)})
+    if not isinstance(result, dict) or not result.get("taken"):
         raise CommandFailed(
             f"{element.label} was clicked, but it opened no file chooser, and it lets no files be dropped on it.",
             hint="Name the file field itself (input[type=file]), or do first what the page wants.",
         )
 
 
-async def _hand_over(page: Page, element: Element, node: Mapping[str, Any], files: list[Path]) -> None:
+async def _set_files_by_content(page: Page, element: Element, node: Mapping[str, Any], files: list[Path]) -> None:
     """The bytes instead of the names, for a field that only the chooser named; often it is in no document."""
     session, world = element.frame.session_id, await element.frame.world()
-    contents = await asyncio.to_thread(_contents, page, files)
-    wish = {**node, "executionContextId": world.context_id, "objectGroup": _GROUP}
-    found = await page.cdp("DOM.resolveNode", wish, session)
+    contents = await asyncio.to_thread(_read_files, page, files)
+    query = {**node, "executionContextId": world.context_id, "objectGroup": _GROUP}
+    found = await page.cdp("DOM.resolveNode", query, session)
     call = {
         "objectId": found["object"]["objectId"],
         "functionDeclaration": page_code.source("set_files"),

@@ -21,8 +21,8 @@ from tabhub.errors import CommandFailed, InvalidArguments, PageNavigated, TabFai
 
 _NAMES = ("ref", "selector", "text", "role")
 _URL = {"type": "string", "minLength": 1, "description": "part, or pattern with *"}
-_READY = {"domcontentloaded": ("interactive", "complete"), "load": ("complete",)}
-_GIVES: dict[str, Any] = {"did": {"type": "string"}}
+_READY_STATES = {"domcontentloaded": ("interactive", "complete"), "load": ("complete",)}
+_OUTPUT: dict[str, Any] = {"did": {"type": "string"}}
 
 
 @tool(
@@ -33,38 +33,37 @@ _GIVES: dict[str, Any] = {"did": {"type": "string"}}
         **TARGET,
         "gone": {"type": "boolean"},
         "url": _URL,
-        "loadState": {"enum": list(_READY)},
+        "loadState": {"enum": list(_READY_STATES)},
         "networkIdle": {"type": "boolean"},
         "timeout": TIMEOUT,
     },
-    output=_GIVES,
+    output=_OUTPUT,
     output_required=("did",),
     annotations=hints(read_only=True),
 )
 async def wait_for(call: Call) -> ToolResult:
-    """Wait for one thing after the other."""
     args = call.args
     if args.get("gone") and not names_element(args):
         raise InvalidArguments("gone needs an element.", hint="Name it by selector, ref, text or role.")
-    said = _said(args)
-    if not said:
+    condition = _describe(args)
+    if not condition:
         raise InvalidArguments(
             "There is nothing to wait for.", hint="Give a selector, ref, text, role, url, loadState or networkIdle."
         )
     page = await call.page()
-    patience = WaitBudget(call, said)
+    patience = WaitBudget(call, condition)
     call.box.activity.wake(page)
     found = ""
     if "url" in args:
-        await _address(call, page, args["url"], patience)
+        await _wait_for_url(call, page, args["url"], patience)
     if "loadState" in args:
-        await _loaded(call, page, args["loadState"], patience)
+        await _wait_for_load(call, page, args["loadState"], patience)
     if names_element(args):
         state = "gone" if args.get("gone") else "shown"
-        found = await _element(page, args, state, patience)
+        found = await _wait_for_element(page, args, state, patience)
     if args.get("networkIdle"):
-        await _idle(call, page, patience)
-    return _done(call, page, patience, said, found)
+        await _wait_for_idle_network(call, page, patience)
+    return _result(call, page, patience, condition, found)
 
 
 @tool(
@@ -72,19 +71,18 @@ async def wait_for(call: Call) -> ToolResult:
     "Wait for an element",
     "Waits until an element is there, and visible unless `visible` is false.",
     params={**TARGET, "visible": {"type": "boolean"}, "timeout": TIMEOUT},
-    output=_GIVES,
+    output=_OUTPUT,
     output_required=("did",),
     annotations=hints(read_only=True),
 )
 async def wait_for_element(call: Call) -> ToolResult:
-    """Wait for one element."""
     if not names_element(call.args):
         raise InvalidArguments("No element is named.", hint="Give a selector, ref, text or role.")
-    page, said = await call.page(), _said(call.args)
-    patience = WaitBudget(call, said)
+    page, condition = await call.page(), _describe(call.args)
+    patience = WaitBudget(call, condition)
     call.box.activity.wake(page)
-    found = await _element(page, call.args, "shown" if call.args.get("visible", True) else "there", patience)
-    return _done(call, page, patience, said, found)
+    found = await _wait_for_element(page, call.args, "shown" if call.args.get("visible", True) else "there", patience)
+    return _result(call, page, patience, condition, found)
 
 
 @tool(
@@ -94,7 +92,7 @@ async def wait_for_element(call: Call) -> ToolResult:
     params={"urlPattern": _URL, "timeout": TIMEOUT},
     required=("urlPattern",),
     output={
-        **_GIVES,
+        **_OUTPUT,
         "url": {"type": "string"},
         "status": {"type": "integer"},
         "method": {"type": "string"},
@@ -104,7 +102,6 @@ async def wait_for_element(call: Call) -> ToolResult:
     annotations=hints(read_only=True),
 )
 async def wait_for_response(call: Call) -> ToolResult:
-    """Wait for one answer to the page."""
     page, pattern = await call.page(), str(call.args["urlPattern"])
     wanted = matcher(pattern)
     patience = WaitBudget(call, f"a response from {pattern!r}")
@@ -141,16 +138,16 @@ def matcher(pattern: str) -> Any:
     return lambda url: expression.fullmatch(url) is not None
 
 
-async def _address(call: Call, page: Page, pattern: str, patience: WaitBudget) -> None:
+async def _wait_for_url(call: Call, page: Page, pattern: str, patience: WaitBudget) -> None:
     wanted = matcher(pattern)
     while True:
-        url = _now(call, page)
+        url = _current_url(call, page)
         if wanted(url):
             return
         await patience.pause(f"the tab is at {url[:300]}")
 
 
-def _now(call: Call, page: Page) -> str:
+def _current_url(call: Call, page: Page) -> str:
     """Where the tab is, as the browser told; one that is closed is waited for no longer."""
     tab = call.box.browsers.book.get(page.tab_id)
     if tab is None:
@@ -158,11 +155,11 @@ def _now(call: Call, page: Page) -> str:
     return tab.url
 
 
-async def _loaded(call: Call, page: Page, state: str, patience: WaitBudget) -> None:
+async def _wait_for_load(call: Call, page: Page, state: str, patience: WaitBudget) -> None:
     while True:
         ready = await patience.await_page(_ready_state(page))
         tab = call.box.browsers.book.get(page.tab_id)
-        if ready in _READY[state] and (state != "load" or tab is None or tab.status != "loading"):
+        if ready in _READY_STATES[state] and (state != "load" or tab is None or tab.status != "loading"):
             return
         await patience.pause(f"the page is {ready or 'not there yet'}")
 
@@ -175,23 +172,23 @@ async def _ready_state(page: Page) -> str:
     return str(answer.get("result", {}).get("value", ""))
 
 
-async def _idle(call: Call, page: Page, patience: WaitBudget) -> None:
+async def _wait_for_idle_network(call: Call, page: Page, patience: WaitBudget) -> None:
     quiet = call.box.browsers.limits.network_quiet
     while True:
         ready = await patience.await_page(_ready_state(page))
-        silent, flying = call.box.activity.network_quiet(page)
-        if ready == "complete" and silent >= quiet:
+        quiet_for, flying = call.box.activity.network_quiet(page)
+        if ready == "complete" and quiet_for >= quiet:
             return
         seen = f"{len(flying)} requests are under way, such as {flying[0][:200]}" if flying else f"the page is {ready}"
         await patience.pause(seen)
 
 
-async def _element(page: Page, args: Mapping[str, Any], state: str, patience: WaitBudget) -> str:
+async def _wait_for_element(page: Page, args: Mapping[str, Any], state: str, patience: WaitBudget) -> str:
     """Wait until an element is there, shown or gone; gives what is said of it."""
     wanted = {name: args[name] for name in _NAMES if args.get(name)} | {"near": False}
     while True:
         try:
-            seen = await patience.await_page(_look(page, wanted))
+            seen = await patience.await_page(_find_in_frames(page, wanted))
         except PageNavigated:
             seen = {}
             patience.reset_backoff()
@@ -206,10 +203,10 @@ async def _element(page: Page, args: Mapping[str, Any], state: str, patience: Wa
                 f"The ref {wanted['ref']} names nothing in tab {page.tab_id} any more.",
                 hint="Take a new browser_snapshot, or wait by selector or text.",
             )
-        await patience.pause(_seen(state, seen))
+        await patience.pause(_progress_text(state, seen))
 
 
-def _seen(state: str, seen: Mapping[str, Any]) -> str:
+def _progress_text(state: str, seen: Mapping[str, Any]) -> str:
     if state == "gone":
         return f"{seen.get('label', 'it')} is still there"
     if seen.get("there"):
@@ -217,13 +214,13 @@ def _seen(state: str, seen: Mapping[str, Any]) -> str:
     return "no such element is on the page"
 
 
-async def _look(page: Page, wanted: Mapping[str, Any]) -> dict[str, Any]:
+async def _find_in_frames(page: Page, wanted: Mapping[str, Any]) -> dict[str, Any]:
     """What is wanted, in the main frame first, then in all others."""
-    first = await _ask(await main_frame(page), wanted)
+    first = await _find_in_frame(await main_frame(page), wanted)
     if first.get("shown") or not first.get("frames") or first.get("why") == "invalid":
         return first
     answers = await asyncio.gather(
-        *(_ask(frame, wanted) for frame in (await list_frames(page))[1:]), return_exceptions=True
+        *(_find_in_frame(frame, wanted) for frame in (await list_frames(page))[1:]), return_exceptions=True
     )
     for answer in answers:
         if isinstance(answer, BaseException):
@@ -237,12 +234,12 @@ async def _look(page: Page, wanted: Mapping[str, Any]) -> dict[str, Any]:
     return first
 
 
-async def _ask(frame: Frame, wanted: Mapping[str, Any]) -> dict[str, Any]:
+async def _find_in_frame(frame: Frame, wanted: Mapping[str, Any]) -> dict[str, Any]:
     answer = await frame.evaluate("in_document", {"wanted": dict(wanted)})
     return answer if isinstance(answer, dict) else {}
 
 
-def _said(args: Mapping[str, Any]) -> str:
+def _describe(args: Mapping[str, Any]) -> str:
     """What is waited for, in words."""
     parts = []
     if names_element(args):
@@ -257,9 +254,9 @@ def _said(args: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _done(call: Call, page: Page, patience: WaitBudget, said: str, found: str) -> ToolResult:
+def _result(call: Call, page: Page, patience: WaitBudget, condition: str, found: str) -> ToolResult:
     tab = call.box.browsers.book.get(page.tab_id)
-    facts = {"tabId": page.tab_id, "did": f"Waited {patience.elapsed:.1f} s for {said}"}
+    facts = {"tabId": page.tab_id, "did": f"Waited {patience.elapsed:.1f} s for {condition}"}
     if found:
         facts["element"] = found
     if tab is not None:

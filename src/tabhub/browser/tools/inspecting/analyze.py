@@ -17,9 +17,9 @@ from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, TabFailed
 from tabhub.trust.redact import redact
 
-_WAIT = 3
-_OBJECTS = {"type": "array", "items": {"type": "object"}}
-_NAMES = {"type": "array", "items": {"type": "string"}}
+_DEFAULT_WAIT = 3
+_OBJECT_LIST = {"type": "array", "items": {"type": "object"}}
+_STRING_LIST = {"type": "array", "items": {"type": "string"}}
 
 
 @tool(
@@ -38,12 +38,12 @@ _NAMES = {"type": "array", "items": {"type": "string"}}
         "title": {"type": "string"},
         "tabId": {"type": "integer", "description": "Where it stays open."},
         "authentication": {"type": "object"},
-        "apis": _OBJECTS,
-        "frameworks": _NAMES,
-        "forms": _OBJECTS,
+        "apis": _OBJECT_LIST,
+        "frameworks": _STRING_LIST,
+        "forms": _OBJECT_LIST,
         "storage": {"type": "object"},
-        "pageTools": _OBJECTS,
-        "suggestions": _OBJECTS,
+        "pageTools": _OBJECT_LIST,
+        "suggestions": _OBJECT_LIST,
         "note": {"type": "string"},
     },
     output_required=("url", "title", "authentication", "apis", "frameworks", "forms", "storage", "suggestions"),
@@ -51,7 +51,6 @@ _NAMES = {"type": "array", "items": {"type": "string"}}
     on_tab=False,
 )
 async def analyze_site(call: Call) -> ToolResult:
-    """Open, look, close."""
     args, box = call.args, call.box
     url = validate_url(args["url"], files=box.file_urls)
     call.ctx.sent()
@@ -60,7 +59,7 @@ async def analyze_site(call: Call) -> ToolResult:
     call.ctx.touch(tab.tab_id, None)
     keep = False
     try:
-        facts = await _look(call, page, url)
+        facts = await _analyze(call, page, url)
         keep = args.get("keepOpen", False)
         if keep:
             box.choice.adopt(call.ctx.session, tab.tab_id)
@@ -68,10 +67,10 @@ async def analyze_site(call: Call) -> ToolResult:
         return ToolResult.data(facts)
     finally:
         if not keep and page.link.closed is None:
-            page.link.request("closeTab", {"tabId": tab.chrome_id}).add_done_callback(_overlook)
+            page.link.request("closeTab", {"tabId": tab.chrome_id}).add_done_callback(_ignore_result)
 
 
-async def _look(call: Call, page: Page, url: str) -> dict[str, Any]:
+async def _analyze(call: Call, page: Page, url: str) -> dict[str, Any]:
     await call.box.watch.wait_watching(page.link, page.tab.chrome_id)
     note = ""
     try:
@@ -82,11 +81,11 @@ async def _look(call: Call, page: Page, url: str) -> dict[str, Any]:
         raise
     except CommandFailed as error:
         raise CommandFailed(f"{url[:200]} could not be opened: {error.message}", hint=error.hint) from None
-    await asyncio.sleep(call.args.get("waitSeconds", _WAIT))
+    await asyncio.sleep(call.args.get("waitSeconds", _DEFAULT_WAIT))
     record = await call.box.record.refreshed_record(page)
-    seen, told = await asyncio.gather(page.evaluate("analyze", {}), page.cdp("Network.getCookies"))
+    seen, answer = await asyncio.gather(page.evaluate("analyze", {}), page.cdp("Network.getCookies"))
     requests = list(record.traffic.requests)
-    cookies = _cookies(told)
+    cookies = _cookies(answer)
     found = endpoints(requests)
     for entry in found:
         entry["url"] = redact(entry["url"])
@@ -112,9 +111,9 @@ async def _look(call: Call, page: Page, url: str) -> dict[str, Any]:
     return facts
 
 
-def _cookies(told: Any) -> list[dict[str, Any]]:
+def _cookies(answer: Any) -> list[dict[str, Any]]:
     """Names and kinds; the values are dropped here."""
-    found = told.get("cookies") if isinstance(told, dict) else None
+    found = answer.get("cookies") if isinstance(answer, dict) else None
     kept = []
     for cookie in found[:200] if isinstance(found, list) else ():
         if isinstance(cookie, dict):
@@ -127,7 +126,7 @@ def _cookies(told: Any) -> list[dict[str, Any]]:
     return kept
 
 
-def _overlook(future: asyncio.Future[Any]) -> None:
+def _ignore_result(future: asyncio.Future[Any]) -> None:
     """A tab that is gone already is closed."""
     if not future.cancelled():
         future.exception()

@@ -10,7 +10,7 @@ from tabhub.browser.record.recorder import TabRecord
 from tabhub.browser.tool_spec import Call, hints, tool
 from tabhub.core.tools import ToolResult
 
-_LIMIT = 100
+_DEFAULT_LIMIT = 100
 
 
 @tool(
@@ -27,15 +27,16 @@ _LIMIT = 100
     annotations=hints(read_only=True),
 )
 async def get_console_logs(call: Call) -> ToolResult:
-    """The newest messages, with a line between the pages that said them."""
     page = await call.page()
     record = await call.box.record.refreshed_record(page)
     least = LEVELS.index(call.args.get("level", LEVELS[0]))
-    reader = reader_of(call)
-    there = [m for m in record.console.after(record.cleared_up_to(reader, "console")) if LEVELS.index(m.level) >= least]
-    shown = there[-call.args.get("limit", _LIMIT) :]
+    reader = session_key(call)
+    messages = [
+        m for m in record.console.after(record.cleared_up_to(reader, "console")) if LEVELS.index(m.level) >= least
+    ]
+    shown = messages[-call.args.get("limit", _DEFAULT_LIMIT) :]
     notes = []
-    if left := len(there) - len(shown):
+    if left := len(messages) - len(shown):
         notes.append(f"{left} older ones are left out; raise limit.")
     if record.console.dropped:
         notes.append(f"{record.console.dropped} older ones are no longer kept.")
@@ -56,27 +57,26 @@ async def get_console_logs(call: Call) -> ToolResult:
     annotations=hints(read_only=True),
 )
 async def clear_console_logs(call: Call) -> ToolResult:
-    """From here on, this session sees only what is new."""
     page = await call.page()
     record = await call.box.record.refreshed_record(page)
-    reader = reader_of(call)
+    reader = session_key(call)
     cleared = len(record.console.after(record.cleared_up_to(reader, "console")))
     record.clear(reader, "console")
     return ToolResult.data({"tabId": page.tab_id, "cleared": cleared})
 
 
-def reader_of(call: Call) -> str:
+def session_key(call: Call) -> str:
     """Whose view of a record this is."""
     return str(getattr(call.ctx.session, "id", ""))
 
 
-def clock(seconds: float) -> str:
+def iso_time(seconds: float) -> str:
     """A wall time as ISO 8601."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _facts(message: Message) -> dict[str, Any]:
-    facts: dict[str, Any] = {"level": message.level, "text": message.text, "time": clock(message.at / 1000)}
+    facts: dict[str, Any] = {"level": message.level, "text": message.text, "time": iso_time(message.at / 1000)}
     if message.source != "console":
         facts["source"] = message.source
     if message.url:
@@ -102,7 +102,7 @@ def _text(shown: list[Message], record: TabRecord, notes: list[str]) -> str:
         lines.append(f"[{message.level}] {message.text}{times}{place}")
         lines.extend(f"    at {frame}" for frame in message.stack)
     if not lines:
-        lines.append(f"No messages since {clock(record.since)}.")
+        lines.append(f"No messages since {iso_time(record.since)}.")
     return "\n".join([*lines, *(f"[{note}]" for note in notes)])
 
 

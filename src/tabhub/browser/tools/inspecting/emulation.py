@@ -11,12 +11,12 @@ from tabhub.browser.tool_spec import Call, hints, tool
 from tabhub.core.tools import ToolResult
 from tabhub.errors import InvalidArguments
 
-_GIVES = {
+_OUTPUT = {
     "tabId": {"type": "integer"},
     "active": {"type": "array", "items": {"type": "string"}, "description": "All that is emulated in the tab now."},
     "note": {"type": "string"},
 }
-_ALWAYS = ("tabId", "active")
+_OUTPUT_REQUIRED = ("tabId", "active")
 _FEATURES = (
     "prefers-color-scheme",
     "prefers-reduced-motion",
@@ -27,7 +27,7 @@ _FEATURES = (
     "color-gamut",
 )
 _NAME = {"enum": ["media", *_FEATURES]}
-_WORD = {"type": "string", "maxLength": 40, "pattern": "^[a-z0-9-]*$"}
+_VALUE = {"type": "string", "maxLength": 40, "pattern": "^[a-z0-9-]*$"}
 _VISION = ("none", "blurredVision", "reducedContrast", "achromatopsia", "deuteranopia", "protanopia", "tritanopia")
 
 
@@ -60,12 +60,11 @@ def _noted(facts: dict[str, Any], note: str) -> ToolResult:
         "userAgent": {"type": "string", "minLength": 1, "maxLength": 500, "pattern": "^[ -~]+$"},
     },
     required=("width", "height"),
-    output=_GIVES,
-    output_required=_ALWAYS,
+    output=_OUTPUT,
+    output_required=_OUTPUT_REQUIRED,
     annotations=hints(idempotent=True),
 )
 async def emulate_device(call: Call) -> ToolResult:
-    """Screen, touch and user agent as one change."""
     args, page = call.args, await call.page()
     mobile, agent = args.get("mobile", False), args.get("userAgent", "")
     ratio = args.get("deviceScaleFactor", 0)
@@ -75,8 +74,8 @@ async def emulate_device(call: Call) -> ToolResult:
     screen |= {"screenWidth": width, "screenHeight": height, "dontSetVisibleSize": True}
     touch = {"enabled": mobile, **({"maxTouchPoints": 5} if mobile else {})}
     name = ("Emulation.setUserAgentOverride", {"userAgent": agent})
-    told = f"device {width} x {height}{f' at {ratio:g}' if ratio else ''}"
-    told += f"{', mobile' if mobile else ''}{f', as {agent[:80]}' if agent else ''}"
+    description = f"device {width} x {height}{f' at {ratio:g}' if ratio else ''}"
+    description += f"{', mobile' if mobile else ''}{f', as {agent[:80]}' if agent else ''}"
     undo: tuple[Command, ...] = (
         ("Emulation.clearDeviceMetricsOverride", {}),
         ("Emulation.setTouchEmulationEnabled", {"enabled": False}),
@@ -87,7 +86,7 @@ async def emulate_device(call: Call) -> ToolResult:
         ("Emulation.setTouchEmulationEnabled", touch),
         name,
     ]
-    change = Override(call.ctx.session, told, undo, (name,))
+    change = Override(call.ctx.session, description, undo, (name,))
     facts = await _emulate(call, page, "device", change, commands)
     return _noted(facts, "The site sees the user agent from the next load on; browser_reload_tab." if agent else "")
 
@@ -103,20 +102,19 @@ async def emulate_device(call: Call) -> ToolResult:
         "accuracy": {"type": "number", "minimum": 0, "maximum": 1_000_000, "description": "In metres (default 10)."},
     },
     required=("latitude", "longitude"),
-    output={**_GIVES, "permission": {"type": "string", "description": "granted, prompt, denied or unavailable"}},
-    output_required=(*_ALWAYS, "permission"),
+    output={**_OUTPUT, "permission": {"type": "string", "description": "granted, prompt, denied or unavailable"}},
+    output_required=(*_OUTPUT_REQUIRED, "permission"),
     annotations=hints(idempotent=True),
 )
 async def set_geolocation(call: Call) -> ToolResult:
-    """Override, and ask the page whether it may know."""
     args, page = call.args, await call.page()
     place = {"latitude": args["latitude"], "longitude": args["longitude"], "accuracy": args.get("accuracy", 10)}
     command = ("Emulation.setGeolocationOverride", place)
-    words = f"position {args['latitude']:g}, {args['longitude']:g}"
+    description = f"position {args['latitude']:g}, {args['longitude']:g}"
     undo: tuple[Command, ...] = (("Emulation.clearGeolocationOverride", {}),)
-    facts = await _emulate(call, page, "position", Override(call.ctx.session, words, undo, (command,)), [command])
-    asked = await (await main_frame(page)).evaluate("permission", {"name": "geolocation"})
-    state = str(asked.get("state"))[:40]
+    facts = await _emulate(call, page, "position", Override(call.ctx.session, description, undo, (command,)), [command])
+    permission = await (await main_frame(page)).evaluate("permission", {"name": "geolocation"})
+    state = str(permission.get("state"))[:40]
     facts["permission"] = state
     notes = {
         "granted": "",
@@ -125,7 +123,9 @@ async def set_geolocation(call: Call) -> ToolResult:
     }
     asks = "The site has no permission for the position yet: when it asks, the person is asked first."
     unseen = (
-        "Browsers tell a position only to tabs in view; this one gets it once it is." if asked.get("hidden") else ""
+        "Browsers tell a position only to tabs in view; this one gets it once it is."
+        if permission.get("hidden")
+        else ""
     )
     return _noted(facts, f"{notes.get(state, asks)} {unseen}".strip())
 
@@ -139,13 +139,13 @@ async def set_geolocation(call: Call) -> ToolResult:
         "features": {
             "description": 'An object such as {"prefers-color-scheme": "dark"}, or a list of {name, value}.',
             "oneOf": [
-                {"type": "object", "propertyNames": _NAME, "additionalProperties": _WORD},
+                {"type": "object", "propertyNames": _NAME, "additionalProperties": _VALUE},
                 {
                     "type": "array",
                     "maxItems": 20,
                     "items": {
                         "type": "object",
-                        "properties": {"name": _NAME, "value": _WORD},
+                        "properties": {"name": _NAME, "value": _VALUE},
                         "required": ["name", "value"],
                         "additionalProperties": False,
                     },
@@ -154,8 +154,8 @@ async def set_geolocation(call: Call) -> ToolResult:
         }
     },
     required=("features",),
-    output=_GIVES,
-    output_required=_ALWAYS,
+    output=_OUTPUT,
+    output_required=_OUTPUT_REQUIRED,
     annotations=hints(idempotent=True),
 )
 async def set_media_features(call: Call) -> ToolResult:
@@ -172,9 +172,9 @@ async def set_media_features(call: Call) -> ToolResult:
     media = wanted.pop("media", "")
     features = [{"name": name, "value": value} for name, value in wanted.items()]
     command = ("Emulation.setEmulatedMedia", {"media": media, "features": features})
-    words = ", ".join([*([f"media {media}"] if media else []), *(f"{name}: {wanted[name]}" for name in wanted)])
+    description = ", ".join([*([f"media {media}"] if media else []), *(f"{name}: {wanted[name]}" for name in wanted)])
     undo: tuple[Command, ...] = (("Emulation.setEmulatedMedia", {"media": "", "features": []}),)
-    facts = await _emulate(call, page, "media", Override(call.ctx.session, words, undo, (command,)), [command])
+    facts = await _emulate(call, page, "media", Override(call.ctx.session, description, undo, (command,)), [command])
     queries = [*([media] if media else []), *(f"({name}: {value})" for name, value in wanted.items())]
     failed = (await (await main_frame(page)).evaluate("unmatched_media", {"queries": queries})).get("failed")
     if failed:
@@ -192,12 +192,11 @@ async def set_media_features(call: Call) -> ToolResult:
     "Draws the page as people with another eyesight see it; browser_screenshot_tab shows it. `none` ends it.",
     params={"type": {"enum": list(_VISION)}},
     required=("type",),
-    output=_GIVES,
-    output_required=_ALWAYS,
+    output=_OUTPUT,
+    output_required=_OUTPUT_REQUIRED,
     annotations=hints(idempotent=True),
 )
 async def emulate_vision_deficiency(call: Call) -> ToolResult:
-    """A filter over the page."""
     kind, page = call.args["type"], await call.page()
     if kind == "none":
         await call.box.emulation.remove(page, "vision")
@@ -218,13 +217,12 @@ async def emulate_vision_deficiency(call: Call) -> ToolResult:
     output={
         "tabId": {"type": "integer"},
         "cleared": {"type": "array", "items": {"type": "string"}},
-        "note": _GIVES["note"],
+        "note": _OUTPUT["note"],
     },
     output_required=("tabId", "cleared"),
     annotations=hints(idempotent=True),
 )
 async def clear_emulation(call: Call) -> ToolResult:
-    """Take everything back."""
     page = await call.page()
     cleared = await call.box.emulation.clear(page)
     lost = call.box.emulation.pop_lost_note(page)

@@ -20,14 +20,14 @@ from tabhub.browser.record.bodies import Body
 from tabhub.browser.record.recorder import TabRecord
 from tabhub.browser.record.traffic import Request, WebSocketFrame
 from tabhub.browser.tool_spec import Call, hints, tool
-from tabhub.browser.tools.inspecting.console import clock, reader_of
-from tabhub.browser.tools.inspecting.network import phases
+from tabhub.browser.tools.inspecting.console import iso_time, session_key
+from tabhub.browser.tools.inspecting.network import timing_phases
 from tabhub.core.tools import ToolResult
 from tabhub.trust.redact import HIDDEN, redact
 
 _STEPS = ("blocked", "dns", "connect", "ssl", "send", "wait", "receive")
 _BODY, _ALL_BODIES = 1024 * 1024, 32 * 1024 * 1024
-_AT_ONCE = 8
+_PARALLEL_BODIES = 8
 
 
 @tool(
@@ -52,29 +52,28 @@ _AT_ONCE = 8
     annotations=hints(read_only=True),
 )
 async def export_har(call: Call) -> ToolResult:
-    """Fetch the bodies that are still there, and put all together."""
     args = call.args
-    place = call.box.folder.output_path(args["filePath"], (".har", ".json")) if "filePath" in args else None
+    path = call.box.folder.output_path(args["filePath"], (".har", ".json")) if "filePath" in args else None
     page = await call.page()
     record = await call.box.record.refreshed_record(page)
-    reader = reader_of(call)
+    reader = session_key(call)
     requests = record.traffic.requests.after(record.cleared_up_to(reader, "requests"))
     frames = (
         record.traffic.frames.after(record.cleared_up_to(reader, "frames"))
         if args.get("includeWebSocketFrames")
         else []
     )
-    there = await _bodies(page, requests)
-    archive = har(record, requests, there, frames)
+    body_of = await _load_bodies(page, requests)
+    archive = har(record, requests, body_of, frames)
     facts: dict[str, Any] = {"tabId": page.tab_id, "entries": len(requests)}
     if record.traffic.requests.dropped:
         facts["note"] = f"{record.traffic.requests.dropped} older requests are no longer kept."
-    if place is None:
+    if path is None:
         facts["har"] = archive
     else:
         data = orjson.dumps(archive, option=orjson.OPT_INDENT_2)
-        await asyncio.to_thread(call.box.folder.write, place, data, overwrite=args.get("overwrite", False))
-        facts |= {"filePath": str(place), "bytes": len(data)}
+        await asyncio.to_thread(call.box.folder.write, path, data, overwrite=args.get("overwrite", False))
+        facts |= {"filePath": str(path), "bytes": len(data)}
     if args.get("clear"):
         record.clear(reader, "requests")
         record.clear(reader, "frames")
@@ -82,16 +81,16 @@ async def export_har(call: Call) -> ToolResult:
 
 
 def har(
-    record: TabRecord, requests: list[Request], there: dict[Request, tuple[Body, Body]], frames: list[WebSocketFrame]
+    record: TabRecord, requests: list[Request], body_of: dict[Request, tuple[Body, Body]], frames: list[WebSocketFrame]
 ) -> dict[str, Any]:
     """The archive of these requests, with the bodies that are there."""
     entries, starts = [], dict[int, float]()
     for request in requests:
         starts.setdefault(request.page, request.at)
-        sent, got = there.get(request, (Body(reason="left out"), Body(reason="left out")))
+        sent, got = body_of.get(request, (Body(reason="left out"), Body(reason="left out")))
         entry = _entry(request, sent, got)
-        if said := [_frame(frame) for frame in frames if frame.socket == request.id]:
-            entry["_webSocketMessages"] = said
+        if messages := [_frame(frame) for frame in frames if frame.socket == request.id]:
+            entry["_webSocketMessages"] = messages
         entries.append(entry)
     titles = dict(record.pages)
     return {
@@ -100,7 +99,7 @@ def har(
             "creator": {"name": "tabhub", "version": __version__},
             "pages": [
                 {
-                    "startedDateTime": clock(at),
+                    "startedDateTime": iso_time(at),
                     "id": f"page_{number}",
                     "title": redact(titles.get(number, "")),
                     "pageTimings": {"onContentLoad": -1, "onLoad": -1},
@@ -113,7 +112,7 @@ def har(
 
 
 def _entry(request: Request, sent: Body, got: Body) -> dict[str, Any]:
-    timings = phases(request)
+    timings = timing_phases(request)
     steps: dict[str, float] = {name: timings.get(name, -1) for name in _STEPS}
     for name in ("send", "wait", "receive"):
         steps[name] = max(0, steps[name])
@@ -123,7 +122,7 @@ def _entry(request: Request, sent: Body, got: Body) -> dict[str, Any]:
     total = sum(value for name, value in steps.items() if name != "ssl" and value > 0)
     entry: dict[str, Any] = {
         "pageref": f"page_{request.page}",
-        "startedDateTime": clock(request.at),
+        "startedDateTime": iso_time(request.at),
         "time": round(total, 3),
         "request": _request(request, sent),
         "response": _response(request, got),
@@ -132,9 +131,9 @@ def _entry(request: Request, sent: Body, got: Body) -> dict[str, Any]:
         "_resourceType": request.kind,
         "_requestId": request.id,
     }
-    place, _, _ = request.address.rpartition(":")
-    if place:
-        entry["serverIPAddress"] = place.strip("[]")
+    path, _, _ = request.address.rpartition(":")
+    if path:
+        entry["serverIPAddress"] = path.strip("[]")
     if request.error:
         entry["_error"] = request.error
     return entry
@@ -143,19 +142,19 @@ def _entry(request: Request, sent: Body, got: Body) -> dict[str, Any]:
 def _request(request: Request, sent: Body) -> dict[str, Any]:
     url = redact(request.url)
     query = url.partition("#")[0].partition("?")[2]
-    told = {name.lower(): value for name, value in request.request_headers.items()}
+    lower_headers = {name.lower(): value for name, value in request.request_headers.items()}
     facts: dict[str, Any] = {
         "method": request.method,
         "url": url,
         "httpVersion": _version(request),
-        "cookies": [{"name": name, "value": HIDDEN} for name in headers.cookie_names(told.get("cookie", ""))],
+        "cookies": [{"name": name, "value": HIDDEN} for name in headers.cookie_names(lower_headers.get("cookie", ""))],
         "headers": _headers(request.request_headers),
         "queryString": [{"name": n, "value": v} for n, v in parse_qsl(query, keep_blank_values=True)],
         "headersSize": -1,
-        "bodySize": _posted_size(told.get("content-length", ""), sent) if request.has_body else 0,
+        "bodySize": _posted_size(lower_headers.get("content-length", ""), sent) if request.has_body else 0,
     }
     if request.has_body:
-        mime = told.get("content-type", "")
+        mime = lower_headers.get("content-type", "")
         facts["postData"] = {
             "mimeType": mime,
             "text": headers.redact_body(sent.text, mime) if sent.text is not None else "",
@@ -165,10 +164,10 @@ def _request(request: Request, sent: Body) -> dict[str, Any]:
     return facts
 
 
-def _posted_size(told: str, sent: Body) -> int:
+def _posted_size(lower_headers: str, sent: Body) -> int:
     """What the browser said to send; text alone would not tell it of a body that is none."""
-    if told.isdecimal():
-        return int(told[:15])
+    if lower_headers.isdecimal():
+        return int(lower_headers[:15])
     return len(sent.text.encode(errors="replace")) if sent.text is not None else -1
 
 
@@ -185,8 +184,8 @@ def _response(request: Request, got: Body) -> dict[str, Any]:
         content |= {"text": base64.b64encode(got.data).decode(), "encoding": "base64"}
     else:
         content["comment"] = got.reason
-    told = {name.lower(): value for name, value in request.response_headers.items()}
-    cookies = [line.partition("=")[0].strip() for line in told.get("set-cookie", "").split("\n") if line]
+    lower_headers = {name.lower(): value for name, value in request.response_headers.items()}
+    cookies = [line.partition("=")[0].strip() for line in lower_headers.get("set-cookie", "").split("\n") if line]
     return {
         "status": request.status,
         "statusText": request.status_text,
@@ -221,9 +220,9 @@ def _frame(frame: WebSocketFrame) -> dict[str, Any]:
     return {"type": "send" if frame.sent else "receive", "time": frame.at, "opcode": frame.opcode, "data": data}
 
 
-async def _bodies(page: Page, requests: list[Request]) -> dict[Request, tuple[Body, Body]]:
+async def _load_bodies(page: Page, requests: list[Request]) -> dict[Request, tuple[Body, Body]]:
     """What of the bodies can still be had, the newest first, up to a bound in all."""
-    gate, there, room = asyncio.Semaphore(_AT_ONCE), dict[Request, tuple[Body, Body]](), _ALL_BODIES
+    gate, body_of, room = asyncio.Semaphore(_PARALLEL_BODIES), dict[Request, tuple[Body, Body]](), _ALL_BODIES
 
     async def add(request: Request) -> None:
         nonlocal room
@@ -234,10 +233,10 @@ async def _bodies(page: Page, requests: list[Request]) -> dict[Request, tuple[Bo
             if got.length > _BODY:
                 got = Body(reason="too large for the archive")
             room -= got.length
-            there[request] = (sent, got)
+            body_of[request] = (sent, got)
 
     await asyncio.gather(*(add(request) for request in reversed(requests)))
-    return there
+    return body_of
 
 
 TOOLS = (export_har,)

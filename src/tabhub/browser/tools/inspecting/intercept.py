@@ -28,7 +28,7 @@ _REASONS = (
     "BlockedByResponse",
 )
 _PAUSED_ID = {"type": "string", "description": "A paused request: p3, or its r12."}
-_DONE = {"tabId": {"type": "integer"}, "requestId": {"type": "string"}, "url": {"type": "string"}}
+_OUTPUT = {"tabId": {"type": "integer"}, "requestId": {"type": "string"}, "url": {"type": "string"}}
 
 
 @tool(
@@ -55,7 +55,6 @@ _DONE = {"tabId": {"type": "integer"}, "requestId": {"type": "string"}, "url": {
     annotations=hints(idempotent=True),
 )
 async def intercept_requests(call: Call) -> ToolResult:
-    """Begin, change what is stopped, or just look."""
     page, box = await call.page(), call.box
     before = box.interceptions.patterns(page)
     patterns = tuple(call.args.get("urlPatterns") or before or ("*",))
@@ -88,12 +87,11 @@ async def intercept_requests(call: Call) -> ToolResult:
         "body": {"type": "string", "maxLength": 2_000_000, "description": "Text."},
     },
     required=("requestId", "status"),
-    output={**_DONE, "status": {"type": "integer"}},
+    output={**_OUTPUT, "status": {"type": "integer"}},
     output_required=("tabId", "requestId"),
     annotations=hints(destructive=True),
 )
 async def fulfill_request(call: Call) -> ToolResult:
-    """Give the page the answer."""
     args = call.args
     given: dict[str, str] = dict(args.get("headers", {}))
     for name, value in given.items():
@@ -117,12 +115,11 @@ async def fulfill_request(call: Call) -> ToolResult:
     "Lets a paused request fail as if the network did it.",
     params={"requestId": _PAUSED_ID, "errorReason": {"enum": list(_REASONS), "description": "Default Failed."}},
     required=("requestId",),
-    output={**_DONE, "errorReason": {"type": "string"}},
+    output={**_OUTPUT, "errorReason": {"type": "string"}},
     output_required=("tabId", "requestId"),
     annotations=hints(destructive=True),
 )
 async def fail_request(call: Call) -> ToolResult:
-    """Give the page the failure."""
     reason = call.args.get("errorReason", "Failed")
     return await _decide(call, "Fetch.failRequest", {"errorReason": reason}, errorReason=reason)
 
@@ -142,7 +139,6 @@ async def fail_request(call: Call) -> ToolResult:
     annotations=hints(idempotent=True),
 )
 async def stop_intercepting(call: Call) -> ToolResult:
-    """Let one go on, or all."""
     page = await call.page()
     facts: dict[str, Any] = {"tabId": page.tab_id, "intercepting": False, "continued": 1}
     if "requestId" in call.args:
@@ -155,10 +151,10 @@ async def stop_intercepting(call: Call) -> ToolResult:
     return ToolResult.data(facts)
 
 
-async def _decide(call: Call, method: str, params: dict[str, Any], **told: Any) -> ToolResult:
+async def _decide(call: Call, method: str, params: dict[str, Any], **more: Any) -> ToolResult:
     page = await call.page()
     paused = await call.box.interceptions.decide(page, _paused_id(call, page), method, params)
-    return ToolResult.data({"tabId": page.tab_id, "requestId": paused.id, "url": paused.summary()["url"], **told})
+    return ToolResult.data({"tabId": page.tab_id, "requestId": paused.id, "url": paused.summary()["url"], **more})
 
 
 def _paused_id(call: Call, page: Page) -> str:

@@ -11,14 +11,14 @@ from tabhub.browser.record import bodies, headers
 from tabhub.browser.record.recorder import TabRecord, url_matcher
 from tabhub.browser.record.traffic import Request
 from tabhub.browser.tool_spec import Call, hints, tool
-from tabhub.browser.tools.inspecting.console import clock, reader_of
+from tabhub.browser.tools.inspecting.console import iso_time, session_key
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments
 from tabhub.trust.redact import redact
 
-_LIMIT, _WITH_BODIES = 100, 20
+_DEFAULT_LIMIT, _DEFAULT_LIMIT_WITH_BODIES = 100, 20
 _BODY_LISTED, _BODY_ALONE = 4_000, 100_000
-_AT_ONCE = 8
+_PARALLEL_BODIES = 8
 _CLEAR = {"type": "boolean", "description": "Show each only once."}
 _COUNT = {"type": "integer", "minimum": 1}
 
@@ -46,7 +46,6 @@ _COUNT = {"type": "integer", "minimum": 1}
     annotations=hints(idempotent=True),
 )
 async def enable_capture(call: Call) -> ToolResult:
-    """Hold the tab, with other bounds if wanted."""
     page, args = await call.page(), call.args
     await call.box.record.refreshed_record(page)
     record = call.box.record.start_capture(
@@ -64,7 +63,7 @@ async def enable_capture(call: Call) -> ToolResult:
             "maxRequests": record.traffic.requests.most,
             "maxConsoleLogs": record.console.most,
             "maxWsFrames": record.traffic.frames.most,
-            "recordingSince": clock(record.since),
+            "recordingSince": iso_time(record.since),
         }
     )
 
@@ -78,7 +77,6 @@ async def enable_capture(call: Call) -> ToolResult:
     annotations=hints(idempotent=True),
 )
 async def disable_capture(call: Call) -> ToolResult:
-    """Let the tab go."""
     page = await call.page()
     record = call.box.record.stop_capture(page)
     return ToolResult.data({"tabId": page.tab_id, "capturing": False, "requests": len(record.traffic.requests)})
@@ -103,17 +101,16 @@ async def disable_capture(call: Call) -> ToolResult:
     annotations=hints(read_only=True),
 )
 async def get_requests(call: Call) -> ToolResult:
-    """The newest requests, one line each for readers."""
-    args, wanted = call.args, chosen(call.args.get("filter", ""))
+    args, wanted = call.args, request_filter(call.args.get("filter", ""))
     page = await call.page()
     record = await call.box.record.refreshed_record(page)
-    reader = reader_of(call)
+    reader = session_key(call)
     there = [r for r in record.traffic.requests.after(record.cleared_up_to(reader, "requests")) if wanted(r)]
     with_bodies = args.get("withBodies", False)
-    shown = there[-args.get("limit", _WITH_BODIES if with_bodies else _LIMIT) :]
+    shown = there[-args.get("limit", _DEFAULT_LIMIT_WITH_BODIES if with_bodies else _DEFAULT_LIMIT) :]
     paused = call.box.interceptions.pending(page)
     waiting = {p.network_id: p.id for p in paused}
-    facts = [{**_line(request), **_paused(request, waiting)} for request in shown]
+    facts = [{**_summary(request), **_paused(request, waiting)} for request in shown]
     if with_bodies:
         await _add_bodies(page, shown, facts)
     notes = _notes(record)
@@ -152,11 +149,10 @@ async def get_requests(call: Call) -> ToolResult:
     annotations=hints(read_only=True),
 )
 async def get_request(call: Call) -> ToolResult:
-    """Everything that is known, or the part that is wanted."""
     page, part = await call.page(), call.args.get("part", "all")
     record = await call.box.record.refreshed_record(page)
-    request = _named(record, call.args["requestId"])
-    facts = _line(request)
+    request = _find_request(record, call.args["requestId"])
+    facts = _summary(request)
     if request.initiator:
         facts["initiator"] = redact(request.initiator)
     for name in ("status_text", "protocol", "address", "redirect"):
@@ -172,7 +168,7 @@ async def get_request(call: Call) -> ToolResult:
     if part in ("response", "all"):
         facts["responseBody"] = (await bodies.response_body(page, request)).preview(request.mime, _BODY_ALONE)
     if part in ("timing", "all"):
-        facts["timing"] = phases(request)
+        facts["timing"] = timing_phases(request)
     return ToolResult.data(facts)
 
 
@@ -190,20 +186,19 @@ async def get_request(call: Call) -> ToolResult:
     annotations=hints(read_only=True),
 )
 async def get_frames(call: Call) -> ToolResult:
-    """All frames that are kept."""
     page = await call.page()
     record = await call.box.record.refreshed_record(page)
-    reader = reader_of(call)
+    reader = session_key(call)
     there = record.traffic.frames.after(record.cleared_up_to(reader, "frames"))
     frames = []
     for frame in there:
         shown = redact(frame.data) if frame.opcode == 1 else frame.data
-        facts: dict[str, Any] = {"socket": frame.socket, "sent": frame.sent, "time": clock(frame.at), "data": shown}
+        facts: dict[str, Any] = {"socket": frame.socket, "sent": frame.sent, "time": iso_time(frame.at), "data": shown}
         facts["type"] = {1: "text", 2: "binary, as base64"}.get(frame.opcode, f"opcode {frame.opcode}")
         if len(frame.data) < (frame.length if frame.opcode == 1 else frame.length * 4 // 3):
             facts["length"] = frame.length
         frames.append(facts)
-    sockets = [_line(request) for request in record.traffic.requests if request.kind == "websocket"]
+    sockets = [_summary(request) for request in record.traffic.requests if request.kind == "websocket"]
     answer: dict[str, Any] = {"sockets": sockets, "frames": frames}
     if record.traffic.frames.dropped:
         answer["note"] = f"{record.traffic.frames.dropped} older frames are no longer kept."
@@ -212,19 +207,19 @@ async def get_frames(call: Call) -> ToolResult:
     return ToolResult.data(answer)
 
 
-def chosen(text: str) -> Callable[[Request], bool]:
+def request_filter(text: str) -> Callable[[Request], bool]:
     """The filter an agent means: words of the form type:, status:, method:, and parts of the address."""
     tests: list[Callable[[Request], bool]] = []
     for word in text.split():
         name, mark, value = word.partition(":")
         low = value.lower()
         if not mark or name not in ("type", "status", "method") or not value:
-            fits = url_matcher(word)
-            tests.append(lambda request, fits=fits: fits(request.url))  # type: ignore[misc]
+            matches = url_matcher(word)
+            tests.append(lambda request, matches=matches: matches(request.url))  # type: ignore[misc]
         elif name == "status":
             if not (low.rstrip("x").isdigit() or low == "failed") or len(low) not in (3, 6):
                 raise InvalidArguments(f"filter {word!r} is no status.", hint="status:404, status:5xx, status:failed.")
-            tests.append(lambda request, low=low: _status_fits(request, low))  # type: ignore[misc]
+            tests.append(lambda request, low=low: _status_matches(request, low))  # type: ignore[misc]
         elif name == "type":
             tests.append(lambda request, low=low: request.kind == low)  # type: ignore[misc]
         else:
@@ -232,15 +227,15 @@ def chosen(text: str) -> Callable[[Request], bool]:
     return lambda request: all(test(request) for test in tests)
 
 
-def _status_fits(request: Request, wanted: str) -> bool:
+def _status_matches(request: Request, wanted: str) -> bool:
     if wanted == "failed":
         return bool(request.error)
     return str(request.status).startswith(wanted.rstrip("x")) and request.status > 0
 
 
-def phases(request: Request) -> dict[str, Any]:
+def timing_phases(request: Request) -> dict[str, Any]:
     """How long each step took, in milliseconds; steps that did not happen are not there."""
-    facts: dict[str, Any] = {"started": clock(request.at)}
+    facts: dict[str, Any] = {"started": iso_time(request.at)}
     timing = request.timing
     for name, begin, end in (
         ("dns", "dnsStart", "dnsEnd"),
@@ -261,7 +256,7 @@ def phases(request: Request) -> dict[str, Any]:
     return facts
 
 
-def _named(record: TabRecord, request_id: str) -> Request:
+def _find_request(record: TabRecord, request_id: str) -> Request:
     request = record.traffic.find(request_id)
     if request is not None:
         return request
@@ -273,7 +268,7 @@ def _named(record: TabRecord, request_id: str) -> Request:
     )
 
 
-def _line(request: Request) -> dict[str, Any]:
+def _summary(request: Request) -> dict[str, Any]:
     """A request in short."""
     facts: dict[str, Any] = {
         "id": request.id,
@@ -304,7 +299,7 @@ def _paused(request: Request, waiting: dict[str, str]) -> dict[str, Any]:
 
 
 async def _add_bodies(page: Page, shown: list[Request], facts: list[dict[str, Any]]) -> None:
-    gate = asyncio.Semaphore(_AT_ONCE)
+    gate = asyncio.Semaphore(_PARALLEL_BODIES)
 
     async def add(request: Request, line: dict[str, Any]) -> None:
         async with gate:
@@ -343,7 +338,7 @@ def _text(facts: list[dict[str, Any]], record: TabRecord, notes: list[str]) -> s
         lines.append(f"{line['id']} {line['method']} {state} {line['type']}{took}{size}{paused} {line['url']}")
         lines.extend(f"    {name}: {line[name]}" for name in ("requestBody", "responseBody") if name in line)
     if not lines:
-        lines.append(f"No requests since {clock(record.since)}.")
+        lines.append(f"No requests since {iso_time(record.since)}.")
     return "\n".join([*lines, *(f"[{note}]" for note in notes)])
 
 

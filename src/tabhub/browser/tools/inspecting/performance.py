@@ -47,25 +47,24 @@ _DURATIONS = {
     annotations=hints(read_only=True),
 )
 async def performance_metrics(call: Call) -> ToolResult:
-    """What the browser counts and what the page can tell, at once."""
     page = await call.page()
     page.cdp_nowait("Performance.enable")
     frame = await main_frame(page)
-    counted, told = await asyncio.gather(page.cdp("Performance.getMetrics"), frame.evaluate("vitals", {}))
+    counted, vitals = await asyncio.gather(page.cdp("Performance.getMetrics"), frame.evaluate("vitals", {}))
     values = _values(counted)
     facts: dict[str, Any] = {
         "tabId": page.tab_id,
-        "url": str(told.get("url", ""))[:2000],
-        "vitals": _numbers(told.get("vitals")),
-        "longTasks": _numbers(told.get("longTasks")),
-        "resources": _numbers(told.get("resources")),
+        "url": str(vitals.get("url", ""))[:2000],
+        "vitals": _numbers(vitals.get("vitals")),
+        "longTasks": _numbers(vitals.get("longTasks")),
+        "resources": _numbers(vitals.get("resources")),
         "page": {ours: round(values[theirs]) for theirs, ours in _METRICS.items() if theirs in values},
         "spentMs": {ours: round(values[theirs] * 1000, 1) for theirs, ours in _DURATIONS.items() if theirs in values},
     }
     notes = []
-    if told.get("ready") != "complete":
+    if vitals.get("ready") != "complete":
         notes.append("The page is still loading.")
-    if told.get("hidden") is True and "fcp" not in facts["vitals"]:
+    if vitals.get("hidden") is True and "fcp" not in facts["vitals"]:
         notes.append("The tab was never in view, so the browser has not measured its paints.")
     if notes:
         facts["note"] = " ".join(notes)
@@ -109,20 +108,19 @@ def _numbers(given: Any) -> dict[str, float]:
     annotations=hints(),
 )
 async def performance_trace(call: Call) -> ToolResult:
-    """Start, or stop and sum up."""
     args, box = call.args, call.box
     if args["action"] == "start":
         box.folder.unused_path("trace", ".json")  # where no file can be written, no trace is begun
         page = await call.page()
         await box.traces.start(page, call.ctx.session)
         return ToolResult.data({"tabId": page.tab_id, "tracing": True})
-    place = box.folder.output_path(args["filePath"], (".json",)) if "filePath" in args else None
+    path = box.folder.output_path(args["filePath"], (".json",)) if "filePath" in args else None
     page = await call.page()
-    place = place or box.folder.unused_path(f"{urlsplit(page.tab.url).hostname or 'page'}-trace", ".json")
-    box.folder.check_vacant(place, overwrite=args.get("overwrite", False))
+    path = path or box.folder.unused_path(f"{urlsplit(page.tab.url).hostname or 'page'}-trace", ".json")
+    box.folder.check_vacant(path, overwrite=args.get("overwrite", False))
     data, seconds, full = await box.traces.stop(page, box.browsers.limits.file_bytes)
-    await asyncio.to_thread(box.folder.write, place, data, overwrite=args.get("overwrite", False))
-    facts: dict[str, Any] = {"tabId": page.tab_id, "tracing": False, "filePath": str(place), "bytes": len(data)}
+    await asyncio.to_thread(box.folder.write, path, data, overwrite=args.get("overwrite", False))
+    facts: dict[str, Any] = {"tabId": page.tab_id, "tracing": False, "filePath": str(path), "bytes": len(data)}
     facts["seconds"] = round(seconds, 3)
     facts.update(await asyncio.to_thread(summarize, data))
     if full:

@@ -9,7 +9,7 @@ from tabhub.browser.tool_spec import Call, hints, tool
 from tabhub.core.tools import ToolResult
 from tabhub.errors import InvalidArguments
 
-NAME = "throttling"
+OVERRIDE_NAME = "throttling"
 _KBIT = 1000 / 8
 _PRESETS: Final[dict[str, tuple[float, float, float]]] = {
     # milliseconds, then bytes a second down and up; -1 is as fast as it goes
@@ -20,7 +20,7 @@ _PRESETS: Final[dict[str, tuple[float, float, float]]] = {
     "4g": (60, 9000 * _KBIT, 4500 * _KBIT),
     "wifi": (10, 30_000 * _KBIT, 15_000 * _KBIT),
 }
-_FREE = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
+_UNLIMITED = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
 _RATE = {"type": "number", "minimum": 1, "maximum": 1e9, "description": "Bytes a second."}
 
 
@@ -46,12 +46,11 @@ _RATE = {"type": "number", "minimum": 1, "maximum": 1e9, "description": "Bytes a
     annotations=hints(idempotent=True),
 )
 async def throttle_network(call: Call) -> ToolResult:
-    """Set the conditions in the tab and all its frames."""
     args = call.args
-    own: dict[str, Any] = {name: args[name] for name in _FREE if name in args}
+    own: dict[str, Any] = {name: args[name] for name in _UNLIMITED if name in args}
     if not own and "preset" not in args:
         raise InvalidArguments("Say how slow: a preset, or latency and throughput.", hint=", ".join(_PRESETS))
-    conditions: dict[str, Any] = dict(_FREE)
+    conditions: dict[str, Any] = dict(_UNLIMITED)
     if "preset" in args:
         latency, down, up = _PRESETS[args["preset"]]
         conditions.update(latency=latency, downloadThroughput=down, uploadThroughput=up)
@@ -60,9 +59,9 @@ async def throttle_network(call: Call) -> ToolResult:
     page = await call.page()
     lost = call.box.network_overrides.pop_lost_note(page)
     command = ("Network.emulateNetworkConditions", conditions)
-    said = f"the network is throttled ({args.get('preset', 'own values')})"
-    change = Override(call.ctx.session, said, undo=((command[0], _FREE),), frame_commands=(command,))
-    await call.box.network_overrides.apply(page, NAME, change, (command,))
+    description = f"the network is throttled ({args.get('preset', 'own values')})"
+    change = Override(call.ctx.session, description, undo=((command[0], _UNLIMITED),), frame_commands=(command,))
+    await call.box.network_overrides.apply(page, OVERRIDE_NAME, change, (command,))
     return ToolResult.data({"tabId": page.tab_id, **conditions, **({"note": lost} if lost else {})})
 
 
@@ -75,10 +74,9 @@ async def throttle_network(call: Call) -> ToolResult:
     annotations=hints(idempotent=True),
 )
 async def clear_network_throttle(call: Call) -> ToolResult:
-    """Take the conditions back."""
     page = await call.page()
     lost = call.box.network_overrides.pop_lost_note(page)
-    cleared = await call.box.network_overrides.remove(page, NAME)
+    cleared = await call.box.network_overrides.remove(page, OVERRIDE_NAME)
     facts: dict[str, Any] = {"tabId": page.tab_id, "cleared": cleared}
     if not cleared:
         facts["note"] = lost or "The network of this tab was not throttled."

@@ -25,7 +25,7 @@ from tabhub.errors import CommandFailed, NotInBrowser
 from tabhub.links.extension import ExtensionLink
 
 _FIELDS = {"id": "string", "title": "string", "url": "string", "parentId": "string", "dateAdded": "string"}
-_FOLDER = re.compile(r"find|id is invalid|root|not a folder|Parent", re.IGNORECASE)
+_FOLDER_ERROR = re.compile(r"find|id is invalid|root|not a folder|Parent", re.IGNORECASE)
 """What a browser says of a folder that is none."""
 _NODE = object_schema(_FIELDS, ("id", "title"))
 _PARENT = {"type": "string", "minLength": 1, "maxLength": 200, "description": "The id of a folder."}
@@ -43,7 +43,6 @@ _PARENT = {"type": "string", "minLength": 1, "maxLength": 200, "description": "T
     on_tab=False,
 )
 async def search_bookmarks(call: Call) -> ToolResult:
-    """Folders are found, too: they have no url."""
     answer = await query_browser(choose_link(call), "searchBookmarks", given_args(call, "query"))
     return ToolResult.data(
         {"bookmarks": pick_rows(answer, "bookmarks", _FIELDS), **pick_fields(answer, {"more": "integer"})}
@@ -67,13 +66,12 @@ async def search_bookmarks(call: Call) -> ToolResult:
     on_tab=False,
 )
 async def create_bookmark(call: Call) -> ToolResult:
-    """Bookmarks that are scripts are not made."""
     validate_url(call.args["url"], files=call.box.file_urls)
     link = choose_link(call)
     try:
         made = await run_command(call, link, "createBookmark", given_args(call, "title", "url", "parentId"))
     except CommandFailed as error:
-        raise await _no_folder(call, link, error) from None
+        raise await _folder_error(call, link, error) from None
     return ToolResult.data(pick_fields(made, _FIELDS))
 
 
@@ -93,33 +91,32 @@ async def create_bookmark(call: Call) -> ToolResult:
     on_tab=False,
 )
 async def list_bookmark_tree(call: Call) -> ToolResult:
-    """The tree as the browser keeps it."""
     link = choose_link(call)
     try:
         answer = await query_browser(link, "getBookmarkTree", given_args(call, "parentId", "maxDepth"))
     except CommandFailed as error:
-        raise await _no_folder(call, link, error) from None
-    return ToolResult.data({"roots": [_branch(node) for node in list_items(answer, "roots")]})
+        raise await _folder_error(call, link, error) from None
+    return ToolResult.data({"roots": [_tree_node(node) for node in list_items(answer, "roots")]})
 
 
-def _branch(node: dict[str, Any]) -> dict[str, Any]:
+def _tree_node(node: dict[str, Any]) -> dict[str, Any]:
     """A node and what is below it; how deep that is, the link has seen to."""
     facts = pick_fields(node, {**_FIELDS, "more": "integer"})
     if "children" in node:
-        facts["children"] = [_branch(child) for child in list_items(node, "children")]
+        facts["children"] = [_tree_node(child) for child in list_items(node, "children")]
     return facts
 
 
-async def _no_folder(call: Call, link: ExtensionLink, error: CommandFailed) -> CommandFailed:
+async def _folder_error(call: Call, link: ExtensionLink, error: CommandFailed) -> CommandFailed:
     """The error for a folder that is not there or takes nothing, with those that are."""
-    if "parentId" not in call.args or not _FOLDER.search(error.message):
+    if "parentId" not in call.args or not _FOLDER_ERROR.search(error.message):
         return error
     roots = list_items(await query_browser(link, "getBookmarkTree", {"maxDepth": 2}), "roots")
     folders = [node for root in roots for node in list_items(root, "children") if "children" in node]
-    words = [f"{node.get('id')} ({str(node.get('title'))[:60]})" for node in folders]
+    alternatives = [f"{node.get('id')} ({str(node.get('title'))[:60]})" for node in folders]
     return NotInBrowser(
         f"The folder {call.args['parentId']!r} cannot be used ({error.message})",
-        hint=alternatives_hint(words, "folders"),
+        hint=alternatives_hint(alternatives, "folders"),
     )
 
 

@@ -36,7 +36,7 @@ _FIELDS = {
     "expirationDate": "number",
     "partition": "string",
 }
-_TOLD_BACK = {name: kind for name, kind in _FIELDS.items() if name != "value"}
+_FIELDS_WITHOUT_VALUE = {name: kind for name, kind in _FIELDS.items() if name != "value"}
 _COOKIE = object_schema(_FIELDS, ("name", "value", "domain", "path"))
 _URL = {"type": "string", "minLength": 1, "maxLength": 10_000, "description": "A page the cookies are sent to."}
 _NAME = {"type": "string", "minLength": 1, "maxLength": 4096}
@@ -97,7 +97,7 @@ async def get_cookies(call: Call) -> ToolResult:
         "browserId": BROWSER_ID,
     },
     required=("url", "name", "value"),
-    output=object_schema(_TOLD_BACK)["properties"],
+    output=object_schema(_FIELDS_WITHOUT_VALUE)["properties"],
     output_required=("name", "domain", "path"),
     annotations=hints(destructive=True, idempotent=True, open_world=False),
     on_tab=False,
@@ -114,7 +114,7 @@ async def set_cookie(call: Call) -> ToolResult:
             "__Host- need https; name and value must not hold ; or control characters, nor more than 4096 bytes "
             "together; expirationDate must lie ahead (browser_delete_cookies deletes).",
         ) from None
-    return ToolResult.data(pick_fields(kept, _TOLD_BACK))
+    return ToolResult.data(pick_fields(kept, _FIELDS_WITHOUT_VALUE))
 
 
 @tool(
@@ -129,7 +129,6 @@ async def set_cookie(call: Call) -> ToolResult:
     on_tab=False,
 )
 async def delete_cookies(call: Call) -> ToolResult:
-    """None to delete is no error, and is told with the names there are."""
     origin, link = _web_origin(call.args["url"], "url"), choose_link(call)
     call.ctx.touch(None, origin)
     answer = await run_command(call, link, "deleteCookies", given_args(call, "url", "name"))

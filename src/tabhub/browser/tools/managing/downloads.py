@@ -39,14 +39,14 @@ _FIELDS = {
     "deleted": "boolean",
 }
 _DOWNLOAD = object_schema(_FIELDS, ("downloadId", "state"))
-_LONGEST_NAME = 200
-_LONGEST_PART = 230
+_MAX_NAME = 200
+_MAX_PART_BYTES = 230
 """Bytes; file systems take 255, and the browser adds to the name while it loads."""
-_FORBIDDEN = "Invalid filename"
-_ODD = re.compile(r'[\x00-\x1f\x7f\\:*?"<>|]')
+_INVALID_FILENAME = "Invalid filename"
+_FORBIDDEN_CHARACTERS = re.compile(r'[\x00-\x1f\x7f\\:*?"<>|]')
 
 
-def _checked_name(given: str) -> str:
+def _validate_filename(given: str) -> str:
     """A file below the browser's folder for downloads, or an error that says why not."""
     parts = given.split("/")
     if given.startswith(("/", "~")) or ".." in parts:
@@ -54,10 +54,10 @@ def _checked_name(given: str) -> str:
             f"filename {given!r} leads out of the browser's folder for downloads.",
             hint="Give a relative path such as reports/june.pdf.",
         )
-    if _ODD.search(given) or any(part.strip(" .") == "" for part in parts):
+    if _FORBIDDEN_CHARACTERS.search(given) or any(part.strip(" .") == "" for part in parts):
         raise InvalidArguments(f'filename {given!r} is not a plain path: no \\ : * ? " < > | and no empty parts.')
-    if any(len(part.encode()) > _LONGEST_PART for part in parts):
-        raise InvalidArguments(f"filename is too long: a part of it has more than {_LONGEST_PART} bytes in UTF-8.")
+    if any(len(part.encode()) > _MAX_PART_BYTES for part in parts):
+        raise InvalidArguments(f"filename is too long: a part of it has more than {_MAX_PART_BYTES} bytes in UTF-8.")
     return given
 
 
@@ -71,7 +71,7 @@ def _checked_name(given: str) -> str:
         "filename": {
             "type": "string",
             "minLength": 1,
-            "maxLength": _LONGEST_NAME,
+            "maxLength": _MAX_NAME,
             "description": "A relative path below the folder for downloads; without it, the name the site gives.",
         },
         "saveAs": {"type": "boolean", "description": "Let the person choose where (default false)."},
@@ -84,19 +84,18 @@ def _checked_name(given: str) -> str:
     on_tab=False,
 )
 async def download_file(call: Call) -> ToolResult:
-    """A download that fails at once is an error; one that goes on is not."""
     url = validate_url(call.args["url"], files=call.box.file_urls)
     if url == "about:blank":
         raise InvalidArguments("url must be the address of something to download, not about:blank.")
     if "filename" in call.args:
-        _checked_name(call.args["filename"])
+        _validate_filename(call.args["filename"])
     call.ctx.touch(None, origin_of(url))
     try:
         answer = await run_command(
             call, choose_link(call), "downloadFile", given_args(call, "url", "filename", "saveAs")
         )
     except CommandFailed as error:
-        if error.message == _FORBIDDEN:
+        if error.message == _INVALID_FILENAME:
             raise CommandFailed(
                 f"The browser takes no file name such as {call.args.get('filename', '')!r}; nothing was downloaded.",
                 hint="No part of it may begin or end with a dot or a space, or be a name systems reserve (con, nul).",
@@ -131,7 +130,6 @@ async def download_file(call: Call) -> ToolResult:
     on_tab=False,
 )
 async def list_downloads(call: Call) -> ToolResult:
-    """All that the browser remembers, also the person's."""
     answer = await query_browser(choose_link(call), "getDownloads", given_args(call, "query", "state", "limit"))
     facts: dict[str, Any] = {"downloads": pick_rows(answer, "downloads", _FIELDS)}
     return ToolResult.data({**facts, "cut": True} if answer.get("cut") is True else facts)
@@ -149,7 +147,6 @@ async def list_downloads(call: Call) -> ToolResult:
     on_tab=False,
 )
 async def get_download_status(call: Call) -> ToolResult:
-    """One download, or which there are."""
     link, number = choose_link(call), call.args["downloadId"]
     try:
         return ToolResult.data(pick_fields(await query_browser(link, "getDownload", {"downloadId": number}), _FIELDS))
@@ -157,8 +154,10 @@ async def get_download_status(call: Call) -> ToolResult:
         there = list_items(await query_browser(link, "getDownloads", {"limit": 10}), "downloads")
         if any(item.get("downloadId") == number for item in there):
             raise
-        words = [f"{item.get('downloadId')} ({str(item.get('filename') or item.get('url'))[-60:]})" for item in there]
-        raise NotInBrowser(error.message, hint=alternatives_hint(words, "downloads")) from None
+        alternatives = [
+            f"{item.get('downloadId')} ({str(item.get('filename') or item.get('url'))[-60:]})" for item in there
+        ]
+        raise NotInBrowser(error.message, hint=alternatives_hint(alternatives, "downloads")) from None
 
 
 TOOLS = (download_file, list_downloads, get_download_status)

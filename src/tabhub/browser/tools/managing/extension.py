@@ -19,14 +19,14 @@ from tabhub.browser.browser_choice import (
     query_browser,
 )
 from tabhub.browser.tool_spec import Call, hints, tool
-from tabhub.browser.tools.managing.history import moment
+from tabhub.browser.tools.managing.history import time_param
 from tabhub.browser.tools.managing.plugins import known_plugin
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed
 from tabhub.links.extension import ExtensionLink
 from tabhub.links.link import CONNECT_ANEW
 
-_LOOK_EVERY = 0.05
+_POLL_INTERVAL = 0.05
 _STATE = {
     "browserName": "string",
     "browserVersion": "string",
@@ -46,22 +46,22 @@ _SHOWS = {
     "debugged": "integer",
     "lastError": "string",
 }
-_BACK = {"browserId": {"type": "string"}, "seconds": {"type": "number", "description": "How long it took."}}
+_RECONNECTED = {"browserId": {"type": "string"}, "seconds": {"type": "number", "description": "How long it took."}}
 
 
-async def _back(call: Call, gone: ExtensionLink) -> ToolResult:
+async def _wait_for_reconnect(call: Call, old_link: ExtensionLink) -> ToolResult:
     """Wait until the browser is connected anew and has told its tabs."""
     browsers, loop = call.box.browsers, asyncio.get_running_loop()
-    began, patience = loop.time(), browsers.limits.extension_back
-    while loop.time() - began < patience:
-        await asyncio.sleep(_LOOK_EVERY)
+    began, timeout = loop.time(), browsers.limits.extension_back
+    while loop.time() - began < timeout:
+        await asyncio.sleep(_POLL_INTERVAL)
         ready = {
             facts["browserId"] for facts in browsers.status() if facts["connected"] and facts["extension"]["sentTabs"]
         }
-        if gone.closed is not None and gone.browser_id in ready:
-            return ToolResult.data({"browserId": gone.browser_id, "seconds": round(loop.time() - began, 2)})
+        if old_link.closed is not None and old_link.browser_id in ready:
+            return ToolResult.data({"browserId": old_link.browser_id, "seconds": round(loop.time() - began, 2)})
     raise CommandFailed(
-        f"The extension of browser {gone.browser_id} did not come back within {patience:g} s.",
+        f"The extension of browser {old_link.browser_id} did not come back within {timeout:g} s.",
         hint="browser_get_connection_status tells when it has; otherwise the person has to look at the extension in "
         "the browser (chrome://extensions), and `tabhub doctor` says what is missing.",
     )
@@ -73,7 +73,7 @@ async def _back(call: Call, gone: ExtensionLink) -> ToolResult:
     "Reloads the extension of a browser and answers when it is back. Calls under way in that browser fail, and the "
     "debugger lets go of its tabs.",
     params={"browserId": BROWSER_ID},
-    output=_BACK,
+    output=_RECONNECTED,
     output_required=("browserId", "seconds"),
     annotations=hints(idempotent=True, open_world=False),
     on_tab=False,
@@ -83,7 +83,7 @@ async def reload_extension(call: Call) -> ToolResult:
     link = choose_link(call)
     call.ctx.sent()
     link.notify("extension.reload", {})
-    return await _back(call, link)
+    return await _wait_for_reconnect(call, link)
 
 
 @tool(
@@ -92,18 +92,17 @@ async def reload_extension(call: Call) -> ToolResult:
     "Closes the connection to a browser, which connects again at once, and answers when it is back. Calls under way in "
     "that browser fail.",
     params={"browserId": BROWSER_ID},
-    output=_BACK,
+    output=_RECONNECTED,
     output_required=("browserId", "seconds"),
     annotations=hints(idempotent=True, open_world=False),
     on_tab=False,
 )
 async def force_reconnect(call: Call) -> ToolResult:
-    """For a connection that is there and yet of no use."""
     link = choose_link(call)
     call.ctx.sent()
     link.close(CONNECT_ANEW, "asked to connect anew")
     call.box.browsers.detach(link)
-    return await _back(call, link)
+    return await _wait_for_reconnect(call, link)
 
 
 @tool(
@@ -119,7 +118,6 @@ async def force_reconnect(call: Call) -> ToolResult:
     on_tab=False,
 )
 async def get_state(call: Call) -> ToolResult:
-    """What the extensions say now; the hub's own view is browser_get_connection_status."""
     answers, problems = await query_all_browsers(call, "getState")
     browsers = []
     for answer in answers:
@@ -162,9 +160,8 @@ async def get_state(call: Call) -> ToolResult:
     on_tab=False,
 )
 async def get_logs(call: Call) -> ToolResult:
-    """One list of all browsers."""
     limit = call.args.get("limit", 100)
-    wanted = {**given_args(call, "level", "source"), **moment(call, "since"), "limit": limit}
+    wanted = {**given_args(call, "level", "source"), **time_param(call, "since"), "limit": limit}
     answers, problems = await query_all_browsers(call, "getLogs", wanted)
     entries = [
         {**entry, "browserId": answer.link.browser_id}
@@ -194,7 +191,6 @@ async def get_logs(call: Call) -> ToolResult:
     on_tab=False,
 )
 async def get_side_panel(call: Call) -> ToolResult:
-    """What a person sees of us, whether they look or not."""
     link = choose_link(call)
     answer = await query_browser(link, "getPanels")
     pages = []

@@ -42,10 +42,10 @@ def _facts(call: Call, link: ExtensionLink, group: dict[str, Any]) -> dict[str, 
 
 
 async def _find(call: Call) -> Found:
-    return await find_by_number(call, "getGroups", "groups", "groupId", call.args["groupId"], _named)
+    return await find_by_number(call, "getGroups", "groups", "groupId", call.args["groupId"], _label)
 
 
-def _named(group: dict[str, Any]) -> str:
+def _label(group: dict[str, Any]) -> str:
     return str(group.get("title") or "no title")[:60]
 
 
@@ -60,7 +60,6 @@ def _named(group: dict[str, Any]) -> str:
     on_tab=False,
 )
 async def list_tab_groups(call: Call) -> ToolResult:
-    """All groups; a window that is not there is an error, one without groups is not."""
     answers, problems = await query_all_browsers(call, "getGroups")
     groups = [_facts(call, answer.link, group) for answer in answers for group in list_items(answer.what, "groups")]
     if (window := call.args.get("windowId")) is not None:
@@ -88,7 +87,6 @@ async def list_tab_groups(call: Call) -> ToolResult:
     on_tab=False,
 )
 async def create_tab_group(call: Call) -> ToolResult:
-    """A new group of the tabs that are named."""
     link, tabs = chosen_tabs(call)
     made = await run_on_tabs(call, link, tabs, "createGroup", given_args(call, "title", "color"))
     return ToolResult.data(_facts(call, link, made))
@@ -106,15 +104,14 @@ async def create_tab_group(call: Call) -> ToolResult:
     on_tab=False,
 )
 async def add_tabs_to_group(call: Call) -> ToolResult:
-    """The tabs say which browser is meant; the group must be in it."""
     link, tabs = chosen_tabs(call)
     number = call.args["groupId"]
     groups = list_items(await query_browser(link, "getGroups"), "groups")
     if not any(group.get("groupId") == number for group in groups):
-        words = [f"{group.get('groupId')} ({_named(group)})" for group in groups]
+        alternatives = [f"{group.get('groupId')} ({_label(group)})" for group in groups]
         raise NotInBrowser(
             f"The browser of these tabs ({link.browser_id}) has no groupId {number}.",
-            hint=alternatives_hint(words, "groups"),
+            hint=alternatives_hint(alternatives, "groups"),
         )
     grown = await run_on_tabs(call, link, tabs, "addToGroup", {"groupId": number})
     return ToolResult.data(_facts(call, link, grown))
@@ -132,7 +129,6 @@ async def add_tabs_to_group(call: Call) -> ToolResult:
     on_tab=False,
 )
 async def remove_tabs_from_group(call: Call) -> ToolResult:
-    """Tabs that are in no group stay as they are."""
     link, tabs = chosen_tabs(call)
     grouped = {
         number
@@ -162,7 +158,6 @@ async def remove_tabs_from_group(call: Call) -> ToolResult:
     on_tab=False,
 )
 async def update_tab_group(call: Call) -> ToolResult:
-    """Change what is given, and nothing else."""
     wanted = given_args(call, "title", "color", "collapsed")
     if not wanted:
         raise InvalidArguments("Nothing is to be changed.", hint="Give title, color or collapsed.")
@@ -183,7 +178,6 @@ async def update_tab_group(call: Call) -> ToolResult:
     on_tab=False,
 )
 async def list_tabs_in_group(call: Call) -> ToolResult:
-    """The group, and its tabs as the hub knows them."""
     found = await _find(call)
     facts = _facts(call, found.link, found.what)
     tabs = [call.box.browsers.tab(tab_id).tab.facts() for tab_id in facts["tabIds"]]

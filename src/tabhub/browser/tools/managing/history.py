@@ -40,14 +40,14 @@ _CLOSED = {
     "tabCount": "integer",
 }
 _CLOSED_TAB = {"url": "string", "title": "string"}
-_WHEN = {
+_TIME = {
     "type": ["number", "string"],
     "maxLength": 40,
     "description": "ISO 8601 (UTC unless it says otherwise), or milliseconds since 1970.",
 }
 
 
-def moment(call: Call, name: str) -> dict[str, float]:
+def time_param(call: Call, name: str) -> dict[str, float]:
     """A moment as an agent gives it, in milliseconds; nothing if it is missing."""
     given = call.args.get(name)
     if given is None:
@@ -70,8 +70,8 @@ def moment(call: Call, name: str) -> dict[str, float]:
     params={
         "query": {"type": "string", "maxLength": 1000},
         "maxResults": {"type": "integer", "minimum": 1, "maximum": 1000, "description": "Default 100."},
-        "startTime": _WHEN,
-        "endTime": _WHEN,
+        "startTime": _TIME,
+        "endTime": _TIME,
         "browserId": BROWSER_ID,
     },
     required=("query",),
@@ -84,8 +84,7 @@ def moment(call: Call, name: str) -> dict[str, float]:
     on_tab=False,
 )
 async def search_history(call: Call) -> ToolResult:
-    """Newest first, as the browser orders them."""
-    params = {**given_args(call, "query", "maxResults"), **moment(call, "startTime"), **moment(call, "endTime")}
+    params = {**given_args(call, "query", "maxResults"), **time_param(call, "startTime"), **time_param(call, "endTime")}
     answer = await query_browser(choose_link(call), "searchHistory", params)
     facts: dict[str, Any] = {"entries": pick_rows(answer, "entries", _ENTRY)}
     return ToolResult.data({**facts, "cut": True} if answer.get("cut") is True else facts)
@@ -103,7 +102,6 @@ async def search_history(call: Call) -> ToolResult:
     on_tab=False,
 )
 async def get_visits(call: Call) -> ToolResult:
-    """The address must be exactly that of the history."""
     url = call.args["url"]
     call.ctx.touch(None, origin_of(url))
     try:
@@ -138,7 +136,6 @@ async def get_visits(call: Call) -> ToolResult:
     on_tab=False,
 )
 async def get_recently_closed(call: Call) -> ToolResult:
-    """Newest first."""
     answer = await query_browser(choose_link(call), "getRecentlyClosed", given_args(call, "maxResults"))
     closed = []
     for item in list_items(answer, "closed"):
@@ -165,14 +162,14 @@ async def restore_session(call: Call) -> ToolResult:
         answer = await run_command(call, link, "restoreSession", {"sessionId": wanted})
     except CommandFailed as error:
         closed = list_items(await query_browser(link, "getRecentlyClosed"), "closed")
-        words = [
+        alternatives = [
             f"{item.get('sessionId')} ({item.get('title') or item.get('url') or item.get('kind')})" for item in closed
         ]
         if any(item.get("sessionId") == wanted for item in closed):
             raise
         raise NotInBrowser(
             f"Nothing closed has the sessionId {wanted!r} ({error.message})",
-            hint=alternatives_hint(words, "closed tabs"),
+            hint=alternatives_hint(alternatives, "closed tabs"),
         ) from None
     tabs = [call.box.browsers.described(link, raw) for raw in list_items(answer, "tabs")]
     for tab in tabs:

@@ -38,7 +38,6 @@ from tabhub.errors import InvalidArguments
     on_tab=False,
 )
 async def notify(call: Call) -> ToolResult:
-    """Shown as far as the desktop lets the browser show anything."""
     url = call.args.get("url")
     if url is not None and not (origin_of(url) or "").startswith("http"):
         raise InvalidArguments(f"url must be a full http or https address, not {url[:200]!r}.")

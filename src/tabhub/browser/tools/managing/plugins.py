@@ -48,7 +48,6 @@ PLUGIN_TAB = {
     on_tab=False,
 )
 async def list_plugin_tabs(call: Call) -> ToolResult:
-    """From the hub's picture of tabs; no round trip."""
     if (wanted := call.args.get("plugin")) is not None:
         known_plugin(call, wanted)
     sites = [site for site in call.box.plugins() if wanted in (None, site.name)]

@@ -17,9 +17,9 @@ from tabhub.core.tabs import Tab
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments, PermissionDenied, TabhubError, TabLeased
 
-_ASKING = 3.0
+_PROGRESS_INTERVAL = 3.0
 """Seconds between signs of life while a person thinks."""
-_MOST = 300
+_MAX_REASON = 300
 
 _SESSION: dict[str, Any] = {
     "type": "object",
@@ -46,7 +46,6 @@ _SESSION: dict[str, Any] = {
     on_tab=False,
 )
 async def list_sessions(call: Call) -> ToolResult:
-    """The caller's own session, or the one whose handle it has."""
     choice, session, handle = call.box.choice, call.ctx.session, call.args.get("session")
     standing = choice.describe_session(session if handle is None else choice.session_by_handle(handle, session))
     if standing is None:
@@ -64,7 +63,6 @@ async def list_sessions(call: Call) -> ToolResult:
     annotations=hints(idempotent=True, open_world=False),
 )
 async def release_tab(call: Call) -> ToolResult:
-    """Let go of the tab that is named, or of the session's own."""
     session = call.ctx.session
     tab_id = call.args.get("tabId", session.tab)
     if tab_id is None:
@@ -84,7 +82,12 @@ async def release_tab(call: Call) -> ToolResult:
     "Gets you a tab that another session holds: at once if it is free or its holder is idle, else a person is asked.",
     params={
         "tabId": {**TAB_ID, "description": "The tab you want."},
-        "reason": {"type": "string", "minLength": 1, "maxLength": _MOST, "description": "Why; the person reads it."},
+        "reason": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": _MAX_REASON,
+            "description": "Why; the person reads it.",
+        },
     },
     required=("tabId", "reason"),
     output={
@@ -98,13 +101,12 @@ async def release_tab(call: Call) -> ToolResult:
     annotations=hints(idempotent=True, open_world=False),
 )
 async def request_tab(call: Call) -> ToolResult:
-    """Take the tab if it may be taken, or after a person has agreed."""
     choice, session, tab_id = call.box.choice, call.ctx.session, call.args["tabId"]
     tab = call.box.browsers.tab(tab_id).tab
     call.ctx.touch(tab_id, tab.origin)
     lease, by = choice.blocking_lease(session, tab_id), "free"
     if lease is not None:
-        by = await _asked(call, lease, tab)
+        by = await _ask_to_hand_over(call, lease, tab)
         now = choice.blocking_lease(session, tab_id)
         if now is not None and now.holder is not lease.holder:  # somebody else got it while the person thought
             raise choice.leased_error(now)
@@ -114,39 +116,43 @@ async def request_tab(call: Call) -> ToolResult:
     return ToolResult.data({"tabId": tab_id, "granted": True, "by": by, "url": tab.url, "title": tab.title})
 
 
-async def _asked(call: Call, lease: Lease, tab: Tab) -> str:
+async def _ask_to_hand_over(call: Call, lease: Lease, tab: Tab) -> str:
     """Who agreed; TabLeased if nobody did or could."""
     asker, holder = call.ctx.session, lease.holder
     reason = visible(call.args["reason"])[0]
     title = visible(tab.title[:100] or tab.url[:100])[0]
     about = f"tab {tab.tab_id} ({title}), which {holder.client} is working in. Reason given: {reason}"
     if holder.asker is not None:
-        question = _question(f"{asker.client} asks for {about}. Accept to hand the tab over.")
-        return await _wait(call, lease, f"the person at {holder.client}", "holder", holder.asker(*question))
+        question = _elicitation(f"{asker.client} asks for {about}. Accept to hand the tab over.")
+        return await _wait_for_decision(
+            call, lease, f"the person at {holder.client}", "holder", holder.asker(*question)
+        )
     if call.ctx.can("elicitation"):
-        question = _question(f"This agent ({asker.client}) asks for {about}. Accept to take the tab from it.")
-        return await _wait(call, lease, "the person", "person", _own(call, lease, question))
+        question = _elicitation(f"This agent ({asker.client}) asks for {about}. Accept to take the tab from it.")
+        return await _wait_for_decision(call, lease, "the person", "person", _ask_own_client(call, lease, question))
     asked = call.ctx.confirm(f"{asker.client} asks for {about}. Allow it to take the tab from it.", tab.tab_id)
     if asked is not None:
-        return await _wait(call, lease, "the person", "person", _at_hub(asked))
+        return await _wait_for_decision(call, lease, "the person", "person", _ask_at_hub(asked))
     if holder.gone:
-        return await _wait(call, lease, f"{holder.client}, which has gone", "free")
-    raise _refused(call, lease, "Nobody could be asked: neither agent's client can put a question to its person.")
+        return await _wait_for_decision(call, lease, f"{holder.client}, which has gone", "free")
+    raise _refusal(call, lease, "Nobody could be asked: neither agent's client can put a question to its person.")
 
 
-async def _own(call: Call, lease: Lease, question: tuple[str, dict[str, Any]]) -> dict[str, Any]:
+async def _ask_own_client(call: Call, lease: Lease, question: tuple[str, dict[str, Any]]) -> dict[str, Any]:
     key = f"tab-{lease.tab}-{lease.since:.3f}"
     return (await call.ctx.ask({key: question}))[key]
 
 
-async def _at_hub(asked: Awaitable[bool]) -> dict[str, Any]:
+async def _ask_at_hub(asked: Awaitable[bool]) -> dict[str, Any]:
     return {"action": "accept" if await asked else "decline"}
 
 
-async def _wait(call: Call, lease: Lease, whom: str, by: str, answer: Awaitable[dict[str, Any]] | None = None) -> str:
+async def _wait_for_decision(
+    call: Call, lease: Lease, whom: str, by: str, answer: Awaitable[dict[str, Any]] | None = None
+) -> str:
     """Who agreed: the person who was asked, or nobody because the tab is free by now. The call lives on meanwhile."""
     limits = call.box.browsers.limits
-    most, step = limits.tab_request, min(_ASKING, limits.call_timeout / 2)
+    most, step = limits.tab_request, min(_PROGRESS_INTERVAL, limits.call_timeout / 2)
     who = f"{whom[0].upper()}{whom[1:]}"
     # Without an answer to come, it is only waited for.
     asking: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
@@ -158,35 +164,35 @@ async def _wait(call: Call, lease: Lease, whom: str, by: str, answer: Awaitable[
             await asyncio.wait([asking], timeout=min(step, most - waited))
             if asking.done() and not asking.cancelled():
                 if asking.result().get("action") != "accept":
-                    raise _refused(call, lease, f"{who} was asked and did not agree.")
+                    raise _refusal(call, lease, f"{who} was asked and did not agree.")
                 return by
             if call.box.choice.blocking_lease(call.ctx.session, lease.tab) is None:  # let go, or gone, in the meantime
                 asking.cancel()
                 await asyncio.wait([asking])  # the question is taken back before the answer leaves
                 return "free"
             if asking.cancelled():
-                raise _refused(call, lease, f"{who} could not answer: the client stopped listening.")
+                raise _refusal(call, lease, f"{who} could not answer: the client stopped listening.")
             if answer is None and not lease.holder.gone:
-                raise _refused(call, lease, f"{lease.holder.client} had gone, and has come back.")
+                raise _refusal(call, lease, f"{lease.holder.client} had gone, and has come back.")
             waited += step
             call.ctx.progress(waited, most, f"Waiting for {whom}.")
     except TabLeased:
         raise
     except PermissionDenied:
-        raise _refused(call, lease, f"{who} was asked and gave no answer.") from None
+        raise _refusal(call, lease, f"{who} was asked and gave no answer.") from None
     except TabhubError as error:
-        raise _refused(call, lease, f"{who} could not be asked: {error.message}") from None
+        raise _refusal(call, lease, f"{who} could not be asked: {error.message}") from None
     finally:
         asking.cancel()
-    raise _refused(call, lease, f"{who} was asked and gave no answer." if answer is not None else "It is not free yet.")
+    raise _refusal(call, lease, f"{who} was asked and gave no answer." if answer is not None else "It is not free yet.")
 
 
-def _question(text: str) -> tuple[str, dict[str, Any]]:
+def _elicitation(text: str) -> tuple[str, dict[str, Any]]:
     schema = {"type": "object", "properties": {}}
     return "elicitation/create", {"mode": "form", "message": text, "requestedSchema": schema}
 
 
-def _refused(call: Call, lease: Lease, why: str) -> TabLeased:
+def _refusal(call: Call, lease: Lease, why: str) -> TabLeased:
     held = call.box.choice.leased_error(lease, asked=True)
     return TabLeased(f"{why} {held.message}", hint=held.hint, data=held.data)
 

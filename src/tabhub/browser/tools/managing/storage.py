@@ -11,7 +11,7 @@ from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed
 
 _KEY = {"type": "string", "maxLength": 10_000}
-_KEYS_NAMED = 20
+_MAX_KEYS_NAMED = 20
 
 
 @tool(
@@ -46,13 +46,12 @@ _KEYS_NAMED = 20
     annotations=hints(read_only=True),
 )
 async def get_storage(call: Call) -> ToolResult:
-    """Read in the page; one round trip."""
     page, kind, key = await call.page(), call.args.get("storageType", "local"), call.args.get("key")
     found = await _run(page, {"kind": kind, "key": key})
     items = [_item(item) for item in found.get("items") or [] if isinstance(item, dict)]
     total = found["total"] if type(found.get("total")) is int else len(items)
     if key is not None and not items:
-        names = [str(name)[:100] for name in found.get("names") or []][:_KEYS_NAMED]
+        names = [str(name)[:100] for name in found.get("names") or []][:_MAX_KEYS_NAMED]
         there = f"Keys there: {', '.join(names)}." if names else "It is empty."
         raise CommandFailed(f"{found.get('origin')} has no {key[:200]!r} in its {kind} storage.", hint=there)
     facts: dict[str, Any] = {
@@ -75,7 +74,7 @@ async def get_storage(call: Call) -> ToolResult:
 @tool(
     "browser_set_storage",
     "Write the page's storage",
-    "Sets one key of the page's local or session storage; null removes it. The page itself is not told of it.",
+    "Sets one key of the page's local or session storage; null removes it. The page itself is not entry of it.",
     params={
         "storageType": {"enum": ["local", "session"]},
         "key": _KEY,
@@ -91,17 +90,16 @@ async def get_storage(call: Call) -> ToolResult:
     annotations=hints(destructive=True, idempotent=True),
 )
 async def set_storage(call: Call) -> ToolResult:
-    """Write in the page; one round trip."""
     page, args = await call.page(), call.args
-    wish = {"kind": args["storageType"], "key": args["key"], "write": True, "value": args["value"]}
-    found = await _run(page, wish)
+    query = {"kind": args["storageType"], "key": args["key"], "write": True, "value": args["value"]}
+    found = await _run(page, query)
     origin = str(found.get("origin"))[:2000]
     return ToolResult.data({"tabId": page.tab_id, "origin": origin, "replaced": found.get("replaced") is True})
 
 
-async def _run(page: Page, wish: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = await (await main_frame(page)).evaluate("storage", wish)
-    why, kind = found.get("failed"), wish["kind"]
+async def _run(page: Page, query: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = await (await main_frame(page)).evaluate("storage", query)
+    why, kind = found.get("failed"), query["kind"]
     if why is None:
         return found
     where = f"{str(found.get('url'))[:200]} in tab {page.tab_id}"
@@ -122,10 +120,10 @@ async def _run(page: Page, wish: dict[str, Any]) -> dict[str, Any]:
 
 
 def _item(item: dict[str, Any]) -> dict[str, Any]:
-    told: dict[str, Any] = {"key": str(item.get("key", "")), "value": str(item.get("value", ""))}
+    entry: dict[str, Any] = {"key": str(item.get("key", "")), "value": str(item.get("value", ""))}
     if type(item.get("length")) is int:
-        told["length"] = item["length"]
-    return told
+        entry["length"] = item["length"]
+    return entry
 
 
 TOOLS = (get_storage, set_storage)

@@ -16,7 +16,7 @@ from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, DialogOpen, NotConnected, TabFailed
 
 _URL = {"type": "string", "minLength": 1, "maxLength": 100_000, "description": "https://…"}
-ARRIVAL = {
+NAVIGATION = {
     "tabId": {"type": "integer"},
     "url": {"type": "string", "description": "Where the tab is now, after redirects."},
     "title": {"type": "string"},
@@ -83,7 +83,7 @@ async def get_tab_info(call: Call) -> ToolResult:
         "active": {"type": "boolean"},
     },
     required=("url",),
-    output=ARRIVAL,
+    output=NAVIGATION,
     output_required=("tabId", "url", "ok"),
     annotations=hints(),
     on_tab=False,
@@ -100,33 +100,33 @@ async def open_new_tab(call: Call) -> ToolResult:
     elif not box.browsers.links():
         box.browsers.default_link()
     call.ctx.sent()
-    at_once = url if comes_with_the_tab(url) else None
+    initial_url = url if must_open_with_tab(url) else None
     tab = await open_tab(
         box.browsers,
         browser_id=browser_id,
         active=call.args.get("active", False),
-        url=at_once,
+        url=initial_url,
         group=box.choice.tab_group(call.ctx.session),
     )
     box.choice.adopt(call.ctx.session, tab.tab_id)
-    return ToolResult.data(await arrive(call, tab, url))
+    return ToolResult.data(await load_url(call, tab, url))
 
 
-def comes_with_the_tab(url: str) -> bool:
+def must_open_with_tab(url: str) -> bool:
     """Whether a tab has to be opened with this address, since it could not be sent there."""
     return url[:5].lower() == "data:"
 
 
-async def arrive(call: Call, tab: Tab, url: str) -> dict[str, Any]:
+async def load_url(call: Call, tab: Tab, url: str) -> dict[str, Any]:
     """Send a tab just opened to its address, unless it came with it, and tell where it is."""
     box = call.box
     call.ctx.touch(tab.tab_id, None)
-    if comes_with_the_tab(url) or url == "about:blank":
+    if must_open_with_tab(url) or url == "about:blank":
         status = "complete" if url == "about:blank" else tab.status  # there is nothing to load
         return {"tabId": tab.tab_id, "url": tab.url or url, "title": tab.title, "status": status, "ok": True}
     page = Page(box.browsers, box.watch, box.browsers.tab(tab.tab_id), None)
     try:
-        return await _go(call, page, url, "load")
+        return await _navigate(call, page, url, "load")
     except TabFailed:
         raise
     except CommandFailed as error:
@@ -144,17 +144,16 @@ async def arrive(call: Call, tab: Tab, url: str) -> dict[str, Any]:
         "waitUntil": {"enum": ["load", "commit", "none"]},
     },
     required=("url",),
-    output=ARRIVAL,
+    output=NAVIGATION,
     output_required=("tabId", "url", "ok"),
     annotations=hints(idempotent=True),
 )
 async def navigate_tab(call: Call) -> ToolResult:
-    """Go there and tell where it led."""
     url = validate_url(call.args["url"], files=call.box.file_urls)
-    return ToolResult.data(await _go(call, await call.page(), url, call.args.get("waitUntil", "load")))
+    return ToolResult.data(await _navigate(call, await call.page(), url, call.args.get("waitUntil", "load")))
 
 
-async def _step(call: Call, command: str, words: str, params: dict[str, Any] | None = None) -> ToolResult:
+async def _move(call: Call, command: str, verb: str, params: dict[str, Any] | None = None) -> ToolResult:
     """Move a tab along its history, or load its page again, and tell where it is then."""
     page = await call.page()
     try:
@@ -163,35 +162,33 @@ async def _step(call: Call, command: str, words: str, params: dict[str, Any] | N
         raise
     except CommandFailed as error:
         raise CommandFailed(
-            f"Tab {page.tab_id} could not {words}: {error.message}", hint=_advice(call, page, error.message)
+            f"Tab {page.tab_id} could not {verb}: {error.message}", hint=_navigation_hint(call, page, error.message)
         ) from None
-    return ToolResult.data(_where(call, page, answer))
+    return ToolResult.data(_navigation_facts(call, page, answer))
 
 
 @tool(
     "browser_go_back",
     "Go back",
     "Goes back one page and waits until it has loaded.",
-    output=ARRIVAL,
+    output=NAVIGATION,
     output_required=("tabId", "url", "ok"),
     annotations=hints(),
 )
 async def go_back(call: Call) -> ToolResult:
-    """One page back."""
-    return await _step(call, "goBack", "go back")
+    return await _move(call, "goBack", "go back")
 
 
 @tool(
     "browser_go_forward",
     "Go forward",
     "Goes forward one page and waits until it has loaded.",
-    output=ARRIVAL,
+    output=NAVIGATION,
     output_required=("tabId", "url", "ok"),
     annotations=hints(),
 )
 async def go_forward(call: Call) -> ToolResult:
-    """One page forward."""
-    return await _step(call, "goForward", "go forward")
+    return await _move(call, "goForward", "go forward")
 
 
 @tool(
@@ -199,13 +196,12 @@ async def go_forward(call: Call) -> ToolResult:
     "Reload a page",
     "Loads the page again and waits for it. What was typed is lost.",
     params={"ignoreCache": {"type": "boolean"}},
-    output=ARRIVAL,
+    output=NAVIGATION,
     output_required=("tabId", "url", "ok"),
     annotations=hints(idempotent=True),
 )
 async def reload_tab(call: Call) -> ToolResult:
-    """The same page once more."""
-    return await _step(call, "reloadTab", "be reloaded", {"ignoreCache": call.args.get("ignoreCache", False)})
+    return await _move(call, "reloadTab", "be reloaded", {"ignoreCache": call.args.get("ignoreCache", False)})
 
 
 @tool(
@@ -217,7 +213,6 @@ async def reload_tab(call: Call) -> ToolResult:
     annotations=hints(idempotent=True, open_world=False),
 )
 async def focus_tab(call: Call) -> ToolResult:
-    """The only tool that takes the focus."""
     page = await call.page()
     answer = await page.command("activateTab", {"focusWindow": True})
     return ToolResult.data(call.box.browsers.described(page.link, answer, page.tab).facts())
@@ -232,13 +227,12 @@ async def focus_tab(call: Call) -> ToolResult:
     annotations=hints(destructive=True, idempotent=True),
 )
 async def close_tab(call: Call) -> ToolResult:
-    """Close exactly the tab that is named."""
     page = await call.page()
-    asked = call.box.watch.open_dialog(page.link, page.tab.chrome_id) is not None
-    if asked:
+    dialog_open = call.box.watch.open_dialog(page.link, page.tab.chrome_id) is not None
+    if dialog_open:
         # Not agreed to: a navigation behind the dialog would cross the closing.
         await _answer_dialog(page, accept=False)
-    await _close(call, page, again=asked)
+    await _close(call, page, again=dialog_open)
     call.box.browsers.forget(page.link, page.tab.chrome_id)
     return ToolResult.data({"tabId": page.tab_id, "closed": True})
 
@@ -265,7 +259,7 @@ async def _answer_dialog(page: Page, *, accept: bool) -> None:
     await page.command("forwardCDPCommand", {"method": "Page.handleJavaScriptDialog", "params": {"accept": accept}})
 
 
-async def _go(call: Call, page: Page, url: str, wait_until: str) -> dict[str, Any]:
+async def _navigate(call: Call, page: Page, url: str, wait_until: str) -> dict[str, Any]:
     # So that what the page says and asks for from its first moment on is recorded.
     await call.box.watch.wait_watching(page.link, page.tab.chrome_id)
     try:
@@ -275,9 +269,10 @@ async def _go(call: Call, page: Page, url: str, wait_until: str) -> dict[str, An
     except CommandFailed as error:
         shown = url if len(url) <= 200 else f"{url[:200]}…"
         raise CommandFailed(
-            f"Tab {page.tab_id} could not be sent to {shown}: {error.message}", hint=_advice(call, page, error.message)
+            f"Tab {page.tab_id} could not be sent to {shown}: {error.message}",
+            hint=_navigation_hint(call, page, error.message),
         ) from None
-    facts = _where(call, page, answer)
+    facts = _navigation_facts(call, page, answer)
     status = answer.get("httpStatus")
     if type(status) is not int and wait_until == "load" and facts["ok"]:
         status = await _http_status(call, page)
@@ -287,7 +282,7 @@ async def _go(call: Call, page: Page, url: str, wait_until: str) -> dict[str, An
     return facts
 
 
-def _where(call: Call, page: Page, answer: Any) -> dict[str, Any]:
+def _navigation_facts(call: Call, page: Page, answer: Any) -> dict[str, Any]:
     """Where a tab arrived, as its browser tells it; the hub's picture has it from here on."""
     if not isinstance(answer, dict) or not isinstance(answer.get("url"), str):
         raise CommandFailed("invalid response: the browser did not say where the tab is.")
@@ -319,7 +314,7 @@ async def _http_status(call: Call, page: Page) -> int | None:
     return value if type(value) is int else None
 
 
-_ADVICE = (
+_HINTS = (
     ("ERR_NAME_NOT_RESOLVED", "No such host; check the spelling."),
     ("ERR_CONNECTION_REFUSED", "Nothing listens there; is the server running?"),
     ("ERR_CERT", "The site's certificate is not accepted; a person can decide that in the browser."),
@@ -337,16 +332,16 @@ _ADVICE = (
 )
 
 
-def _advice(call: Call, page: Page, message: str) -> str | None:
+def _navigation_hint(call: Call, page: Page, message: str) -> str | None:
     """What to do; what an agent itself has done to the tab's network comes first."""
     if waiting := call.box.interceptions.pending(page):
         return (
             f"{len(waiting)} of its requests are stopped, such as {waiting[0].id}: browser_intercept_requests lists"
             " them, browser_stop_intercepting lets them go."
         )
-    if "ERR_INTERNET_DISCONNECTED" in message and call.box.network_overrides.is_active(page, throttle.NAME):
+    if "ERR_INTERNET_DISCONNECTED" in message and call.box.network_overrides.is_active(page, throttle.OVERRIDE_NAME):
         return "browser_throttle_network has cut the tab off; browser_clear_network_throttle ends it."
-    return next((advice for text, advice in _ADVICE if text in message), None)
+    return next((advice for text, advice in _HINTS if text in message), None)
 
 
 TOOLS = (

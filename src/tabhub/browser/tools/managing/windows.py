@@ -22,20 +22,20 @@ from tabhub.browser.browser_choice import (
 )
 from tabhub.browser.driver.page import validate_url
 from tabhub.browser.tool_spec import Call, hints, tool
-from tabhub.browser.tools.managing.tabs import ARRIVAL, arrive, comes_with_the_tab
+from tabhub.browser.tools.managing.tabs import NAVIGATION, load_url, must_open_with_tab
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments
 from tabhub.links.extension import ExtensionLink
 
 _STATES = ["normal", "minimized", "maximized", "fullscreen"]
-_PLACE = ("left", "top", "width", "height")
+_BOUNDS = ("left", "top", "width", "height")
 _FIELDS = {
     "windowId": "integer",
     "focused": "boolean",
     "state": "string",
     "type": "string",
     "incognito": "boolean",
-    **dict.fromkeys(_PLACE, "integer"),
+    **dict.fromkeys(_BOUNDS, "integer"),
 }
 _WINDOW = object_schema(_FIELDS, ("windowId", "browserId", "tabIds"))
 _WINDOW["properties"] |= {
@@ -43,13 +43,13 @@ _WINDOW["properties"] |= {
     "tabIds": {"type": "array", "items": {"type": "integer"}},
     "activeTabId": {"type": "integer"},
 }
-_SIDE = {"type": "integer", "minimum": 1, "maximum": 20_000}
-_EDGE = {"type": "integer", "minimum": -20_000, "maximum": 20_000}
-_WISHES = {
-    "width": _SIDE,
-    "height": _SIDE,
-    "left": _EDGE,
-    "top": _EDGE,
+_SIZE = {"type": "integer", "minimum": 1, "maximum": 20_000}
+_POSITION = {"type": "integer", "minimum": -20_000, "maximum": 20_000}
+_WINDOW_PARAMS = {
+    "width": _SIZE,
+    "height": _SIZE,
+    "left": _POSITION,
+    "top": _POSITION,
     "state": {"enum": _STATES},
     "focused": {"type": "boolean", "description": "Bring it to the front."},
 }
@@ -66,11 +66,11 @@ def _facts(call: Call, link: ExtensionLink, window: dict[str, Any]) -> dict[str,
     }
 
 
-def _wanted(call: Call) -> dict[str, Any]:
+def _window_params(call: Call) -> dict[str, Any]:
     """The wishes for a window, if a browser can fulfil them together."""
-    wanted = given_args(call, *_WISHES)
+    wanted = given_args(call, *_WINDOW_PARAMS)
     state = wanted.get("state", "normal")
-    placed = [name for name in _PLACE if name in wanted]
+    placed = [name for name in _BOUNDS if name in wanted]
     if state != "normal" and placed:
         raise InvalidArguments(
             f"A window that is {state} has no {' or '.join(placed)} of its own.",
@@ -84,10 +84,10 @@ def _wanted(call: Call) -> dict[str, Any]:
 
 
 async def _find(call: Call) -> Found:
-    return await find_by_number(call, "getWindows", "windows", "windowId", call.args["windowId"], _named)
+    return await find_by_number(call, "getWindows", "windows", "windowId", call.args["windowId"], _label)
 
 
-def _named(window: dict[str, Any]) -> str:
+def _label(window: dict[str, Any]) -> str:
     tabs = window.get("tabIds")
     count = len(tabs) if isinstance(tabs, list) else 0
     return f"{window.get('type', 'normal')}, {count} tab{'' if count == 1 else 's'}"
@@ -103,7 +103,6 @@ def _named(window: dict[str, Any]) -> str:
     on_tab=False,
 )
 async def list_windows(call: Call) -> ToolResult:
-    """The windows as the browsers tell them now."""
     answers, problems = await query_all_browsers(call, "getWindows")
     windows = [_facts(call, answer.link, window) for answer in answers for window in list_items(answer.what, "windows")]
     facts: dict[str, Any] = {"windows": windows}
@@ -119,21 +118,20 @@ async def list_windows(call: Call) -> ToolResult:
     "unless `focused` is set or `state` is maximized or fullscreen.",
     params={
         "url": {"type": "string", "minLength": 1, "maxLength": 100_000, "description": "Default about:blank."},
-        **_WISHES,
+        **_WINDOW_PARAMS,
         "incognito": {"type": "boolean", "description": "Only where the person allowed the extension in incognito."},
         "browserId": BROWSER_ID,
     },
-    output={**ARRIVAL, "window": _WINDOW},
+    output={**NAVIGATION, "window": _WINDOW},
     output_required=("tabId", "url", "ok", "window"),
     annotations=hints(),
     on_tab=False,
 )
 async def create_window(call: Call) -> ToolResult:
-    """An empty window first, then the address: so that what goes wrong on the way can be told."""
     url = validate_url(call.args.get("url", "about:blank"), files=call.box.file_urls)
-    wanted = {**_wanted(call), **given_args(call, "incognito")}
+    wanted = {**_window_params(call), **given_args(call, "incognito")}
     link = choose_link(call)
-    if comes_with_the_tab(url):
+    if must_open_with_tab(url):
         wanted["url"] = url
     answer = await run_command(call, link, "createWindow", wanted)
     window, box = answer.get("window"), call.box
@@ -141,14 +139,14 @@ async def create_window(call: Call) -> ToolResult:
         raise CommandFailed("invalid response: the browser did not describe the window it opened.")
     tab = box.browsers.described(link, answer.get("tab"))
     box.choice.adopt(call.ctx.session, tab.tab_id)
-    return ToolResult.data({**await arrive(call, tab, url), "window": _facts(call, link, window)})
+    return ToolResult.data({**await load_url(call, tab, url), "window": _facts(call, link, window)})
 
 
 @tool(
     "browser_update_window",
     "Change a window",
     "Moves or resizes a window, changes its state, or brings it to the front (`focused`).",
-    params={"windowId": _WINDOW_ID, **_WISHES, "browserId": WHICH_BROWSER},
+    params={"windowId": _WINDOW_ID, **_WINDOW_PARAMS, "browserId": WHICH_BROWSER},
     required=("windowId",),
     output=_WINDOW["properties"],
     output_required=_WINDOW["required"],
@@ -156,10 +154,9 @@ async def create_window(call: Call) -> ToolResult:
     on_tab=False,
 )
 async def update_window(call: Call) -> ToolResult:
-    """Change what is given, and nothing else."""
-    wanted = _wanted(call)
+    wanted = _window_params(call)
     if not wanted:
-        raise InvalidArguments("Nothing is to be changed.", hint=f"Give one of {', '.join(_WISHES)}.")
+        raise InvalidArguments("Nothing is to be changed.", hint=f"Give one of {', '.join(_WINDOW_PARAMS)}.")
     found = await _find(call)
     changed = await run_command(call, found.link, "updateWindow", {"windowId": call.args["windowId"], **wanted})
     return ToolResult.data(_facts(call, found.link, changed))
@@ -181,7 +178,6 @@ async def update_window(call: Call) -> ToolResult:
     on_tab=False,
 )
 async def close_window(call: Call) -> ToolResult:
-    """Close it, unless the browser or another session would go with it."""
     found = await _find(call)
     link, number = found.link, call.args["windowId"]
     if len(list_items(await query_browser(link, "getWindows"), "windows")) == 1:

@@ -13,14 +13,14 @@ from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed
 
 _DEFAULT_LENGTH = 100_000
-_LONGEST_LENGTH = 2_000_000
+_MAX_LENGTH = 2_000_000
 _FRAME = re.compile("\x03([a-z0-9]{1,20})\x03")
-_MOST_LENGTH = {
+_LENGTH_LIMIT = {
     "type": "integer",
     "minimum": 1,
-    "maximum": _LONGEST_LENGTH,
+    "maximum": _MAX_LENGTH,
 }
-_GIVES = {
+_OUTPUT = {
     "tabId": {"type": "integer"},
     "url": {"type": "string"},
     "length": {"type": "integer", "description": "Of the whole."},
@@ -37,83 +37,82 @@ _GIVES = {
     params={
         **TARGET,
         "format": {"enum": ["text", "markdown"]},
-        "maxLength": _MOST_LENGTH,
+        "maxLength": _LENGTH_LIMIT,
     },
-    output={**_GIVES, "title": {"type": "string"}, "content": {"type": "string"}},
+    output={**_OUTPUT, "title": {"type": "string"}, "content": {"type": "string"}},
     output_required=("tabId", "url", "content", "length", "remaining"),
     annotations=hints(read_only=True),
 )
 async def get_tab_content(call: Call) -> ToolResult:
-    """Read the page in the page; one round trip unless it has frames of other sites."""
     page = await call.page()
-    most = call.args.get("maxLength", _DEFAULT_LENGTH)
-    wish = {"markdown": call.args.get("format") == "markdown", "maxLength": most}
+    limit = call.args.get("maxLength", _DEFAULT_LENGTH)
+    options = {"markdown": call.args.get("format") == "markdown", "maxLength": limit}
     if names_element(call.args):
         element = await find_element(page, call.args)
-        found, where = await element.call("content", wish), element.frame
+        found, frame_ = await element.call("content", options), element.frame
     else:
-        where = await main_frame(page)
-        found = await where.evaluate("content", wish)
-    found = _checked(found)
+        frame_ = await main_frame(page)
+        found = await frame_.evaluate("content", options)
+    found = _require_object(found)
     content, length = str(found.get("content", "")), _count(found.get("length"))
     if marks := _count(found.get("marks")):
-        cut = _rest(length, content)["remaining"] > 0
-        content, inner = await _with_frames(where, content, wish, all_of_it=not names_element(call.args), cut=cut)
+        cut = _remainder(length, content)["remaining"] > 0
+        content, inner = await _with_frames(frame_, content, options, whole_page=not names_element(call.args), cut=cut)
         length += inner - marks
-    content = content[:most]
+    content = content[:limit]
     facts = {
         "tabId": page.tab_id,
         "url": str(found.get("url", "")),
         "title": str(found.get("title", "")),
         "content": content,
-        **_rest(length, content),
+        **_remainder(length, content),
     }
-    notes = [_left_out(facts)] if facts["remaining"] else []
+    notes = [_remainder_note(facts)] if facts["remaining"] else []
     if found.get("ready") == "loading":
         notes.append("The page is still loading.")
     if found.get("pdf"):
         notes.append(PDF_HINT)
-    return _told(facts, content, notes)
+    return _result(facts, content, notes)
 
 
 async def _with_frames(
-    where: Frame, content: str, wish: dict[str, Any], *, all_of_it: bool, cut: bool
+    frame_: Frame, content: str, options: dict[str, Any], *, whole_page: bool, cut: bool
 ) -> tuple[str, int]:
     """Put the content of frames of other sites where they stand; tells also how long that of all of them is.
 
     Frames that no mark leads to come after the page, where all of it was asked for and is there.
     """
-    inner = [frame for frame in (await list_frames(where.page))[1:] if _within(frame, where)]
-    answers = await asyncio.gather(*(_of_frame(frame, wish) for frame in inner))
+    inner = [frame for frame in (await list_frames(frame_.page))[1:] if _is_inside(frame, frame_)]
+    answers = await asyncio.gather(*(_frame_content(frame, options) for frame in inner))
     texts = {owner: (text, size) for owner, text, size in answers if owner}
-    placed: set[str] = set()
+    used: set[str] = set()
 
-    def put(found: re.Match[str]) -> str:
+    def place(found: re.Match[str]) -> str:
         text, _ = texts.get(found[1], ("", 0))
         # A frame can hold another, never itself: each is put once.
-        if not text or found[1] in placed:
+        if not text or found[1] in used:
             return ""
-        placed.add(found[1])
-        return _FRAME.sub(put, text)
+        used.add(found[1])
+        return _FRAME.sub(place, text)
 
-    whole = _FRAME.sub(put, content)
-    for owner, (text, _) in texts.items() if all_of_it and not cut else ():
-        if owner not in placed:
-            placed.add(owner)
-            whole += "\n\n" + _FRAME.sub(put, text)
-    return whole, sum(texts[owner][1] for owner in (texts if all_of_it else placed))
+    whole = _FRAME.sub(place, content)
+    for owner, (text, _) in texts.items() if whole_page and not cut else ():
+        if owner not in used:
+            used.add(owner)
+            whole += "\n\n" + _FRAME.sub(place, text)
+    return whole, sum(texts[owner][1] for owner in (texts if whole_page else used))
 
 
-async def _of_frame(frame: Frame, wish: dict[str, Any]) -> tuple[str, str, int]:
+async def _frame_content(frame: Frame, options: dict[str, Any]) -> tuple[str, str, int]:
     """The ref of the element that holds a frame, its content with a mark around, and how long that is.
 
     Empty for a frame that is read together with the one around it, that nobody sees, or that went away meanwhile.
     """
     try:
-        owner, found = await asyncio.gather(frame.owner_ref(), frame.evaluate("content", {**wish, "framed": True}))
+        owner, found = await asyncio.gather(frame.owner_ref(), frame.evaluate("content", {**options, "framed": True}))
     except CommandFailed:
         return "", "", 0
-    found = _checked(found)
+    found = _require_object(found)
     text = str(found.get("content", ""))
     if not text:
         return "", "", 0
@@ -122,7 +121,7 @@ async def _of_frame(frame: Frame, wish: dict[str, Any]) -> tuple[str, str, int]:
     return owner, f"{begin}{text}{end}", length + len(begin) + len(end)
 
 
-def _within(frame: Frame, outer: Frame) -> bool:
+def _is_inside(frame: Frame, outer: Frame) -> bool:
     above = frame.parent
     while above is not None:
         if above.frame_id == outer.frame_id:
@@ -136,9 +135,9 @@ def _within(frame: Frame, outer: Frame) -> bool:
     "Read the page's HTML",
     "Gives the HTML of the page or of one element as it is now, shadow roots as <template shadowrootmode>. Frames are "
     "not followed; name an element in one to read it.",
-    params={**TARGET, "maxLength": _MOST_LENGTH},
+    params={**TARGET, "maxLength": _LENGTH_LIMIT},
     output={
-        **_GIVES,
+        **_OUTPUT,
         "html": {"type": "string"},
         "shadowRoots": {"type": "integer", "description": "How many are in it."},
         "frames": {"type": "integer", "description": "How many it holds, without their content."},
@@ -147,22 +146,21 @@ def _within(frame: Frame, outer: Frame) -> bool:
     annotations=hints(read_only=True),
 )
 async def get_page_html(call: Call) -> ToolResult:
-    """Serialize in the page."""
     page = await call.page()
-    wish = {"maxLength": call.args.get("maxLength", _DEFAULT_LENGTH)}
+    options = {"maxLength": call.args.get("maxLength", _DEFAULT_LENGTH)}
     if names_element(call.args):
-        found = await (await find_element(page, call.args)).call("html", wish)
+        found = await (await find_element(page, call.args)).call("html", options)
     else:
-        found = await (await main_frame(page)).evaluate("html", wish)
-    found = _checked(found)
+        found = await (await main_frame(page)).evaluate("html", options)
+    found = _require_object(found)
     html = str(found.get("html", ""))
     facts = {"tabId": page.tab_id, "url": str(found.get("url", "")), "html": html}
-    facts |= {**_rest(_count(found.get("length")), html), "shadowRoots": _count(found.get("shadowRoots"))}
+    facts |= {**_remainder(_count(found.get("length")), html), "shadowRoots": _count(found.get("shadowRoots"))}
     facts["frames"] = _count(found.get("frames"))
-    return _told(facts, html, [_left_out(facts)] if facts["remaining"] else [])
+    return _result(facts, html, [_remainder_note(facts)] if facts["remaining"] else [])
 
 
-def _checked(found: Any) -> dict[str, Any]:
+def _require_object(found: Any) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise CommandFailed("invalid response: the page gave no content.", hint="Repeat the call.")
     return found
@@ -172,17 +170,17 @@ def _count(value: Any) -> int:
     return value if type(value) is int and value >= 0 else 0
 
 
-def _rest(length: int, given: str) -> dict[str, int]:
+def _remainder(length: int, given: str) -> dict[str, int]:
     # Counted as the page counts: in UTF-16 units.
     units = len(given.encode("utf-16-le", "replace")) // 2
     return {"length": max(length, units), "remaining": max(0, length - units)}
 
 
-def _left_out(facts: dict[str, Any]) -> str:
+def _remainder_note(facts: dict[str, Any]) -> str:
     return f"{facts['remaining']} of {facts['length']} characters left out; raise maxLength or name an element."
 
 
-def _told(facts: dict[str, Any], text: str, notes: list[str]) -> ToolResult:
+def _result(facts: dict[str, Any], text: str, notes: list[str]) -> ToolResult:
     if notes:
         facts["note"] = " ".join(notes)
         text += f"\n\n[{facts['note']}]"

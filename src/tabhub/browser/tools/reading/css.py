@@ -11,19 +11,19 @@ from tabhub.browser.tool_spec import Call, hints, tool
 from tabhub.core.tools import ToolResult
 
 _STATES = ["hover", "focus", "focus-visible", "focus-within", "active", "visited", "target"]
-_MOST_SHEETS = 100
+_MAX_SHEETS = 100
 
 
 async def node_of(element: Element) -> int:
     """The number by which the CSS domain knows an element."""
     page, child = element.page, element.frame.session_id
-    wish = {"objectId": await element.object_id()}
+    query = {"objectId": await element.object_id()}
     try:
-        node = await _node(page, wish, child)
+        node = await _node(page, query, child)
         if not node:
             # Only then: it gives all elements other numbers, and what was forced by the old ones would stay.
             await page.cdp("DOM.getDocument", {"depth": 0}, child)
-            node = await _node(page, wish, child)
+            node = await _node(page, query, child)
     finally:
         element.release()
     if not node:
@@ -31,9 +31,9 @@ async def node_of(element: Element) -> int:
     return node
 
 
-async def _node(page: Page, wish: dict[str, Any], child: str | None) -> int:
+async def _node(page: Page, query: dict[str, Any], child: str | None) -> int:
     """0 in a document that was not asked for."""
-    answer = await page.cdp("DOM.requestNode", wish, child)
+    answer = await page.cdp("DOM.requestNode", query, child)
     node = answer.get("nodeId") if isinstance(answer, dict) else None
     return node if type(node) is int else 0
 
@@ -58,7 +58,6 @@ async def _node(page: Page, wish: dict[str, Any], child: str | None) -> int:
     annotations=hints(idempotent=True),
 )
 async def force_pseudo_state(call: Call) -> ToolResult:
-    """Force, and remember how to let go."""
     page, states = await call.page(), call.args["pseudoClasses"]
     element = await find_element(page, call.args)
     child = element.frame.session_id
@@ -68,9 +67,9 @@ async def force_pseudo_state(call: Call) -> ToolResult:
     off = ("CSS.forcePseudoState", {"nodeId": node, "forcedPseudoClasses": []})
     if states:
         on = ("CSS.forcePseudoState", {"nodeId": node, "forcedPseudoClasses": states})
-        words = f"{element.label} as :{' :'.join(states)}"
+        description = f"{element.label} as :{' :'.join(states)}"
         await call.box.emulation.apply(
-            page, name, Override(call.ctx.session, words, (off,), child=child, frame=element.frame.frame_id), [on]
+            page, name, Override(call.ctx.session, description, (off,), child=child, frame=element.frame.frame_id), [on]
         )
     elif not await call.box.emulation.remove(page, name):
         await page.cdp(*off, child)
@@ -111,7 +110,6 @@ async def force_pseudo_state(call: Call) -> ToolResult:
     annotations=hints(idempotent=True),
 )
 async def get_css_coverage(call: Call) -> ToolResult:
-    """Begin to count if nobody did, then add what was used since."""
     page, sheets = await call.page(), call.box.style_sheets
     await sheets.enable(page)
     used = sheets.coverage(page)
@@ -126,17 +124,19 @@ async def get_css_coverage(call: Call) -> ToolResult:
         start, end = rule.get("startOffset"), rule.get("endOffset")
         if rule.get("used") is True and type(start) in (int, float) and type(end) in (int, float):
             used.setdefault(str(rule.get("styleSheetId")), set()).add((int(start), int(end)))
-    told = []
+    listed = []
     for sheet_id, sheet in sheets.sheets(page).items():
         if sheet.child is None and sheet.length:
-            told.append({"url": sheet.url, "inline": sheet.inline, **_share(sheet.length, _covered(used, sheet_id))})
-    told.sort(key=lambda facts: facts["used"] - facts["length"])
-    length, taken = sum(facts["length"] for facts in told), sum(facts["used"] for facts in told)
-    facts: dict[str, Any] = {"tabId": page.tab_id, "sheets": told[:_MOST_SHEETS], **_share(length, taken)}
+            listed.append(
+                {"url": sheet.url, "inline": sheet.inline, **_usage(sheet.length, _used_length(used, sheet_id))}
+            )
+    listed.sort(key=lambda facts: facts["used"] - facts["length"])
+    length, taken = sum(facts["length"] for facts in listed), sum(facts["used"] for facts in listed)
+    facts: dict[str, Any] = {"tabId": page.tab_id, "sheets": listed[:_MAX_SHEETS], **_usage(length, taken)}
     facts["started"] = started
     notes = []
-    if len(told) > _MOST_SHEETS:
-        notes.append(f"{len(told) - _MOST_SHEETS} more sheets, with less unused, are only in the sum.")
+    if len(listed) > _MAX_SHEETS:
+        notes.append(f"{len(listed) - _MAX_SHEETS} more sheets, with less unused, are only in the sum.")
     if any(child.kind == "iframe" for child in call.box.watch.children(page.link, page.tab.chrome_id).values()):
         notes.append("Frames of other sites are not counted.")
     if notes:
@@ -144,7 +144,7 @@ async def get_css_coverage(call: Call) -> ToolResult:
     return ToolResult.data(facts)
 
 
-def _covered(used: dict[str, set[tuple[int, int]]], sheet_id: str) -> int:
+def _used_length(used: dict[str, set[tuple[int, int]]], sheet_id: str) -> int:
     """Characters of the rules in use, each counted once though rules may lie in one another."""
     total, reached = 0, 0
     for start, end in sorted(used.get(sheet_id, ())):
@@ -153,7 +153,7 @@ def _covered(used: dict[str, set[tuple[int, int]]], sheet_id: str) -> int:
     return total
 
 
-def _share(length: int, used: int) -> dict[str, Any]:
+def _usage(length: int, used: int) -> dict[str, Any]:
     used = min(used, length)
     return {"length": length, "used": used, "percent": round(100 * used / length, 1) if length else 0.0}
 

@@ -12,9 +12,9 @@ from tabhub.browser.tools.reading.css import node_of
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments
 
-_DEFAULT_MOST, _MOST = 50, 500
-_MOST_RULES = 30
-_MOST_DECLARATIONS = 60
+_DEFAULT_LIMIT, _MAX_LIMIT = 50, 500
+_MAX_RULES = 30
+_MAX_DECLARATIONS = 60
 _BOX = {"type": "object", "description": "x, y, width, height in CSS pixels of the tab's viewport."}
 
 
@@ -25,7 +25,7 @@ _BOX = {"type": "object", "description": "x, y, width, height in CSS pixels of t
     "attributes asked for.",
     params={
         **TARGET,
-        "limit": {"type": "integer", "minimum": 1, "maximum": _MOST, "description": f"Default {_DEFAULT_MOST}."},
+        "limit": {"type": "integer", "minimum": 1, "maximum": _MAX_LIMIT, "description": f"Default {_DEFAULT_LIMIT}."},
         "attributes": {
             "type": "array",
             "maxItems": 30,
@@ -59,31 +59,30 @@ _BOX = {"type": "object", "description": "x, y, width, height in CSS pixels of t
     annotations=hints(read_only=True),
 )
 async def query_elements(call: Call) -> ToolResult:
-    """Ask all frames at once."""
     args, page = call.args, await call.page()
     if not names_element(args):
         raise InvalidArguments("No element is named.", hint="Give a selector, a text, a role or a ref.")
-    most = args.get("limit", _DEFAULT_MOST)
-    wish = {name: args.get(name) for name in ("selector", "ref", "text", "role")}
-    wish |= {"limit": most, "attributes": args.get("attributes", [])}
-    answers = await asyncio.gather(*(_of_frame(frame, wish) for frame in await list_frames(page)))
+    limit = args.get("limit", _DEFAULT_LIMIT)
+    options = {name: args.get(name) for name in ("selector", "ref", "text", "role")}
+    options |= {"limit": limit, "attributes": args.get("attributes", [])}
+    answers = await asyncio.gather(*(_query_frame(frame, options) for frame in await list_frames(page)))
     invalid = next((answer["invalid"] for answer in answers if "invalid" in answer), None)
     if invalid is not None:
         raise InvalidArguments(f"The selector {args.get('selector')!r} is not valid CSS: {str(invalid)[:300]}")
     elements = [element for answer in answers for element in answer["elements"]]
     total = sum(answer["total"] for answer in answers)
-    facts: dict[str, Any] = {"tabId": page.tab_id, "total": total, "elements": elements[:most]}
-    if total > most:
-        facts["note"] = f"{total - most} more match; raise limit or say more exactly which."
+    facts: dict[str, Any] = {"tabId": page.tab_id, "total": total, "elements": elements[:limit]}
+    if total > limit:
+        facts["note"] = f"{total - limit} more match; raise limit or say more exactly which."
     elif not total:
-        facts["note"] = await _nothing(call)
+        facts["note"] = await _no_match_note(call)
     return ToolResult.data(facts)
 
 
-async def _of_frame(frame: Frame, wish: dict[str, Any]) -> dict[str, Any]:
+async def _query_frame(frame: Frame, options: dict[str, Any]) -> dict[str, Any]:
     """The matches of one frame, their boxes where the tab has them; none of a frame that went away."""
     try:
-        found = await frame.evaluate("query", wish)
+        found = await frame.evaluate("query", options)
         if not isinstance(found, dict) or "invalid" in found:
             return {"elements": [], "total": 0, **(found if isinstance(found, dict) else {})}
         left, top = (0.0, 0.0) if frame.is_main or not found["elements"] else await frame.offset()
@@ -99,7 +98,7 @@ async def _of_frame(frame: Frame, wish: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-async def _nothing(call: Call) -> str:
+async def _no_match_note(call: Call) -> str:
     """What is there instead."""
     try:
         await find_element(await call.page(), call.args)
@@ -144,7 +143,6 @@ async def _nothing(call: Call) -> str:
     annotations=hints(read_only=True),
 )
 async def get_element_styles(call: Call) -> ToolResult:
-    """The rules as the browser matched them, then the computed values of what matters."""
     page, asked = await call.page(), [_kebab(name) for name in call.args.get("properties", [])]
     element = await find_element(page, call.args)
     child = element.frame.session_id
@@ -180,24 +178,24 @@ def _rules(call: Call, element: Element, matched: dict[str, Any], asked: set[str
         source = sheet.url if sheet and sheet.url else "a <style> of the page"
         source += f":{lines + 1}" if type(lines) is int else ""
         selector = str((rule.get("selectorList") or {}).get("text", ""))[:300]
-        rules.append({"selector": selector, "source": source, "properties": _declared(rule.get("style"), asked)})
+        rules.append({"selector": selector, "source": source, "properties": _declarations(rule.get("style"), asked)})
     inline = {"selector": "style attribute", "source": "the element itself"}
-    rules.append({**inline, "properties": _declared(matched.get("inlineStyle"), asked)})
+    rules.append({**inline, "properties": _declarations(matched.get("inlineStyle"), asked)})
     rules = [rule for rule in rules if rule["properties"]]
-    return rules[-_MOST_RULES:], max(0, len(rules) - _MOST_RULES)
+    return rules[-_MAX_RULES:], max(0, len(rules) - _MAX_RULES)
 
 
-def _declared(style: Any, asked: set[str]) -> dict[str, str]:
+def _declarations(style: Any, asked: set[str]) -> dict[str, str]:
     """What a rule says itself: not what follows from its shorthands, unless that is asked for."""
-    told: dict[str, str] = {}
+    values: dict[str, str] = {}
     for declared in (style or {}).get("cssProperties") or []:
         name, value = str(declared.get("name")), str(declared.get("value"))[:300]
         written = "range" in declared or "text" in declared
-        if declared.get("disabled") or len(told) >= _MOST_DECLARATIONS or declared.get("parsedOk") is False:
+        if declared.get("disabled") or len(values) >= _MAX_DECLARATIONS or declared.get("parsedOk") is False:
             continue
         if name in asked if asked else written:
-            told[name] = f"{value} !important" if declared.get("important") and "!important" not in value else value
-    return told
+            values[name] = f"{value} !important" if declared.get("important") and "!important" not in value else value
+    return values
 
 
 TOOLS = (query_elements, get_element_styles)

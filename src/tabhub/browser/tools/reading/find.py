@@ -14,9 +14,9 @@ from tabhub.core.descriptions import one_line
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments
 
-_LIMIT = 20
-_MOST = 200
-_LONGEST = 200
+_DEFAULT_LIMIT = 20
+_MAX_LIMIT = 200
+_MAX_NAME = 200
 
 
 @tool(
@@ -26,7 +26,7 @@ _LONGEST = 200
     params={
         "text": {"type": "string"},
         "role": TARGET["role"],
-        "limit": {"type": "integer", "minimum": 1, "maximum": _MOST},
+        "limit": {"type": "integer", "minimum": 1, "maximum": _MAX_LIMIT},
     },
     output={
         "tabId": {"type": "integer"},
@@ -38,59 +38,58 @@ _LONGEST = 200
     annotations=hints(read_only=True),
 )
 async def find(call: Call) -> ToolResult:
-    """One look at the main frame, and one at all others together if there are any."""
     args = call.args
     if not args.get("text") and not args.get("role"):
         raise InvalidArguments("Nothing to find is named.", hint="Give a text, a role, or both.")
     page = await call.page()
-    limit = args.get("limit", _LIMIT)
+    limit = args.get("limit", _DEFAULT_LIMIT)
     wanted = {"text": args.get("text"), "role": args.get("role"), "limit": limit, "near": True}
-    answers = [await _ask(await main_frame(page), wanted)]
+    answers = [await _search(await main_frame(page), wanted)]
     if answers[0].get("frames"):
         others = (await list_frames(page))[1:]
-        answers += await asyncio.gather(*(_ask_frame(frame, wanted) for frame in others))
+        answers += await asyncio.gather(*(_search_frame(frame, wanted) for frame in others))
     # Matches of all frames together: what fits best comes first, in the order of the frames.
-    found = sorted((one for told in answers for one in told.get("found") or []), key=lambda one: int(one["rank"]))
-    elements = [_shown(one) for one in found[:limit]]
-    total = sum(int(told.get("total", 0)) for told in answers)
+    found = sorted((one for answer in answers for one in answer.get("found") or []), key=lambda one: int(one["rank"]))
+    elements = [_element_facts(one) for one in found[:limit]]
+    total = sum(int(answer.get("total", 0)) for answer in answers)
     facts: dict[str, Any] = {"tabId": page.tab_id, "elements": elements, "total": total}
     lines = [_line(element) for element in elements]
     if total > len(elements):
         lines.append(f"[{total - len(elements)} more match; raise limit, or say more of the text or the role.]")
     if not elements:
-        nearest = [one_line(str(name), _LONGEST) for told in answers for name in told.get("nearest") or []][:6]
+        nearest = [one_line(str(name), _MAX_NAME) for answer in answers for name in answer.get("nearest") or []][:6]
         facts["nearest"] = nearest
         there = f" Nearest there: {', '.join(nearest)}." if nearest else " Nothing there is similar."
         lines = [f"Nothing in tab {page.tab_id} ({page.tab.url[:200]}) matches.{there}"]
     return ToolResult.of([{"type": "text", "text": "\n".join(lines)}], structured=facts)
 
 
-async def _ask(frame: Frame, wanted: dict[str, Any]) -> dict[str, Any]:
+async def _search(frame: Frame, wanted: dict[str, Any]) -> dict[str, Any]:
     body = f"return kit.search({page_code.literal(wanted)});"
-    told = await frame.run_code(body)
-    if isinstance(told, dict) and told.get("hosts") and await open_closed_roots(frame):
-        told = await frame.run_code(body)
-    return told if isinstance(told, dict) else {}
+    answer = await frame.run_code(body)
+    if isinstance(answer, dict) and answer.get("hosts") and await open_closed_roots(frame):
+        answer = await frame.run_code(body)
+    return answer if isinstance(answer, dict) else {}
 
 
-async def _ask_frame(frame: Frame, wanted: dict[str, Any]) -> dict[str, Any]:
+async def _search_frame(frame: Frame, wanted: dict[str, Any]) -> dict[str, Any]:
     try:
-        return await _ask(frame, wanted)
+        return await _search(frame, wanted)
     except CommandFailed:
         # It went while it was looked at, or it belongs to the browser itself.
         return {}
 
 
-def _shown(one: dict[str, Any]) -> dict[str, Any]:
+def _element_facts(one: dict[str, Any]) -> dict[str, Any]:
     element: dict[str, Any] = {
         "ref": str(one["ref"]),
         "role": str(one["role"])[:40],
-        "name": one_line(str(one["name"]), _LONGEST),
+        "name": one_line(str(one["name"]), _MAX_NAME),
         "visible": one.get("visible") is True,
     }
     for name in ("where", "states"):
         if one.get(name):
-            element[name] = one_line(str(one[name]), _LONGEST)
+            element[name] = one_line(str(one[name]), _MAX_NAME)
     return element
 
 

@@ -62,25 +62,24 @@ _OPTIONS = {
     annotations=hints(read_only=True),
 )
 async def save_pdf(call: Call) -> ToolResult:
-    """Print, read the stream, write the file."""
     args, folder = call.args, call.box.folder
-    place = folder.output_path(args["filePath"], (".pdf",)) if "filePath" in args else None
+    path = folder.output_path(args["filePath"], (".pdf",)) if "filePath" in args else None
     page = await call.page()
     try:
-        printed = await page.cdp("Page.printToPDF", _print(args.get("options") or {}))
+        printed = await page.cdp("Page.printToPDF", _print_params(args.get("options") or {}))
     except CommandFailed as error:
-        raise _refused(error) from None
+        raise _explain(error) from None
     handle = printed.get("stream") if isinstance(printed, dict) else None
     data = await read_stream(page, handle, call.box.browsers.limits.file_bytes, "PDF")
     if not data.startswith(b"%PDF-"):
         raise CommandFailed("invalid response: what the browser gave is not a PDF.")
-    place = place or folder.unused_path(urlsplit(page.tab.url).hostname or "page", ".pdf")
-    await asyncio.to_thread(folder.write, place, data, overwrite=args.get("overwrite", False))
-    facts = {"tabId": page.tab_id, "filePath": str(place), "bytes": len(data), "pages": len(_PAGE.findall(data))}
+    path = path or folder.unused_path(urlsplit(page.tab.url).hostname or "page", ".pdf")
+    await asyncio.to_thread(folder.write, path, data, overwrite=args.get("overwrite", False))
+    facts = {"tabId": page.tab_id, "filePath": str(path), "bytes": len(data), "pages": len(_PAGE.findall(data))}
     return ToolResult.data(facts)
 
 
-def _print(options: dict[str, Any]) -> dict[str, Any]:
+def _print_params(options: dict[str, Any]) -> dict[str, Any]:
     """The browser's own words for the options; it counts in inches."""
     width, height = _PAPERS[options.get("paper", "a4")]
     params: dict[str, Any] = {
@@ -102,7 +101,7 @@ def _print(options: dict[str, Any]) -> dict[str, Any]:
     return params
 
 
-def _refused(error: CommandFailed) -> CommandFailed | InvalidArguments:
+def _explain(error: CommandFailed) -> CommandFailed | InvalidArguments:
     if "Page range" in error.message:
         return InvalidArguments(f"options.pageRanges: {error.message}.", hint="Ranges such as 1-3, 5; from 1 on.")
     if "content area is empty" in error.message:

@@ -18,9 +18,9 @@ from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, TabFailed
 from tabhub.trust.redact import redact
 
-_MOST = 1000
+_MAX_RESOURCES = 1000
 _LENGTH = 50_000
-_NOW = "The browser has not kept the source; this is the document as it is now."
+_SOURCE_LOST_NOTE = "The browser has not kept the source; this is the document as it is now."
 _IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 
@@ -47,13 +47,12 @@ class Resource:
     annotations=hints(read_only=True),
 )
 async def list_resources(call: Call) -> ToolResult:
-    """All of them, or those of one type."""
     page = await call.page()
     every = await _resources(page)
     wanted = call.args.get("type", "").lower()
     there = [resource for resource in every if not wanted or resource.kind == wanted]
     listed = []
-    for resource in there[:_MOST]:
+    for resource in there[:_MAX_RESOURCES]:
         facts: dict[str, Any] = {"url": redact(resource.url), "type": resource.kind, "mime": resource.mime}
         if resource.size:
             facts["bytes"] = resource.size
@@ -61,8 +60,8 @@ async def list_resources(call: Call) -> ToolResult:
             facts["failed"] = True
         listed.append(facts)
     answer: dict[str, Any] = {"resources": listed}
-    if len(there) > _MOST:
-        answer["note"] = f"{len(there) - _MOST} more are left out; narrow by type."
+    if len(there) > _MAX_RESOURCES:
+        answer["note"] = f"{len(there) - _MAX_RESOURCES} more are left out; narrow by type."
     elif wanted and not there:
         answer["note"] = f"None of that type; there are: {', '.join(sorted({r.kind for r in every}))}."
     return ToolResult.data(answer)
@@ -89,7 +88,6 @@ async def list_resources(call: Call) -> ToolResult:
     annotations=hints(read_only=True),
 )
 async def get_resource_content(call: Call) -> ToolResult:
-    """From the page's own copy, else from the record of the network."""
     page, most = await call.page(), call.args.get("maxLength", _LENGTH)
     url, mime, body = await _content(call, page, call.args["url"])
     facts: dict[str, Any] = {"url": redact(url), "mime": mime, "length": body.length}
@@ -104,10 +102,10 @@ async def get_resource_content(call: Call) -> ToolResult:
     if mime in _IMAGES:
         encoded = base64.b64encode(data).decode()
         return ToolResult.of([{"type": "image", "data": encoded, "mimeType": mime}], structured=facts)
-    whole_ = most // 4 * 3
-    facts["base64"] = base64.b64encode(data[:whole_]).decode()
-    if len(data) > whole_:
-        facts["note"] = f"{len(data) - whole_} of {len(data)} bytes left out; raise maxLength."
+    limit = most // 4 * 3
+    facts["base64"] = base64.b64encode(data[:limit]).decode()
+    if len(data) > limit:
+        facts["note"] = f"{len(data) - limit} of {len(data)} bytes left out; raise maxLength."
     return ToolResult.data(facts)
 
 
@@ -130,13 +128,13 @@ async def _content(call: Call, page: Page, wanted: str) -> tuple[str, str, Body]
         except CommandFailed as error:
             why = error.message
     record = call.box.record.tab_record(page.link, page.tab.chrome_id)
-    requests = [r for r in record.traffic.requests if _same(r.url, wanted, found) and r.ended is not None]
+    requests = [r for r in record.traffic.requests if _same_url(r.url, wanted, found) and r.ended is not None]
     for request in reversed(requests):
         body = await bodies.response_body(page, request)
         if not body.reason:
             return request.url, request.mime, body
         why = body.reason
-    if found is not None and found.kind == "document" and (now := await _as_it_is(page, found)) is not None:
+    if found is not None and found.kind == "document" and (now := await _current_document(page, found)) is not None:
         return found.url, found.mime, now
     if found is not None or requests:
         raise CommandFailed(
@@ -150,12 +148,12 @@ async def _content(call: Call, page: Page, wanted: str) -> tuple[str, str, Body]
     )
 
 
-async def _as_it_is(page: Page, found: Resource) -> Body | None:
+async def _current_document(page: Page, found: Resource) -> Body | None:
     """A document whose source the browser has not kept, as it is now."""
     for frame in await list_frames(page):
         if frame.frame_id == found.frame_id:
             text = await frame.run_code("return document.documentElement.outerHTML.toWellFormed();")
-            return Body(text=text, reason=_NOW) if isinstance(text, str) else None
+            return Body(text=text, reason=_SOURCE_LOST_NOTE) if isinstance(text, str) else None
     return None
 
 
@@ -173,13 +171,13 @@ def _matching(every: list[Resource], wanted: str) -> Resource | None:
     return partial[0] if partial else None
 
 
-def _same(url: str, wanted: str, found: Resource | None) -> bool:
+def _same_url(url: str, wanted: str, found: Resource | None) -> bool:
     return url == found.url if found is not None else wanted in (url, redact(url)) or wanted in url
 
 
 async def _resources(page: Page) -> list[Resource]:
     """Those of the tab and of its frames in other processes."""
-    found = list(_tree((await page.cdp("Page.getResourceTree")).get("frameTree"), None))
+    found = list(_walk_tree((await page.cdp("Page.getResourceTree")).get("frameTree"), None))
     for child in list(page.watch.children(page.link, page.tab.chrome_id).values()):
         if child.kind != "iframe":
             continue
@@ -188,11 +186,11 @@ async def _resources(page: Page) -> list[Resource]:
         except CommandFailed:
             # The frame has gone in the meantime, and its files with it.
             continue
-        found.extend(_tree(answer.get("frameTree"), child.session_id))
+        found.extend(_walk_tree(answer.get("frameTree"), child.session_id))
     return found
 
 
-def _tree(tree: Any, session_id: str | None, depth: int = 0) -> Iterator[Resource]:
+def _walk_tree(tree: Any, session_id: str | None, depth: int = 0) -> Iterator[Resource]:
     if not isinstance(tree, dict) or depth > 50:
         return
     frame = tree.get("frame")
@@ -200,8 +198,8 @@ def _tree(tree: Any, session_id: str | None, depth: int = 0) -> Iterator[Resourc
     frame_id = parse_text(frame.get("id"), 100)
     url = parse_url(frame.get("url"))
     yield Resource(url, "document", parse_text(frame.get("mimeType"), 100), 0, False, frame_id, session_id)
-    told = tree.get("resources")
-    for each in told if isinstance(told, list) else ():
+    resources = tree.get("resources")
+    for each in resources if isinstance(resources, list) else ():
         if isinstance(each, dict):
             kind, mime = parse_text(each.get("type"), 30).lower(), parse_text(each.get("mimeType"), 100)
             # The full address: it is what the content is asked by.
@@ -213,7 +211,7 @@ def _tree(tree: Any, session_id: str | None, depth: int = 0) -> Iterator[Resourc
             yield Resource(where, kind, mime, size, failed, frame_id, session_id)
     children = tree.get("childFrames")
     for child in children if isinstance(children, list) else ():
-        yield from _tree(child, session_id, depth + 1)
+        yield from _walk_tree(child, session_id, depth + 1)
 
 
 TOOLS = (list_resources, get_resource_content)

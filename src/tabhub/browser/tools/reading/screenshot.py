@@ -16,7 +16,7 @@ from tabhub.browser.tool_spec import Call, hints, tool
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments
 
-_LONGEST_SIDE = 16_384
+_MAX_SIDE = 16_384
 """What a browser can draw in one piece, in device pixels."""
 _SUFFIXES = {"png": (".png",), "jpeg": (".jpg", ".jpeg"), "webp": (".webp",)}
 
@@ -48,12 +48,11 @@ _SUFFIXES = {"png": (".png",), "jpeg": (".jpg", ".jpeg"), "webp": (".webp",)}
     annotations=hints(read_only=True),
 )
 async def screenshot_tab(call: Call) -> ToolResult:
-    """Capture, then give the picture as content or write it down."""
     args, folder = call.args, call.box.folder
     if names_element(args) and args.get("fullPage"):
         raise InvalidArguments("An element and fullPage exclude each other.", hint="Leave one of them out.")
     kind = _format_of(args)
-    place = folder.output_path(args["filePath"], _SUFFIXES[kind]) if "filePath" in args else None
+    path = folder.output_path(args["filePath"], _SUFFIXES[kind]) if "filePath" in args else None
     page = await call.page()
     lost = call.box.emulation.pop_lost_note(page)
     clip, note, shown = await _clip(page, args)
@@ -76,13 +75,13 @@ async def screenshot_tab(call: Call) -> ToolResult:
     texts = [notes] if notes else []
     if args.get("annotate"):
         texts.append("\n".join(mark.label for mark in marks) or "There is nothing to act on in the picture.")
-    if place is None:
+    if path is None:
         image = b'{"type":"image","data":"' + encoded + b'","mimeType":"image/' + kind.encode() + b'"}'
-        said = b"".join(b',{"type":"text","text":' + orjson.dumps(text) + b"}" for text in texts)
-        return ToolResult(b'{"content":[' + image + said + b'],"structuredContent":' + orjson.dumps(facts) + b"}")
+        text_parts = b"".join(b',{"type":"text","text":' + orjson.dumps(text) + b"}" for text in texts)
+        return ToolResult(b'{"content":[' + image + text_parts + b'],"structuredContent":' + orjson.dumps(facts) + b"}")
     data = await asyncio.to_thread(base64.b64decode, encoded)
-    await asyncio.to_thread(folder.write, place, data, overwrite=args.get("overwrite", False))
-    facts["filePath"] = str(place)
+    await asyncio.to_thread(folder.write, path, data, overwrite=args.get("overwrite", False))
+    facts["filePath"] = str(path)
     if not args.get("annotate"):
         return ToolResult.data(facts)
     content = [{"type": "text", "text": text} for text in (orjson.dumps(facts).decode(), texts[-1])]
@@ -106,7 +105,7 @@ async def _clip(page: Page, args: dict[str, Any]) -> tuple[dict[str, float] | No
     shown: Area | None = None
     if names_element(args):
         element = await find_element(page, args)
-        shown = await _around(element)
+        shown = await _element_area(element)
         note = f"{element.others} more elements match; the picture shows the first." if element.others else ""
     elif not args.get("fullPage") and scale == 1:
         return None, "", None
@@ -119,7 +118,7 @@ async def _clip(page: Page, args: dict[str, Any]) -> tuple[dict[str, float] | No
         shown = Area(area.x - view.x, area.y - view.y, area.width, area.height)
     else:
         area = _area(metrics, "cssVisualViewport")
-    longest = _LONGEST_SIDE / scale
+    longest = _MAX_SIDE / scale
     if area.width > longest or area.height > longest:
         note = (
             f"The page is {area.width:.0f} x {area.height:.0f}; only the first {longest:.0f} pixels of a side are in "
@@ -129,7 +128,7 @@ async def _clip(page: Page, args: dict[str, Any]) -> tuple[dict[str, float] | No
     return {**clip, "scale": scale}, note, shown
 
 
-async def _around(element: Element) -> Area:
+async def _element_area(element: Element) -> Area:
     """The part of the viewport an element takes, once everything around it has been scrolled so that it shows."""
     page, frame = element.page, element.frame
     outer = []

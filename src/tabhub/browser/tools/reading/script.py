@@ -36,7 +36,7 @@ _FRAME = re.compile(
     r"^\s+at (?:(?:async )?(?P<name>[^(]*?) ?\()?" + re.escape(_NAME) + r":(?P<line>\d+):(?P<column>\d+)\)?$"
 )
 _OURS = ("tabhubScript", "Object.tabhubScript")
-_LONGEST = 2000
+_MAX_MESSAGE = 2000
 _MARK = b'{"tabhub":1,'
 _MARKED = b'"{\\"tabhub\\":1,'
 
@@ -84,17 +84,17 @@ async def execute_script(call: Call) -> ToolResult:
     call.box.activity.wake(page)  # a script may wait for the page to be drawn
     code = call.args["code"]
     # A loop that never gives way is stopped by the browser itself, shortly before the call's own deadline.
-    most = round(call.box.browsers.limits.call_timeout * 900)
+    timeout_ms = round(call.box.browsers.limits.call_timeout * 900)
     try:
         if "frame" in call.args:
-            answer = await _in_frame(page, call.args["frame"], expression(code, call.args.get("args")), most)
+            answer = await _in_frame(page, call.args["frame"], expression(code, call.args.get("args")), timeout_ms)
         else:
-            answer = await page.cdp_encoded(_EVALUATE % (expression(code, call.args.get("args")), most))
+            answer = await page.cdp_encoded(_EVALUATE % (expression(code, call.args.get("args")), timeout_ms))
     except CommandFailed as error:
         if "Execution was terminated" not in error.message:
             raise
         raise CommandFailed(
-            f"The script ran for {most / 1000:g} s without a pause, and was stopped.",
+            f"The script ran for {timeout_ms / 1000:g} s without a pause, and was stopped.",
             hint="Do less at a time; `await` between the steps of a long script.",
         ) from None
     try:
@@ -102,20 +102,25 @@ async def execute_script(call: Call) -> ToolResult:
     except msgspec.DecodeError as error:
         raise CommandFailed(f"invalid response: the browser's answer to the script cannot be read: {error}") from None
     if evaluated.exceptionDetails is not msgspec.UNSET:
-        return ToolResult.text(thrown(orjson.loads(bytes(evaluated.exceptionDetails)), code), is_error=True)
-    body = _body(bytes(evaluated.result.value))
+        return ToolResult.text(describe_exception(orjson.loads(bytes(evaluated.exceptionDetails)), code), is_error=True)
+    body = _structured_content(bytes(evaluated.result.value))
     # Both forms of the same answer; the text is the JSON once more, as a string.
     text = orjson.dumps(body.decode())
     return ToolResult(b'{"content":[{"type":"text","text":' + text + b'}],"structuredContent":' + body + b"}")
 
 
-async def _in_frame(page: Page, wanted: int | str, encoded: bytes, most: int) -> bytes:
+async def _in_frame(page: Page, wanted: int | str, encoded: bytes, timeout_ms: int) -> bytes:
     """The same in a frame: in its session, or as a call on an object of its world."""
     where = await script_target(page, wanted)
     text: str = orjson.loads(encoded)
     answer: bytes
     if where.object_id is None:
-        params: dict[str, Any] = {"expression": text, "awaitPromise": True, "returnByValue": True, "timeout": most}
+        params: dict[str, Any] = {
+            "expression": text,
+            "awaitPromise": True,
+            "returnByValue": True,
+            "timeout": timeout_ms,
+        }
         answer = await page.cdp("Runtime.evaluate", params, where.session_id, raw=True)
         return answer
     # Nothing before the code but what is on its first line, so that its line numbers stay.
@@ -125,7 +130,7 @@ async def _in_frame(page: Page, wanted: int | str, encoded: bytes, most: int) ->
     return answer
 
 
-def _body(value: bytes) -> bytes:
+def _structured_content(value: bytes) -> bytes:
     """The structured answer: what our page function wrote, or the bare value where it is not ours."""
     if value.startswith(_MARKED):
         written: bytes = orjson.loads(value).encode()
@@ -148,7 +153,7 @@ def expression(code: str, args: dict[str, Any] | None) -> bytes:
     return orjson.dumps(f"{_OPENING}{code}{before}{page_code.literal(args)}{after}")
 
 
-def thrown(details: Any, code: str) -> str:
+def describe_exception(details: Any, code: str) -> str:
     """What the script threw, where in the agent's own lines, and through which of its functions."""
     details = details if isinstance(details, dict) else {}
     exception = details.get("exception") if isinstance(details.get("exception"), dict) else {}
@@ -156,17 +161,17 @@ def thrown(details: Any, code: str) -> str:
     description = exception.get("description")
     if not isinstance(description, str):
         shown = orjson.dumps(exception.get("value")).decode() if "value" in exception else details.get("text", "")
-        return f"The script threw {str(shown)[:_LONGEST]}."
-    message, frames = _split(description)
+        return f"The script threw {str(shown)[:_MAX_MESSAGE]}."
+    message, frames = _split_stack(description)
     places = [
         (name, line, column)
-        for name, line, column in (_frame(frame) for frame in frames)
+        for name, line, column in (_stack_position(frame) for frame in frames)
         if name is not None and 1 <= line <= len(lines)
     ]
     if not places and type(at := details.get("lineNumber")) is int and 1 <= at <= len(lines):
         column = details.get("columnNumber")
         places = [("", at, column + 1 if type(column) is int else 1)]
-    text = [f"The script threw {message[:_LONGEST]}"]
+    text = [f"The script threw {message[:_MAX_MESSAGE]}"]
     for number, (name, line, column) in enumerate(places[:10]):
         inside = f" in {name}" if name and name not in _OURS else ""
         source = f": {lines[line - 1].strip()[:200]}" if number == 0 else ""
@@ -176,14 +181,14 @@ def thrown(details: Any, code: str) -> str:
     return "\n".join(text)
 
 
-def _split(description: str) -> tuple[str, list[str]]:
+def _split_stack(description: str) -> tuple[str, list[str]]:
     """An error's message and the lines of its stack."""
     lines = description.split("\n")
     start = next((n for n, line in enumerate(lines) if line.startswith("    at ")), len(lines))
     return "\n".join(lines[:start]), lines[start:]
 
 
-def _frame(frame: str) -> tuple[str | None, int, int]:
+def _stack_position(frame: str) -> tuple[str | None, int, int]:
     """Function, line and column of a stack line in the agent's code; line 1 of the expression is ours."""
     found = _FRAME.match(frame)
     if found is None:

@@ -19,14 +19,14 @@ from tabhub.core.descriptions import visible
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, PageNavigated
 
-_MOST_CHARS = 3_000_000
+_MAX_CHARS = 3_000_000
 _SESSIONS_KEPT = 8
-_MOST_KEPT = 1_000_000
-_DEEPEST_FRAMES = 12
+_MAX_KEPT = 1_000_000
+_MAX_FRAME_DEPTH = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class FrameSnapshot:
     """What a frame, with all frames inside it, looks like."""
 
     lines: list[str]
@@ -63,31 +63,30 @@ class Seen:
     annotations=hints(read_only=True),
 )
 async def snapshot(call: Call) -> ToolResult:
-    """One look at the main frame; frames inside are looked at together."""
     page, args = await call.page(), call.args
-    wish: dict[str, Any] = {"most": _MOST_CHARS}
-    wish.update({name: args[name] for name in ("depth", "interactiveOnly") if args.get(name)})
+    options: dict[str, Any] = {"most": _MAX_CHARS}
+    options.update({name: args[name] for name in ("depth", "interactiveOnly") if args.get(name)})
     if args.get("ref") or args.get("selector"):
         element = await find_element(page, {name: args[name] for name in ("ref", "selector") if args.get(name)})
         frame, scope = element.frame, element.ref
     else:
         frame, scope = await main_frame(page), ""
     try:
-        seen = await look(frame, {**wish, "ref": scope})
+        seen = await snapshot_frame(frame, {**options, "ref": scope})
     except PageNavigated:
         # Nothing is lost by looking again: at the page that is there now.
-        seen = await look(frame, {**wish, "ref": scope})
-    lines, hidden = _cleaned(seen.lines)
+        seen = await snapshot_frame(frame, {**options, "ref": scope})
+    lines, hidden = _remove_invisible(seen.lines)
     notes = list(seen.notes)
     if hidden:
         notes.append(f"{hidden} hidden characters removed.")
     kept, key = (
         tab_worlds(page).last_snapshots,
-        (getattr(call.ctx.session, "id", None), scope, *map(str, sorted(wish.items()))),
+        (getattr(call.ctx.session, "id", None), scope, *map(str, sorted(options.items()))),
     )
     before: tuple[str, list[str]] | None = kept.get(key)
     kept.pop(key, None)
-    if sum(map(len, lines)) <= _MOST_KEPT:
+    if sum(map(len, lines)) <= _MAX_KEPT:
         kept[key] = (seen.token, lines)
     while len(kept) > _SESSIONS_KEPT:
         kept.popitem(last=False)
@@ -125,20 +124,22 @@ async def snapshot(call: Call) -> ToolResult:
     return ToolResult.of([{"type": "text", "text": text}], structured=facts)
 
 
-async def look(frame: Frame, wish: dict[str, Any], level: int = 0) -> Seen:
+async def snapshot_frame(frame: Frame, options: dict[str, Any], level: int = 0) -> FrameSnapshot:
     """A frame and the frames inside it as lines."""
-    told = await _ask(frame, wish)
-    held = [(str(ref), int(line)) for ref, line in told.get("frames") or []]
-    lines = str(told["text"]).split("\n") if told["text"] else []
-    notes = _notes(told)
-    if told.get("pdf"):
+    answer = await _run_snapshot(frame, options)
+    frame_lines = [(str(ref), int(line)) for ref, line in answer.get("frames") or []]
+    lines = str(answer["text"]).split("\n") if answer["text"] else []
+    notes = _notes(answer)
+    if answer.get("pdf"):
         lines, notes = (
             (lines, (*notes, PDF_HINT)) if frame.is_main else (["(a PDF; browser_screenshot_tab shows it)"], ())
         )
-    seen = Seen(lines, int(told["elements"]), str(told["url"]), str(told["title"]), str(told["token"]), notes)
-    if not held or level > _DEEPEST_FRAMES:
+    seen = FrameSnapshot(
+        lines, int(answer["elements"]), str(answer["url"]), str(answer["title"]), str(answer["token"]), notes
+    )
+    if not frame_lines or level > _MAX_FRAME_DEPTH:
         return seen
-    inner = await _inside(frame, dict(held), {**wish, "ref": ""}, level)
+    inner = await _child_frames(frame, dict(frame_lines), {**options, "ref": ""}, level)
     return replace(
         seen,
         lines=outline.insert_frames(lines, {line: part.lines for line, part in inner.items()}),
@@ -147,49 +148,53 @@ async def look(frame: Frame, wish: dict[str, Any], level: int = 0) -> Seen:
     )
 
 
-async def _ask(frame: Frame, wish: dict[str, Any]) -> dict[str, Any]:
-    body = f"return kit.snapshot({page_code.literal(wish)});"
-    told = await frame.run_code(body)
-    if isinstance(told, dict) and told.get("hosts") and await open_closed_roots(frame):
-        told = await frame.run_code(body)
-    if not isinstance(told, dict) or "text" not in told:
+async def _run_snapshot(frame: Frame, options: dict[str, Any]) -> dict[str, Any]:
+    body = f"return kit.snapshot({page_code.literal(options)});"
+    answer = await frame.run_code(body)
+    if isinstance(answer, dict) and answer.get("hosts") and await open_closed_roots(frame):
+        answer = await frame.run_code(body)
+    if not isinstance(answer, dict) or "text" not in answer:
         raise CommandFailed(
             f"The part of tab {frame.page.tab_id} that was asked for is gone.",
             hint="A snapshot of the whole page shows what is there now.",
         )
-    return told
+    return answer
 
 
-def _notes(told: dict[str, Any]) -> tuple[str, ...]:
+def _notes(answer: dict[str, Any]) -> tuple[str, ...]:
     notes = []
-    if told.get("loading"):
+    if answer.get("loading"):
         notes.append("The page is still loading.")
-    if told.get("modal"):
+    if answer.get("modal"):
         notes.append("A modal dialog is open; the page behind it cannot be used and is left out.")
-    if told.get("full"):
+    if answer.get("full"):
         notes.append("The page is too large to be read at once; its end is missing.")
     return tuple(notes)
 
 
-async def _inside(frame: Frame, held: dict[str, int], wish: dict[str, Any], level: int) -> dict[int, Seen]:
+async def _child_frames(
+    frame: Frame, frame_lines: dict[str, int], options: dict[str, Any], level: int
+) -> dict[int, FrameSnapshot]:
     """The frames that the elements of a document hold, by the lines of these elements."""
     inner = [one for one in await list_frames(frame.page) if one.parent and one.parent.frame_id == frame.frame_id]
-    parts = await asyncio.gather(*(_held(one, held, wish, level) for one in inner))
+    parts = await asyncio.gather(*(_child_frame(one, frame_lines, options, level) for one in inner))
     found = {part[0]: part[1] for part in parts if part is not None}
-    unseen = Seen(["(what is inside cannot be seen, or does not answer)"], 0, "", "", "")
-    return {line: found.get(line, unseen) for line in held.values()}
+    unseen = FrameSnapshot(["(what is inside cannot be seen, or does not answer)"], 0, "", "", "")
+    return {line: found.get(line, unseen) for line in frame_lines.values()}
 
 
-async def _held(frame: Frame, held: dict[str, int], wish: dict[str, Any], level: int) -> tuple[int, Seen] | None:
+async def _child_frame(
+    frame: Frame, frame_lines: dict[str, int], options: dict[str, Any], level: int
+) -> tuple[int, FrameSnapshot] | None:
     """One such frame; None if it went while it was looked at, or is none of those wanted."""
     try:
         owner, _ = await asyncio.gather(frame.owner_ref(), frame.world())
-        return (held[owner], await look(frame, wish, level + 1)) if owner in held else None
+        return (frame_lines[owner], await snapshot_frame(frame, options, level + 1)) if owner in frame_lines else None
     except CommandFailed:
         return None
 
 
-def _cleaned(lines: list[str]) -> tuple[list[str], int]:
+def _remove_invisible(lines: list[str]) -> tuple[list[str], int]:
     """The lines without characters that cannot be seen, and how many of these there were."""
     out, hidden = [], 0
     for line in lines:

@@ -41,7 +41,7 @@ async def test_a_call_the_person_has_allowed_is_not_asked_for_again_when_the_bro
         engine, approvals = hub.hub.engine, hub.hub.trust.approvals
         engine.browser_wait.expect(20)
         call = asyncio.create_task(agent.call("browser_open_tab", {"url": "about:blank"}))
-        await until(lambda: len(approvals.queue) == 1)
+        await until(lambda: len(approvals) == 1)
         assert approvals.answer(approvals.pending()[0]["id"], "allow_once", "terminal")
         await until(lambda: len(engine.browser_wait.held_calls) == 1)
         async with FakeExtension(hub):

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tabhub.config.permissions import PermissionSettings, PluginPermission
-from tabhub.config.settings import Config
+from tabhub.calls.approvals.allow_all import AllowAll
+from tabhub.calls.protocols import Caller, Permission
 from tabhub.core.registry import Entry
 from tabhub.core.tools import CallContext, Source, Tool, ToolResult
 from tabhub.errors import (
@@ -29,19 +29,30 @@ from tabhub.errors import (
 )
 from tabhub.limits import Limits
 from tabhub.links.extension import REPLACED
-from tabhub.trust.permissions import Permissions
+from tabhub.trust.approvals import ALLOWED, Denied, Outcome
 from tests.harness.world import Connection, Started, World
 
 SHOP, MAIL = Source("plugin", "shop"), Source("plugin", "mail")
 HOUR = 3600.0
 
 
+class DenySome(AllowAll):
+    """Denies calls of some tools."""
+
+    def __init__(self, *tools: str) -> None:
+        super().__init__()
+        self._tools = tools
+
+    def check(self, caller: Caller, tool: Tool, arguments: Mapping[str, Any]) -> Outcome:
+        return Denied(PermissionDenied(f"{tool.name} is off.")) if tool.name in self._tools else ALLOWED
+
+
 @pytest.fixture
 def make(tmp_path: Path) -> Iterator[Callable[..., World]]:
     made: list[World] = []
 
-    def world(**limits: Any) -> World:
-        made.append(World(tmp_path, Limits(**limits)))
+    def world(permission: Permission | None = None, **limits: Any) -> World:
+        made.append(World(tmp_path, Limits(**limits), permission))
         return made[-1]
 
     yield world
@@ -256,20 +267,17 @@ def test_a_session_that_ends_takes_its_own_calls_with_it(make: Callable[..., Wor
 def test_what_cannot_be_called_fails_before_anything_is_sent_and_is_in_the_audit_log(
     make: Callable[..., World],
 ) -> None:
-    world = make()
+    world = make(DenySome("shop_look", "mail_send"))
     buy, browser = world.tool("shop_buy", SHOP), Connection(world, "red", [1])
     look = world.tool("shop_look", SHOP)
-    plugins = {"shop": PluginPermission(tools={"shop_look": "off"}), "mail": PluginPermission("ask")}
     send = world.tool("mail_send", MAIL)
-    world.engine.permissions = Permissions.parse(Config(permissions=PermissionSettings(plugins=plugins)))
     session = world.session()
     missing = Tool("shop_bye", SHOP, "")
     failed = [world.call(session, tool, tab) for tool, tab in ((missing, 1), (look, 1), (send, 1), (buy, 5))]
     errors = [call.error for call in failed]
     assert [type(error) for error in errors] == [UnknownTool, PermissionDenied, PermissionDenied, TabNotFound]
     assert "shop_buy" in errors[0].text()
-    assert "permissions.shop.tools.shop_look auto" in errors[1].text()
-    assert "approval" in errors[2].message
+    assert [error.message for error in errors[1:3]] == ["shop_look is off.", "mail_send is off."]
     wrong = world.loop.act(
         lambda: world.loop.create_task(world.engine.call(failed[0].caller, "shop_buy", {"tabId": "x"}))
     )

@@ -25,9 +25,10 @@ _SAMPLES: dict[str, Any] = {"string": "text", "integer": 5, "number": 3, "boolea
 
 
 class Caller:
-    """An agent whose client takes every question as it is offered (server.calling.Caller)."""
+    """An agent whose client takes every question as it is offered (calls.protocols.Caller)."""
 
     via = "mcp"
+    answers = None
 
     def __init__(self) -> None:
         self.session = Session("scenario", "handle", "conformance", 0.0, 0.0)

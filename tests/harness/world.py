@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tabhub.calls.approvals.allow_all import AllowAll
 from tabhub.calls.engine import Answers, Engine, Questions
-from tabhub.config.settings import Config
+from tabhub.calls.protocols import Permission
 from tabhub.core.registry import Entry, Registry
 from tabhub.core.sessions import Session, Sessions
 from tabhub.core.tools import CallContext, Source, Tool, ToolResult
@@ -19,7 +20,6 @@ from tabhub.links.browsers import Browsers
 from tabhub.links.extension import ExtensionLink
 from tabhub.store.audit import AuditLog
 from tabhub.store.results import ResultStore
-from tabhub.trust.permissions import Permissions
 from tests.harness.fake_extension import tab
 from tests.harness.virtual_time import VirtualLoop
 
@@ -90,6 +90,7 @@ class TestCaller:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.via = "test"
+        self.answers: Answers | None = None
         self.heard: list[float] = []
         self.was_slow = 0
 
@@ -132,7 +133,7 @@ class Started:
 class World:
     """A hub's inside with fake browsers around it."""
 
-    def __init__(self, folder: Path, limits: Limits) -> None:
+    def __init__(self, folder: Path, limits: Limits, permission: Permission | None = None) -> None:
         self.loop = VirtualLoop()
         self.limits = limits
         self.wall = 1_800_000_000.0
@@ -142,7 +143,7 @@ class World:
             registry=Registry(),
             sessions=self.sessions,
             limits=limits,
-            permissions=Permissions.parse(Config()),
+            permission=permission or AllowAll(),
             audit=AuditLog(folder / "audit.log", limits, clock=lambda: self.wall),
             results=ResultStore(folder / "results.db", limits, clock=lambda: self.wall),
             clock=self.loop.time,

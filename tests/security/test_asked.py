@@ -47,8 +47,8 @@ async def test_a_tab_that_goes_to_another_site_while_the_person_is_asked_is_not_
         result = (await calling)["result"]
         assert result["isError"]
         text = result["content"][0]["text"]
-        assert f"was allowed for {SHOP}" in text
-        assert f"shows {BANK} now" in text
+        assert f"was approved for {SHOP}" in text
+        assert f"now shows {BANK}" in text
         assert result["_meta"]["tabhub/error"]["outcome"] == "not_sent"
         assert not scripts(panel)
         line = hub.hub.engine.audit.recent(1)[0]
@@ -77,7 +77,7 @@ async def test_a_client_that_calls_again_with_the_answer_finds_the_tab_where_it_
         given = {key: {"action": "accept", "content": {"decision": "allow_once"}}}
         body, headers = stateless("tools/call", {**call, "inputResponses": given}, **can)
         result = (await http.post("/mcp", json=body, headers=headers)).json()["result"]
-        assert f"shows {BANK} now" in result["content"][0]["text"]
+        assert f"now shows {BANK}" in result["content"][0]["text"]
         assert not scripts(panel)
 
 

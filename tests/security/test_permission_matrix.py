@@ -190,7 +190,7 @@ async def test_every_level_means_the_same_on_every_surface(tmp_path: Path, call:
                 assert bool(result.get("isError")) is (level == "off"), (case, result)
                 if level == "off":
                     assert "switched off by the person" in text(result), case
-        assert len(hub.hub.trust.approvals.queue) == 0
+        assert len(hub.hub.trust.approvals) == 0
 
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda each: each.__name__)

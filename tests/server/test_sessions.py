@@ -334,7 +334,7 @@ async def test_or_the_person_at_the_browser_where_no_client_can_ask(
     async with Agent(hub) as one, Agent(hub) as two:
         await act(one, tabId=7)
         asking = asyncio.create_task(request_tab(two))
-        await until(lambda: len(approvals.queue) == 1)
+        await until(lambda: len(approvals) == 1)
         (asked,) = approvals.pending()
         assert (asked["reason"], asked["tabId"], asked["choices"]) == ("tab", 7, ["allow_once", "deny"])
         assert "the report" in asked["message"]
@@ -356,7 +356,7 @@ async def test_a_person_who_is_away_is_not_waited_for_for_ever(tmp_path: Path) -
     ):
         await act(one, tabId=7)
         assert refused(await request_tab(two))["text"].startswith("The person was asked and gave no answer. Tab 7 is")
-        await until(lambda: len(hub.hub.trust.approvals.queue) == 0)
+        await until(lambda: len(hub.hub.trust.approvals) == 0)
 
 
 @pytest.mark.req("F16")

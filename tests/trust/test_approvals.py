@@ -1,72 +1,79 @@
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
+import pytest
 
-from tabhub.trust.approvals import DECISIONS, Decision, Queue, Request
+from tabhub.trust.approvals import DECISIONS, SKIPPED, Allowed, Approval, Ask, Decision, Why, choices_for
+from tabhub.trust.permissions import NO_FLOW, CallFacts, DataFlow, Permission, Verdict, decide
 
-
-def request(ident: str, expires: float = 10.0, choices: tuple[Decision, ...] = DECISIONS) -> Request:
-    return Request(
-        id=ident,
-        tool="t",
-        plugin="p",
-        source="plugin:p",
-        client="c",
-        session="s",
-        params={},
-        why="permission",
-        words="",
-        created=0.0,
-        expires=expires,
-        choices=choices,
-    )
+SESSION = Approval("panel", "allow_session")
+FLOW = DataFlow(("https://mail.example",), ("https://shop.example",), ("https://shop.example",))
 
 
-def test_requests_stand_in_the_order_they_came() -> None:
-    queue = Queue(3)
-    for ident in "abc":
-        assert not queue.full
-        queue.add(request(ident))
-    assert queue.full
-    assert [each.id for each in queue] == ["a", "b", "c"]
+def call(
+    level: Permission,
+    *,
+    flow: DataFlow = NO_FLOW,
+    steps: tuple[str, ...] = (),
+    session: Approval | None = None,
+    skipped: bool = False,
+    dataflow: str = "ask",
+    verdict: Verdict | None = None,
+) -> CallFacts:
+    verdict = verdict or Verdict(level)
+    return CallFacts("shop_buy", verdict, level, flow, steps, session, skipped, dataflow, "buy", "definition")
 
 
-def test_an_answer_closes_the_request_it_names_once() -> None:
-    queue = Queue(9)
-    queue.add(request("a"))
-    queue.add(request("b"))
-    taken = queue.take("b", "deny")
-    assert taken is not None
-    assert taken.id == "b"
-    assert queue.take("b", "deny") is None
-    assert [each.id for each in queue] == ["a"]
+def test_a_tool_set_to_ask_asks_and_says_so() -> None:
+    ask = decide(call("ask"))
+    assert isinstance(ask, Ask)
+    assert (ask.why, ask.message) == ("permission", "shop_buy acts, and is set to ask.")
+    assert (ask.setting_name, ask.definition, ask.this_call_only) == ("buy", "definition", False)
 
 
-def test_a_decision_that_was_not_offered_leaves_the_request_open() -> None:
-    queue = Queue(9)
-    queue.add(request("a", choices=("allow_once", "deny")))
-    assert queue.take("a", "allow_always") is None
-    assert queue.get("a") is not None
-    assert queue.take("a", "allow_once") is not None
+@pytest.mark.parametrize("facts", [call("ask"), call("auto", flow=FLOW), call("auto", steps=("browser_type",))])
+def test_skipped_permissions_ask_nothing_and_are_recorded(facts: CallFacts) -> None:
+    skipped = call(facts.level, flow=facts.flow, steps=tuple(facts.steps_to_ask), skipped=True)
+    assert decide(skipped) == Allowed(SKIPPED)
 
 
-def test_what_has_waited_long_enough_is_due() -> None:
-    queue = Queue(9)
-    queue.add(request("a", 5.0))
-    queue.add(request("b", 6.0))
-    assert [each.id for each in queue.due(5.0)] == ["a"]
-    assert [each.id for each in queue.due(6.0)] == ["a", "b"]
+def test_an_approval_for_the_session_holds_unless_content_crosses_sites() -> None:
+    assert decide(call("ask", session=SESSION)) == Allowed(SESSION)
+    ask = decide(call("ask", session=SESSION, flow=FLOW))
+    assert isinstance(ask, Ask)
+    assert (ask.why, ask.crossing, ask.target) == ("dataflow", FLOW.sites, "https://shop.example")
+    assert "has read https://mail.example, and now acts on https://shop.example" in ask.message
 
 
-@given(st.lists(st.tuples(st.sampled_from("abcdef"), st.sampled_from(DECISIONS))))
-def test_no_answer_ever_closes_another_request(answers: list[tuple[str, Decision]]) -> None:
-    queue = Queue(9)
-    for ident in "abc":
-        queue.add(request(ident))
-    still = set("abc")
-    for ident, decision in answers:
-        taken = queue.take(ident, decision)
-        assert (taken.id if taken else None) == (ident if ident in still else None)
-        still.discard(ident)
-        assert {each.id for each in queue} == still
+def test_data_flow_set_to_warn_lets_the_call_run_but_not_a_tool_set_to_ask() -> None:
+    assert decide(call("auto", flow=FLOW, dataflow="warn")) == Allowed(warn=True)
+    assert isinstance(decide(call("ask", flow=FLOW, dataflow="warn")), Ask)
+
+
+def test_a_batch_names_its_steps_and_is_approved_for_one_call_only() -> None:
+    ask = decide(call("auto", steps=("browser_type", "browser_press_key"), session=SESSION))
+    assert isinstance(ask, Ask)
+    assert ask.message == "shop_buy would use browser_type, browser_press_key, set to ask."
+    assert ask.this_call_only
+
+
+def test_a_changed_definition_is_shown_as_the_reason() -> None:
+    verdict = Verdict("ask", "pin", "It has changed.", "- old\n+ new")
+    ask = decide(call("ask", verdict=verdict))
+    assert isinstance(ask, Ask)
+    assert (ask.why, ask.message, ask.diff) == ("pin", "It has changed.", "- old\n+ new")
+
+
+@pytest.mark.parametrize(
+    ("why", "once", "lasts", "choices"),
+    [
+        ("permission", False, True, DECISIONS),
+        ("permission", False, False, ("allow_once", "allow_always", "deny")),
+        ("dataflow", False, True, ("allow_once", "allow_session", "deny")),
+        ("dataflow", False, False, ("allow_once", "deny")),
+        ("page", True, True, ("allow_once", "deny")),
+    ],
+)
+def test_only_decisions_that_can_hold_are_offered(
+    why: Why, once: bool, lasts: bool, choices: tuple[Decision, ...]
+) -> None:
+    assert choices_for(Ask(why, "", this_call_only=once), session_lasts=lasts) == choices

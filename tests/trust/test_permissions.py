@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tabhub.config.settings import Config
-from tabhub.trust.permissions import Permission, Permissions, Stated, unstated
+from tabhub.trust.permissions import Permission, Permissions, Stated, default_level
 
 SETTINGS: dict[str, Any] = {
     "permissions": {
@@ -110,7 +110,7 @@ def test_where_nothing_is_set_what_a_tool_does_decides(
     kind: str, reads: bool, trusting: bool, holds: Permission | None
 ) -> None:
     assert Permissions.parse(Config()).stated("any", ("tool",)) is None
-    assert unstated(kind, reads=reads, trust_pages=trusting) == holds
+    assert default_level(kind, reads=reads, trust_pages=trusting) == holds
 
 
 def test_a_name_as_written_wins_over_the_other_way_to_write_it() -> None:

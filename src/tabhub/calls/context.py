@@ -67,10 +67,9 @@ class Context:
         """Ask the agent's client something (elicitation, sampling, roots); a tool asks before it acts."""
         return await self.caller.ask(self.call.tool.name, questions)
 
-    def confirm(self, words: str, tab_id: int) -> Awaitable[bool] | None:
-        """Ask the person who runs the hub for a tab that another holds; None if nobody can be asked."""
-        hand_over = self._engine.hand_over
-        return None if hand_over is None else hand_over(self, words, tab_id)
+    def confirm(self, message: str, tab_id: int) -> Awaitable[bool] | None:
+        """Ask the person who runs the hub for a tab that another session holds; None if nobody can be asked."""
+        return self._engine.permission.confirm_tab(self.caller, self.call.tool, message, tab_id)
 
     def can(self, capability: str) -> bool:
         """Whether the agent's client declared a capability."""

@@ -9,27 +9,26 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from tabhub.calls.approvals.outcome import Approval
 from tabhub.calls.browser_wait import BrowserWait
 from tabhub.calls.context import Context
 from tabhub.calls.meter import Meter
 from tabhub.calls.pause import Pause
-from tabhub.calls.protocols import Answers, Caller, InputRequired, Permit, Questions, Waits, Watcher
+from tabhub.calls.protocols import Answers, Caller, InputRequired, Permission, Questions, Waits, Watcher
 from tabhub.core.calls import Call, Calls
 from tabhub.core.listing.search import nearest
 from tabhub.core.registry import Entry, Registry
 from tabhub.core.results.budget import fit
 from tabhub.core.sessions import Session, Sessions
 from tabhub.core.tools import Source, Tool, ToolResult
-from tabhub.errors import CallCancelled, NotConnected, PermissionDenied, RateLimited, TabhubError, UnknownTool
+from tabhub.errors import CallCancelled, NotConnected, RateLimited, TabhubError, UnknownTool
 from tabhub.limits import Limits
 from tabhub.store.audit import AuditLog, entry
 from tabhub.store.results import ResultStore
-from tabhub.trust.permissions import Permissions
+from tabhub.trust.approvals import ALLOWED, Approval, Ask, Denied
 from tabhub.trust.redact import clean, redact
 from tabhub.trust.sliding_window import SlidingWindow
 
@@ -58,7 +57,7 @@ class Engine:
         registry: Registry,
         sessions: Sessions,
         limits: Limits,
-        permissions: Permissions,
+        permission: Permission,
         audit: AuditLog,
         results: ResultStore,
         clock: Callable[[], float],
@@ -68,7 +67,7 @@ class Engine:
         self.registry = registry
         self.sessions = sessions
         self.limits = limits
-        self.permissions = permissions
+        self.permission = permission
         self.audit = audit
         self.results = results
         self.clock = clock
@@ -78,11 +77,7 @@ class Engine:
         self.meter = Meter()
         self.pause = Pause(wall)
         self.browser_wait = BrowserWait(clock)
-        self.waits: list[Waits] = [self.pause.held_calls, self.browser_wait.held_calls]
-        self.permit: Permit | None = None
-        """Unset, the permissions alone decide, and there is no one to ask."""
-        self.hand_over: Callable[[Context, str, int], Awaitable[bool] | None] | None = None
-        """Asks the person whether an agent may have another's tab (server.trusting.Trust)."""
+        self.waits: tuple[Waits, ...] = (self.pause.held_calls, self.browser_wait.held_calls, permission.waits)
         self.watcher: Watcher | None = None
         self.when_ended: Callable[[Session], None] = lambda _: None
         """Told of every session that has ended, to see to its tabs."""
@@ -126,18 +121,18 @@ class Engine:
             source = tool.source
             tool.check(arguments)
             starts = caller.session.called = began
-            if self.permit is None:
-                self._permit(tool)
-            elif approval is None and (asked := self.permit.permit(caller, tool, arguments)) is not None:
-                if not isinstance(asked, Approval):
-                    asked = await asked
+            if approval is None and (outcome := self.permission.check(caller, tool, arguments)) is not ALLOWED:
+                if isinstance(outcome, Denied):
+                    raise outcome.error
+                if isinstance(outcome, Ask):
+                    approval = await self.permission.ask(caller, tool, arguments, outcome)
                     starts = self.clock()
-                approval = asked
+                else:
+                    approval = outcome.approval
             while self.pause.paused is not None and not tool.read_only:
                 await self.pause.wait(caller, tool, self.calls.timeout_of(tool))
                 starts = self.clock()
-                if self.permit is not None:
-                    self.permit.still(caller.session, tool)
+                self.permission.recheck(caller.session, tool)
             call = self.calls.open(caller.session.id, tool, starts)
             ctx = call.carrier = Context(self, call, caller)
             if self.watcher is not None:
@@ -181,8 +176,8 @@ class Engine:
             self._record(caller, shown, source, arguments, began, call, error, approval)
             raise error from None
         self._record(caller, name, source, arguments, began, call, None, approval, failed=result.is_error)
-        if call.origin is not None and self.permit is not None:
-            self.permit.after(caller.session, call)
+        if call.origin is not None:
+            self.permission.call_answered(caller.session, call)
         return result
 
     def _slow_down(self, session: Session, now: float) -> None:
@@ -195,21 +190,6 @@ class Engine:
                 hint="Nothing was sent. Wait, or raise limits.call_rate.",
             )
 
-    def _permit(self, tool: Tool) -> None:
-        """What the settings say, where there is no one to ask."""
-        stated = self.permissions.stated(tool.source.setting, (tool.name,))
-        if stated is None or stated.level == "auto" or (stated.level == "ask" and self.permissions.skipped):
-            return
-        why = (
-            "is switched off by the person who runs this hub"
-            if stated.level == "off"
-            else "needs the person's approval, and there is no one to ask on this connection"
-        )
-        raise PermissionDenied(
-            f"{tool.name} {why}.",
-            hint=f"They can allow it with: tabhub config set permissions.{tool.source.setting}.tools.{tool.name} auto",
-        )
-
     async def hold(self, ctx: Context) -> None:
         """Keep a call that is open from acting while agents are paused; that time is not the call's own."""
         call = ctx.call
@@ -218,8 +198,7 @@ class Engine:
         call.deadline = call.latest
         await self.pause.wait(ctx.caller, call.tool, self.calls.timeout_of(call.tool))
         self.calls.progress(call, self.clock())
-        if self.permit is not None:
-            self.permit.still(ctx.session, call.tool)
+        self.permission.recheck(ctx.session, call.tool)
 
     async def _turn(self, ctx: Context) -> None:
         """Wait until the source has room for the call, or its failure is decided."""

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Mapping
 from typing import Any, Protocol
 
-from tabhub.calls.approvals.outcome import Approval
 from tabhub.core.calls import Call
 from tabhub.core.sessions import Session
 from tabhub.core.tools import Tool
 from tabhub.errors import TabhubError
+from tabhub.trust.approvals import Approval, Ask, Outcome
 
 Questions = dict[str, tuple[str, dict[str, Any]]]
 """What to ask an agent's client: by key, the method and its params."""
@@ -33,6 +33,11 @@ class Caller(Protocol):
     session: Session
     via: str
     """The way in, for the audit log: mcp, gateway, rest, cli or daemon."""
+
+    @property
+    def answers(self) -> Answers | None:
+        """What the client brought in answer to earlier questions; None if it does not answer by calling again."""
+        ...
 
     def slow(self) -> None:
         """The call is still running: begin to watch whether the agent is still there."""
@@ -55,22 +60,6 @@ class Caller(Protocol):
         ...
 
 
-class Permit(Protocol):
-    """What decides whether a call may run (server.permits.PermissionCheck)."""
-
-    def permit(self, caller: Caller, tool: Tool, arguments: Mapping[str, Any]) -> Awaitable[Approval] | Approval | None:
-        """None lets it run, a Approval says by whose word; PermissionDenied refuses; an awaitable asks a person."""
-        ...
-
-    def still(self, session: Session, tool: Tool) -> None:
-        """PermissionDenied if a tool was switched off while a call that had been permitted was held back."""
-        ...
-
-    def after(self, session: Session, call: Call) -> None:
-        """A call has given its answer."""
-        ...
-
-
 class Waits(Protocol):
     """What holds calls back before they are open: a pause, an approval."""
 
@@ -84,6 +73,33 @@ class Waits(Protocol):
 
     def cancel_all(self, reason: str) -> None:
         """The hub is going."""
+        ...
+
+
+class Permission(Protocol):
+    """Decides whether a call may run (calls.approvals.permission_check.PermissionCheck, or AllowAll)."""
+
+    @property
+    def waits(self) -> Waits:
+        """The calls that wait for an approval."""
+        ...
+
+    def check(self, caller: Caller, tool: Tool, arguments: Mapping[str, Any]) -> Outcome: ...
+
+    async def ask(self, caller: Caller, tool: Tool, arguments: Mapping[str, Any], ask: Ask) -> Approval:
+        """Wait for the approval that `check` asked for; PermissionDenied without one."""
+        ...
+
+    def confirm_tab(self, caller: Caller, tool: Tool, message: str, tab_id: int) -> Awaitable[bool] | None:
+        """Ask the person for a tab that another session holds; None if nobody can be asked."""
+        ...
+
+    def recheck(self, session: Session, tool: Tool) -> None:
+        """PermissionDenied if a tool was switched off while a permitted call was held."""
+        ...
+
+    def call_answered(self, session: Session, call: Call) -> None:
+        """A call has read something of `call.origin`."""
         ...
 
 

@@ -154,6 +154,8 @@ class HandshakeCaller:
 
     __slots__ = ("_exchange", "_mcp", "_token", "params", "session", "via")
 
+    answers: Answers | None = None
+
     def __init__(
         self, mcp: McpSession, exchange: Exchange, token: str | int | None, params: dict[str, Any] | None = None
     ) -> None:

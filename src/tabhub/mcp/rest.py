@@ -29,6 +29,8 @@ class RestCaller:
 
     __slots__ = ("_exchange", "session", "via")
 
+    answers: Answers | None = None
+
     def __init__(self, session: Session, exchange: Exchange, via: str) -> None:
         self.session = session
         self.via = via

@@ -74,7 +74,7 @@ def full(hub: Hub) -> dict[str, Any]:
         "disabledBrowserTools": [t.name for t in own if hub.catalogue.disabled(t)],
         "skipPermissions": hub.config.skip_permissions,
         "tokensRequired": hub.config.require_tokens,
-        "approvalsPending": len(hub.trust.approvals.queue),
+        "approvalsPending": len(hub.trust.approvals),
         "time": round(engine.wall() * 1000),
         "uptime": round(engine.clock() - hub.started),
         "reloadCount": hub.reloads.count,

@@ -55,7 +55,6 @@ from tabhub.store.home import Home
 from tabhub.store.page_tools import PageToolStore
 from tabhub.store.results import ResultStore
 from tabhub.store.sessions import SessionStore
-from tabhub.trust.permissions import Permissions
 from tabhub.trust.sliding_window import SlidingWindow
 from tabhub.wire.mcp import LISTS
 
@@ -92,22 +91,34 @@ class Hub:
         self.relays: Relays | None = None
         self.more_relays: tuple[RelaySettings, ...] = ()
         """Besides those of the configuration."""
-        limits = self.config.limits
+        self.limits = limits = self.config.limits
         self.registry = Registry()
         self.sessions = Sessions(limits)
         self.browsers = Browsers(limits, wall=wall)
         self.browsers.starting = lambda: self.managed is not None and self.managed.starting
+        self.leases = Leases(self.sessions, limits)
+        self.binding = TabBinding(
+            self.sessions,
+            self.leases,
+            self.browsers,
+            clock=clock,
+            runs_calls=lambda session_id: bool(self.engine.calls.of_session(session_id)),
+        )
+        self._take_lease_settings()
+        audit = AuditLog(home.audit, limits, clock=wall)
+        self.trust = Trust(self, audit, clock=clock, wall=wall)
         self.engine = Engine(
             registry=self.registry,
             sessions=self.sessions,
             limits=limits,
-            permissions=Permissions.parse(self.config),
-            audit=AuditLog(home.audit, limits, clock=wall),
+            permission=self.trust.permission,
+            audit=audit,
             results=ResultStore(home.results_db, limits, clock=wall),
             clock=clock,
             wall=wall,
             keep_arguments=self.config.audit_arguments,
         )
+        self.engine.when_ended = self.binding.session_ended
         if self.engine.audit.torn:
             log.warning("the last line of %s is torn, as a hub that was killed leaves it; it is skipped", home.audit)
         self.catalogues = Catalogues(self.registry, limits, self._is_off, self.config.show_disabled)
@@ -115,18 +126,6 @@ class Hub:
         self.profiles = Profiles(FAMILIES, CORE)
         self.notices = Notices(limits)
         self.registry.on_change(self.notices.tools_changed)
-        calls = self.engine.calls
-        self.leases = Leases(self.sessions, limits)
-        self.binding = TabBinding(
-            self.sessions,
-            self.leases,
-            self.browsers,
-            clock=clock,
-            runs_calls=lambda session_id: bool(calls.of_session(session_id)),
-        )
-        self.engine.when_ended = self.binding.session_ended
-        self._take_lease_settings()
-        self.trust = Trust(self)
         self.guard = Guard(port, secret.encode(), limits, self.trust.tokens)
         self.guard.tokens_required = self.config.require_tokens
         self.socket = ExtensionSocket(self.browsers, secret.encode(), limits)
@@ -180,8 +179,8 @@ class Hub:
             clock=clock,
             wall=wall,
             leases=self.binding,
+            approvals=self.trust.approvals,
         )
-        self.pages.calls.approvals = self.trust.approvals
         self.browsers.on_change(self._browsers_changed)
         self.trust.panel.add(
             self.plugin_panel.methods(), plugins=self.plugin_panel.state, failedPlugins=self.plugins.failures
@@ -226,7 +225,7 @@ class Hub:
         return self.config.tools
 
     def _is_off(self, tool: Tool) -> bool:
-        return self.trust.permits.is_off(tool)
+        return self.trust.permission.is_off(tool)
 
     def register(self, source: Source, entries: Iterable[Entry]) -> None:
         """Set the tools of one source; what is refused is logged and harms no other."""
@@ -366,10 +365,9 @@ class Hub:
 
     def apply_config(self) -> None:
         """Put the settings in force that can change while the hub runs."""
-        self.engine.permissions = Permissions.parse(self.config)
         self.engine.keep_arguments = self.config.audit_arguments
         self.socket.log_messages = self.config.log_messages
-        self.trust.take()
+        self.trust.apply_settings()
         self.end_locked_out()
         self._take_lease_settings()
         self.pages.allow(self.config.pages)

@@ -3,67 +3,64 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from tabhub.calls.approvals.inbox import Approvals, Question
+from tabhub.calls.approvals.inbox import ApprovalInbox
+from tabhub.calls.approvals.memory import ApprovalMemory
+from tabhub.calls.approvals.panel import PanelChannel
 from tabhub.calls.approvals.permission_check import PermissionCheck
 from tabhub.core.page_tools import PageTool
-from tabhub.core.sessions import Session
 from tabhub.core.tools import Tool
 from tabhub.errors import Unauthorized
 from tabhub.server.approval_routes import ApproverKey
 from tabhub.server.panel.panel import Panel
+from tabhub.store.audit import AuditLog
 from tabhub.store.config_file import set_at
 from tabhub.store.pins import PinStore
 from tabhub.store.tokens import TokenStore
 
 if TYPE_CHECKING:
-    from tabhub.calls.context import Context
     from tabhub.server.hub import Hub
 
 
 class Trust:
     """Who may do what, in one hub."""
 
-    def __init__(self, hub: Hub) -> None:
-        engine = hub.engine
+    def __init__(self, hub: Hub, audit: AuditLog, *, clock: Callable[[], float], wall: Callable[[], float]) -> None:
         self._hub = hub
         self.tokens = TokenStore(hub.home)
         self.pins = PinStore(hub.home.root / "pins.json")
         self.key = ApproverKey(hub.home)
-        self.approvals = Approvals(
+        self.memory = ApprovalMemory(self.pins, self._save_setting)
+        self.approvals = ApprovalInbox(
             hub.config,
-            limits=engine.limits,
+            limits=hub.limits,
             sessions=hub.sessions,
             book=hub.browsers.book,
-            audit=engine.audit,
-            clock=engine.clock,
-            wall=engine.wall,
-            tell=self._tell,
-            remember=self._remember,
+            audit=audit,
+            clock=clock,
+            wall=wall,
+            panel=PanelChannel(hub.browsers),
+            memory=self.memory,
         )
-        self.permits = PermissionCheck(
+        self.permission = PermissionCheck(
             hub.config,
-            approvals=self.approvals,
+            inbox=self.approvals,
+            memory=self.memory,
             browsers=hub.browsers,
-            pin_store=self.pins,
-            audit=engine.audit,
+            audit=audit,
             declared=self._declared,
-            may_act=hub.binding.require_free,
+            require_free=hub.binding.require_free,
         )
-        engine.permit = self.permits
-        engine.hand_over = self._hand_over
-        engine.waits.append(self.approvals)
-        hub.binding.on_session_end(self.permits.ended)
-        self.panel = Panel(hub, self.approvals, self.permits)
+        hub.binding.on_session_end(lambda session: self.memory.forget_session(session.id))
+        self.panel = Panel(hub, self.approvals, self.permission, self.memory)
         hub.browsers.on_panel(self.panel.methods)
 
-    def take(self) -> None:
-        """Settings changed."""
+    def apply_settings(self) -> None:
         config = self._hub.config
-        self.approvals.take(config)
-        self.permits.take(config)
+        self.approvals.apply_settings(config)
+        self.permission.apply_settings(config)
         self._hub.guard.tokens_required = config.require_tokens
 
     def admit(self, token: str | None) -> str | None:
@@ -84,30 +81,9 @@ class Trust:
         """Whether who came with a token of that name, or with the secret, would not be let in any more."""
         return self._hub.config.require_tokens if token is None else not self.tokens.holds(token)
 
-    def _hand_over(self, ctx: Context, words: str, tab_id: int) -> Awaitable[bool] | None:
-        """Ask for a tab of the person's own browser: at one of the hub's there may be nobody."""
-        hub = self._hub
-        tab = hub.browsers.book.get(tab_id)
-        if tab is None or hub.browsers.is_managed(tab.browser_id) or hub.config.skip_permissions:
-            return None
-        return self._handed_over(ctx, words, tab_id)
-
-    async def _handed_over(self, ctx: Context, words: str, tab_id: int) -> bool:
-        question = Question("tab", words, lasting=False)
-        return (await self.approvals.confirm(ctx.caller, ctx.call.tool, question, tab_id)).allowed
-
     def _declared(self, tool: Tool) -> PageTool | None:
         return self._hub.pages.declared(tool)
 
-    def _tell(self, method: str, params: dict[str, Any]) -> None:
-        for link in self._hub.browsers.links():
-            if link.local:
-                link.notify(method, params)
-
-    async def _remember(self, session: Session, tool: Tool, question: Question) -> None:
-        """A person allowed a tool for always: for the client whose token it is, else for all."""
-        self.permits.pin(tool, question.text)  # before the setting: one without a pin takes the tool as it then is
-        whose = ("clients", session.token) if session.token is not None else ()
-        path = ("permissions", *whose, tool.source.setting, "tools", question.own_name)
+    async def _save_setting(self, path: tuple[str, ...]) -> None:
         await asyncio.to_thread(set_at, self._hub.home, path, "auto")
         self._hub.reloading.read_config()

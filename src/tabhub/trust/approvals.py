@@ -1,14 +1,16 @@
-"""Requests for a person's word: which are open, what was answered, and when one has waited long enough.
+"""Approvals as data: the outcome of a permission check, what a person is asked, and what they answered.
 
-Owns the queue and that an answer reaches the one request it was given for: ids are random and handed in, and an answer
-to any other id is nobody's. Pure: the time is passed in. Who is asked, and how, is known elsewhere.
+Owns these types and the errors for calls that were not approved. Pure: it asks nobody and waits for nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, get_args
+
+from tabhub.errors import PermissionDenied
+from tabhub.trust.redact import clean
 
 Decision = Literal["allow_once", "allow_session", "allow_always", "deny"]
 DECISIONS: tuple[Decision, ...] = get_args(Decision)
@@ -16,9 +18,68 @@ Why = Literal["permission", "pin", "dataflow", "page", "tab"]
 Approver = Literal["panel", "terminal", "notification", "elicitation"]
 
 
+class Approval(NamedTuple):
+    """Who approved a call, for the audit log."""
+
+    by: str
+    decision: str
+    reason: str = ""
+
+    def facts(self) -> dict[str, Any]:
+        facts = {"by": self.by, "decision": self.decision}
+        return {**facts, "reason": self.reason} if self.reason else facts
+
+
+SKIPPED = Approval("nobody", "permissions skipped")
+"""The person's settings turn `ask` into `auto`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """The call may run."""
+
+    approval: Approval | None = None
+    """The approval it runs by, if it needed one."""
+    warn: bool = False
+    """Whether to log that it may carry content from one site to another."""
+
+
+ALLOWED = Allowed()
+
+
+@dataclass(frozen=True, slots=True)
+class Denied:
+    """The call must not run."""
+
+    error: PermissionDenied
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """The call needs an approval: why, and what an approval would settle."""
+
+    why: Why
+    message: str
+    diff: str | None = None
+    setting_name: str = ""
+    """The tool's name in the settings."""
+    definition: str = ""
+    """The definition the person is asked about, for tools whose source may change it."""
+    crossing: tuple[str, ...] = ()
+    """Sites whose content the call may carry elsewhere."""
+    targets: tuple[str, ...] = ()
+    """All names of the places it acts on."""
+    target: str | None = None
+    this_call_only: bool = False
+
+
+Outcome = Allowed | Denied | Ask
+"""The outcome of a permission check."""
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a person said."""
+    """What a person decided."""
 
     decision: Decision
     by: Approver
@@ -26,13 +87,12 @@ class Answer:
 
     @property
     def allowed(self) -> bool:
-        """Whether the call may run."""
         return self.decision != "deny"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Request:
-    """What a person is asked: everything they need to decide."""
+    """A request for approval, with everything a person needs to decide."""
 
     id: str
     tool: str
@@ -42,11 +102,10 @@ class Request:
     session: str
     params: Any
     why: Why
-    words: str
-    """The reason in words."""
+    message: str
     created: float
     expires: float
-    identity: str | None = None
+    token: str | None = None
     """The name of the client's token."""
     tab_id: int | None = None
     title: str | None = None
@@ -54,11 +113,9 @@ class Request:
     origin: str | None = None
     diff: str | None = None
     choices: tuple[Decision, ...] = DECISIONS
-    mark: str = ""
-    """Tells a call that is made again from any other: who calls what with which arguments."""
 
-    def facts(self, wall: float) -> dict[str, Any]:
-        """For those who ask the person; `wall` is the time of day at which the request ends."""
+    def facts(self, expires_at: float) -> dict[str, Any]:
+        """The request for panel and terminal; `expires_at` is in seconds since 1970."""
         facts: dict[str, Any] = {
             "id": self.id,
             "tool": self.tool,
@@ -68,55 +125,65 @@ class Request:
             "client": self.client,
             "session": self.session,
             "reason": self.why,
-            "message": self.words,
+            "message": self.message,
             "choices": list(self.choices),
-            "expiresAt": round(wall * 1000),
+            "expiresAt": round(expires_at * 1000),
         }
-        more: Mapping[str, Any] = {
-            "token": self.identity,
+        optional: Mapping[str, Any] = {
+            "token": self.token,
             "tabId": self.tab_id,
             "title": self.title,
             "url": self.url,
             "origin": self.origin,
             "diff": self.diff,
         }
-        return facts | {name: value for name, value in more.items() if value is not None}
+        return facts | {name: value for name, value in optional.items() if value is not None}
 
 
-@dataclass(slots=True)
-class Queue:
-    """The open requests, oldest first."""
+def choices_for(ask: Ask, *, session_lasts: bool) -> tuple[Decision, ...]:
+    """The decisions a person is offered; a session of a single request cannot be approved as a whole."""
+    choices: tuple[Decision, ...] = DECISIONS
+    if ask.this_call_only:
+        choices = ("allow_once", "deny")
+    elif ask.why == "dataflow":
+        choices = ("allow_once", "allow_session", "deny")
+    return choices if session_lasts else tuple(choice for choice in choices if choice != "allow_session")
 
-    most: int
-    _open: dict[str, Request] = field(default_factory=dict)
 
-    def __len__(self) -> int:
-        return len(self._open)
+# errors of calls that were not approved
 
-    def __iter__(self) -> Iterator[Request]:
-        return iter(list(self._open.values()))
 
-    @property
-    def full(self) -> bool:
-        """Whether as many requests wait as may."""
-        return len(self._open) >= self.most
+def denied(request: Request, answer: Answer) -> PermissionDenied:
+    reason = f" They said: {answer.reason}" if answer.reason else ""
+    return PermissionDenied(
+        f"The person denied {request.tool}.{reason}",
+        hint="Nothing was sent. Do not try it again unless they ask for it.",
+        data={"approval": {"decision": "deny", "by": answer.by}},
+    )
 
-    def add(self, request: Request) -> None:
-        """Take in a request."""
-        self._open[request.id] = request
 
-    def get(self, ident: str) -> Request | None:
-        """An open request."""
-        return self._open.get(ident)
+def tab_moved(request: Request, answer: Answer, place: str) -> PermissionDenied:
+    """The tab navigated to another site while the person was asked."""
+    return PermissionDenied(
+        f"{request.tool} was approved for {request.origin or request.url}, but tab {request.tab_id} now shows "
+        f"{clean(place, 200)}.",
+        hint="Nothing was sent. Look at the tab; to act there too, call again: the person is asked again.",
+        data={"approval": {"decision": answer.decision, "by": answer.by}},
+    )
 
-    def take(self, ident: str, decision: Decision | None = None) -> Request | None:
-        """Close a request: it was answered or has ended. None if it is not open, or does not offer that decision."""
-        request = self._open.get(ident)
-        if request is None or (decision is not None and decision not in request.choices):
-            return None
-        del self._open[ident]
-        return request
 
-    def due(self, now: float) -> list[Request]:
-        """The requests that have waited long enough."""
-        return [request for request in self._open.values() if request.expires <= now]
+def tool_changed(request: Request, answer: Answer) -> PermissionDenied:
+    """The page replaced the tool the person was shown."""
+    return PermissionDenied(
+        f"{request.tool} was not run: its page changed it while the person was asked.",
+        hint="Nothing was sent. List the tools to see the new definition; a new call asks the person again.",
+        data={"approval": {"decision": answer.decision, "by": answer.by}},
+    )
+
+
+def unanswered(request: Request, seconds: float) -> PermissionDenied:
+    return PermissionDenied(
+        f"{request.tool} was not run: no person answered within {seconds:g} s.",
+        hint="Nothing was sent. Ask the person to look at Tabhub's panel or run `tabhub approve`, then call again.",
+        data={"approval": {"decision": "none", "by": "timeout"}},
+    )

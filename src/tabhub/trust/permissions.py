@@ -1,8 +1,8 @@
-"""Permissions: whether a tool is off, needs a person's word each time, or runs by itself.
+"""Permissions: whether a call may run, must not, or needs an approval.
 
-Owns the decision from the settings, most specific first: the tool, its source (plugin, origin or server), the default;
-at each step what is set for the client goes before what is set for all. Where nothing is set, what a tool does and
-whose browser it reaches decide. Knows nothing of how a person is asked. Tables are made once per configuration.
+Owns the lookup in the settings, most specific first (the tool, its source, the default; at each step the client's own
+settings before everyone's), the default where nothing is set, and the decision on a call from these and its facts.
+Pure: it does not know how a person is asked. Tables are built once per configuration.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ from typing import Literal, NamedTuple
 
 from tabhub.config.permissions import Permission, PermissionSettings
 from tabhub.config.settings import Config
+from tabhub.trust.approvals import SKIPPED, Allowed, Approval, Ask, Why
 
-__all__ = ["Permission", "Permissions", "Stated", "unstated"]
+__all__ = ["Permission", "Permissions", "Stated", "default_level"]
 
 Scope = Literal["tool", "source", "default"]
 
 
 class Stated(NamedTuple):
-    """What a person set, and how closely it names the tool."""
+    """A configured level, and how specifically it names the tool."""
 
     level: Permission
     scope: Scope
@@ -28,7 +29,7 @@ class Stated(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """The settings of everyone, or of one client."""
+    """The settings for everyone, or for one client."""
 
     default: Permission | None = None
     sources: Mapping[str, Permission] = field(default_factory=dict)
@@ -60,33 +61,31 @@ _NOTHING = _Table()
 
 @dataclass(frozen=True, slots=True)
 class Permissions:
-    """What the settings say, ready to be looked up."""
+    """The settings as lookup tables."""
 
     everyone: _Table
     clients: Mapping[str, _Table]
     skipped: bool = False
-    """Whether `ask` is turned into `auto` everywhere."""
+    """Whether `ask` counts as `auto` everywhere."""
     trust_pages: bool = False
-    """Whether pages are believed which of their tools only read."""
+    """Whether a page's own claim that a tool only reads is trusted."""
 
     @classmethod
     def parse(cls, config: Config) -> Permissions:
-        """Make the tables. A tool may be named as its source names it or as agents see it (`<plugin>_<tool>`)."""
+        """A tool may be named as its source names it or as agents see it (`<plugin>_<tool>`)."""
         settings = config.permissions
         clients = {name: _Table.of(own) for name, own in settings.clients.items()}
         return cls(_Table.of(settings), clients, config.skip_permissions, config.pages.trust_read_only)
 
     @property
     def default(self) -> Permission | None:
-        """What is set for all tools that have nothing of their own."""
         return self.everyone.default
 
     def source(self, source: str) -> Permission | None:
-        """What is set for a whole source."""
         return self.everyone.sources.get(source)
 
     def stated(self, source: str, names: Sequence[str], client: str | None = None) -> Stated | None:
-        """What is set for a tool, known by any of these names, when this client calls it; None if nothing is."""
+        """The level set for a tool, under any of its names, when this client calls it; None if nothing is set."""
         own = self.clients.get(client, _NOTHING) if client is not None else _NOTHING
         everyone = self.everyone
         if level := own.tool(source, names) or everyone.tool(source, names):
@@ -98,14 +97,99 @@ class Permissions:
         return None
 
 
-def unstated(kind: str, *, reads: bool, trust_pages: bool = False) -> Permission | None:
-    """What holds for a tool nobody set anything for; None if it depends on whose browser the call reaches.
+def default_level(kind: str, *, reads: bool, trust_pages: bool = False) -> Permission | None:
+    """The level of a tool without settings; None if it depends on whose browser the call reaches.
 
-    In a browser of the hub's own everything runs by itself; in a person's own, what acts asks. A page's word that a
-    tool only reads is its own claim. What belongs to an external server acts outside of any browser, so it asks.
+    In a browser the hub manages everything runs; in the person's own, tools that act ask. That a page's tool only reads
+    is the page's own claim. A tool of an external server acts outside any browser, so it asks.
     """
     if kind == "hub":
         return "auto"
     if reads and (kind != "page" or trust_pages):
         return "auto"
     return "ask" if kind == "upstream" else None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What holds for one tool when one client calls it."""
+
+    level: Permission | None
+    """None: it depends on whose browser the call reaches."""
+    why: Why = "permission"
+    message: str = ""
+    diff: str | None = None
+
+
+class DataFlow(NamedTuple):
+    """Content a call may carry from site to site."""
+
+    sites: tuple[str, ...] = ()
+    """The sites that were read."""
+    targets: tuple[str, ...] = ()
+    """All names of the places acted on."""
+    places: tuple[str, ...] = ()
+    """One name for each place acted on."""
+
+    def message(self) -> str:
+        if not self.sites:
+            return ""
+        more = f" and {len(self.sites) - 5} more" if len(self.sites) > 5 else ""
+        places = " and ".join(self.places)
+        return (
+            f"This agent has read {', '.join(self.sites[:5])}{more}, and now acts on {places}: "
+            "it may carry content from one to the other."
+        )
+
+
+NO_FLOW = DataFlow()
+
+
+@dataclass(frozen=True, slots=True)
+class CallFacts:
+    """What the decision on a call depends on that is neither switched off nor free to run."""
+
+    tool: str
+    verdict: Verdict
+    level: Permission
+    flow: DataFlow
+    steps_to_ask: Sequence[str]
+    """The tools of a batch that need an approval."""
+    session_approval: Approval | None
+    """An approval for the whole session."""
+    skipped: bool
+    dataflow: str
+    """The setting: ask, warn or off."""
+    setting_name: str
+    definition: str
+
+
+def decide(call: CallFacts) -> Allowed | Ask:
+    verdict, level, crossing = call.verdict, call.level, bool(call.flow.sites)
+    if call.skipped:
+        return Allowed(SKIPPED)
+    if call.steps_to_ask:
+        uses = f"{call.tool} would use {', '.join(call.steps_to_ask)}, set to ask."
+        return _ask(call, verdict.why, (uses, *((verdict.message, call.flow.message()) if crossing else ())), once=True)
+    if level == "ask" and call.session_approval is not None:
+        if not crossing:
+            return Allowed(call.session_approval)
+        level = "auto"
+    if level == "auto" and call.dataflow == "warn":
+        return Allowed(warn=True)
+    why: Why = verdict.why if level == "ask" else "dataflow"
+    return _ask(call, why, (verdict.message, call.flow.message()))
+
+
+def _ask(call: CallFacts, why: Why, messages: Sequence[str], *, once: bool = False) -> Ask:
+    return Ask(
+        why=why,
+        message=" ".join(part for part in messages if part) or f"{call.tool} acts, and is set to ask.",
+        diff=call.verdict.diff,
+        setting_name=call.setting_name,
+        definition=call.definition,
+        crossing=call.flow.sites,
+        targets=call.flow.targets,
+        target=call.flow.places[0] if call.flow.places else None,
+        this_call_only=once,
+    )

@@ -8,9 +8,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from tabhub.calls.approvals.inbox import Answered, ApprovalInbox
+from tabhub.calls.approvals.memory import ApprovalMemory
+from tabhub.calls.approvals.panel import PanelChannel
+from tabhub.calls.protocols import Answers, Questions
+from tabhub.config.settings import Config
 from tabhub.core.registry import Entry
+from tabhub.core.sessions import Session, Sessions
 from tabhub.core.tools import CallContext, Source, Tool, ToolResult
+from tabhub.errors import Busy
+from tabhub.limits import Limits
+from tabhub.links.browsers import Browsers
+from tabhub.store.audit import AuditLog
+from tabhub.store.pins import PinStore
+from tabhub.trust.approvals import DECISIONS, Ask, Decision
 from tabhub.trust.guard import EXTENSION_ORIGIN
 from tests.harness.agent import Agent, client, message, stateless
 from tests.harness.approver import Panel
@@ -45,7 +59,7 @@ def asking(tmp_path: Path, **settings: Any) -> Any:
 
 
 def waiting(hub: RunningHub) -> int:
-    return len(hub.hub.trust.approvals.queue)
+    return len(hub.hub.trust.approvals)
 
 
 def events(hub: RunningHub, what: str) -> list[dict[str, Any]]:
@@ -236,8 +250,8 @@ async def test_the_agents_own_client_is_asked_at_the_same_time_and_the_first_ans
             question = await stream.message()
             await agent.post({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "cancel"}})
             await until(lambda: waiting(hub) == 1)
-            request = list(hub.hub.trust.approvals.queue)[-1]
-            await panel.answer(request.id, "allow_once")
+            request = hub.hub.trust.approvals.pending()[-1]
+            await panel.answer(request["id"], "allow_once")
             answer = await stream.message()
             assert not answer.get("result", {}).get("isError")
 
@@ -290,7 +304,7 @@ async def test_an_agent_that_waits_is_told_what_for(tmp_path: Path) -> None:
         params = {"name": "notes_write", "arguments": {}, "_meta": {"progressToken": "p"}}
         async with agent.streamed("tools/call", params) as stream:
             told = (await stream.message())["params"]
-            assert "waits for the person to allow it" in told["message"]
+            assert "waits for approval" in told["message"]
             await panel.decide("allow_once")
             assert not (await stream.message())["result"].get("isError")
 
@@ -347,7 +361,7 @@ async def test_more_requests_than_a_person_can_look_at_are_refused(tmp_path: Pat
         calls = [asyncio.create_task(agent.call("notes_write")) for _ in range(2)]
         requests = [await panel.request() for _ in calls]
         refused = (await agent.call("notes_write"))["result"]
-        assert "2 calls wait for a person's word already" in refused["content"][0]["text"]
+        assert "2 calls are waiting for approval already" in refused["content"][0]["text"]
         for request in requests:
             await panel.answer(request["id"], "deny")
         await asyncio.gather(*calls)
@@ -387,3 +401,73 @@ async def test_the_tools_of_pages_are_guarded_as_all_others_are(tmp_path: Path) 
         assert "switched off" in (await agent.call(name))["result"]["content"][0]["text"]
         assert name not in str(await agent.request("tools/list"))
     assert ran == ["buy"]
+
+
+class Client:
+    """A client that only waits (calls.protocols.Caller)."""
+
+    via = "test"
+    answers = None
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+
+    def slow(self) -> None: ...
+
+    def progress(self, progress: float, total: float | None, message: str | None) -> None: ...
+
+    def log(self, level: str, logger: str, data: Any) -> None: ...
+
+    async def ask(self, tool: str, questions: Questions) -> Answers:
+        raise AssertionError("this client cannot be asked")
+
+    def can(self, capability: str) -> bool:
+        return False
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from(DECISIONS))))
+def test_an_answer_closes_only_the_request_it_names_and_only_with_an_offered_decision(
+    tmp_path: Path, answers: list[tuple[int, Decision]]
+) -> None:
+    async def run() -> None:
+        limits, sessions = Limits(approvals=3), Sessions(Limits())
+        browsers = Browsers(limits, wall=lambda: 0.0)
+        audit = AuditLog(tmp_path / "audit.log", limits, clock=lambda: 0.0)
+
+        async def save(path: tuple[str, ...]) -> None: ...
+
+        inbox = ApprovalInbox(
+            Config(),
+            limits=limits,
+            sessions=sessions,
+            book=browsers.book,
+            audit=audit,
+            clock=lambda: 0.0,
+            wall=lambda: 0.0,
+            panel=PanelChannel(browsers),
+            memory=ApprovalMemory(PinStore(tmp_path / "pins.json"), save),
+        )
+        caller = Client(sessions.open("s", "mcp", "test", 0.0))
+        tool = Tool("notes_write", NOTES, "Writes.", {"type": "object"})
+        asks = [Ask("permission", "once"), Ask("permission", "once", this_call_only=True), Ask("dataflow", "flow")]
+        calls = [asyncio.ensure_future(inbox.ask(caller, tool, {"n": n}, ask)) for n, ask in enumerate(asks)]
+        await asyncio.sleep(0)
+        with pytest.raises(Busy):
+            await inbox.ask(caller, tool, {"n": 9}, asks[0])
+        offered = {request["id"]: request["choices"] for request in inbox.pending()}
+        ids = [*offered, "made-up", "", "0"]
+        still = list(offered)
+        for n, decision in answers:
+            taken = ids[n] in still and decision in offered[ids[n]]
+            assert inbox.answer(ids[n], decision, "panel") is taken
+            if taken:
+                still.remove(ids[n])
+            assert [request["id"] for request in inbox.pending()] == still
+        inbox.cancel_all("the test is over")
+        ended = await asyncio.gather(*calls, return_exceptions=True)
+        assert [isinstance(each, Answered) for each in ended] == [ident not in still for ident in offered]
+        assert len(inbox) == 0
+        audit.close()
+
+    asyncio.run(run())

@@ -162,7 +162,7 @@ async def test_a_panel_that_comes_later_is_told_what_waits(tmp_path: Path) -> No
     async with running_hub(tmp_path, permissions={"default": "ask"}) as hub, Agent(hub) as agent:
         async with Panel(hub):
             calling = asyncio.create_task(agent.call("browser_list_tabs"))
-            await until(lambda: len(hub.hub.trust.approvals.queue) == 1)
+            await until(lambda: len(hub.hub.trust.approvals) == 1)
         async with Panel(hub, "later") as later:
             await later.decide("allow_once")
             assert not (await calling)["result"].get("isError")

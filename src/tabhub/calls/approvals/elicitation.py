@@ -1,15 +1,18 @@
-"""The question an agent's own client shows its person, and what its answer means.
+"""The elicitation channel: a request for approval put to the person by the agent's own client.
 
-Owns the form of it in MCP's elicitation. It offers no "always": the answer comes through the agent's own program, and
-what holds for good is for the person to say where no agent is in between.
+Owns the form and what its answer means. It offers no "always": the answer comes through the agent's own program, and
+what holds for good is decided where no agent is in between.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 from typing import Any
 
+from tabhub.calls.protocols import Caller
 from tabhub.core.descriptions import visible
+from tabhub.errors import TabhubError
 from tabhub.trust.approvals import Answer, Decision, Request
 
 _OFFERED: dict[Decision, str] = {
@@ -21,24 +24,41 @@ _PARAMS = 2_000
 _DIFF = 3_000
 _KEY = "approve-"
 
+log = logging.getLogger("tabhub.approvals")
 
-def key_of(ident: str) -> str:
-    """The key of a request's question."""
-    return f"{_KEY}{ident}"
+DISMISSED = Answer("deny", "elicitation", "the question was dismissed")
+
+
+def key_of(request_id: str) -> str:
+    return f"{_KEY}{request_id}"
+
+
+def request_id(key: str) -> str:
+    return key.removeprefix(_KEY)
+
+
+async def ask_client(caller: Caller, request: Request) -> Answer | None:
+    """Ask through the agent's client; a client that cannot ask, or a dismissed question, decides nothing."""
+    key = key_of(request.id)
+    try:
+        answers = await caller.ask(request.tool, {key: question_of(request)})
+    except TabhubError as error:
+        log.info("the client %s could not ask its person: %s", request.client, error.message)
+        return None
+    return read(answers[key], request)
 
 
 def question_of(request: Request) -> tuple[str, dict[str, Any]]:
-    """The method and params of the question."""
     if request.why == "page":
         return "elicitation/create", {
             "mode": "form",
-            "message": request.words,
+            "message": request.message,
             "requestedSchema": {"type": "object", "properties": {}},
         }
     where = f" in tab {request.tab_id} ({request.url or request.title})" if request.tab_id is not None else ""
     params = json.dumps(request.params, ensure_ascii=False, default=str)
     shown = params if len(params) <= _PARAMS else f"{params[:_PARAMS]}… ({len(params)} characters)"
-    parts = [f"{request.client} wants to run {request.tool}{where}.", request.words, f"Parameters: {shown}"]
+    parts = [f"{request.client} wants to run {request.tool}{where}.", request.message, f"Parameters: {shown}"]
     if request.diff:
         parts.append(f"What changed:\n{request.diff[:_DIFF]}")
     offered = _offered(request)
@@ -48,7 +68,7 @@ def question_of(request: Request) -> tuple[str, dict[str, Any]]:
         "enum": offered,
         "enumNames": [_OFFERED[choice] for choice in offered],
     }
-    reason = {"type": "string", "title": "Reason (told to the agent)", "maxLength": 500}
+    reason = {"type": "string", "title": "Reason (shown to the agent)", "maxLength": 500}
     return "elicitation/create", {
         "mode": "form",
         "message": visible("\n\n".join(part for part in parts if part))[0],
@@ -61,10 +81,10 @@ def question_of(request: Request) -> tuple[str, dict[str, Any]]:
 
 
 def read(result: dict[str, Any], request: Request) -> Answer | None:
-    """What the client's person answered; None if they dismissed the question."""
+    """The answer in an elicitation result; None if the question was dismissed."""
     action, content = result.get("action"), result.get("content")
-    said = content if isinstance(content, dict) else {}
-    reason = str(said["reason"]) if isinstance(said.get("reason"), str) else ""
+    fields = content if isinstance(content, dict) else {}
+    reason = str(fields["reason"]) if isinstance(fields.get("reason"), str) else ""
     if action == "decline":
         return Answer("deny", "elicitation", reason)
     if action != "accept":
@@ -72,7 +92,7 @@ def read(result: dict[str, Any], request: Request) -> Answer | None:
     if request.why == "page":  # a question without choices: to accept is to confirm
         return Answer("allow_once", "elicitation")
     for choice in _offered(request):
-        if said.get("decision") == choice:
+        if fields.get("decision") == choice:
             return Answer(choice, "elicitation", reason)
     return Answer("deny", "elicitation", "the answer held no decision that was offered")
 

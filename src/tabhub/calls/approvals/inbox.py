@@ -1,87 +1,69 @@
-"""Asking a person: every way at once, and the first answer counts.
+"""The approval inbox: requests that wait for a person, asked through every channel; the first answer counts.
 
-Owns what waits for a person's word, the agent's side of the wait (progress, taking back, the end of its session) and
-what an answer brings with it: for the session, or for always. The queue is trust.approvals'; panels and notifications
-are told through `tell`, the terminal comes by HTTP, and the agent's own client is asked by elicitation. No tool can
-answer: the ways in are `answer` here, which only the panel's link and the approver's key reach, and the agent's client.
+Owns the queue, the agent's side of the wait (progress, cancellation, the end of its session) and that an answer reaches
+only the request whose random id it names. Whether a call needs approval is trust.permissions' decision. No tool can
+answer: `answer` is reached only from the panel's link, with the approver's key, or through the agent's own client.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import orjson
 
-from tabhub.calls.approvals.elicitation import key_of, question_of, read
-from tabhub.calls.approvals.outcome import Approval, denied, unanswered
+from tabhub.calls.approvals import elicitation
+from tabhub.calls.approvals.memory import ApprovalMemory
+from tabhub.calls.approvals.panel import PanelChannel
+from tabhub.calls.held_calls import cancelled_before_sending
 from tabhub.calls.protocols import Caller, InputRequired
 from tabhub.config.settings import Config
 from tabhub.core.descriptions import visible
 from tabhub.core.sessions import Session, Sessions
 from tabhub.core.tabs import TabTable
 from tabhub.core.tools import Tool
-from tabhub.errors import Busy, CallCancelled, TabhubError
+from tabhub.errors import Busy
 from tabhub.limits import Limits
 from tabhub.store.audit import AuditLog, digest
-from tabhub.trust.approvals import DECISIONS, Answer, Approver, Decision, Queue, Request, Why
+from tabhub.trust.approvals import Answer, Approver, Ask, Decision, Request, choices_for, unanswered
 from tabhub.trust.redact import clean
 
-log = logging.getLogger("tabhub.approvals")
-
-_TELL = 3.0
-"""Seconds between two words to an agent that its call still waits."""
+_PROGRESS_EVERY = 3.0
+"""Seconds between progress notifications to an agent whose call waits."""
 _REASON = 500
+_NO_ANSWER = "nobody answered"
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
-    """Why a person is asked, and what an answer would settle."""
+class Answered(NamedTuple):
+    """A person's answer, and the request it was given for."""
 
-    why: Why
-    words: str
-    diff: str | None = None
-    own_name: str = ""
-    """The tool's name in the settings."""
-    text: str = ""
-    """Its definition, for tools that are others'."""
-    crossing: tuple[str, ...] = ()
-    targets: tuple[str, ...] = ()
-    target: str | None = None
-    lasting: bool = True
-    """Whether the answer may hold for more than this call."""
+    request: Request
+    ask: Ask
+    answer: Answer
 
 
 @dataclass(slots=True, eq=False)
-class _Held:
-    """A call that waits, or whose agent is to call again with the answer."""
+class _Pending:
+    """A call that waits, or whose client is to call again with the answer."""
 
     request: Request
-    question: Question
+    ask: Ask
     session: Session
     tool: Tool
-    turn: asyncio.Future[Answer]
+    same_call: str
+    """Recognises the same call in its next round: who calls what with which arguments."""
+    answered: asyncio.Future[Answer]
     caller: Caller | None = None
     timer: asyncio.TimerHandle | None = None
-    remembering: asyncio.Future[None] | None = None
-    """The writing down of what was allowed for always."""
+    """Set between the rounds of a client that answers by calling again."""
+    saving: asyncio.Future[None] | None = None
 
 
-@dataclass(slots=True)
-class _Granted:
-    """What a person allowed for the length of a session."""
-
-    grant: Approval
-    source: str
-    text: str = field(repr=False)
-
-
-class Approvals:
-    """Everything that waits for a person."""
+class ApprovalInbox:
+    """Everything that waits for a person (calls.protocols.Waits)."""
 
     def __init__(
         self,
@@ -93,8 +75,8 @@ class Approvals:
         audit: AuditLog,
         clock: Callable[[], float],
         wall: Callable[[], float],
-        tell: Callable[[str, dict[str, Any]], None],
-        remember: Callable[[Session, Tool, Question], Awaitable[None]],
+        panel: PanelChannel,
+        memory: ApprovalMemory,
     ) -> None:
         self._limits = limits
         self._sessions = sessions
@@ -102,293 +84,229 @@ class Approvals:
         self._audit = audit
         self._clock = clock
         self._wall = wall
-        self._tell = tell
-        self._remember = remember
-        self.queue = Queue(limits.approvals)
+        self._panel = panel
+        self._memory = memory
         self.version = 0
         """Counts changes of what is open."""
-        self.on_allowed: Callable[[Session, Tool, Question], None] = lambda *_: None
-        self.unchanged: Callable[[Request, Tool, str, Answer], None] = lambda *_: None
-        """Raises where a call is by now another than the person was shown."""
-        self._held: dict[str, _Held] = {}
-        self._granted: dict[tuple[str, str], _Granted] = {}
-        self._tasks: set[asyncio.Future[Any]] = set()
-        self.take(config)
+        self._open: dict[str, _Pending] = {}
+        self._answered: dict[str, _Pending] = {}
+        """Answered between two rounds of their call."""
+        self.apply_settings(config)
 
-    def take(self, config: Config) -> None:
-        """Settings changed."""
+    def apply_settings(self, config: Config) -> None:
         self._timeout = config.approval_timeout
         self._elicits = config.approvals.elicitation
 
-    # before a call
+    def __len__(self) -> int:
+        return len(self._open)
 
-    def granted(self, session: Session, tool: Tool, text: str) -> Approval | None:
-        """The word that holds for this session, unless the tool has changed since."""
-        granted = self._granted.get((session.id, tool.name))
-        return granted.grant if granted is not None and granted.text == text else None
+    def pending(self) -> list[dict[str, Any]]:
+        """All open requests, oldest first, as panel and terminal show them."""
+        return [self._facts(pending.request) for pending in self._open.values()]
 
-    async def ask(self, caller: Caller, tool: Tool, arguments: Mapping[str, Any], question: Question) -> Approval:
-        """Wait for a person's word; PermissionDenied without it."""
-        held = self._again(caller, tool, arguments) or self._open(caller, tool, arguments, question)
-        answer = await self._answered(held, caller)
-        if not answer.allowed:
-            raise denied(held.request, answer)
-        if held.remembering is not None:
-            await asyncio.wait([held.remembering])  # so that the agent's next call finds it
-        self.unchanged(held.request, tool, held.question.text, answer)
-        return Approval(answer.by, answer.decision, answer.reason)
+    # asking
 
-    async def confirm(self, caller: Caller, tool: Tool, question: Question, tab_id: int) -> Answer:
-        """Ask the person to confirm something in the middle of a call: a page wants it, or an agent another's tab."""
-        about = {"confirm": question.words}
-        held = self._again(caller, tool, about) or self._open(caller, tool, about, question, tab_id=tab_id)
-        return await self._answered(held, caller)
+    async def ask(
+        self, caller: Caller, tool: Tool, arguments: Mapping[str, Any], ask: Ask, tab_id: int | None = None
+    ) -> Answered:
+        """Wait for a person's answer; PermissionDenied if there is none in time."""
+        session = caller.session
+        same_call = f"{session.id} {session.token} {session.client} {tool.name} {digest(arguments)}"
+        given = caller.answers if self._elicits and caller.can("elicitation") else None
+        pending = self._previous_round(caller.answers, same_call)
+        if pending is None:
+            pending = self._add(caller, tool, arguments, ask, tab_id, same_call)
+        if given is not None:
+            answer = self._answer_in_rounds(pending, given)
+        else:
+            answer = await self._wait(pending, caller)
+        if pending.saving is not None:
+            await asyncio.wait([pending.saving])  # so that the agent's next call finds it
+        return Answered(pending.request, pending.ask, answer)
 
-    async def _answered(self, held: _Held, caller: Caller) -> Answer:
-        elicits = self._elicits and caller.can("elicitation")
-        if elicits and (given := getattr(caller, "answers", None)) is not None:
-            return self._in_rounds(held, caller, given)
-        return await self._wait(held, caller, elicits=elicits)
+    async def confirm(self, caller: Caller, tool: Tool, ask: Ask, tab_id: int) -> Answer:
+        """Ask the person to confirm something in the middle of a call: for a page, or for another agent's tab."""
+        return (await self.ask(caller, tool, {"confirm": ask.message}, ask, tab_id)).answer
 
-    def _open(
+    def _add(
         self,
         caller: Caller,
         tool: Tool,
         arguments: Mapping[str, Any],
-        question: Question,
-        tab_id: int | None = None,
-    ) -> _Held:
-        if self.queue.full:
+        ask: Ask,
+        tab_id: int | None,
+        same_call: str,
+    ) -> _Pending:
+        if len(self._open) >= self._limits.approvals:
             raise Busy(
-                f"{len(self.queue)} calls wait for a person's word already, which is the limit.",
+                f"{len(self._open)} calls are waiting for approval already, which is the limit.",
                 hint="Nothing was sent. Wait until the person has answered some of them.",
             )
-        request = self._request(caller, tool, arguments, question, tab_id)
-        turn: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        held = self._held[request.id] = _Held(request, question, caller.session, tool, turn)
-        self.queue.add(request)
+        request = self._request(caller.session, tool, arguments, ask, tab_id)
+        answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        pending = self._open[request.id] = _Pending(request, ask, caller.session, tool, same_call, answered)
         self.version += 1
-        self._tell("confirmation.request", {**self.facts(request), "notify": True})
-        return held
+        self._panel.show(self._facts(request))
+        return pending
 
     def _request(
-        self, caller: Caller, tool: Tool, arguments: Mapping[str, Any], question: Question, tab_id: int | None
+        self, session: Session, tool: Tool, arguments: Mapping[str, Any], ask: Ask, tab_id: int | None
     ) -> Request:
-        session, now = caller.session, self._clock()
-        page = (tool.meta or {}).get("tabhub/page", {}) if tool.source.kind == "page" else {}
-        named = tab_id
-        if named is None and tool.source.kind in ("browser", "plugin"):
-            named = arguments.get("tabId", session.tab)
-        if named is None:
-            named = page.get("tabId")
-        tab = self._book.get(named) if type(named) is int else None
-        choices: tuple[Decision, ...] = DECISIONS
-        if not question.lasting:
-            choices = ("allow_once", "deny")
-        elif question.why == "dataflow":
-            choices = ("allow_once", "allow_session", "deny")
-        if not self._sessions.knows(session):  # nothing outlives the call that could be allowed
-            choices = tuple(choice for choice in choices if choice != "allow_session")
+        kind, now = tool.source.kind, self._clock()
+        page = (tool.meta or {}).get("tabhub/page", {}) if kind == "page" else {}
+        if tab_id is None:
+            tab_id = arguments.get("tabId", session.tab) if kind in ("browser", "plugin") else page.get("tabId")
+        tab = self._book.get(tab_id) if type(tab_id) is int else None
         return Request(
             id=secrets.token_urlsafe(18),
             tool=tool.name,
             plugin=tool.source.key,
             source=str(tool.source),
             client=session.client,
-            identity=session.token,
+            token=session.token,
             session=session.short,
-            params=self._shown(arguments),
-            why=question.why,
-            words=question.words,
+            params=self._shortened(arguments),
+            why=ask.why,
+            message=ask.message,
             created=now,
             expires=now + self._timeout,
             tab_id=tab.tab_id if tab is not None else None,
             title=tab.title if tab is not None else None,
             url=tab.url if tab is not None else None,
-            origin=question.target or page.get("origin") or (tab.origin if tab is not None else None),
-            diff=question.diff,
-            choices=choices,
-            mark=_mark(caller, tool, arguments),
+            origin=ask.target or page.get("origin") or (tab.origin if tab is not None else None),
+            diff=ask.diff,
+            choices=choices_for(ask, session_lasts=self._sessions.knows(session)),
         )
 
-    def _shown(self, arguments: Mapping[str, Any]) -> Any:
-        """The parameters as the person sees them: in full, but for what would fill the panel."""
-        room = self._limits.approval_params
+    def _shortened(self, arguments: Mapping[str, Any]) -> Any:
+        """The parameters as the person sees them: in full, unless they would fill the panel."""
+        limit = self._limits.approval_params
         text = orjson.dumps(dict(arguments), option=orjson.OPT_INDENT_2, default=str).decode()
-        if len(text) <= room:
+        if len(text) <= limit:
             return dict(arguments)
-        return {"cut": f"{len(text)} characters, of which the first {room}", "beginning": text[:room]}
+        return {"cut": f"{len(text)} characters, of which the first {limit}", "beginning": text[:limit]}
 
-    # the wait
+    # waiting
 
-    async def _wait(self, held: _Held, caller: Caller, *, elicits: bool) -> Answer:
-        held.caller = caller
-        caller.slow()  # so that it is noticed when the agent does not wait any more
-        beside = []
-        if held.question.why not in ("page", "tab"):  # there the call runs, and tells itself
-            beside.append(asyncio.ensure_future(self._keep_telling(held, caller)))
-        if elicits:
-            beside.append(asyncio.ensure_future(self._elicit(held, caller)))
+    async def _wait(self, pending: _Pending, caller: Caller) -> Answer:
+        pending.caller = caller
+        caller.slow()  # begins to watch whether the agent disconnects
+        tasks = []
+        if pending.ask.why not in ("page", "tab"):  # there the call runs, and reports progress itself
+            tasks.append(asyncio.ensure_future(self._report_progress(pending, caller)))
+        if self._elicits and caller.can("elicitation"):
+            tasks.append(asyncio.ensure_future(self._elicit(pending, caller)))
         try:
-            async with asyncio.timeout(max(0.0, held.request.expires - self._clock())):
-                return await held.turn
+            async with asyncio.timeout(max(0.0, pending.request.expires - self._clock())):
+                return await pending.answered
         except TimeoutError:
-            self._end(held, "nobody answered")
-            raise unanswered(held.request, self._timeout) from None
-        except BaseException as ended:
-            self._end(held, "the call was taken back" if isinstance(ended, asyncio.CancelledError) else str(ended))
+            self._close(pending, _NO_ANSWER)
+            raise unanswered(pending.request, self._timeout) from None
+        except BaseException as error:
+            self._close(pending, "the call was cancelled" if isinstance(error, asyncio.CancelledError) else str(error))
             raise
         finally:
-            for task in beside:
+            for task in tasks:
                 task.cancel()
 
-    def _in_rounds(self, held: _Held, caller: Caller, given: Mapping[str, dict[str, Any]]) -> Answer:
-        """A client that answers by calling again: this round ends with the question, unless the answer is there."""
-        key = key_of(held.request.id)
-        if not held.turn.done():
-            if key not in given:
-                if held.timer is None:
-                    seconds = max(0.0, held.request.expires - self._clock())
-                    held.timer = asyncio.get_running_loop().call_later(seconds, self._expire, held)
-                raise InputRequired({key: question_of(held.request)})
-            answer = read(given[key], held.request) or Answer("deny", "elicitation", "the question was dismissed")
-            self.answer(held.request.id, answer.decision, "elicitation", answer.reason)
-        self._drop(held)
-        return held.turn.result()
+    async def _report_progress(self, pending: _Pending, caller: Caller) -> None:
+        """Keep the agent's client waiting: a person takes longer to answer than clients wait for a call."""
+        began = self._clock()
+        message = f"{pending.tool.name} waits for approval (panel, notification or `tabhub approve`)."
+        while True:
+            caller.progress(round(self._clock() - began, 1), None, message)
+            await asyncio.sleep(_PROGRESS_EVERY)
 
-    def _again(self, caller: Caller, tool: Tool, arguments: Mapping[str, Any]) -> _Held | None:
-        """The request of the same call in its round before, answered meanwhile or not."""
-        given = getattr(caller, "answers", None) or {}
-        mark = _mark(caller, tool, arguments)
-        for held in self._held.values():
-            if held.timer is not None and key_of(held.request.id) in given and held.request.mark == mark:
-                return held
+    async def _elicit(self, pending: _Pending, caller: Caller) -> None:
+        answer = await elicitation.ask_client(caller, pending.request)
+        if answer is not None:
+            self.answer(pending.request.id, answer.decision, "elicitation", answer.reason)
+
+    # clients that answer by calling again
+
+    def _previous_round(self, given: Mapping[str, dict[str, Any]] | None, same_call: str) -> _Pending | None:
+        """The request of the same call in its previous round, whether answered meanwhile or not."""
+        for key in given or ():
+            ident = elicitation.request_id(key)
+            pending = self._open.get(ident) or self._answered.get(ident)
+            if pending is not None and pending.timer is not None and pending.same_call == same_call:
+                return pending
         return None
 
-    def _expire(self, held: _Held) -> None:
-        self._end(held, "nobody answered")
+    def _answer_in_rounds(self, pending: _Pending, given: Mapping[str, dict[str, Any]]) -> Answer:
+        """This round ends with the question (InputRequired), unless the client brought the answer."""
+        request, key = pending.request, elicitation.key_of(pending.request.id)
+        if not pending.answered.done():
+            if key not in given:
+                if pending.timer is None:
+                    seconds = max(0.0, request.expires - self._clock())
+                    pending.timer = asyncio.get_running_loop().call_later(seconds, self._close, pending, _NO_ANSWER)
+                raise InputRequired({key: elicitation.question_of(request)})
+            answer = elicitation.read(given[key], request) or elicitation.DISMISSED
+            self.answer(request.id, answer.decision, "elicitation", answer.reason)
+        self._drop(pending)
+        return pending.answered.result()
 
-    async def _keep_telling(self, held: _Held, caller: Caller) -> None:
-        """Keep the agent's client waiting: a person thinks longer than a call may take."""
-        began = self._clock()
-        while True:
-            words = f"{held.tool.name} waits for the person to allow it (panel, notification or `tabhub approve`)."
-            caller.progress(round(self._clock() - began, 1), None, words)
-            await asyncio.sleep(_TELL)
+    # answering
 
-    async def _elicit(self, held: _Held, caller: Caller) -> None:
-        """Ask through the agent's own client; one that cannot, or a question that is dismissed, decides nothing."""
-        key = key_of(held.request.id)
-        try:
-            answers = await caller.ask(held.tool.name, {key: question_of(held.request)})
-        except TabhubError as error:
-            log.info("the client of %s could not ask its person: %s", held.session.client, error.message)
-            return
-        if (answer := read(answers[key], held.request)) is not None:
-            self.answer(held.request.id, answer.decision, "elicitation", answer.reason)
-
-    # the answer
-
-    def answer(self, ident: str, decision: Decision, by: Approver, reason: str = "") -> bool:
-        """A person decided. False if nothing of that id is open, or it does not offer that decision."""
-        request = self.queue.take(ident, decision)
-        held = self._held.get(ident)
-        if request is None or held is None:
+    def answer(self, request_id: str, decision: Decision, by: Approver, reason: str = "") -> bool:
+        """Record a person's decision. False if no such request is open, or it does not offer that decision."""
+        pending = self._open.get(request_id)
+        if pending is None or decision not in pending.request.choices:
             return False
+        del self._open[request_id]
         answer = Answer(decision, by, clean(visible(reason)[0].strip(), _REASON))
         self.version += 1
-        self._record(held, answer.decision, by, answer.reason)
-        if not held.turn.done():
-            held.turn.set_result(answer)
+        self._record(pending, decision, by, answer.reason)
+        if not pending.answered.done():
+            pending.answered.set_result(answer)
         if answer.allowed:
-            self._settle(held, answer)
-        if held.caller is not None:
-            self._drop(held)
-        self._tell("confirmation.done", {"id": ident, "decision": decision, "by": by})
+            pending.saving = self._memory.record(pending.session, pending.tool, pending.ask, answer)
+        if pending.caller is None:
+            self._answered[request_id] = pending
+        self._panel.close(request_id, decision, by)
         return True
 
-    def _settle(self, held: _Held, answer: Answer) -> None:
-        """What an answer brings beyond this call."""
-        session, tool = held.session, held.tool
-        self.on_allowed(session, tool, held.question)
-        if answer.decision == "allow_session":
-            grant = Approval(answer.by, "allow_session", answer.reason)
-            self._granted[session.id, tool.name] = _Granted(grant, tool.source.setting, held.question.text)
-        elif answer.decision == "allow_always":
-            task = held.remembering = asyncio.ensure_future(self._remember(session, tool, held.question))
-            self._tasks.add(task)
-            task.add_done_callback(self._remembered)
-
-    def _remembered(self, task: asyncio.Future[Any]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            said = error.text() if isinstance(error, TabhubError) else repr(error)
-            log.error("the call was allowed, but not for always: %s", said)
-
-    def _end(self, held: _Held, why: str) -> None:
-        """No answer is wanted any more."""
-        if self.queue.take(held.request.id) is not None:
+    def _close(self, pending: _Pending, why: str) -> None:
+        """End a request without an answer."""
+        if self._open.pop(pending.request.id, None) is not None:
             self.version += 1
-            self._record(held, None, why)
-            self._tell("confirmation.done", {"id": held.request.id, "decision": None, "by": why})
-        self._drop(held)
+            self._record(pending, None, why)
+            self._panel.close(pending.request.id, None, why)
+        self._drop(pending)
 
-    def _drop(self, held: _Held) -> None:
-        self._held.pop(held.request.id, None)
-        if held.timer is not None:
-            held.timer.cancel()
+    def _drop(self, pending: _Pending) -> None:
+        self._answered.pop(pending.request.id, None)
+        if pending.timer is not None:
+            pending.timer.cancel()
 
-    def _record(self, held: _Held, decision: str | None, by: str, reason: str = "") -> None:
-        request = held.request
+    def _record(self, pending: _Pending, decision: str | None, by: str, reason: str = "") -> None:
+        request = pending.request
         facts: dict[str, Any] = {"of": request.tool, "decision": decision or "none", "by": by, "why": request.why}
         if reason:
             facts["reason"] = reason
-        if request.identity is not None:
-            facts["tokenName"] = request.identity
-        facts |= {"client": request.client, "session": held.session.id, "origin": request.origin}
-        self._audit.event("approval", held.tool.source, tab_id=request.tab_id, **facts)
+        if request.token is not None:
+            facts["tokenName"] = request.token
+        facts |= {"client": request.client, "session": pending.session.id, "origin": request.origin}
+        self._audit.event("approval", pending.tool.source, tab_id=request.tab_id, **facts)
 
-    # those who wait
-
-    def facts(self, request: Request) -> dict[str, Any]:
-        """A request for panel and terminal."""
+    def _facts(self, request: Request) -> dict[str, Any]:
         return request.facts(self._wall() + max(0.0, request.expires - self._clock()))
 
-    def pending(self) -> list[dict[str, Any]]:
-        """All that wait, oldest first."""
-        return [self.facts(request) for request in self.queue]
-
-    def forget(self, session_id: str) -> None:
-        """A session is over, and what was allowed for it."""
-        for key in [key for key in self._granted if key[0] == session_id]:
-            del self._granted[key]
-
-    def withdraw(self, source: str) -> None:
-        """The person set something else for a source: what was allowed for sessions is asked for anew."""
-        self._granted = {key: granted for key, granted in self._granted.items() if granted.source != source}
+    # cancelling
 
     def cancel_for(self, caller: Caller, reason: str) -> None:
-        """The agent took a call back."""
-        self._cancel(lambda held: held.caller is caller, reason)
+        self._cancel(lambda pending: pending.caller is caller, reason)
 
     def cancel_session(self, session_id: str, reason: str) -> None:
-        """A session is over."""
-        self._cancel(lambda held: held.session.id == session_id, reason)
+        self._cancel(lambda pending: pending.session.id == session_id, reason)
 
     def cancel_all(self, reason: str) -> None:
-        """The hub is going."""
         self._cancel(lambda _: True, reason)
 
-    def _cancel(self, which: Callable[[_Held], bool], reason: str) -> None:
-        for held in [held for held in self._held.values() if which(held)]:
-            if held.caller is None:
-                self._end(held, reason)
-            elif not held.turn.done():
-                error = CallCancelled(f"{held.tool.name} was cancelled: {reason}.")
-                error.outcome = "not_sent"
-                held.turn.set_exception(error)
-
-
-def _mark(caller: Caller, tool: Tool, arguments: Mapping[str, Any]) -> str:
-    session = caller.session
-    return f"{session.id} {session.token} {session.client} {tool.name} {digest(arguments)}"
+    def _cancel(self, which: Callable[[_Pending], bool], reason: str) -> None:
+        for pending in [each for each in (*self._open.values(), *self._answered.values()) if which(each)]:
+            if pending.caller is None:
+                self._close(pending, reason)
+            elif not pending.answered.done():
+                pending.answered.set_exception(cancelled_before_sending(reason, pending.tool))

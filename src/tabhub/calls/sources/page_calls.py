@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from tabhub.calls.approvals.inbox import Approvals, Question
+from tabhub.calls.approvals.inbox import ApprovalInbox
 from tabhub.calls.engine import Context, InputRequired
 from tabhub.calls.sources.page_result import passing, read_answer
 from tabhub.core.descriptions import visible
@@ -34,6 +34,7 @@ from tabhub.errors import (
 from tabhub.limits import Limits
 from tabhub.links.sites import Sites
 from tabhub.links.transport import TabHubTransport
+from tabhub.trust.approvals import Ask
 from tabhub.trust.sliding_window import SlidingWindow
 
 _GRACE = 0.5
@@ -63,7 +64,7 @@ class Held(Protocol):
 class Running:
     """One call that a frame has (links.transport.Listener)."""
 
-    def __init__(self, ctx: Context, frame: Frame, tool: str, approvals: Approvals | None = None) -> None:
+    def __init__(self, ctx: Context, frame: Frame, tool: str, approvals: ApprovalInbox | None = None) -> None:
         self.ctx = ctx
         self._approvals = approvals
         self.frame = frame
@@ -97,8 +98,8 @@ class Running:
         ctx, frame = self.ctx, self.frame
         waiting = asyncio.ensure_future(self._keep_alive())
         try:
-            question = Question("page", text, target=frame.origin, lasting=False)
-            answer = await approvals.confirm(ctx.caller, ctx.call.tool, question, frame.tab_id)
+            ask = Ask("page", text, target=frame.origin, this_call_only=True)
+            answer = await approvals.confirm(ctx.caller, ctx.call.tool, ask, frame.tab_id)
         except InputRequired as need:
             # The client of a stateless agent answers by calling again; the page must not act before that.
             self.need = need
@@ -144,6 +145,7 @@ class PageCalls:
         limits: Limits,
         tab_of: Callable[[str, int], int | None],
         leases: Held,
+        approvals: ApprovalInbox | None,
     ) -> None:
         self._transport = transport
         self._pages = pages
@@ -153,8 +155,7 @@ class PageCalls:
         self._tab_of = tab_of
         self._leases = leases
         self._rate = SlidingWindow(limits.page_call_rate)
-        self.approvals: Approvals | None = None
-        """Who asks the person when a page wants something confirmed."""
+        self._approvals = approvals
         self._running: dict[tuple[int, int], set[Running]] = {}
         self._waiting: dict[str, set[asyncio.Future[None]]] = {}
         self._opened: dict[str, int] = {}
@@ -256,7 +257,7 @@ class PageCalls:
         if meta := passing(extra.get("_meta")):
             params["_meta"] = meta
         ctx.touch(frame.tab_id, frame.origin)
-        running = Running(ctx, frame, key.tool, self.approvals)
+        running = Running(ctx, frame, key.tool, self._approvals)
         there = self._running.setdefault(frame.place, set())
         there.add(running)
         ctx.sent()

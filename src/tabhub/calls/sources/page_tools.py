@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from tabhub.calls.approvals.inbox import ApprovalInbox
 from tabhub.calls.sources.page_calls import Held, PageCalls
 from tabhub.config.settings import PageSettings
 from tabhub.core.descriptions import ToolLocation, describe, one_line, strip_schema
@@ -60,6 +61,7 @@ class PageTools:
         clock: Callable[[], float],
         wall: Callable[[], float],
         leases: Held,
+        approvals: ApprovalInbox | None = None,
     ) -> None:
         self.pages = PageToolTable(limits)
         self.settings = settings
@@ -80,7 +82,7 @@ class PageTools:
         self._untold: set[str] = set()
         self._dirty = False
         self._seen = wall()
-        self.calls = PageCalls(transport, self.pages, tabs, sites, limits, self._numbers.tab, leases)
+        self.calls = PageCalls(transport, self.pages, tabs, sites, limits, self._numbers.tab, leases, approvals)
         transport.on_message(self.take)
         transport.on_disconnect(None, self._tab_gone)
         self.pages.restore(store.load(wall()))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tabhub import __version__
 from tabhub.browser.families import CORE, FAMILIES
-from tabhub.calls.approvals.outcome import Approval
+from tabhub.calls.approvals.allow_all import AllowAll
 from tabhub.calls.engine import Engine
 from tabhub.calls.protocols import Caller
 from tabhub.calls.results import read_result_tool
@@ -43,8 +43,8 @@ from tabhub.relay.node import Node
 from tabhub.store.audit import AuditLog
 from tabhub.store.page_tools import PageToolStore
 from tabhub.store.results import ResultStore
+from tabhub.trust.approvals import Approval
 from tabhub.trust.jwt import Claims
-from tabhub.trust.permissions import Permissions
 from tabhub.trust.sliding_window import SlidingWindow
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class RelayedEngine:
             registry=registry,
             sessions=self.sessions,
             limits=limits,
-            permissions=Permissions.parse(Config()),
+            permission=AllowAll(),
             audit=audit,
             results=ResultStore(None, limits, clock=wall),
             clock=clock,

@@ -13,7 +13,8 @@ import logging
 from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any
 
-from tabhub.calls.approvals.inbox import Approvals
+from tabhub.calls.approvals.inbox import ApprovalInbox
+from tabhub.calls.approvals.memory import ApprovalMemory
 from tabhub.calls.approvals.permission_check import PermissionCheck
 from tabhub.calls.protocols import Caller
 from tabhub.config.permissions import PERMISSIONS
@@ -41,11 +42,12 @@ _AUDIT = 100
 class Panel:
     """What the person's panel reaches."""
 
-    def __init__(self, hub: Hub, approvals: Approvals, permits: PermissionCheck) -> None:
+    def __init__(self, hub: Hub, approvals: ApprovalInbox, permission: PermissionCheck, memory: ApprovalMemory) -> None:
         self._hub = hub
         self._approvals = approvals
-        self._permits = permits
-        self.state = PanelState(hub, permits)
+        self._permission = permission
+        self._memory = memory
+        self.state = PanelState(hub, permission)
         self._watching: set[ExtensionLink] = set()
         self._looking: asyncio.Task[None] | None = None
         self._seen: dict[str, Any] = {}
@@ -79,25 +81,25 @@ class Panel:
         source, name, level = _text(params, "plugin"), _text(params, "tool"), _level(params)
         entry = self._hub.registry.get(name)
         tool = entry.tool if entry is not None and entry.tool.source.setting == source else None
-        own = self._permits.names(tool).own if tool is not None else name
+        own = self._permission.names(tool).own if tool is not None else name
         set_at(self._hub.home, ("permissions", source, "tools", own), level)
         if own != name:  # an older way to name it would go before
             set_at(self._hub.home, ("permissions", source, "tools", name), None)
         self._hub.reloading.read_config()
-        self._approvals.withdraw(source)
+        self._memory.forget_source(source)
         if tool is not None and level == "auto":
-            self._permits.pin(tool)
+            self._permission.pin(tool)
         return {"ok": True}
 
     def _set_source(self, _link: ExtensionLink, params: dict[str, Any]) -> dict[str, Any]:
         source, level = _text(params, "plugin"), _level(params)
         set_at(self._hub.home, ("permissions", source, "permission"), level)
         self._hub.reloading.read_config()
-        self._approvals.withdraw(source)
+        self._memory.forget_source(source)
         if level == "auto":
             for tool in self._hub.registry.tools():
                 if tool.source.setting == source:
-                    self._permits.pin(tool)
+                    self._permission.pin(tool)
         return {"ok": True}
 
     def _set_skip(self, _link: ExtensionLink, params: dict[str, Any]) -> dict[str, Any]:
@@ -201,7 +203,7 @@ class Panel:
         hub = self._hub
         return {
             "sessions": (hub.sessions.changes, hub.engine.pause.paused),
-            "permissions": self._permits.permissions,
+            "permissions": self._permission.permissions,
             "plugins": (hub.registry.revision, hub.plugins.changes),
             "approvals": self._approvals.version,
             "browsers": tuple((link.browser_id, id(link)) for link in hub.browsers.links()),

@@ -34,9 +34,9 @@ def colour(session: Session) -> str:
 class PanelState:
     """The picture of one hub."""
 
-    def __init__(self, hub: Hub, permits: PermissionCheck) -> None:
+    def __init__(self, hub: Hub, permission: PermissionCheck) -> None:
         self._hub = hub
-        self._permits = permits
+        self._permission = permission
         self.providers: dict[str, Provider] = {}
         """By field of the state, what gives the list that stands there."""
 
@@ -49,7 +49,7 @@ class PanelState:
             "version": __version__,
             "paused": sessions["paused"],
             "skipPermissions": hub.config.skip_permissions,
-            "permissionDefault": self._permits.permissions.default,
+            "permissionDefault": self._permission.permissions.default,
             "browsers": hub.browsers.status(),
             "sessions": [self._session(facts) for facts in sessions["sessions"]],
             "approvals": approvals,
@@ -88,10 +88,9 @@ class PanelState:
 
     def tool(self, tool: Tool) -> dict[str, Any]:
         """A tool with what is set for it, what counts, and where that comes from."""
-        permits = self._permits
-        names, permissions = permits.names(tool), permits.permissions
+        names, permissions = self._permission.names(tool), self._permission.permissions
         stated = permissions.stated(tool.source.setting, names.all)
-        verdict = permits.verdict_for_all(tool)
+        verdict = self._permission.verdict(tool)
         level = verdict.level or "ask"
         came = {"tool": "this tool", "source": "its source", "default": "the default"}
         return {
@@ -113,7 +112,7 @@ class PanelState:
         for facts in self._given("plugins"):
             own = {tool["name"]: tool for tool in facts.get("tools", ())}
             merged = [own.get(tool.name, {}) | self.tool(tool) for tool in self._of(tools, "plugin", facts["name"])]
-            shown.append({**facts, "permission": self._permits.permissions.source(facts["name"]), "tools": merged})
+            shown.append({**facts, "permission": self._permission.permissions.source(facts["name"]), "tools": merged})
         return shown
 
     def _upstream(self, tools: Iterable[Tool]) -> list[dict[str, Any]]:
@@ -121,7 +120,7 @@ class PanelState:
         for facts in self._given("upstream"):
             here = {tool.name: self.tool(tool) for tool in self._of(tools, "upstream", facts["name"])}
             listed = [tool | here.pop(tool.get("name", ""), {}) for tool in facts.get("tools", ())]
-            permission = self._permits.permissions.source(Source("upstream", facts["name"]).setting)
+            permission = self._permission.permissions.source(Source("upstream", facts["name"]).setting)
             shown.append({**facts, "permission": permission, "tools": [*listed, *here.values()]})
         return shown
 
@@ -134,7 +133,7 @@ class PanelState:
         if rest := [*there.values(), *self._of(tools, "hub", HUB.key)]:
             families.append({"name": "other", "tools": [self.tool(tool) for tool in rest]})
         return {
-            "permission": self._permits.permissions.source("browser"),
+            "permission": self._permission.permissions.source("browser"),
             "families": [family for family in families if family["tools"]],
         }
 
@@ -143,11 +142,11 @@ class PanelState:
         for tool in tools:
             if tool.source.kind == "page":
                 # One line for a page's tool, whichever tabs have it: settings are the site's, not a tab's.
-                by_origin.setdefault(tool.source.key, {}).setdefault(self._permits.names(tool).own, tool)
+                by_origin.setdefault(tool.source.key, {}).setdefault(self._permission.names(tool).own, tool)
         return [
             {
                 "origin": origin,
-                "permission": self._permits.permissions.source(origin),
+                "permission": self._permission.permissions.source(origin),
                 "tools": [self.tool(tool) for tool in own.values()],
             }
             for origin, own in by_origin.items()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,14 +25,18 @@ class Context:
     """A call's context that only takes notes."""
 
     session: Any = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
     sends: int = 0
     touched: list[tuple[int | None, str | None]] = field(default_factory=list)
 
     def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         raise AssertionError("no tool here reports progress")
 
+    def log(self, level: str, logger: str, data: Any) -> None:
+        raise AssertionError("no tool here writes a log")
+
     async def wait_while_paused(self) -> None:
-        """Nobody has the wheel here."""
+        """Agents are never paused here."""
 
     def sent(self) -> None:
         self.sends += 1

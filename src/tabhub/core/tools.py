@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import jsonschema_rs
 import orjson
@@ -16,6 +16,9 @@ import orjson
 from tabhub.errors import BadInput, InvalidArguments
 from tabhub.wire.param_headers import MARK as HEADER_MARK
 from tabhub.wire.param_headers import ParamHeader, declared
+
+if TYPE_CHECKING:
+    from tabhub.core.sessions import Session
 
 SourceKind = Literal["page", "plugin", "browser", "upstream", "hub"]
 EMPTY_SCHEMA: dict[str, Any] = {"type": "object", "properties": {}, "additionalProperties": False}
@@ -208,8 +211,17 @@ class CallContext(Protocol):
     """What a running tool may know and do: who called, and a way to report progress."""
 
     @property
-    def session(self) -> Any:
-        """The hub.sessions.Session that made the call."""
+    def session(self) -> Session:
+        """The session that made the call."""
+        ...
+
+    @property
+    def extra(self) -> Mapping[str, Any]:
+        """The params of the agent's request (`_meta`, `inputResponses`); empty for REST."""
+        ...
+
+    def log(self, level: str, logger: str, data: Any) -> None:
+        """Send a log message to the agent."""
         ...
 
     def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from tabhub.core.forwarded_meta import forwarded_meta
 from tabhub.core.registry import Entry
 from tabhub.core.tools import CallContext, ToolResult
 from tabhub.errors import BadInput, UpstreamError, UpstreamOffline
@@ -33,7 +34,6 @@ log = logging.getLogger("tabhub.upstream")
 _CALL = "tools/call"
 _ROUNDS = 10
 _ASKABLE = ("elicitation/create", "sampling/createMessage", "roots/list")
-_OWN_META = "io.modelcontextprotocol/"
 
 
 class Calls:
@@ -61,13 +61,12 @@ class Calls:
         self, life: ServerConnection, method: str, ctx: CallContext, params: dict[str, Any]
     ) -> dict[str, Any]:
         """The server's answer to a request of an agent's, without what the protocol itself adds to it."""
-        extra: Mapping[str, Any] = getattr(ctx, "extra", None) or {}
-        about = (life.server.id, getattr(ctx.session, "token", None), method, dict(params))
-        if "inputResponses" in extra and (running := self._waiting.take(extra, about)) is not None:
+        about = (life.server.id, ctx.session.token, method, dict(params))
+        if "inputResponses" in ctx.extra and (running := self._waiting.take(ctx.extra, about)) is not None:
             running.resume(ctx)
             return _bare(await self._outcome(life, running, ctx))
         link = await life.ready()
-        if meta := _passed_on(ctx):
+        if meta := forwarded_meta(ctx.extra.get("_meta")):
             params["_meta"] = meta
         try:
             answer = await self._rounds(life, link, ctx, method, params, about)
@@ -142,15 +141,6 @@ class Calls:
             log.debug("a call that was given up ended: %s", error)
 
 
-def _passed_on(ctx: Any) -> dict[str, Any]:
-    """What of the request's `_meta` is meant for the tool: all but what the protocol itself keeps there."""
-    extra = getattr(ctx, "extra", None) or {}
-    meta = extra.get("_meta")
-    if not isinstance(meta, Mapping):
-        return {}
-    return {key: value for key, value in meta.items() if key != "progressToken" and not key.startswith(_OWN_META)}
-
-
 def _questions(asked: Any, server: str) -> dict[str, tuple[str, dict[str, Any]]]:
     found: dict[str, tuple[str, dict[str, Any]]] = {}
     for key, question in asked.items() if isinstance(asked, Mapping) else ():
@@ -167,11 +157,8 @@ def _questions(asked: Any, server: str) -> dict[str, tuple[str, dict[str, Any]]]
 
 def _bare(answer: dict[str, Any]) -> dict[str, Any]:
     answer.pop("resultType", None)
-    meta = answer.get("_meta")
-    if isinstance(meta, dict):  # who answered is said anew at every step
-        meta.pop(f"{_OWN_META}serverInfo", None)
-        if not meta:
-            del answer["_meta"]
+    if meta := forwarded_meta(answer.pop("_meta", None)):
+        answer["_meta"] = meta
     return answer
 
 

@@ -13,8 +13,9 @@ from typing import Any, Protocol
 
 from tabhub.calls.approvals.inbox import ApprovalInbox
 from tabhub.calls.engine import Context, InputRequired
-from tabhub.calls.sources.page_result import passing, read_answer
+from tabhub.calls.sources.page_result import read_answer
 from tabhub.core.descriptions import visible
+from tabhub.core.forwarded_meta import forwarded_meta
 from tabhub.core.leases import Lease
 from tabhub.core.page_tool_names import PageKey
 from tabhub.core.page_tools import Frame, PageToolTable
@@ -254,7 +255,7 @@ class PageCalls:
         extensions = extra.get("extensions", frame.extensions)
         if extensions is not None:
             params["extensions"] = extensions
-        if meta := passing(extra.get("_meta")):
+        if meta := forwarded_meta(extra.get("_meta")):
             params["_meta"] = meta
         ctx.touch(frame.tab_id, frame.origin)
         running = Running(ctx, frame, key.tool, self._approvals)

@@ -1,24 +1,22 @@
 """What a page answers to a call, as a result for an agent: checked, and marked as the content of that page.
 
-Owns the reading of `{success, payload}`, the mark of untrusted content and what of `_meta` may pass either way.
+Owns the reading of `{success, payload}` and the mark of untrusted content.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 import orjson
 
 from tabhub.core.descriptions import visible
+from tabhub.core.forwarded_meta import forwarded_meta
 from tabhub.core.page_tools import PageTool
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed
 
 UNTRUSTED = "tabhub/untrusted"
-_OURS = "tabhub"
-_RESERVED = frozenset({"mcp", "modelcontextprotocol"})
 _KINDS = frozenset({"text", "image", "audio", "resource", "resource_link"})
 _ERROR = 4_000
 
@@ -30,21 +28,6 @@ class _Answer(msgspec.Struct):
 
 _ANSWER = msgspec.json.Decoder(_Answer)
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
-
-
-def passing(meta: Any) -> dict[str, Any]:
-    """What of a `_meta` belongs to those who speak through the hub: not MCP's own keys, and not the hub's."""
-    if not isinstance(meta, Mapping):
-        return {}
-    return {key: value for key, value in meta.items() if not _is_reserved(key)}
-
-
-def _is_reserved(key: str) -> bool:
-    prefix, slash, _ = key.partition("/")
-    if not slash:
-        return key == "progressToken"
-    labels = prefix.lower().split(".")
-    return not _RESERVED.isdisjoint(labels) or labels[0] == _OURS
 
 
 def read_answer(raw: bytes, tool: PageTool, origin: str) -> ToolResult:
@@ -72,7 +55,7 @@ def read_answer(raw: bytes, tool: PageTool, origin: str) -> ToolResult:
         blocks.append({"type": "text", "text": f"[{problem}]"})
         fields["content"], is_error = msgspec.Raw(orjson.dumps(blocks)), True
         fields.pop("structuredContent", None)
-    said = passing(msgspec.json.decode(fields.get("_meta", b"{}")))
+    said = forwarded_meta(msgspec.json.decode(fields.get("_meta", b"{}")))
     fields["_meta"] = msgspec.Raw(orjson.dumps({**said, UNTRUSTED: {"origin": origin}}))
     fields.pop("isError", None)
     if is_error:

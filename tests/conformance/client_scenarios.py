@@ -97,8 +97,8 @@ async def _log_in(hub: RunningHub, name: str, person: httpx2.AsyncClient) -> Non
     seen: set[str | None] = {None}
 
     def address() -> str | None:
-        life = hub.hub.upstream.pool.get(name)
-        return life.login_url if life is not None else None
+        connection = hub.hub.upstream.pool.get(name)
+        return connection.login_url if connection is not None else None
 
     while True:
         await until(lambda: address() not in seen, _PATIENCE)
@@ -110,11 +110,11 @@ async def _log_in(hub: RunningHub, name: str, person: httpx2.AsyncClient) -> Non
 
 async def _settled(hub: RunningHub, name: str) -> None:
     def over() -> bool:
-        life = hub.hub.upstream.pool.get(name)
-        if life is None or life.state == "ready":
+        connection = hub.hub.upstream.pool.get(name)
+        if connection is None or connection.state == "ready":
             return True
-        if life.state == "waiting" or (life.state == "login" and life.login_url is None):
-            raise RuntimeError(f"{life.state}: {life.error}")
+        if connection.state == "waiting" or (connection.state == "login" and connection.login_url is None):
+            raise RuntimeError(f"{connection.state}: {connection.error}")
         return False
 
     await until(over, _PATIENCE)

@@ -64,9 +64,9 @@ def trigger_prompts(hub: Hub) -> Entry:
 async def attach(hub: Hub, name: str, command: list[str]) -> None:
     """Attach an external server, and wait until its tools, resources and prompts are listed."""
     await hub.upstream.add({name: {"command": command[0], "args": command[1:], "cwd": str(ROOT)}})
-    life = hub.upstream.pool.get(name)
-    assert life is not None
-    await until(lambda: bool(life.offers.current.prompts))  # prompts are asked for last
+    connection = hub.upstream.pool.get(name)
+    assert connection is not None
+    await until(lambda: bool(connection.resources.current.prompts))  # prompts are asked for last
 
 
 async def serve(folder: Path, *, everything: bool) -> None:

@@ -12,11 +12,11 @@ def test_each_agent_is_told_in_its_own_words_and_only_of_what_it_follows() -> No
     book.add("one", Subscription("s", "notes://a", OURS))
     book.add("two", Subscription("s", "notes://a", THEIRS))
     book.add("two", Subscription("t", "notes://a", "tabhub+mcp://t/notes://a"))
-    assert list(book.concerned("s", "notes://a")) == [("one", OURS), ("two", THEIRS)]
-    assert list(book.concerned("s", "notes://a/part")) == [("one", OURS), ("two", THEIRS)]
-    assert not list(book.concerned("s", "notes://ab"))
-    assert not list(book.concerned("u", "notes://a"))
-    assert book.wanted("s") == book.wanted("t") == {"notes://a"}
+    assert list(book.subscribers("s", "notes://a")) == [("one", OURS), ("two", THEIRS)]
+    assert list(book.subscribers("s", "notes://a/part")) == [("one", OURS), ("two", THEIRS)]
+    assert not list(book.subscribers("s", "notes://ab"))
+    assert not list(book.subscribers("u", "notes://a"))
+    assert book.uris("s") == book.uris("t") == {"notes://a"}
 
 
 def test_a_server_is_wanted_until_the_last_is_gone() -> None:
@@ -25,7 +25,7 @@ def test_a_server_is_wanted_until_the_last_is_gone() -> None:
         book.add(agent, Subscription("s", "notes://a", OURS))
     assert book.remove("one", OURS) == Subscription("s", "notes://a", OURS)
     assert book.remove("one", OURS) is None
-    assert book.wanted("s") == {"notes://a"}
+    assert book.uris("s") == {"notes://a"}
     assert book.drop("two") == [Subscription("s", "notes://a", OURS)]
     assert book.drop("two") == []
-    assert not book.wanted("s")
+    assert not book.uris("s")

@@ -71,8 +71,8 @@ async def ready(hub: RunningHub, name: str) -> None:
 
 def state(hub: RunningHub, name: str) -> str:
     """The state of a server."""
-    life = hub.hub.upstream.pool.get(name)
-    return life.state if life is not None else "none"
+    connection = hub.hub.upstream.pool.get(name)
+    return connection.state if connection is not None else "none"
 
 
 def names(hub: RunningHub) -> set[str]:

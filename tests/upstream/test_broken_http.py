@@ -14,7 +14,7 @@ from tests.harness.ports import free_port
 from tests.harness.waiting import until
 from tests.upstream.servers import python_http, ready, state, text
 
-QUICK = {
+SHORT_BACKOFF = {
     "upstream_backoff": 0.05,
     "upstream_backoff_max": 0.2,
     "upstream_connect": 30,
@@ -62,7 +62,7 @@ async def test_each_fault_ends_its_own_call_and_nothing_else(tmp_path: Path) -> 
     async with (
         python_http("broken_http", bad) as bad_url,
         python_http("broken_http", good) as good_url,
-        running_hub(tmp_path, limits=QUICK) as hub,
+        running_hub(tmp_path, limits=SHORT_BACKOFF) as hub,
         Agent(hub) as agent,
     ):
         await added(hub, bad=bad_url, good=good_url)
@@ -89,7 +89,7 @@ async def test_each_fault_ends_its_own_call_and_nothing_else(tmp_path: Path) -> 
 async def test_an_answer_without_an_end_is_a_timeout_with_an_unknown_outcome(tmp_path: Path) -> None:
     async with (
         python_http("broken_http", free_port()) as url,
-        running_hub(tmp_path, limits=QUICK | {"call_timeout": 1.0}) as hub,
+        running_hub(tmp_path, limits=SHORT_BACKOFF | {"call_timeout": 1.0}) as hub,
         Agent(hub) as agent,
     ):
         await added(hub, bad=url)
@@ -112,7 +112,7 @@ async def test_a_stream_that_breaks_off_is_taken_up_where_the_server_said(tmp_pa
 @pytest.mark.req("F14")
 async def test_a_server_that_dies_in_the_middle_of_an_answer_is_found_again(tmp_path: Path) -> None:
     port = free_port()
-    async with running_hub(tmp_path, limits=QUICK) as hub, Agent(hub) as agent:
+    async with running_hub(tmp_path, limits=SHORT_BACKOFF) as hub, Agent(hub) as agent:
         async with python_http("broken_http", port) as url:
             await added(hub, bad=url)
             answer = await say(agent, "bad", "dies")

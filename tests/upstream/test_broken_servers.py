@@ -17,7 +17,7 @@ from tests.harness.ports import free_port
 from tests.harness.waiting import until
 from tests.upstream.servers import FIXTURES, names, process, python, state, text
 
-QUICK = {"upstream_backoff": 0.05, "upstream_backoff_max": 0.2}
+SHORT_BACKOFF = {"upstream_backoff": 0.05, "upstream_backoff_max": 0.2}
 
 
 def broken(kind: str) -> dict[str, Any]:
@@ -27,7 +27,7 @@ def broken(kind: str) -> dict[str, Any]:
 @pytest.mark.req("F14")
 async def test_broken_servers_leave_a_good_one_alone(tmp_path: Path) -> None:
     kinds = ("crash", "hang", "flood", "junk", "late")
-    async with running_hub(tmp_path, limits={**QUICK, "call_timeout": 4}) as hub, Agent(hub) as agent:
+    async with running_hub(tmp_path, limits={**SHORT_BACKOFF, "call_timeout": 4}) as hub, Agent(hub) as agent:
         servers = {kind: broken(kind) for kind in kinds} | {"good": python("everything")}
         adding = asyncio.ensure_future(hub.hub.upstream.add(json.dumps(servers)))  # waits for those that hang, too
         for kind in ("good", "junk", "late"):
@@ -51,7 +51,7 @@ async def test_broken_servers_leave_a_good_one_alone(tmp_path: Path) -> None:
 
 
 async def test_a_server_that_dies_under_a_call_is_told_at_once_and_comes_back(tmp_path: Path) -> None:
-    async with running_hub(tmp_path, limits=QUICK) as hub, Agent(hub) as agent:
+    async with running_hub(tmp_path, limits=SHORT_BACKOFF) as hub, Agent(hub) as agent:
         await hub.hub.upstream.add({"b": broken("plain")})
         answer = (await agent.call("mcp__b__die"))["result"]
         assert answer["isError"] is True
@@ -62,7 +62,7 @@ async def test_a_server_that_dies_under_a_call_is_told_at_once_and_comes_back(tm
 
 @pytest.mark.req("S001-transport-04")
 async def test_an_old_server_is_spoken_to_in_its_version_and_odd_answers_are_named(tmp_path: Path) -> None:
-    async with running_hub(tmp_path, limits=QUICK) as hub, Agent(hub) as agent:
+    async with running_hub(tmp_path, limits=SHORT_BACKOFF) as hub, Agent(hub) as agent:
         (facts,) = await hub.hub.upstream.add({"b": broken("plain")})
         assert facts["protocol"] == "2025-03-26"
         assert "'unusable' was left out" in facts["problems"][0]
@@ -94,7 +94,7 @@ http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
 @pytest.mark.parametrize("status", ["200", "404", "405", "500"])
 async def test_a_server_that_does_not_speak_streamable_http_is_reported_as_such(tmp_path: Path, status: str) -> None:
     port = free_port()
-    async with running_hub(tmp_path, limits=QUICK) as hub:
+    async with running_hub(tmp_path, limits=SHORT_BACKOFF) as hub:
         async with process(sys.executable, "-c", _WEBSITE, str(port), status, port=port) as url:
             (facts,) = await hub.hub.upstream.add({"site": {"url": url}})
         assert facts["state"] == "waiting"
@@ -106,7 +106,7 @@ async def test_a_server_that_does_not_speak_streamable_http_is_reported_as_such(
 async def test_a_server_that_keeps_crashing_is_started_again_until_the_hub_ends(tmp_path: Path) -> None:
     log = tmp_path / "starts"
     crashing = {"command": sys.executable, "args": [str(FIXTURES / "broken.py"), "crash", str(log)]}
-    async with running_hub(tmp_path, limits=QUICK) as hub:
+    async with running_hub(tmp_path, limits=SHORT_BACKOFF) as hub:
         await hub.hub.upstream.add({"c": crashing})
         await until(lambda: len(log.read_text().split()) >= 4)
     facts = hub.hub.upstream.facts(hub.hub.upstream.get("c"))

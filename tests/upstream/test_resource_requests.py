@@ -45,13 +45,13 @@ async def added(hub: RunningHub, **servers: Any) -> None:
     """Add servers, and wait until they have told what they have."""
     await hub.hub.upstream.add(json.dumps(servers))
     for name in servers:
-        await until(lambda name=name: bool(offers(hub, name).prompts))  # type: ignore[misc]
+        await until(lambda name=name: bool(resources(hub, name).prompts))  # type: ignore[misc]
 
 
-def offers(hub: RunningHub, name: str) -> Any:
-    life = hub.hub.upstream.pool.get(name)
-    assert life is not None
-    return life.offers.current
+def resources(hub: RunningHub, name: str) -> Any:
+    connection = hub.hub.upstream.pool.get(name)
+    assert connection is not None
+    return connection.resources.current
 
 
 @asynccontextmanager
@@ -305,7 +305,7 @@ async def test_servers_whose_lists_fail_or_hang_keep_their_tools_and_harm_no_oth
         assert "the shelf is empty-handed" in problems(hub, "fail")[0]
         assert problems(hub, "odd")[0] == "One of its resources has no usable uri and was left out."
         assert "Its prompts are not known" in problems(hub, "odd")[1]
-        assert [each.own for each in offers(hub, "odd").resources] == ["a://good"]
+        assert [each.own for each in resources(hub, "odd").resources] == ["a://good"]
         assert {state(hub, kind) for kind in broken} == {"ready"}
 
 

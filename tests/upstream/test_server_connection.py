@@ -12,7 +12,7 @@ import pytest
 
 from tabhub.limits import Limits
 from tabhub.store.upstream_servers import Server
-from tabhub.upstream import server_connection as life
+from tabhub.upstream import server_connection as connection
 from tabhub.upstream.server_connection import ServerConnection
 from tests.harness.virtual_time import VirtualLoop
 from tests.harness.waiting import until
@@ -30,7 +30,9 @@ class Deaf:
         self.left = misses
         self.begun = False
 
-    def open(self, life: ServerConnection, hooks_of: Callable[[], Hooks]) -> AbstractAsyncContextManager[SdkSession]:
+    def open(
+        self, connection: ServerConnection, hooks_of: Callable[[], Hooks]
+    ) -> AbstractAsyncContextManager[SdkSession]:
         return self._open()
 
     @asynccontextmanager
@@ -54,7 +56,7 @@ class Failing:
         self.tried: list[float] = []
 
     @asynccontextmanager
-    async def open(self, life: ServerConnection, hooks_of: Callable[[], Hooks]) -> AsyncIterator[SdkSession]:
+    async def open(self, connection: ServerConnection, hooks_of: Callable[[], Hooks]) -> AsyncIterator[SdkSession]:
         self.tried.append(self._loop.now)
         raise ConnectionRefusedError("nobody is there")
         yield  # type: ignore[unreachable]
@@ -68,7 +70,7 @@ async def nothing(*_: object) -> None:
 async def test_a_connection_that_misses_its_cancel_is_ended_all_the_same(
     misses: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(life, "_CANCEL", 0.02)
+    monkeypatch.setattr(connection, "_CANCEL", 0.02)
     deaf = Deaf(misses)
     one = ServerConnection(SERVER, deaf, Limits(), nothing, lambda _: None)
     one.start()

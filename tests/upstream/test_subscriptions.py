@@ -32,9 +32,9 @@ UPDATED = "notifications/resources/updated"
 async def added(hub: RunningHub, server: dict[str, Any]) -> None:
     """Add a server, and wait until it has told what it has."""
     await hub.hub.upstream.add(json.dumps({"srv": server}))
-    life = hub.hub.upstream.pool.get("srv")
-    assert life is not None
-    await until(lambda: bool(life.offers.current.prompts))
+    connection = hub.hub.upstream.pool.get("srv")
+    assert connection is not None
+    await until(lambda: bool(connection.resources.current.prompts))
 
 
 @asynccontextmanager
@@ -137,11 +137,11 @@ async def test_a_server_that_comes_back_is_asked_again(tmp_path: Path) -> None:
     async with running_hub(tmp_path, limits=quick) as hub, Agent(hub) as agent, agent.listening() as events:
         await added(hub, WATCHED)
         await follow(agent)
-        life = hub.hub.upstream.pool.get("srv")
-        assert life is not None
-        before = life.connects
+        connection = hub.hub.upstream.pool.get("srv")
+        assert connection is not None
+        before = connection.connects
         await agent.call("mcp__srv__die")
-        await until(lambda: life.connects > before and state(hub, "srv") == "ready")
+        await until(lambda: connection.connects > before and state(hub, "srv") == "ready")
         await asked(agent, "notes://today")
         await touched(agent)
         while (told := await events.message())["method"] != UPDATED:

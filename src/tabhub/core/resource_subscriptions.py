@@ -43,11 +43,11 @@ class Subscriptions(Generic[Agent]):
         """An agent is gone; gives what it had followed."""
         return list(self._by_agent.pop(agent, {}).values())
 
-    def wanted(self, server: str) -> frozenset[str]:
+    def uris(self, server: str) -> frozenset[str]:
         """The resources of a server that somebody follows, in its own words."""
         return frozenset(each.own for own in self._by_agent.values() for each in own.values() if each.server == server)
 
-    def concerned(self, server: str, uri: str) -> Iterator[tuple[Agent, str]]:
+    def subscribers(self, server: str, uri: str) -> Iterator[tuple[Agent, str]]:
         """Whom a change concerns, and what each calls it; servers may name a part of what is followed."""
         for agent, own in self._by_agent.items():
             for each in own.values():

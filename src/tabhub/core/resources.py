@@ -20,9 +20,9 @@ from tabhub.core.upstream_names import PREFIX
 from tabhub.core.upstream_uris import SCHEME, may_match_template, parse_resource_uri, resource_uri
 from tabhub.errors import InvalidParams, UnknownPrompt, UnknownResource
 
-Kind = Literal["resources", "prompts"]
+ChangeKind = Literal["resources", "prompts"]
 ListName = Literal["resources", "templates", "prompts"]
-KINDS: tuple[Kind, ...] = ("resources", "prompts")
+KINDS: tuple[ChangeKind, ...] = ("resources", "prompts")
 READ, GET, COMPLETE = "resources/read", "prompts/get", "completion/complete"
 SUBSCRIBE, UNSUBSCRIBE = "resources/subscribe", "resources/unsubscribe"
 _LISTED: dict[ListName, bytes] = {"resources": b"resources", "templates": b"resourceTemplates", "prompts": b"prompts"}
@@ -53,9 +53,9 @@ class ServerResources:
     reads: bool = False
     """Whether it has resources at all; not each need be listed."""
 
-    def shelf(self, shelf: ListName) -> tuple[ListedItem, ...]:
+    def items(self, listing_name: ListName) -> tuple[ListedItem, ...]:
         """The entries of one listing."""
-        found: tuple[ListedItem, ...] = getattr(self, shelf)
+        found: tuple[ListedItem, ...] = getattr(self, listing_name)
         return found
 
 
@@ -74,15 +74,15 @@ class ResourceDirectory:
         self.versions: dict[str, int] = dict.fromkeys(KINDS, 0)
         """Counts the changes of each kind."""
 
-    def replace(self, server: str, offers: ServerResources) -> list[Kind]:
+    def replace(self, server: str, resources: ServerResources) -> list[ChangeKind]:
         """Set all that a server has; returns the kinds whose listings are others now."""
         before = self._servers.pop(server, NO_RESOURCES)
-        if offers != NO_RESOURCES:
-            self._servers[server] = offers
-        changed: list[Kind] = []
-        if (before.resources, before.templates) != (offers.resources, offers.templates):
+        if resources != NO_RESOURCES:
+            self._servers[server] = resources
+        changed: list[ChangeKind] = []
+        if (before.resources, before.templates) != (resources.resources, resources.templates):
             changed.append("resources")
-        if before.prompts != offers.prompts:
+        if before.prompts != resources.prompts:
             changed.append("prompts")
         for kind in changed:
             self.versions[kind] += 1
@@ -90,21 +90,25 @@ class ResourceDirectory:
 
     # listings
 
-    def page(self, shelf: ListName, cursor: str | None, *, stateless: bool) -> bytes:
+    def page(self, listing_name: ListName, cursor: str | None, *, stateless: bool) -> bytes:
         """One page of a listing, encoded."""
-        rows = self._rows(shelf)
-        start = 0 if cursor is None else bisect_right(rows, _seen(cursor), key=attrgetter("key"))
+        rows = self._rows(listing_name)
+        start = 0 if cursor is None else bisect_right(rows, _decode_cursor(cursor), key=attrgetter("key"))
         chunk = rows[start : start + self._size]
         tail = b""
         if start + len(chunk) < len(rows):
             tail = b',"nextCursor":"%b"' % base64.urlsafe_b64encode(chunk[-1].key.encode("utf-8", "surrogatepass"))
         if stateless:
             tail += b',"ttlMs":%d,"cacheScope":"private"' % LIST_TTL_MS
-        return b'{"%b":[%b]%b}' % (_LISTED[shelf], b",".join(row.wire for row in chunk), tail)
+        return b'{"%b":[%b]%b}' % (_LISTED[listing_name], b",".join(row.wire for row in chunk), tail)
 
-    def _rows(self, shelf: ListName) -> list[ListedItem]:
-        method = GET if shelf == "prompts" else READ
-        shown = (offers.shelf(shelf) for server, offers in self._servers.items() if not self._hidden(server, method))
+    def _rows(self, listing_name: ListName) -> list[ListedItem]:
+        method = GET if listing_name == "prompts" else READ
+        shown = (
+            resources.items(listing_name)
+            for server, resources in self._servers.items()
+            if not self._hidden(server, method)
+        )
         return sorted((row for rows in shown for row in rows), key=attrgetter("key"))
 
     # whose a name is
@@ -112,8 +116,8 @@ class ResourceDirectory:
     def prompt(self, name: str) -> tuple[str, ListedItem]:
         """A prompt and its server; its own name alone will do where one server has it."""
         own: list[tuple[str, ListedItem]] = []
-        for server, offers in self._servers.items():
-            for row in offers.prompts:
+        for server, resources in self._servers.items():
+            for row in resources.prompts:
                 if row.key == name:
                     return server, row
                 if row.own == name:
@@ -132,9 +136,9 @@ class ResourceDirectory:
 
         `known` are all servers that are on, also those that have told nothing yet.
         """
-        if (said := parse_resource_uri(uri)) is not None and (server := _named(said[0], known)) is not None:
+        if (said := parse_resource_uri(uri)) is not None and (server := _match_server(said[0], known)) is not None:
             return server, said[1]
-        for found in (self._listing(uri), self._fitting(uri), self._reading()):
+        for found in (self._servers_listing(uri), self._servers_with_template(uri), self._servers_with_resources()):
             if len(found) == 1:
                 return found[0], uri
             if found:
@@ -150,26 +154,26 @@ class ResourceDirectory:
             data={"uri": uri[:1000]},
         )
 
-    def _listing(self, uri: str) -> list[str]:
+    def _servers_listing(self, uri: str) -> list[str]:
         shelves = ("resources", "templates")
         return [
             server
-            for server, offers in self._servers.items()
-            if any(row.own == uri for shelf in shelves for row in offers.shelf(shelf))  # type: ignore[arg-type]
+            for server, resources in self._servers.items()
+            if any(row.own == uri for listing_name in shelves for row in resources.items(listing_name))  # type: ignore[arg-type]
         ]
 
-    def _fitting(self, uri: str) -> list[str]:
+    def _servers_with_template(self, uri: str) -> list[str]:
         return [
             server
-            for server, offers in self._servers.items()
-            if any(may_match_template(row.own, uri) for row in offers.templates)
+            for server, resources in self._servers.items()
+            if any(may_match_template(row.own, uri) for row in resources.templates)
         ]
 
-    def _reading(self) -> list[str]:
-        return [server for server, offers in self._servers.items() if offers.reads]
+    def _servers_with_resources(self) -> list[str]:
+        return [server for server, resources in self._servers.items() if resources.reads]
 
 
-def _named(word: str, known: Iterable[str]) -> str | None:
+def _match_server(word: str, known: Iterable[str]) -> str | None:
     """The server of that name; a host's letters may have been made small on the way."""
     names = list(known)
     if word in names:
@@ -178,7 +182,7 @@ def _named(word: str, known: Iterable[str]) -> str | None:
     return alike[0] if len(alike) == 1 else None
 
 
-def _seen(cursor: str) -> str:
+def _decode_cursor(cursor: str) -> str:
     refused = InvalidParams("The cursor is not one of this list.", hint="Start again without a cursor.")
     try:
         key = base64.urlsafe_b64decode(cursor.encode()).decode("utf-8", "surrogatepass")

@@ -24,7 +24,7 @@ from tabhub.core.tools import CallContext, Source, Tool, ToolResult
 from tabhub.core.upstream_uris import LONGEST, resource_uri
 from tabhub.errors import InvalidParams, UnknownPrompt, UnknownResource, UpstreamError
 from tabhub.mcp.subscriptions import Follower, Following
-from tabhub.upstream.calls import encoded
+from tabhub.upstream.calls import encode_result
 
 if TYPE_CHECKING:
     from tabhub.calls.sources.upstream import Upstreams
@@ -174,7 +174,7 @@ class Offering:
                 self.follow(follower, uris)
 
     def _servers(self) -> list[str]:
-        return [life.server.name for life in self._upstream().pool.all() if life.server.enabled]
+        return [connection.server.name for connection in self._upstream().pool.all() if connection.server.enabled]
 
     # the answer
 
@@ -192,7 +192,7 @@ class Offering:
             for content in answer["contents"]:
                 if isinstance(content.get("uri"), str):
                     content["uri"] = resource_uri(wanted.server, content["uri"])
-        return encoded(answer)
+        return encode_result(answer)
 
     def _entry(self, server: str, method: str) -> Entry:
         found = self._entries.get((server, method))
@@ -209,25 +209,27 @@ class Offering:
 
     async def _run(self, server: str, method: str, ctx: CallContext, params: dict[str, Any]) -> ToolResult:
         upstream = self._upstream()
-        life = upstream.pool.get(upstream.get(server).name)
-        if life is None:  # it is being taken away
+        connection = upstream.pool.get(upstream.get(server).name)
+        if connection is None:  # it is being taken away
             raise UpstreamError(f"The server {server} is just being changed.", hint="Ask again.")
         if method == COMPLETE:
-            link = await life.ready()
-            if not link.completes:
+            session = await connection.ready()
+            if not session.supports_completions:
                 return _Whole(b"{}", answer={"completion": {"values": []}})
-            return _Whole(b"{}", answer=completions(await upstream.calls.request(life, method, ctx, dict(params))))
+            return _Whole(
+                b"{}", answer=completions(await upstream.calls.request(connection, method, ctx, dict(params)))
+            )
         if method == SUBSCRIBE:
-            link = await life.ready()
-            if not link.updates:
+            session = await connection.ready()
+            if not session.supports_subscriptions:
                 raise UpstreamError(
                     f"The server {server} does not tell of changes of its resources.", hint="Read it again when needed."
                 )
             # In the stateless era one stream tells of all; it is asked for anew when the resource is followed.
-            if link.modern or params["uri"] in life.follows.asked:
+            if session.modern or params["uri"] in connection.subscriptions.subscribed:
                 return _Whole(b"{}")
         try:
-            answer = await upstream.calls.request(life, method, ctx, dict(params))
+            answer = await upstream.calls.request(connection, method, ctx, dict(params))
         except UpstreamError as error:
             if (error.data or {}).get("upstream", {}).get("code") not in _NO_SUCH:
                 raise
@@ -236,9 +238,9 @@ class Offering:
             uri = params["uri"][:1000]
             raise UnknownResource(_ended(error), hint="List the resources anew.", data={"uri": uri}) from None
         if method == SUBSCRIBE:
-            life.follows.asked.add(params["uri"])
+            connection.subscriptions.subscribed.add(params["uri"])
             return _Whole(b"{}")
-        return _Whole(encoded(as_blocks(method, answer)), answer=answer)
+        return _Whole(encode_result(as_blocks(method, answer)), answer=answer)
 
 
 def _cached(answer: dict[str, Any], *, stateless: bool) -> None:

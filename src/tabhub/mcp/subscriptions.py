@@ -78,5 +78,5 @@ class Following:
 
     def updated(self, server: str, uri: str) -> None:
         """A server says that a resource has changed."""
-        for follower, asked in list(self.book.concerned(server, uri)):
+        for follower, asked in list(self.book.subscribers(server, uri)):
             follower.poke(asked)

@@ -137,7 +137,7 @@ async def _logged(work: Coroutine[Any, Any, Any]) -> Any:
 async def logged_in(hub: Hub, scope: Scope, send: Send) -> None:
     """`GET /oauth/callback`: a login page sends the person's browser back; its one-time `state` is what opens this."""
     read = parse_qs(scope["query_string"][:_QUERY].decode("latin-1"), keep_blank_values=True)
-    taken = scope["method"] == "GET" and hub.upstream.desk.answered({key: values[-1] for key, values in read.items()})
+    taken = scope["method"] == "GET" and hub.upstream.logins.resolve({key: values[-1] for key, values in read.items()})
     words = "You are logged in. This tab can be closed." if taken else "No login is awaited here. Start it once more."
     page = f"<!doctype html><meta charset=utf-8><title>Tabhub</title><p>{words}</p>".encode()
     headers = [

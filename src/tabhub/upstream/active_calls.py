@@ -17,7 +17,7 @@ from typing import Any
 
 from tabhub.errors import TabhubError, UpstreamError, UpstreamLost
 
-_KEY = "upstream-"
+_KEY_PREFIX = "upstream-"
 _MOST = 100
 """Calls that wait for their agents at a time."""
 _LOG_NAME = 200
@@ -30,23 +30,23 @@ _MOST_STEPS = 2_000
 class ActiveCall:
     """One call under way; `ctx` is the hub's context of it (hub.tools.CallContext), None between two rounds."""
 
-    __slots__ = ("_asked", "_back", "_logged", "_steps", "about", "ctx", "ident", "outcome", "task", "waiting")
+    __slots__ = ("_asked", "_logged", "_resumed", "_steps", "ctx", "ident", "identity", "outcome", "suspended", "task")
 
-    def __init__(self, ctx: Any, about: tuple[Any, ...], waiting: SuspendedCalls) -> None:
+    def __init__(self, ctx: Any, identity: tuple[Any, ...], suspended: SuspendedCalls) -> None:
         self.ctx = ctx
-        self.about = about
+        self.identity = identity
         """Whose call of what it is: an agent that comes back must be that one, with the same call."""
         self.ident = ""
-        self.waiting = waiting
+        self.suspended = suspended
         self.task: asyncio.Future[Any] | None = None
         self.outcome: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         """What this round of the agent ends with."""
         self._asked = 0
         self._steps = 0
         self._logged = 0
-        self._back: asyncio.Future[None] | None = None
+        self._resumed: asyncio.Future[None] | None = None
 
-    def begin(self, task: asyncio.Future[Any]) -> None:
+    def start(self, task: asyncio.Future[Any]) -> None:
         """The request is on its way."""
         self.task = task
         task.add_done_callback(self._done)
@@ -81,16 +81,16 @@ class ActiveCall:
         if not self.ident:
             self.ident = secrets.token_hex(16)
         self._asked += 1
-        key = f"{_KEY}{self.ident}-{self._asked}"
+        key = f"{_KEY_PREFIX}{self.ident}-{self._asked}"
         while True:
             if self.ctx is None:
-                await self._return()
+                await self._wait_until_resumed()
             try:
                 answers = await self.ctx.ask({key: (method, params)})
             except TabhubError as error:
                 raise UpstreamError(error.text()) from None
             except Exception as round_over:  # noqa: BLE001 - whatever it is, it is raised where the call was made
-                self.waiting.add(self)
+                self.suspended.add(self)
                 self.ctx = None
                 if not self.outcome.done():
                     self.outcome.set_exception(round_over)
@@ -98,10 +98,10 @@ class ActiveCall:
                 answer: dict[str, Any] = answers[key]
                 return answer
 
-    async def _return(self) -> None:
-        if self._back is None:
-            self._back = asyncio.get_running_loop().create_future()
-        await asyncio.shield(self._back)
+    async def _wait_until_resumed(self) -> None:
+        if self._resumed is None:
+            self._resumed = asyncio.get_running_loop().create_future()
+        await asyncio.shield(self._resumed)
 
     def resume(self, ctx: Any) -> None:
         """The agent is back."""
@@ -109,23 +109,23 @@ class ActiveCall:
         self.outcome = asyncio.get_running_loop().create_future()
         if self.task is not None and self.task.done():
             self._done(self.task)
-        back, self._back = self._back, None
-        if back is not None and not back.done():
-            back.set_result(None)
+        resumed, self._resumed = self._resumed, None
+        if resumed is not None and not resumed.done():
+            resumed.set_result(None)
 
-    def give_up(self) -> None:
+    def abandon(self) -> None:
         """The agent did not come back, or took the call back."""
         if self.task is not None:
             self.task.cancel()
-        if self._back is not None and not self._back.done():
-            self._back.set_exception(UpstreamError("The agent did not come back with an answer."))
+        if self._resumed is not None and not self._resumed.done():
+            self._resumed.set_exception(UpstreamError("The agent did not come back with an answer."))
 
 
 class SuspendedCalls:
     """Calls that wait at their servers for an agent to come back with an answer."""
 
-    def __init__(self, patience: float) -> None:
-        self._patience = patience
+    def __init__(self, timeout: float) -> None:
+        self._timeout = timeout
         self._calls: dict[str, tuple[ActiveCall, asyncio.TimerHandle]] = {}
 
     def __len__(self) -> int:
@@ -135,26 +135,30 @@ class SuspendedCalls:
         """An agent is asked, and its round ends with that."""
         if len(self._calls) >= _MOST:
             raise UpstreamError(f"{_MOST} calls wait for answers of their agents already, and no more may.")
-        timer = asyncio.get_running_loop().call_later(self._patience, self._too_late, call.ident)
+        timer = asyncio.get_running_loop().call_later(self._timeout, self._expire, call.ident)
         self._calls[call.ident] = (call, timer)
 
-    def _too_late(self, ident: str) -> None:
+    def _expire(self, ident: str) -> None:
         found = self._calls.pop(ident, None)
         if found is not None:
-            found[0].give_up()
+            found[0].abandon()
 
-    def take(self, extra: Mapping[str, Any], about: tuple[Any, ...]) -> ActiveCall | None:
+    def pop(self, extra: Mapping[str, Any], identity: tuple[Any, ...]) -> ActiveCall | None:
         """The call an agent comes back to, by the keys of what it answers; None if it makes a new one."""
         given = extra.get("inputResponses")
         for key in given if isinstance(given, Mapping) else ():
-            ident = key[len(_KEY) :].partition("-")[0] if isinstance(key, str) and key.startswith(_KEY) else ""
+            ident = (
+                key[len(_KEY_PREFIX) :].partition("-")[0]
+                if isinstance(key, str) and key.startswith(_KEY_PREFIX)
+                else ""
+            )
             if not ident:
                 continue
             found = self._calls.get(ident)
-            if found is None or found[0].about != about:
+            if found is None or found[0].identity != identity:
                 raise UpstreamLost(
                     "The call this answers is no longer under way: the answer came after "
-                    f"{self._patience:g} s, or the server or the hub has ended it.",
+                    f"{self._timeout:g} s, or the server or the hub has ended it.",
                     hint="It may have been carried out. Look before you make the call anew, without `inputResponses`.",
                 )
             found[1].cancel()
@@ -183,7 +187,7 @@ class ServerCalls:
         """It is over."""
         self._calls.discard(call)
 
-    def meant(self) -> ActiveCall | None:
+    def find_owner(self) -> ActiveCall | None:
         """The call a message belongs to, where that can be told."""
         current = CURRENT.get()
         if current is not None and current in self._calls:
@@ -192,13 +196,13 @@ class ServerCalls:
 
     def log(self, level: str, logger: str, data: Any) -> None:
         """Pass a log message on to the agent it belongs to."""
-        call = self.meant()
+        call = self.find_owner()
         if call is not None:
             call.log(level, logger, data)
 
     async def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """Ask the agent whose call a question belongs to."""
-        call = self.meant()
+        call = self.find_owner()
         if call is None:
             several = "several agents use this server at once, and it does not say whom it asks"
             raise UpstreamError(f"Nobody can be asked: {several if self._calls else 'no call is under way'}.")

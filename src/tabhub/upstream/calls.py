@@ -36,107 +36,109 @@ _ROUNDS = 10
 _ASKABLE = ("elicitation/create", "sampling/createMessage", "roots/list")
 
 
-class Calls:
+class UpstreamCalls:
     """Runs calls of external tools."""
 
     def __init__(self, limits: Limits) -> None:
-        self._waiting = SuspendedCalls(limits.upstream_question)
-        self._left: set[asyncio.Task[Any]] = set()
+        self._suspended = SuspendedCalls(limits.upstream_question)
+        self._tasks: set[asyncio.Task[Any]] = set()
         """Requests whose agents have their answer already, on their way out."""
 
-    def entries(self, life: ServerConnection, tools: Iterable[Mapping[str, Any]]) -> list[Entry]:
+    def entries(self, connection: ServerConnection, tools: Iterable[Mapping[str, Any]]) -> list[Entry]:
         """The tools of a server for the registry."""
         made = []
         for raw in tools:
             try:
-                made.append(Entry(make_tool(life.server.name, raw), partial(self._run, life, raw["name"])))
+                made.append(Entry(make_tool(connection.server.name, raw), partial(self._run, connection, raw["name"])))
             except BadInput as error:  # cached by another version
-                log.warning("%s: %r is left out: %s", life.server.name, str(raw.get("name"))[:100], error.message)
+                log.warning("%s: %r is left out: %s", connection.server.name, str(raw.get("name"))[:100], error.message)
         return made
 
-    async def _run(self, life: ServerConnection, tool: str, ctx: CallContext, arguments: dict[str, Any]) -> ToolResult:
-        return _result(await self.request(life, _CALL, ctx, {"name": tool, "arguments": arguments}))
+    async def _run(
+        self, connection: ServerConnection, tool: str, ctx: CallContext, arguments: dict[str, Any]
+    ) -> ToolResult:
+        return _result(await self.request(connection, _CALL, ctx, {"name": tool, "arguments": arguments}))
 
     async def request(
-        self, life: ServerConnection, method: str, ctx: CallContext, params: dict[str, Any]
+        self, connection: ServerConnection, method: str, ctx: CallContext, params: dict[str, Any]
     ) -> dict[str, Any]:
         """The server's answer to a request of an agent's, without what the protocol itself adds to it."""
-        about = (life.server.id, ctx.session.token, method, dict(params))
-        if "inputResponses" in ctx.extra and (running := self._waiting.take(ctx.extra, about)) is not None:
-            running.resume(ctx)
-            return _bare(await self._outcome(life, running, ctx))
-        link = await life.ready()
+        identity = (connection.server.id, ctx.session.token, method, dict(params))
+        if "inputResponses" in ctx.extra and (call := self._suspended.pop(ctx.extra, identity)) is not None:
+            call.resume(ctx)
+            return _strip_protocol_fields(await self._outcome(connection, call, ctx))
+        session = await connection.ready()
         if meta := forwarded_meta(ctx.extra.get("_meta")):
             params["_meta"] = meta
         try:
-            answer = await self._rounds(life, link, ctx, method, params, about)
+            answer = await self._request_rounds(connection, session, ctx, method, params, identity)
         except UpstreamOffline:
-            if not link.session_gone:
+            if not session.session_expired:
                 raise
             # The server said that it knows the session no more, so nothing was done: once more in a new one.
-            answer = await self._rounds(life, await life.ready(), ctx, method, params, about)
-        return _bare(answer)
+            answer = await self._request_rounds(connection, await connection.ready(), ctx, method, params, identity)
+        return _strip_protocol_fields(answer)
 
-    async def _rounds(
+    async def _request_rounds(
         self,
-        life: ServerConnection,
-        link: SdkSession,
+        connection: ServerConnection,
+        session: SdkSession,
         ctx: CallContext,
         method: str,
         params: dict[str, Any],
-        about: tuple[Any, ...],
+        identity: tuple[Any, ...],
     ) -> dict[str, Any]:
         """One request; a server of the stateless era may ask something first and be asked again with the answers."""
         for number in range(_ROUNDS):
-            answer = await self._send(life, link, ctx, method, params, about)
+            answer = await self._send(connection, session, ctx, method, params, identity)
             if answer.get("resultType") != "input_required":
                 return answer
-            asked = _questions(answer.get("inputRequests"), life.server.name)
+            asked = _questions(answer.get("inputRequests"), connection.server.name)
             if asked:
                 answers = await ctx.ask({f"{number}:{key}": question for key, question in asked.items()})
                 responses = {key: answers[f"{number}:{key}"] for key in asked}
                 params = {**params, "inputResponses": responses}
             if "requestState" in answer:
                 params = {**params, "requestState": answer["requestState"]}
-        raise UpstreamError(f"{life.server.name} asked {_ROUNDS} times in a row, and was not asked again.")
+        raise UpstreamError(f"{connection.server.name} asked {_ROUNDS} times in a row, and was not asked again.")
 
     async def _send(
         self,
-        life: ServerConnection,
-        link: SdkSession,
+        connection: ServerConnection,
+        session: SdkSession,
         ctx: CallContext,
         method: str,
         params: dict[str, Any],
-        about: tuple[Any, ...],
+        identity: tuple[Any, ...],
     ) -> dict[str, Any]:
-        running = ActiveCall(ctx, about, self._waiting)
-        before = CURRENT.set(running)
-        life.calls.add(running)
+        call = ActiveCall(ctx, identity, self._suspended)
+        before = CURRENT.set(call)
+        connection.calls.add(call)
         try:
-            progress = running.progress
-            sent = link.call(params, progress) if method == _CALL else link.request(method, params, progress)
+            progress = call.progress
+            sent = session.call(params, progress) if method == _CALL else session.request(method, params, progress)
             task = asyncio.ensure_future(sent)
         finally:
             CURRENT.reset(before)
-        self._left.add(task)
-        task.add_done_callback(self._over)
-        task.add_done_callback(lambda _: life.calls.discard(running))
-        running.begin(task)
-        return await self._outcome(life, running, ctx)
+        self._tasks.add(task)
+        task.add_done_callback(self._finished)
+        task.add_done_callback(lambda _: connection.calls.discard(call))
+        call.start(task)
+        return await self._outcome(connection, call, ctx)
 
-    async def _outcome(self, life: ServerConnection, running: ActiveCall, ctx: CallContext) -> dict[str, Any]:
+    async def _outcome(self, connection: ServerConnection, call: ActiveCall, ctx: CallContext) -> dict[str, Any]:
         """What a round ends with: the answer, or a question to the agent while the call waits at the server."""
         ctx.sent()
         try:
-            answer: dict[str, Any] = await running.outcome
+            answer: dict[str, Any] = await call.outcome
         except asyncio.CancelledError:
-            life.calls.discard(running)
-            running.give_up()
+            connection.calls.discard(call)
+            call.abandon()
             raise
         return answer
 
-    def _over(self, task: asyncio.Task[Any]) -> None:
-        self._left.discard(task)
+    def _finished(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             log.debug("a call that was given up ended: %s", error)
 
@@ -155,7 +157,7 @@ def _questions(asked: Any, server: str) -> dict[str, tuple[str, dict[str, Any]]]
     return found
 
 
-def _bare(answer: dict[str, Any]) -> dict[str, Any]:
+def _strip_protocol_fields(answer: dict[str, Any]) -> dict[str, Any]:
     answer.pop("resultType", None)
     if meta := forwarded_meta(answer.pop("_meta", None)):
         answer["_meta"] = meta
@@ -163,10 +165,10 @@ def _bare(answer: dict[str, Any]) -> dict[str, Any]:
 
 
 def _result(answer: dict[str, Any]) -> ToolResult:
-    return ToolResult(encoded(answer), answer.get("isError") is True)
+    return ToolResult(encode_result(answer), answer.get("isError") is True)
 
 
-def encoded(answer: Mapping[str, Any]) -> bytes:
+def encode_result(answer: Mapping[str, Any]) -> bytes:
     """An answer as JSON."""
     try:
         return orjson.dumps(answer)

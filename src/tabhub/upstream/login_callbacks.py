@@ -21,7 +21,7 @@ class PendingLogins:
         self.redirect = f"http://127.0.0.1:{port}{PATH}"
         self.show = show
         """Bring an address before the person, where a browser of theirs is connected."""
-        self._awaited: dict[str, asyncio.Future[dict[str, str]]] = {}
+        self._pending: dict[str, asyncio.Future[dict[str, str]]] = {}
 
     def file(self, server_id: str) -> Path:
         """Where a server's login is kept."""
@@ -33,20 +33,20 @@ class PendingLogins:
 
     def expect(self, state: str) -> None:
         """A login begins."""
-        while len(self._awaited) >= _MOST:
-            self._awaited.pop(next(iter(self._awaited))).cancel()
-        self._awaited[state] = asyncio.get_running_loop().create_future()
+        while len(self._pending) >= _MOST:
+            self._pending.pop(next(iter(self._pending))).cancel()
+        self._pending[state] = asyncio.get_running_loop().create_future()
 
-    async def answer(self, state: str) -> dict[str, str]:
+    async def wait(self, state: str) -> dict[str, str]:
         """What came back."""
         try:
-            return await self._awaited[state]
+            return await self._pending[state]
         finally:
-            self._awaited.pop(state, None)
+            self._pending.pop(state, None)
 
-    def answered(self, query: dict[str, str]) -> bool:
+    def resolve(self, query: dict[str, str]) -> bool:
         """The person's browser came back; False if nobody waits for it, or no more."""
-        waiting = self._awaited.get(query.get("state", ""))
+        waiting = self._pending.get(query.get("state", ""))
         if waiting is None or waiting.done():
             return False
         waiting.set_result(query)

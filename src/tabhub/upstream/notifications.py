@@ -38,34 +38,34 @@ _CHANGED: Mapping[type[Any], str] = {
     PromptsListChanged: "prompts",
 }
 """What a server says when a list has changed, in either era."""
-_AGAIN = 5.0
+_RETRY_AFTER = 5.0
 
 
-def dispatch_change(said: Any, hooks: Hooks) -> None:
+def dispatch_change(message: Any, hooks: Hooks) -> None:
     """Tell of a change, if that is what a server said."""
-    if isinstance(said, types.ResourceUpdatedNotification):
-        hooks.updated(said.params.uri)
-    elif isinstance(said, ResourceUpdated):
-        hooks.updated(said.uri)
-    elif (kind := _CHANGED.get(type(said))) is not None:
+    if isinstance(message, types.ResourceUpdatedNotification):
+        hooks.updated(message.params.uri)
+    elif isinstance(message, ResourceUpdated):
+        hooks.updated(message.uri)
+    elif (kind := _CHANGED.get(type(message))) is not None:
         hooks.changed(kind)
 
 
-async def subscribe_to_changes(name: str, client: Client, hooks: Hooks, follows: ServerSubscriptions) -> None:
+async def subscribe_to_changes(name: str, client: Client, hooks: Hooks, subscriptions: ServerSubscriptions) -> None:
     """Hear of changes in the stateless era, where a client has to ask for them; ends with the server's will."""
     while True:
-        listening = asyncio.ensure_future(_listen(name, client, hooks, sorted(follows.wanted)))
-        others = asyncio.ensure_future(follows.changed())
+        listening = asyncio.ensure_future(_listen(name, client, hooks, sorted(subscriptions.uris)))
+        others = asyncio.ensure_future(subscriptions.changed())
         try:
             await asyncio.wait((listening, others), return_when=asyncio.FIRST_COMPLETED)
             if not listening.done():
                 continue  # others are followed now: it is asked anew
             if not listening.result():
                 return
-            await asyncio.sleep(_AGAIN)
+            await asyncio.sleep(_RETRY_AFTER)
             for kind in LISTS:
                 hooks.changed(kind)  # what happened meanwhile was not told
-            for uri in follows.wanted:
+            for uri in subscriptions.uris:
                 hooks.updated(uri)
         finally:
             for task in (listening, others):
@@ -77,7 +77,8 @@ async def _listen(name: str, client: Client, hooks: Hooks, uris: Sequence[str]) 
     """Hear of changes as long as the server tells; False if it will not."""
     has = client.server_capabilities
     tools, resources, prompts = (
-        offered is not None and bool(offered.list_changed) for offered in (has.tools, has.resources, has.prompts)
+        resources_changed is not None and bool(resources_changed.list_changed)
+        for resources_changed in (has.tools, has.resources, has.prompts)
     )
     uris = uris if has.resources is not None and has.resources.subscribe else ()
     if not (tools or resources or prompts or uris):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tabhub.upstream.server_connection import ServerConnection
 
 
-class _Kept:
+class _TokenFile:
     """A login on disk (the SDK's TokenStorage); one of another address counts for nothing."""
 
     def __init__(self, path: Path, url: str, redirect: str, registered: OAuthClientInformationFull | None) -> None:
@@ -53,13 +53,13 @@ class _Kept:
 
     async def get_tokens(self) -> OAuthToken | None:
         """The tokens, and until when and where they can be refreshed."""
-        kept = self._read()
+        token_file = self._read()
         try:
-            tokens = OAuthToken.model_validate(kept["tokens"])
+            tokens = OAuthToken.model_validate(token_file["tokens"])
             if self.provider is not None:
-                self.provider.context.token_expiry_time = kept.get("expires")
-                if kept.get("metadata"):
-                    self.provider.context.oauth_metadata = OAuthMetadata.model_validate(kept["metadata"])
+                self.provider.context.token_expiry_time = token_file.get("expires")
+                if token_file.get("metadata"):
+                    self.provider.context.oauth_metadata = OAuthMetadata.model_validate(token_file["metadata"])
         except (KeyError, ValidationError):
             return None
         return tokens
@@ -77,15 +77,15 @@ class _Kept:
         """What the hub is known as there; with another way back it can refresh tokens, and not log in."""
         if self._registered is not None:
             return self._registered
-        kept = self._read()
+        token_file = self._read()
         try:
-            known = OAuthClientInformationFull.model_validate(kept["client"])
+            known = OAuthClientInformationFull.model_validate(token_file["client"])
         except (KeyError, ValidationError):
             return None
-        return known if self.returns_here or (kept.get("tokens") or {}).get("refresh_token") else None
+        return known if self.redirects_here or (token_file.get("tokens") or {}).get("refresh_token") else None
 
     @property
-    def returns_here(self) -> bool:
+    def redirects_here(self) -> bool:
         """Whether a login of what the hub is known as comes back to this hub."""
         return self._registered is not None or bool(self._read().get("redirect") == self._redirect)
 
@@ -100,50 +100,52 @@ class _Kept:
 
 
 def make_auth(
-    life: ServerConnection, url: str, desk: PendingLogins, registered: Mapping[str, str]
+    connection: ServerConnection, url: str, logins: PendingLogins, registered: Mapping[str, str]
 ) -> OAuthClientProvider:
     """The authorization of a server's requests: with the login that is kept, or a new one if a person is there.
 
     `registered` is what the hub was given where a person made it known by hand; otherwise it registers itself.
     """
-    about: dict[str, Any] = {
+    metadata: dict[str, Any] = {
         "client_name": "Tabhub",
-        "redirect_uris": [desk.redirect],
+        "redirect_uris": [logins.redirect],
         "grant_types": ["authorization_code", "refresh_token"],
         "response_types": ["code"],
         "token_endpoint_auth_method": "none",
     }
     if "scope" in registered:
-        about["scope"] = registered["scope"]
+        metadata["scope"] = registered["scope"]
     known = None
     if "clientId" in registered:
         secret = registered.get("clientSecret")
         by = {"client_secret": secret, "token_endpoint_auth_method": "client_secret_basic"} if secret else {}
-        known = OAuthClientInformationFull.model_validate({**about, "client_id": registered["clientId"], **by})
-    kept = _Kept(desk.file(life.server.id), url, desk.redirect, known)
+        known = OAuthClientInformationFull.model_validate({**metadata, "client_id": registered["clientId"], **by})
+    token_file = _TokenFile(logins.file(connection.server.id), url, logins.redirect, known)
     waiting: list[str] = []
 
-    async def send(address: str) -> None:
+    async def redirect(address: str) -> None:
         state = parse_qs(urlsplit(address).query).get("state", [""])[0]
-        if not life.may_ask_login or urlsplit(address).scheme not in ("http", "https") or not state:
-            raise LoginRequired(f"{life.server.name} wants the person to log in.")
-        if not kept.returns_here:
+        if not connection.can_prompt_login or urlsplit(address).scheme not in ("http", "https") or not state:
+            raise LoginRequired(f"{connection.server.name} wants the person to log in.")
+        if not token_file.redirects_here:
             # The hub's port is another than when it was made known there, and the login would end at the old one.
-            await kept.forget_client()
-            raise LoginRequired(f"{life.server.name} has to know the hub anew; log in once more.")
-        desk.expect(state)
+            await token_file.forget_client()
+            raise LoginRequired(f"{connection.server.name} has to know the hub anew; log in once more.")
+        logins.expect(state)
         waiting[:] = [state]
-        life.wants_login(address)
-        await desk.show(address)
+        connection.login_started(address)
+        await logins.show(address)
 
-    async def come_back() -> AuthorizationCodeResult:
-        answer = await desk.answer(waiting[0])
-        life.has_answered_login()
+    async def wait_for_callback() -> AuthorizationCodeResult:
+        answer = await logins.wait(waiting[0])
+        connection.login_answered()
         if "code" not in answer:
             why = answer.get("error_description") or answer.get("error") or "no code came back"
-            raise LoginRequired(f"The login at {life.server.name} failed: {why[:200]}.")
+            raise LoginRequired(f"The login at {connection.server.name} failed: {why[:200]}.")
         return AuthorizationCodeResult(code=answer["code"], state=answer.get("state"), iss=answer.get("iss"))
 
-    made = OAuthClientProvider(url, OAuthClientMetadata.model_validate(about), kept, send, come_back)
-    kept.provider = made
+    made = OAuthClientProvider(
+        url, OAuthClientMetadata.model_validate(metadata), token_file, redirect, wait_for_callback
+    )
+    token_file.provider = made
     return made

@@ -36,14 +36,14 @@ class Pool:
         hosts: Callable[[], Collection[str]],
         listed: Callable[[ServerConnection, ToolListing], Awaitable[None]],
         changed: Callable[[ServerConnection], None],
-        offered: Callable[[ServerConnection], None] = lambda _life: None,
-        updated: Callable[[ServerConnection, str], None] = lambda _life, _uri: None,
+        resources_changed: Callable[[ServerConnection], None] = lambda _connection: None,
+        updated: Callable[[ServerConnection, str], None] = lambda _connection, _uri: None,
         authorize: Authorize | None = None,
     ) -> None:
         self._limits = limits
         self._listed = listed
         self._changed = changed
-        self._offered = offered
+        self._offered = resources_changed
         self._updated = updated
         self._authorize = authorize
         self.guard = AddressGuard(hosts)
@@ -58,45 +58,47 @@ class Pool:
         """All servers, by name."""
         return [self._lives[name] for name in sorted(self._lives)]
 
-    async def take(self, servers: Iterable[Server], asked: Collection[str] = ()) -> None:
+    async def apply_servers(self, servers: Iterable[Server], asked: Collection[str] = ()) -> None:
         """Make the lives fit the records: what is new and enabled starts, what is gone or disabled ends."""
         wanted = {server.name: server for server in servers}
         ending = []
-        for name, life in list(self._lives.items()):
+        for name, connection in list(self._lives.items()):
             server = wanted.get(name)
-            if server is None or not server.same_way(life.server):
+            if server is None or not server.same_way(connection.server):
                 ending.append(self._lives.pop(name))
             else:
-                life.server = server
-                if not server.enabled and life.state != "off":
-                    ending.append(life)
+                connection.server = server
+                if not server.enabled and connection.state != "off":
+                    ending.append(connection)
         for name, server in wanted.items():
             if name not in self._lives:
                 told = (self._listed, self._changed, self._offered, self._updated)
                 self._lives[name] = ServerConnection(server, self, self._limits, *told)
         if ending:
-            await asyncio.gather(*(life.stop() for life in ending))
-        for life in self._lives.values():
-            if life.server.enabled and life.state == "off":
-                life.may_ask_login = life.server.name in asked
-                life.start()
+            await asyncio.gather(*(connection.stop() for connection in ending))
+        for connection in self._lives.values():
+            if connection.server.enabled and connection.state == "off":
+                connection.can_prompt_login = connection.server.name in asked
+                connection.start()
 
     async def stop(self) -> None:
         """End all connections."""
-        await asyncio.gather(*(life.stop() for life in self._lives.values()))
+        await asyncio.gather(*(connection.stop() for connection in self._lives.values()))
 
-    def open(self, life: ServerConnection, hooks_of: Callable[[], Hooks]) -> AbstractAsyncContextManager[SdkSession]:
+    def open(
+        self, connection: ServerConnection, hooks_of: Callable[[], Hooks]
+    ) -> AbstractAsyncContextManager[SdkSession]:
         """Connect to a server (life.Opener)."""
-        return self._open(life, hooks_of)
+        return self._open(connection, hooks_of)
 
     @asynccontextmanager
-    async def _open(self, life: ServerConnection, hooks_of: Callable[[], Hooks]) -> AsyncIterator[SdkSession]:
-        plan = await asyncio.to_thread(make_plan, life.server)
+    async def _open(self, connection: ServerConnection, hooks_of: Callable[[], Hooks]) -> AsyncIterator[SdkSession]:
+        plan = await asyncio.to_thread(make_plan, connection.server)
         sdk = await self._load()
-        auth = self._authorize(life, plan) if self._authorize is not None else None
-        opened = sdk.open_link(plan, hooks_of(), self.guard, self._limits, legacy=life.legacy, auth=auth)
-        async with opened as link:
-            yield link
+        auth = self._authorize(connection, plan) if self._authorize is not None else None
+        opened = sdk.open_link(plan, hooks_of(), self.guard, self._limits, legacy=connection.legacy, auth=auth)
+        async with opened as session:
+            yield session
 
     async def _load(self) -> Any:
         if self._sdk is None or (self._sdk.done() and self._sdk.exception() is not None):

@@ -47,43 +47,45 @@ _WORDS = 20_000
 _TITLE = 200
 _LARGEST = 32_000
 _PROBLEMS = 5
-_PACE = 0.2
+_MIN_INTERVAL = 0.2
 """Seconds between two rounds: a server may say as often as it likes that a list has changed."""
 
 
 def read_items(
-    server: str, shelf: ListName, listing: Iterable[Any], limits: Limits
+    server: str, listing_name: ListName, listing: Iterable[Any], limits: Limits
 ) -> tuple[tuple[ListedItem, ...], list[str]]:
     """The usable entries of a listing, and why others are not; the first of two with one name counts."""
-    key, name_of, longest = _NAMED[shelf]
+    key, name_of, longest = _NAMED[listing_name]
     kept: dict[str, ListedItem] = {}
     problems: list[str] = []
     size = 0
     for raw in listing:
         own = raw.get(key) if isinstance(raw, Mapping) else None
         if not isinstance(raw, Mapping) or not isinstance(own, str) or not 0 < len(own) <= longest:
-            problems.append(f"One of its {shelf} has no usable {key} and was left out.")
+            problems.append(f"One of its {listing_name} has no usable {key} and was left out.")
             continue
         if own in kept:
             continue
         if len(kept) >= limits.upstream_offers or size > limits.upstream_answer:
-            problems.append(f"It lists more {shelf} than are taken; {len(kept)} are.")
+            problems.append(f"It lists more {listing_name} than are taken; {len(kept)} are.")
             break
-        entry = {**_worded(raw, _KEPT[shelf]), key: name_of(server, own)}
+        entry = {**_clean_entry(raw, _KEPT[listing_name]), key: name_of(server, own)}
         try:
             wire = orjson.dumps(entry)
         except (TypeError, ValueError) as error:  # numbers or texts that are no JSON for others
-            problems.append(f"{own[:100]!r} was left out of its {shelf}: {error}.")
+            problems.append(f"{own[:100]!r} was left out of its {listing_name}: {error}.")
             continue
         if len(wire) > _LARGEST:
-            problems.append(f"{own[:100]!r} was left out of its {shelf}: the entry is larger than {_LARGEST} bytes.")
+            problems.append(
+                f"{own[:100]!r} was left out of its {listing_name}: the entry is larger than {_LARGEST} bytes."
+            )
             continue
         size += len(wire)
-        kept[own] = ListedItem(entry[key], own, wire, _needs(entry.get("arguments")))
+        kept[own] = ListedItem(entry[key], own, wire, _required_arguments(entry.get("arguments")))
     return tuple(kept.values()), problems[:_PROBLEMS]
 
 
-def _worded(raw: Mapping[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:
+def _clean_entry(raw: Mapping[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:
     """What is passed on of an entry; what a person could not read is taken out of its words."""
     entry = {key: raw[key] for key in keys if raw.get(key) is not None}
     for key, most in (("name", _TITLE), ("title", _TITLE), ("description", _WORDS)):
@@ -94,7 +96,7 @@ def _worded(raw: Mapping[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:
     return entry
 
 
-def _needs(arguments: Any) -> tuple[str, ...]:
+def _required_arguments(arguments: Any) -> tuple[str, ...]:
     """The names of a prompt's arguments that must be given."""
     listed = [each for each in arguments if isinstance(each, Mapping)] if isinstance(arguments, list) else []
     return tuple(str(each.get("name")) for each in listed if each.get("required") is True)
@@ -107,57 +109,61 @@ class ResourceLists:
         self._server = server
         self._limits = limits
         self._changed = changed
-        self._news: set[ListName] = set()
+        self._pending: set[ListName] = set()
         self._wake = asyncio.Event()
-        self._troubles: dict[ListName, tuple[str, ...]] = {}
+        self._problems: dict[ListName, tuple[str, ...]] = {}
         self.current: ServerResources = NO_RESOURCES
 
     @property
     def problems(self) -> tuple[str, ...]:
         """What is wrong with the lists, as a person reads it."""
-        return tuple(trouble for shelf in METHODS for trouble in self._troubles.get(shelf, ()))
+        return tuple(trouble for listing_name in METHODS for trouble in self._problems.get(listing_name, ()))
 
-    def said(self, kind: str) -> None:
+    def refresh(self, kind: str) -> None:
         """The server has said that a list is another now, or somebody wants to know."""
         if kind in KINDS:
-            self._news |= {"prompts"} if kind == "prompts" else {"resources", "templates"}
+            self._pending |= {"prompts"} if kind == "prompts" else {"resources", "templates"}
             self._wake.set()
 
-    async def keep(self, link: SdkSession) -> None:
+    async def run(self, session: SdkSession) -> None:
         """Ask for the lists, and again whenever they change, for as long as the connection lasts."""
-        self._news = set(METHODS)
+        self._pending = set(METHODS)
         while True:
-            news, self._news = self._news, set()
+            news, self._pending = self._pending, set()
             self._wake.clear()
-            for shelf in METHODS:
-                if shelf in news:
-                    await self._list(link, shelf)
-            await asyncio.sleep(_PACE)
+            for listing_name in METHODS:
+                if listing_name in news:
+                    await self._list(session, listing_name)
+            await asyncio.sleep(_MIN_INTERVAL)
             await self._wake.wait()
 
-    async def _list(self, link: SdkSession, shelf: ListName) -> None:
+    async def _list(self, session: SdkSession, listing_name: ListName) -> None:
         try:
             async with asyncio.timeout(self._limits.upstream_connect):
-                raw = await link.list_all(*METHODS[shelf])
-            found, problems = await asyncio.to_thread(read_items, self._server, shelf, raw or (), self._limits)
+                raw = await session.list_all(*METHODS[listing_name])
+            found, problems = await asyncio.to_thread(read_items, self._server, listing_name, raw or (), self._limits)
         except TimeoutError:
-            self._troubled(shelf, f"It did not list its {shelf} within {self._limits.upstream_connect:g} s.")
+            self._record_problem(
+                listing_name, f"It did not list its {listing_name} within {self._limits.upstream_connect:g} s."
+            )
             return
         except TabhubError as error:
-            self._troubled(shelf, f"Its {shelf} are not known: {error.message}")
+            self._record_problem(listing_name, f"Its {listing_name} are not known: {error.message}")
             return
         except Exception as error:  # noqa: BLE001 - whatever a server does, it costs it this list alone
-            self._troubled(shelf, f"Its {shelf} are not known: {type(error).__name__}: {str(error)[:300]}")
+            self._record_problem(
+                listing_name, f"Its {listing_name} are not known: {type(error).__name__}: {str(error)[:300]}"
+            )
             return
-        self._troubles[shelf] = tuple(problems)
-        fresh = replace(self.current, **{shelf: found})  # type: ignore[arg-type]
-        if shelf == "resources":
+        self._problems[listing_name] = tuple(problems)
+        fresh = replace(self.current, **{listing_name: found})  # type: ignore[arg-type]
+        if listing_name == "resources":
             fresh = replace(fresh, reads=raw is not None)
         if fresh != self.current:
             self.current = fresh
             self._changed()
 
-    def _troubled(self, shelf: ListName, words: str) -> None:
-        if self._troubles.get(shelf) != (words,):
+    def _record_problem(self, listing_name: ListName, words: str) -> None:
+        if self._problems.get(listing_name) != (words,):
             log.warning("external server %s: %s", self._server, words)
-        self._troubles[shelf] = (words,)
+        self._problems[listing_name] = (words,)

@@ -92,7 +92,7 @@ class SdkSession:
         self._direct = calls
         self._mirrored: set[str] = set()
         self.hooks: Hooks | None = None
-        self.session_gone = False
+        self.session_expired = False
 
     @property
     def version(self) -> str:
@@ -110,38 +110,38 @@ class SdkSession:
         said = self._client.server_info
         return {} if said is None else {"name": said.name[:200], "version": said.version[:100]}
 
-    def announces(self, kind: str) -> bool:
+    def announces_changes(self, kind: str) -> bool:
         """Whether the server says when a list changes."""
         told = getattr(self._client.server_capabilities, kind)
         return told is not None and bool(told.list_changed)
 
     @property
-    def updates(self) -> bool:
+    def supports_subscriptions(self) -> bool:
         """Whether the server tells of changes of single resources."""
         has = self._client.server_capabilities.resources
         return has is not None and bool(has.subscribe)
 
     @property
-    def completes(self) -> bool:
+    def supports_completions(self) -> bool:
         """Whether the server completes arguments."""
         return self._client.server_capabilities.completions is not None
 
     async def request(
-        self, method: str, params: Mapping[str, Any], progress: Progress | None = None, *, aside: bool = False
+        self, method: str, params: Mapping[str, Any], progress: Progress | None = None, *, background: bool = False
     ) -> dict[str, Any]:
         """Send a request and give its answer as it came; failures are UpstreamErrors that say what is known.
 
         One that is made `aside` decides nothing: that the connection is gone is for the next call to find.
         """
         try:
-            if method == CALL and progress is not None and self._goes_direct(params):
+            if method == CALL and progress is not None and self._can_call_directly(params):
                 return await self._direct.call(params, progress)
             built = _REQUESTS[method].model_validate({"method": method, "params": params}, by_name=False)
             session: Any = self._client.session  # typed for the SDK's models; the answer is wanted as it came
             answer: dict[str, Any] = await session.send_request(built, _RAW, progress_callback=progress)
             return answer
         except MCPError as error:
-            raise self._failure(method, error, aside=aside) from None
+            raise self._failure(method, error, background=background) from None
         except ValidationError as error:
             problem = error.errors(include_input=False, include_url=False)[0]
             where = ".".join(str(step) for step in problem["loc"])
@@ -151,7 +151,7 @@ class SdkSession:
                 hint="The server may have done what was asked; only its answer cannot be used.",
             ) from None
 
-    def _goes_direct(self, params: Mapping[str, Any]) -> bool:
+    def _can_call_directly(self, params: Mapping[str, Any]) -> bool:
         """Whether a call needs nothing that only the session knows: which parameters are mirrored in headers."""
         return self._direct.ready and params["name"] not in self._mirrored
 
@@ -173,7 +173,7 @@ class SdkSession:
         cursor: str | None = None
         for _ in range(_PAGES):
             try:
-                page = await self.request(method, {"cursor": cursor} if cursor else {}, aside=True)
+                page = await self.request(method, {"cursor": cursor} if cursor else {}, background=True)
             except UpstreamError as error:
                 if (error.data or {}).get("upstream", {}).get("code") == types.METHOD_NOT_FOUND:
                     return found  # many servers have resources and no templates
@@ -214,11 +214,11 @@ class SdkSession:
             ) from None
         return listed.model_dump(by_alias=True, mode="json", exclude_none=True)
 
-    def _failure(self, method: str, error: MCPError, *, aside: bool = False) -> UpstreamError:
+    def _failure(self, method: str, error: MCPError, *, background: bool = False) -> UpstreamError:
         code, message = error.code, error.message[:2000]
         data = {"upstream": {"server": self._name, "code": code}}
         if code == NOT_SENT:
-            self._gone(aside)
+            self._connection_lost(background)
             return UpstreamOffline(f"{self._name} cannot be reached: {message}", data=data)
         if code == LOGIN:
             return LoginRequired(
@@ -227,30 +227,30 @@ class SdkSession:
                 data=data,
             )
         if code == LOST:
-            if self.hooks is not None and not aside:
+            if self.hooks is not None and not background:
                 self.hooks.changed("tools")  # listed anew, it shows whether the server is still there
             return UpstreamLost(f"{self._name} gave no answer to {method}: {message}.", data=data)
-        if self._transport is not None and self._transport.session_gone:
-            self.session_gone = self.session_gone or not aside
-            self._gone(aside)
+        if self._transport is not None and self._transport.session_expired:
+            self.session_expired = self.session_expired or not background
+            self._connection_lost(background)
             return UpstreamOffline(f"{self._name} has forgotten the session; it is opened anew.", data=data)
         if code == types.CONNECTION_CLOSED and message.startswith(_CLOSED):
-            self._gone(aside)
+            self._connection_lost(background)
             return UpstreamLost(f"{self._name} ended the connection before it answered.", data=data)
         if code == types.REQUEST_TIMEOUT and message == f"Request {method!r} timed out":
             return UpstreamLost(f"{self._name} gave no answer to {method} in time.", data=data)
         if self._transport is not None and message == "Server returned an error response":
-            message = f"it answered with status {self._transport.seen.status}"
+            message = f"it answered with status {self._transport.last_refusal.status}"
         return UpstreamError(f"{self._name} answered {method} with an error: {message}", data=data)
 
-    def _gone(self, aside: bool) -> None:
-        if self.hooks is not None and not aside:
+    def _connection_lost(self, background: bool) -> None:
+        if self.hooks is not None and not background:
             self.hooks.lost()
 
-    async def subscribe(self, follows: ServerSubscriptions) -> None:
+    async def subscribe(self, subscriptions: ServerSubscriptions) -> None:
         """Hear of changes in the stateless era, where a client has to ask for them; ends with the server's will."""
         if self.hooks is not None:
-            await subscribe_to_changes(self._name, self._client, self.hooks, follows)
+            await subscribe_to_changes(self._name, self._client, self.hooks, subscriptions)
 
 
 @asynccontextmanager
@@ -301,11 +301,11 @@ async def open_session(
     )
     try:
         async with client:
-            link = SdkSession(plan.name, client, limits, transport, made[0])
-            link.hooks = hooks
+            session = SdkSession(plan.name, client, limits, transport, made[0])
+            session.hooks = hooks
             watch = asyncio.ensure_future(_watch(process, hooks)) if process is not None else None
             try:
-                yield link
+                yield session
             finally:
                 if watch is not None:
                     watch.cancel()
@@ -341,19 +341,19 @@ def _no_connection(
     """Why there is no session, in words that say what the server did."""
     if process is not None:
         if process.ended.is_set():
-            return UpstreamOffline(f"{plan.name} does not start. {process.why_ended()}")
-        said = f" It wrote: {words}" if (words := process.last_words()) else ""
+            return UpstreamOffline(f"{plan.name} does not start. {process.exit_reason()}")
+        said = f" It wrote: {tail}" if (tail := process.stderr_tail()) else ""
         return UpstreamOffline(f"{plan.name} started and does not speak MCP: {error.message[:300]}.{said}")
-    seen = transport.seen if transport is not None else None
-    if error.code == NOT_SENT or seen is None or seen.status == 0:
+    refusal = transport.last_refusal if transport is not None else None
+    if error.code == NOT_SENT or refusal is None or refusal.status == 0:
         return UpstreamOffline(f"{plan.name} cannot be reached: {error.message[:500]}")
-    if seen.status in (401, 403):
+    if refusal.status in (401, 403):
         return UpstreamOffline(
-            f"{plan.name} refuses the hub with status {seen.status}.",
+            f"{plan.name} refuses the hub with status {refusal.status}.",
             hint="Check the headers it wants, or log in: tabhub mcp refresh " + plan.name,
         )
-    what = f"status {seen.status}" + (f" and {seen.content_type}" if seen.content_type else "")
-    if 300 <= seen.status < 400:
+    what = f"status {refusal.status}" + (f" and {refusal.content_type}" if refusal.content_type else "")
+    if 300 <= refusal.status < 400:
         return UpstreamOffline(f"{plan.name} redirects elsewhere, which is not followed: {error.message[:300]}")
     return UpstreamOffline(
         f"{plan.name} does not speak Streamable HTTP: it answered a POST of JSON-RPC 2.0 with {what}.",

@@ -37,14 +37,16 @@ _CANCEL = 2.0
 """Seconds a connection has to end before it is cancelled once more."""
 
 
-class _SessionGone(Exception):
+class _SessionExpired(Exception):
     """The server knows the session no more."""
 
 
 class Opener(Protocol):
     """What opens connections (pool.Pool)."""
 
-    def open(self, life: ServerConnection, hooks_of: Callable[[], Hooks]) -> AbstractAsyncContextManager[SdkSession]:
+    def open(
+        self, connection: ServerConnection, hooks_of: Callable[[], Hooks]
+    ) -> AbstractAsyncContextManager[SdkSession]:
         """Connect to the server as its record says."""
         ...
 
@@ -59,8 +61,8 @@ class ServerConnection:
         limits: Limits,
         listed: Callable[[ServerConnection, ToolListing], Awaitable[None]],
         changed: Callable[[ServerConnection], None],
-        offered: Callable[[ServerConnection], None] = lambda _life: None,
-        updated: Callable[[ServerConnection, str], None] = lambda _life, _uri: None,
+        resources_changed: Callable[[ServerConnection], None] = lambda _connection: None,
+        updated: Callable[[ServerConnection, str], None] = lambda _connection, _uri: None,
     ) -> None:
         self.server = server
         self.state: State = "off"
@@ -69,10 +71,10 @@ class ServerConnection:
         self.login_url: str | None = None
         """Where the person logs in, while the server waits for that."""
         self._login_until = 0.0
-        self.link: SdkSession | None = None
-        self.offers = ResourceLists(server.name, limits, lambda: offered(self))
+        self.session: SdkSession | None = None
+        self.resources = ResourceLists(server.name, limits, lambda: resources_changed(self))
         """What it has beside tools."""
-        self.follows = ServerSubscriptions(server.name)
+        self.subscriptions = ServerSubscriptions(server.name)
         """Whose changes are to be told."""
         self._updated = updated
         self.calls = ServerCalls()
@@ -91,7 +93,7 @@ class ServerConnection:
         self._changed = changed
         self._task: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()
-        self._news: set[str] = set()
+        self._pending: set[str] = set()
         self._settled: list[asyncio.Future[None]] = []
         self._limit: asyncio.Timeout | None = None
 
@@ -101,18 +103,18 @@ class ServerConnection:
         """Begin to connect."""
         if self._task is None or self._task.done():
             self._set("connecting")
-            self._task = asyncio.ensure_future(self._live())
+            self._task = asyncio.ensure_future(self._run())
 
     async def stop(self) -> None:
         """End the connection and do not come back."""
         task, self._task = self._task, None
         if task is not None:
-            await self._cancelled(task)
-        self.link = None
+            await self._cancel(task)
+        self.session = None
         self._set("off")
         self._settle()
 
-    async def _cancelled(self, task: asyncio.Task[None]) -> None:
+    async def _cancel(self, task: asyncio.Task[None]) -> None:
         """Cancel, and again where that was missed: task groups take a cancel that meets one of their own for theirs."""
         for _ in range(_CANCELS):
             task.cancel()
@@ -125,15 +127,15 @@ class ServerConnection:
 
     async def refresh(self, *, login: bool) -> None:
         """List anew, or connect now; returns when that has succeeded, failed, or waits for the person."""
-        self.may_ask_login = self.may_ask_login or login
+        self.can_prompt_login = self.can_prompt_login or login
         if self._task is None or self.login_url is not None:
             return
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._settled.append(done)
-        self._news.add("tools")
+        self._pending.add("tools")
         self._wake.set()
         for kind in KINDS:
-            self.offers.said(kind)
+            self.resources.refresh(kind)
         await done
 
     async def settled(self) -> None:
@@ -145,10 +147,10 @@ class ServerConnection:
 
     async def ready(self) -> SdkSession:
         """The connection, or why there is none; one that is just being made is waited for."""
-        if self.link is None and self.state == "connecting":
+        if self.session is None and self.state == "connecting":
             await self.settled()
-        if self.link is not None:
-            return self.link
+        if self.session is not None:
+            return self.session
         raise self.offline()
 
     def offline(self) -> UpstreamOffline:
@@ -167,7 +169,7 @@ class ServerConnection:
             hint=f"It is tried again in {wait} s; `tabhub mcp refresh {name}` tries at once.",
         )
 
-    def wants_login(self, url: str) -> None:
+    def login_started(self, url: str) -> None:
         """The person has to go to an address; the time for it is theirs."""
         self.login_url = url
         self._set("login")
@@ -175,41 +177,41 @@ class ServerConnection:
             self._limit.reschedule(asyncio.get_running_loop().time() + self._limits.upstream_login)
         self._settle()
 
-    def has_answered_login(self) -> None:
+    def login_answered(self) -> None:
         """The person's browser came back; a connection that stands goes on."""
-        self.may_ask_login = False
+        self.can_prompt_login = False
         self.login_url = None
-        self._set("connecting" if self.link is None else "ready")
+        self._set("connecting" if self.session is None else "ready")
 
     @property
-    def may_ask_login(self) -> bool:
+    def can_prompt_login(self) -> bool:
         """Whether a person is there who asked for this connection, and may be sent to log in."""
         return asyncio.get_running_loop().time() < self._login_until
 
-    @may_ask_login.setter
-    def may_ask_login(self, there: bool) -> None:
+    @can_prompt_login.setter
+    def can_prompt_login(self, there: bool) -> None:
         self._login_until = asyncio.get_running_loop().time() + self._limits.upstream_login if there else 0.0
 
     # its one task
 
-    async def _live(self) -> None:
+    async def _run(self) -> None:
         loop = asyncio.get_running_loop()
         while True:
             self._set("connecting")
             began = loop.time()
             try:
-                await self._connected()
+                await self._run_connection()
             except Exception as error:  # noqa: BLE001 - whatever a server does, it is this server's alone
                 cause = first_cause(error)
                 if (task := asyncio.current_task()) is not None and task.cancelling():
                     # The connection was being closed, and something in it took offence: closed it is all the same.
                     raise asyncio.CancelledError from None
-                if isinstance(cause, _SessionGone):
+                if isinstance(cause, _SessionExpired):
                     continue  # it is there and wants to be greeted anew
                 if isinstance(cause, LoginRequired) or self.state == "login":
                     self.error = cause.message if isinstance(cause, LoginRequired) else "Nobody has logged in."
-                    self._end("login")
-                    self.may_ask_login = False
+                    self._disconnected("login")
+                    self.can_prompt_login = False
                     self._wake.clear()
                     await self._wake.wait()
                     continue
@@ -218,7 +220,7 @@ class ServerConnection:
                     self._backoff.reset()
                 pause = self._backoff.next_delay()
                 self.retry_at = loop.time() + pause
-                self._end("waiting")
+                self._disconnected("waiting")
             self._wake.clear()
             try:
                 async with asyncio.timeout(pause):
@@ -227,48 +229,51 @@ class ServerConnection:
                 continue
             self._backoff.reset()
 
-    def _end(self, state: State) -> None:
-        self.link = None
+    def _disconnected(self, state: State) -> None:
+        self.session = None
         self.login_url = None
         self._set(state)
         self._settle()
 
     def _failed(self, cause: BaseException) -> None:
-        words = cause.text() if isinstance(cause, TabhubError) else f"{type(cause).__name__}: {str(cause)[:300]}"
+        reason = cause.text() if isinstance(cause, TabhubError) else f"{type(cause).__name__}: {str(cause)[:300]}"
         if isinstance(cause, TimeoutError):
-            words = f"It did not connect and list its tools within {self._limits.upstream_connect:g} s."
-        if self.link is None:
+            reason = f"It did not connect and list its tools within {self._limits.upstream_connect:g} s."
+        if self.session is None:
             self.legacy = not self.legacy  # some servers end when asked in words they do not know
-        if words != self.error:
-            log.warning("external server %s: %s", self.server.name, words)
-        self.error = words
+        if reason != self.error:
+            log.warning("external server %s: %s", self.server.name, reason)
+        self.error = reason
 
-    async def _connected(self) -> None:
+    async def _run_connection(self) -> None:
         """One connection, from its beginning to its end."""
         self._wake.clear()
-        self._news.clear()
+        self._pending.clear()
         async with asyncio.timeout(self._limits.upstream_connect) as limit:
             self._limit = limit
-            async with self._opener.open(self, self._hooks) as link:
-                await self._list(link)
+            async with self._opener.open(self, self._hooks) as session:
+                await self._list(session)
                 limit.reschedule(None)
                 self._limit = None
-                self.link = link
+                self.session = session
                 self.login_url = None
                 self.error = None
                 self.connects += 1
                 self._set("ready")
                 self._settle()
-                log.info("external server %s is connected (%s)", self.server.name, link.version)
-                beside = [asyncio.ensure_future(work) for work in (self.follows.keep(link), self.offers.keep(link))]
+                log.info("external server %s is connected (%s)", self.server.name, session.version)
+                background_tasks = [
+                    asyncio.ensure_future(work)
+                    for work in (self.subscriptions.run(session), self.resources.run(session))
+                ]
                 try:
-                    await self._keep(link)
+                    await self._monitor(session)
                 finally:
-                    for task in beside:
+                    for task in background_tasks:
                         task.cancel()
-                    self.link = None
+                    self.session = None
 
-    async def _keep(self, link: SdkSession) -> None:
+    async def _monitor(self, session: SdkSession) -> None:
         """Follow changes and look now and then whether it is still there; raises when it is not."""
         while True:
             try:
@@ -276,26 +281,26 @@ class ServerConnection:
                     await self._wake.wait()
             except TimeoutError:
                 if not self.calls:  # one that is at work may be too busy to answer
-                    await self._list(link)
-                    self._look_again(link)
+                    await self._list(session)
+                    self._refresh_unannounced(session)
                 continue
             self._wake.clear()
-            news, self._news = self._news, set()
-            if "lost" in news:
-                if link.session_gone:
-                    raise _SessionGone
+            pending, self._pending = self._pending, set()
+            if "lost" in pending:
+                if session.session_expired:
+                    raise _SessionExpired
                 raise UpstreamOffline("The connection was lost.")
-            if "tools" in news:
+            if "tools" in pending:
                 try:
-                    await self._list(link)
+                    await self._list(session)
                 except TabhubError:
-                    if link.session_gone:
-                        raise _SessionGone from None
+                    if session.session_expired:
+                        raise _SessionExpired from None
                     raise
             self._settle()
 
-    async def _list(self, link: SdkSession) -> None:
-        tools = await link.list_tools()
+    async def _list(self, session: SdkSession) -> None:
+        tools = await session.list_tools()
         listed = await asyncio.to_thread(read_listing, tools, self._limits.upstream_tools)
         self.problems = listed.problems
         await self._listed(self, listed)
@@ -303,34 +308,36 @@ class ServerConnection:
     def _hooks(self) -> Hooks:
         from tabhub.upstream.sdk_session import Hooks  # loaded by now
 
-        return Hooks(self._heard, lambda uri: self._updated(self, uri), self.calls.log, self.calls.ask, self._lost)
+        return Hooks(
+            self._list_changed, lambda uri: self._updated(self, uri), self.calls.log, self.calls.ask, self._lost
+        )
 
-    def _heard(self, kind: str) -> None:
+    def _list_changed(self, kind: str) -> None:
         """The server has said that a list is another now."""
         if kind == "tools":
-            self._said(kind)
+            self._wake_for(kind)
         else:
-            self.offers.said(kind)
+            self.resources.refresh(kind)
 
-    def _look_again(self, link: SdkSession) -> None:
+    def _refresh_unannounced(self, session: SdkSession) -> None:
         """Ask for the lists whose changes the server does not tell."""
         for kind in KINDS:
-            if not link.announces(kind):
-                self.offers.said(kind)
+            if not session.announces_changes(kind):
+                self.resources.refresh(kind)
 
-    def _said(self, what: str) -> None:
-        self._news.add(what)
+    def _wake_for(self, what: str) -> None:
+        self._pending.add(what)
         self._wake.set()
 
     def _lost(self) -> None:
-        link = self.link
-        if link is not None and link.session_gone:
+        session = self.session
+        if session is not None and session.session_expired:
             self._set("connecting")
-        elif link is not None and self.server.url is not None and len(self.calls) > 1:
+        elif session is not None and self.server.url is not None and len(self.calls) > 1:
             return  # one request found no connection, others are being answered
-        self.link = None
+        self.session = None
         self.error = "The connection was lost."
-        self._said("lost")
+        self._wake_for("lost")
 
     def _set(self, state: State) -> None:
         if state != self.state:
@@ -344,19 +351,19 @@ class ServerConnection:
                 each.set_result(None)
 
 
-def facts_of(life: ServerConnection) -> dict[str, Any]:
+def facts_of(connection: ServerConnection) -> dict[str, Any]:
     """The state of a server, as health, panel and command line show it."""
-    facts: dict[str, Any] = {"state": life.state}
-    if life.error and life.state in ("waiting", "login", "connecting"):
-        facts["error"] = life.error
-    if life.login_url is not None:
-        facts["loginUrl"] = life.login_url
-    if problems := (*life.problems, *life.offers.problems):
+    facts: dict[str, Any] = {"state": connection.state}
+    if connection.error and connection.state in ("waiting", "login", "connecting"):
+        facts["error"] = connection.error
+    if connection.login_url is not None:
+        facts["loginUrl"] = connection.login_url
+    if problems := (*connection.problems, *connection.resources.problems):
         facts["problems"] = list(problems)
-    for shelf in METHODS:
-        if count := len(life.offers.current.shelf(shelf)):
-            facts[f"{shelf.removesuffix('s')}Count"] = count
-    if life.link is not None:
-        facts["protocol"] = life.link.version
-        facts["server"] = life.link.info
+    for listing_name in METHODS:
+        if count := len(connection.resources.current.items(listing_name)):
+            facts[f"{listing_name.removesuffix('s')}Count"] = count
+    if connection.session is not None:
+        facts["protocol"] = connection.session.version
+        facts["server"] = connection.session.info
     return facts

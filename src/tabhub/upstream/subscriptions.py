@@ -25,14 +25,14 @@ class ServerSubscriptions:
     def __init__(self, server: str) -> None:
         self._server = server
         self._changed = asyncio.Event()
-        self.wanted: frozenset[str] = frozenset()
-        self.asked: set[str] = set()
+        self.uris: frozenset[str] = frozenset()
+        self.subscribed: set[str] = set()
         """What the server was asked for, on this connection."""
 
-    def want(self, uris: frozenset[str]) -> None:
+    def set_wanted(self, uris: frozenset[str]) -> None:
         """These are followed from now on."""
-        if uris != self.wanted:
-            self.wanted = uris
+        if uris != self.uris:
+            self.uris = uris
             self._changed.set()
 
     async def changed(self) -> None:
@@ -40,25 +40,25 @@ class ServerSubscriptions:
         await self._changed.wait()
         self._changed.clear()
 
-    async def keep(self, link: SdkSession) -> None:
+    async def run(self, session: SdkSession) -> None:
         """See that the server tells of what is followed, for as long as the connection lasts."""
-        self.asked.clear()
-        if link.modern:
-            await link.subscribe(self)
+        self.subscribed.clear()
+        if session.modern:
+            await session.subscribe(self)
             return
         while True:
             self._changed.clear()
-            for uri in sorted(self.wanted - self.asked):
-                self.asked.add(uri)
-                await self._say(link, SUBSCRIBE, uri)
-            for uri in sorted(self.asked - self.wanted):
-                self.asked.discard(uri)
-                await self._say(link, UNSUBSCRIBE, uri)
+            for uri in sorted(self.uris - self.subscribed):
+                self.subscribed.add(uri)
+                await self._send(session, SUBSCRIBE, uri)
+            for uri in sorted(self.subscribed - self.uris):
+                self.subscribed.discard(uri)
+                await self._send(session, UNSUBSCRIBE, uri)
             await self._changed.wait()
 
-    async def _say(self, link: SdkSession, method: str, uri: str) -> None:
+    async def _send(self, session: SdkSession, method: str, uri: str) -> None:
         try:
-            if link.updates:
-                await link.request(method, {"uri": uri}, aside=True)
+            if session.supports_subscriptions:
+                await session.request(method, {"uri": uri}, background=True)
         except UpstreamError as error:
             log.warning("external server %s: %s for %.200r: %s", self._server, method, uri, error.message)

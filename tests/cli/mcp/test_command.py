@@ -62,7 +62,7 @@ async def test_resources_and_prompts_of_a_server_are_counted(
 ) -> None:
     await at_home.hub.upstream.add({"lib": python("library")})
     life = at_home.hub.upstream.pool.get("lib")
-    await until(lambda: life is not None and bool(life.offers.current.prompts))
+    await until(lambda: life is not None and bool(life.resources.current.prompts))
     assert await tabhub("mcp", "list") == 0
     assert "lib ready (3 of 3 tools on, 4 resources, 2 templates, 2 prompts)" in capsys.readouterr().out
 

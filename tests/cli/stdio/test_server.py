@@ -125,7 +125,7 @@ async def test_the_gateway_is_offered_where_that_was_asked_for(hub: RunningHub) 
 async def test_resources_and_prompts_of_external_servers_are_read_through_it(hub: RunningHub, mode: Mode) -> None:
     await hub.hub.upstream.add({"lib": python("library")})
     life = hub.hub.upstream.pool.get("lib")
-    await until(lambda: life is not None and bool(life.offers.current.prompts))
+    await until(lambda: life is not None and bool(life.resources.current.prompts))
     async with official(hub.home.root, mode) as client:
         assert "tabhub+mcp://lib/notes://today" in [each.uri for each in (await client.list_resources()).resources]
         read = await client.read_resource("tabhub+mcp://lib/notes://today")

@@ -23,7 +23,7 @@ from tabhub.errors import InvalidParams, TabhubError, UnknownServer, UpstreamOff
 from tabhub.store.upstream_servers import Server, UpstreamStore
 from tabhub.trust.redact import redact
 from tabhub.upstream import config
-from tabhub.upstream.calls import Calls
+from tabhub.upstream.calls import UpstreamCalls
 from tabhub.upstream.config import Wanted
 from tabhub.upstream.launch_plan import ConnectionPlan
 from tabhub.upstream.login_callbacks import PendingLogins
@@ -49,18 +49,18 @@ class Upstreams:
         self._limits = hub.engine.limits
         self.store = UpstreamStore(hub.home.root / "mcp.json")
         self._servers = {server.name: server for server in self.store.load()}
-        self.calls = Calls(self._limits)
+        self.calls = UpstreamCalls(self._limits)
         self.pool = Pool(
             self._limits,
             hosts=lambda: hub.config.upstream_hosts,
             listed=self._listed,
             changed=self._changed,
-            offered=self._offered,
-            updated=lambda life, uri: hub.offering.following.updated(life.server.name, uri),
+            resources_changed=self._offered,
+            updated=lambda connection, uri: hub.offering.following.updated(connection.server.name, uri),
             authorize=self._authorize,
         )
         hub.offering.following.changed = self._followed
-        self.desk = PendingLogins(hub.home.root / "mcp-logins", hub.port, self._show)
+        self.logins = PendingLogins(hub.home.root / "mcp-logins", hub.port, self._show)
         self.changes = 0
         """Counts what the panel would show otherwise."""
         self._starting: asyncio.Task[None] | None = None
@@ -73,7 +73,7 @@ class Upstreams:
         self._starting = asyncio.ensure_future(self._start())
 
     async def _start(self) -> None:
-        await self.pool.take(self._servers.values())
+        await self.pool.apply_servers(self._servers.values())
         self._hub.offering.catch_up()
         for server in self._servers.values():
             await self._offer(server)
@@ -87,46 +87,46 @@ class Upstreams:
 
     # what servers list
 
-    async def _listed(self, life: ServerConnection, listed: ToolListing) -> None:
-        server = self._servers.get(life.server.name)
-        if server is None or server.id != life.server.id or server.cached_tools == listed.tools:
+    async def _listed(self, connection: ServerConnection, listed: ToolListing) -> None:
+        server = self._servers.get(connection.server.name)
+        if server is None or server.id != connection.server.id or server.cached_tools == listed.tools:
             return
         fresh = replace(server, cached_tools=listed.tools)
         await self._store([fresh])
-        life.server = fresh
+        connection.server = fresh
         await self._offer(fresh)
 
     async def _offer(self, server: Server) -> None:
         """Put the tools of a server into the registry: those that are on, of a server that is."""
-        life = self.pool.get(server.name)
-        if life is None or not server.enabled:
+        connection = self.pool.get(server.name)
+        if connection is None or not server.enabled:
             self._hub.registry.remove(Source("upstream", server.name))
             self._pass_on(server.name, NO_RESOURCES)
             return
-        self._pass_on(server.name, life.offers.current)
+        self._pass_on(server.name, connection.resources.current)
         self._followed(server.name)
         on = [tool for tool in server.cached_tools if tool.get("name") not in server.disabled_tools]
         # Schemas are compiled on the way, which takes its time where there are hundreds.
-        entries = await asyncio.to_thread(self.calls.entries, life, on)
+        entries = await asyncio.to_thread(self.calls.entries, connection, on)
         if self._servers.get(server.name) is server:
             self._hub.register(Source("upstream", server.name), entries)
 
-    def _offered(self, life: ServerConnection) -> None:
+    def _offered(self, connection: ServerConnection) -> None:
         """A server has other resources or prompts than before."""
-        if self.pool.get(life.server.name) is life and life.server.enabled:
+        if self.pool.get(connection.server.name) is connection and connection.server.enabled:
             self.changes += 1
-            self._pass_on(life.server.name, life.offers.current)
+            self._pass_on(connection.server.name, connection.resources.current)
 
     def _followed(self, name: str) -> None:
         """Others of a server's resources are followed than before, or it is another connection's to tell."""
-        if (life := self.pool.get(name)) is not None:
-            life.follows.want(self._hub.offering.following.book.wanted(name))
+        if (connection := self.pool.get(name)) is not None:
+            connection.subscriptions.set_wanted(self._hub.offering.following.book.uris(name))
 
     def _pass_on(self, name: str, offers: ServerResources) -> None:
         for kind in self._hub.offering.book.replace(name, offers):
             self._hub.notices.changed(kind)
 
-    def _changed(self, _life: ServerConnection) -> None:
+    def _changed(self, _connection: ServerConnection) -> None:
         self.changes += 1
 
     async def _store(self, fresh: Iterable[Server], gone: Sequence[str] = ()) -> None:
@@ -138,13 +138,13 @@ class Upstreams:
 
     # logging in
 
-    def _authorize(self, life: ServerConnection, plan: ConnectionPlan) -> Any:
+    def _authorize(self, connection: ServerConnection, plan: ConnectionPlan) -> Any:
         """OAuth for servers by address, unless the person gave them an Authorization of their own."""
         if plan.url is None or any(header.lower() == "authorization" for header in plan.headers):
             return None
         from tabhub.upstream.oauth import make_auth  # the SDK is loaded by now
 
-        return make_auth(life, plan.url, self.desk, plan.oauth)
+        return make_auth(connection, plan.url, self.logins, plan.oauth)
 
     async def _show(self, address: str) -> None:
         """Open the login in the person's own browser where one is connected; panel and terminal show it too."""
@@ -179,8 +179,8 @@ class Upstreams:
             fresh = [record(each, self._servers.get(each.name)) for each in wanted]
             await self._store(fresh)
             await self._take(fresh)
-        lives = [life for each in fresh if (life := self.pool.get(each.name)) is not None]
-        await self._tried(life.settled() for life in lives)
+        connections = [connection for each in fresh if (connection := self.pool.get(each.name)) is not None]
+        await self._tried(connection.settled() for connection in connections)
         return [self.facts(self.get(each.name)) for each in fresh if each.name in self._servers]
 
     async def _judge(self, wanted: Wanted) -> None:
@@ -195,7 +195,7 @@ class Upstreams:
 
     async def _take(self, fresh: Iterable[Server]) -> None:
         # A person asked for these, and may be sent to log in.
-        await self.pool.take(self._servers.values(), asked={server.name for server in fresh})
+        await self.pool.apply_servers(self._servers.values(), asked={server.name for server in fresh})
         for server in fresh:
             await self._offer(server)
 
@@ -220,18 +220,18 @@ class Upstreams:
             if fresh != server:
                 await self._store([fresh])
                 await self._take([fresh])
-        life = self.pool.get(name)
-        if enabled and life is not None:
-            await self._tried([life.settled()])
+        connection = self.pool.get(name)
+        if enabled and connection is not None:
+            await self._tried([connection.settled()])
         return self.facts(self.get(name))
 
     async def refresh(self, name: str) -> dict[str, Any]:
         """List a server's tools anew, connecting at once if it is not; the person may be asked to log in."""
         server = self.get(name)
-        life = self.pool.get(name)
-        if not server.enabled or life is None:
+        connection = self.pool.get(name)
+        if not server.enabled or connection is None:
             raise InvalidParams(f"The server {name} is disabled.", hint=f"Enable it: tabhub mcp enable {name}")
-        await self._tried([life.refresh(login=True)])
+        await self._tried([connection.refresh(login=True)])
         return self.facts(self.get(name))
 
     async def remove(self, name: str) -> None:
@@ -239,8 +239,8 @@ class Upstreams:
         async with self._change:
             server = self.get(name)
             await self._store((), gone=[name])
-            await self.pool.take(self._servers.values())
-            self.desk.forget(server.id)
+            await self.pool.apply_servers(self._servers.values())
+            self.logins.forget(server.id)
             self._hub.registry.remove(Source("upstream", name))
             self._pass_on(name, NO_RESOURCES)
             self._hub.offering.forget(name)
@@ -255,8 +255,8 @@ class Upstreams:
 
     def facts(self, server: Server) -> dict[str, Any]:
         """One server."""
-        life = self.pool.get(server.name)
-        return {**shown(server), **(facts_of(life) if life is not None else {"state": "off"})}
+        connection = self.pool.get(server.name)
+        return {**shown(server), **(facts_of(connection) if connection is not None else {"state": "off"})}
 
     def brief(self) -> list[dict[str, Any]]:
         """Every server in a line, for health."""

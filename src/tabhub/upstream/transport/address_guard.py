@@ -18,7 +18,7 @@ from tabhub.wire import urls as addresses
 IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 LookUp = Callable[[str, int], Awaitable[list[str]]]
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
-_WIDE = ipaddress.ip_network("2000::/3")
+_PUBLIC_IPV6 = ipaddress.ip_network("2000::/3")
 """Where all addresses of the wide network are that are IPv6."""
 _SPECIAL = ipaddress.ip_network("192.0.0.0/24")
 """Set aside for protocols; some clouds tell a machine its secrets there."""
@@ -38,7 +38,7 @@ class AddressGuard:
         `local` says whether this machine may be meant: where the person named it, not where a server elsewhere did.
         """
         ip = _plain(ipaddress.ip_address(address.partition("%")[0]))
-        if self.is_allowed(host, ip) or _wide(ip):
+        if self.is_allowed(host, ip) or _is_public(ip):
             return
         named = ip.is_loopback and addresses.names_this_machine(host)
         if named and local:
@@ -102,9 +102,9 @@ def _plain(ip: IpAddress) -> IpAddress:
     return ip
 
 
-def _wide(ip: IpAddress) -> bool:
+def _is_public(ip: IpAddress) -> bool:
     """Whether it is an address of the wide network: not all that is reserved is known to every Python as that."""
-    known = ip in _WIDE if isinstance(ip, ipaddress.IPv6Address) else ip not in _SPECIAL
+    known = ip in _PUBLIC_IPV6 if isinstance(ip, ipaddress.IPv6Address) else ip not in _SPECIAL
     return known and ip.is_global and not ip.is_multicast
 
 

@@ -34,15 +34,15 @@ Progress = Callable[[float, float | None, str | None], Awaitable[None]]
 class DirectCalls:
     """The calls of one connection, and the stream the session writes (its WriteStream)."""
 
-    def __init__(self, inner: Any, inbox: Any) -> None:
+    def __init__(self, inner: Any, queue: Any) -> None:
         self._inner = inner
         self._calls: dict[int, tuple[asyncio.Future[Any], Progress]] = {}
         self._next = _FIRST
         self._meta: dict[str, Any] = {}
         self._version = ""
         self._tasks: set[asyncio.Future[None]] = set()
-        inbox.first = self._heard
-        inbox.when_ended(self._ended)
+        queue.interceptor = self._intercept
+        queue.on_end(self._ended)
 
     @property
     def ready(self) -> bool:
@@ -67,7 +67,7 @@ class DirectCalls:
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             raise MCPError(code=types.CONNECTION_CLOSED, message="Connection closed") from None
         except asyncio.CancelledError:
-            self._begin(self._cancel(ident))
+            self._spawn(self._cancel(ident))
             raise
         finally:
             del self._calls[ident]
@@ -90,14 +90,14 @@ class DirectCalls:
         except (anyio.BrokenResourceError, anyio.ClosedResourceError, TimeoutError) as error:
             log.debug("a cancelling could not be sent: %r", error)
 
-    def _begin(self, work: Awaitable[None]) -> None:
+    def _spawn(self, work: Awaitable[None]) -> None:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     # what comes
 
-    def _heard(self, given: Any) -> bool:
+    def _intercept(self, given: Any) -> bool:
         """Whether a message is an answer to a call of these, or about one; it is taken then."""
         message = given.message if isinstance(given, SessionMessage) else None
         if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
@@ -112,13 +112,15 @@ class DirectCalls:
         return False
 
     def _progressed(self, params: Mapping[str, Any]) -> bool:
-        token, progress, total, words = (params.get(key) for key in ("progressToken", "progress", "total", "message"))
+        token, progress, total, message_text = (
+            params.get(key) for key in ("progressToken", "progress", "total", "message")
+        )
         found = self._calls.get(token) if isinstance(token, int) else None
         if found is None:
             return False
         if isinstance(progress, int | float):
             whole = float(total) if isinstance(total, int | float) else None
-            self._begin(found[1](float(progress), whole, words if isinstance(words, str) else None))
+            self._spawn(found[1](float(progress), whole, message_text if isinstance(message_text, str) else None))
         return True
 
     def _ended(self) -> None:
@@ -159,13 +161,13 @@ class DirectCalls:
 
 @asynccontextmanager
 async def with_direct_calls(
-    streams: AbstractAsyncContextManager[Any], tell: Callable[[DirectCalls], None]
+    streams: AbstractAsyncContextManager[Any], register: Callable[[DirectCalls], None]
 ) -> AsyncIterator[tuple[Any, DirectCalls]]:
     """The two streams of a session, with calls beside it; `tell` is told what makes them."""
-    async with streams as (inbox, write):
-        made = DirectCalls(write, inbox)
-        tell(made)
+    async with streams as (queue, write):
+        made = DirectCalls(write, queue)
+        register(made)
         try:
-            yield inbox, made
+            yield queue, made
         finally:
             await made.close()

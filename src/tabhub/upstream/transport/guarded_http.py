@@ -32,7 +32,7 @@ _LIMITS = httpx2.Limits(max_connections=100, max_keepalive_connections=20, keepa
 
 
 @dataclass(slots=True)
-class Seen:
+class LastRefusal:
     """The last answer that was no success, for the words of an error."""
 
     status: int = 0
@@ -40,7 +40,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
+class RequestTemplate:
     """What a request to the server looks like: where it goes, and the headers that all of them have."""
 
     host: str
@@ -49,7 +49,7 @@ class Pattern:
     target: str
     headers: tuple[tuple[str, str], ...]
 
-    def top(self) -> bytes:
+    def head(self) -> bytes:
         """The head of a request after its method, up to the headers of its own."""
         lines = "".join(f"{name}: {value}\r\n" for name, value in self.headers)
         return f" {self.target} HTTP/1.1\r\n{lines}".encode("latin-1")
@@ -61,7 +61,7 @@ _SHARED = "mcp-session-id"
 _ACCEPT = "application/json, text/event-stream"
 
 
-def _pattern(request: httpx2.Request) -> Pattern | None:
+def _request_template(request: httpx2.Request) -> RequestTemplate | None:
     """The pattern of a request of a session that stands; None for any other (a login has requests of its own)."""
     headers, url = request.headers, request.url
     if request.method != "POST" or "mcp-protocol-version" not in headers or headers.get("accept") != _ACCEPT:
@@ -73,10 +73,10 @@ def _pattern(request: httpx2.Request) -> Pattern | None:
     )
     secure = url.scheme == "https"
     target = url.raw_path.decode("ascii")
-    return Pattern(url.host, url.port or (443 if secure else 80), secure, target, shared)
+    return RequestTemplate(url.host, url.port or (443 if secure else 80), secure, target, shared)
 
 
-class TooMuch(httpx2.StreamError):
+class ResponseTooLarge(httpx2.StreamError):
     """The answer is larger than it may be, or broke off."""
 
 
@@ -93,12 +93,12 @@ class _Bounded(httpx2.AsyncByteStream):
             async for chunk in self._inner:
                 size += len(chunk)
                 if self._most is not None and size > self._most:
-                    raise TooMuch(f"the answer is larger than {self._most} bytes")
+                    raise ResponseTooLarge(f"the answer is larger than {self._most} bytes")
                 yield chunk
         except httpx2.TransportError as error:
             if self._most is None:
                 raise  # the SDK resumes a broken event stream
-            raise TooMuch(f"the answer broke off: {type(error).__name__}") from None
+            raise ResponseTooLarge(f"the answer broke off: {type(error).__name__}") from None
 
     async def aclose(self) -> None:
         await self._inner.aclose()
@@ -116,10 +116,10 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         self._inner: dict[str, httpx2.AsyncHTTPTransport] = {}
         """By host: two hosts on one address must not share a connection whose certificate was held against one."""
         self._known: dict[tuple[str, int], tuple[float, list[str]]] = {}
-        self.seen = Seen()
-        self.pattern: Pattern | None = None
+        self.last_refusal = LastRefusal()
+        self.template: RequestTemplate | None = None
         """What the last request of the session looked like that the server took."""
-        self.session_gone = False
+        self.session_expired = False
         """Whether the server has said that it knows the session no more."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -133,13 +133,13 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         except httpx2.TransportError as error:
             return _failed(request, f"the connection broke: {error or type(error).__name__}", LOST)
         if response.status_code == 404 and "mcp-session-id" in request.headers:
-            self.session_gone = True
+            self.session_expired = True
         kind = response.headers.get("content-type", "")
-        other = request.method == "POST" and response.status_code != 202 and not kind.startswith(_SPOKEN)
+        other = request.method == "POST" and response.status_code != 202 and not kind.startswith(_CONTENT_TYPES)
         if response.status_code >= 300 or other:
-            self.seen = Seen(response.status_code, kind[:100])
-        elif (pattern := _pattern(request)) is not None and pattern != self.pattern:
-            self.pattern = pattern
+            self.last_refusal = LastRefusal(response.status_code, kind[:100])
+        elif (template := _request_template(request)) is not None and template != self.template:
+            self.template = template
         endless = kind.startswith("text/event-stream")
         assert isinstance(response.stream, httpx2.AsyncByteStream)  # noqa: S101 - the async transport's promise
         response.stream = _Bounded(response.stream, None if endless else self._largest)
@@ -184,7 +184,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
             await inner.aclose()
 
 
-_SPOKEN = ("application/json", "text/event-stream")
+_CONTENT_TYPES = ("application/json", "text/event-stream")
 
 
 def _failed(request: httpx2.Request, message: str, code: int) -> httpx2.Response:
@@ -211,7 +211,7 @@ class _Client(httpx2.AsyncClient):
         try:
             return await super().send(request, **options)
         except LoginRequired as error:
-            if self._guarded.pattern is None:
+            if self._guarded.template is None:
                 raise  # there is no session without it
             return _failed(request, error.message, LOGIN)
 

@@ -33,18 +33,18 @@ _ERROR_BODY = 1024 * 1024
 class CallSender(Protocol):
     """What a request needs of whoever sends it (upstream.carrier)."""
 
-    inbox: MessageQueue
+    queue: MessageQueue
     largest: int
 
-    def over(self, post: HttpCall) -> None:
+    def finished(self, call: HttpCall) -> None:
         """The request has its answer, or will have none."""
         ...
 
-    def the_other_way(self, post: HttpCall) -> None:
+    def send_by_sdk(self, call: HttpCall) -> None:
         """Send the request by the SDK's own transport."""
         ...
 
-    def come_back(self, post: HttpCall, after: float) -> None:
+    def resume_later(self, call: HttpCall, after: float) -> None:
         """Ask for the rest of a stream."""
         ...
 
@@ -52,9 +52,9 @@ class CallSender(Protocol):
 class HttpCall:
     """One request (net.async_http.ResponseHandler)."""
 
-    def __init__(self, road: CallSender, given: SessionMessage, context: Context) -> None:
+    def __init__(self, sender: CallSender, given: SessionMessage, context: Context) -> None:
         assert isinstance(given.message, types.JSONRPCRequest)  # noqa: S101 - only requests have answers
-        self._road = road
+        self._sender = sender
         self.given = given
         self.id = given.message.id
         self.context = context
@@ -85,7 +85,7 @@ class HttpCall:
     def abort(self) -> None:
         """Nobody waits for it any more."""
         self._over = True
-        self._hang_up()
+        self._close_connection()
 
     def fail(self, code: int, message: str) -> None:
         """Answer in the server's place."""
@@ -93,7 +93,7 @@ class HttpCall:
             self._over = True
             error = types.ErrorData(code=code, message=message)
             self._put(types.JSONRPCError(jsonrpc="2.0", id=self.id, error=error))
-            self._road.over(self)
+            self._sender.finished(self)
 
     # ResponseHandler
 
@@ -104,11 +104,11 @@ class HttpCall:
         if self.last_id is not None and (status != 200 or kind != "text/event-stream"):
             self._mode = "other"  # the stream to come back to is not there
         elif status in NOT_TAKEN:
-            self._hang_up()
+            self._close_connection()
             self._over = True
-            self._road.the_other_way(self)
+            self._sender.send_by_sdk(self)
         elif status == 202:
-            self._hang_up()
+            self._close_connection()
             self.fail(types.INVALID_REQUEST, "it took the request and said that no answer would follow")
         elif not 200 <= status < 300:
             self._mode, self._status = "error", status
@@ -117,9 +117,9 @@ class HttpCall:
         elif kind == "text/event-stream":
             self._mode = "events"
             self._tries = 0
-            self._events = EventReader(self._road.largest, self.last_id)
+            self._events = EventReader(self._sender.largest, self.last_id)
         else:
-            self._hang_up()
+            self._close_connection()
             self.fail(types.INVALID_REQUEST, f"it answered with {kind[:100] or 'no content type'}")
 
     def on_body(self, chunk: bytes) -> None:
@@ -130,9 +130,9 @@ class HttpCall:
             self._stream(self._events, chunk)
             return
         self._size += len(chunk)
-        if self._size > (_ERROR_BODY if self._mode == "error" else self._road.largest):
-            self._hang_up()
-            self.fail(types.PARSE_ERROR, f"its answer is larger than {self._road.largest} bytes")
+        if self._size > (_ERROR_BODY if self._mode == "error" else self._sender.largest):
+            self._close_connection()
+            self.fail(types.PARSE_ERROR, f"its answer is larger than {self._sender.largest} bytes")
         elif self._mode in ("json", "error"):
             self._parts.append(chunk)
 
@@ -144,20 +144,20 @@ class HttpCall:
         if self._mode == "json":
             self._answer(b"".join(self._parts))
         elif self._mode == "error":
-            self._refusal(b"".join(self._parts))
+            self._error_answer(b"".join(self._parts))
         else:
-            self._stopped("its event stream ended without an answer")
+            self._interrupted("its event stream ended without an answer")
 
     def on_error(self, why: str) -> None:
         """The connection is gone."""
         self.connection = None
         if not self._over:
-            self._stopped(why)
+            self._interrupted(why)
 
-    def no_way_back(self, why: str) -> None:
+    def resume_failed(self, why: str) -> None:
         """The rest of a stream cannot be had."""
         self._events = None
-        self._stopped(why)
+        self._interrupted(why)
 
     # what is in it
 
@@ -167,10 +167,10 @@ class HttpCall:
         except ValidationError:
             self.fail(types.PARSE_ERROR, f"its answer is no JSON-RPC message: {body[:80]!r}")
             return
-        if not self._mine(message):
+        if not self._deliver(message):
             self.fail(types.INVALID_REQUEST, "it answered with a message that is no answer to this request")
 
-    def _mine(self, message: Any) -> bool:
+    def _deliver(self, message: Any) -> bool:
         """Hand on the answer if it is this request's; an error without an id is."""
         if isinstance(message, types.JSONRPCError) and message.id is None:
             message.id = self.id
@@ -178,17 +178,17 @@ class HttpCall:
             return False
         self._over = True
         self._put(message)
-        self._road.over(self)
+        self._sender.finished(self)
         return True
 
-    def _refusal(self, body: bytes) -> None:
+    def _error_answer(self, body: bytes) -> None:
         try:
             message: Any = read_message(body)
         except ValidationError:
             message = None
         if isinstance(message, types.JSONRPCError):
             message.id = self.id
-            self._mine(message)
+            self._deliver(message)
         else:
             self.fail(types.INTERNAL_ERROR, f"it answered with status {self._status}")
 
@@ -196,16 +196,16 @@ class HttpCall:
         try:
             found = events.feed(chunk)
         except BadInput:
-            self._hang_up()
-            self.fail(types.PARSE_ERROR, f"an event of its answer is larger than {self._road.largest} bytes")
+            self._close_connection()
+            self.fail(types.PARSE_ERROR, f"an event of its answer is larger than {self._sender.largest} bytes")
             return
         for event in found:
             if not self._over:
                 self._event(event)
         self.last_id, self._retry = events.last_id, events.retry if events.retry is not None else self._retry
-        if not self._over and self._road.inbox.full and (connection := self.connection) is not None:
+        if not self._over and self._sender.queue.full and (connection := self.connection) is not None:
             connection.pause()
-            self._road.inbox.when_roomy(connection.resume)
+            self._sender.queue.on_space(connection.resume)
 
     def _event(self, event: Event) -> None:
         if event.kind != "message" or not event.data:
@@ -213,16 +213,16 @@ class HttpCall:
         try:
             message = read_message(event.data)
         except ValidationError:
-            self._hang_up()
+            self._close_connection()
             self.fail(types.PARSE_ERROR, f"an event of its answer is no JSON-RPC message: {event.data[:80]!r}")
             return
-        if self._mine(message):
+        if self._deliver(message):
             # Most servers end the stream now, and the connection can be used again; one that does not is left.
             return
         if not isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
             self._put(message)
 
-    def _stopped(self, why: str) -> None:
+    def _interrupted(self, why: str) -> None:
         """The answer did not come; a stream that told a place to come back to is taken up again there."""
         if self.last_id is None:
             self.fail(LOST, why)
@@ -233,12 +233,12 @@ class HttpCall:
         if self._tries > _TRIES:
             self.fail(LOST, f"{why}, and it could not be resumed")
             return
-        self._road.come_back(self, _COME_BACK if self._retry is None else self._retry / 1000)
+        self._sender.resume_later(self, _COME_BACK if self._retry is None else self._retry / 1000)
 
     def _put(self, message: Any) -> None:
-        self._road.inbox.put(SessionMessage(message), self.context)
+        self._sender.queue.put(SessionMessage(message), self.context)
 
-    def _hang_up(self) -> None:
+    def _close_connection(self) -> None:
         connection, self.connection = self.connection, None
         if connection is not None:
             connection.close()

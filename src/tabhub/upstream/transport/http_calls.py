@@ -21,13 +21,13 @@ from mcp.shared.message import SessionMessage
 
 from tabhub.errors import TabhubError
 from tabhub.net.async_http import ConnectionPool
-from tabhub.upstream.transport.guarded_http import NOT_SENT, GuardedTransport, Pattern
+from tabhub.upstream.transport.guarded_http import NOT_SENT, GuardedTransport, RequestTemplate
 from tabhub.upstream.transport.http_call import HttpCall
 from tabhub.upstream.transport.message_queue import MessageQueue
 
 log = logging.getLogger("tabhub.upstream")
 
-QUICK = "tools/call"
+CALL = "tools/call"
 _LINGER = 5.0
 """Seconds a stream may stay open after its answer; most end with it."""
 
@@ -35,78 +35,78 @@ _LINGER = 5.0
 class HttpCalls:
     """A stream the SDK's session writes (its WriteStream), and the road of each request."""
 
-    def __init__(self, transport: GuardedTransport, inner: Any, inbox: MessageQueue, largest: int) -> None:
+    def __init__(self, transport: GuardedTransport, inner: Any, queue: MessageQueue, largest: int) -> None:
         self._transport = transport
         self._inner = inner
-        self.inbox = inbox
+        self.queue = queue
         self.largest = largest
         self._connections = ConnectionPool(transport.addresses, transport.context)
-        self._posts: dict[types.RequestId, HttpCall] = {}
+        self._calls: dict[types.RequestId, HttpCall] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._pattern: Pattern | None = None
-        self._top = b""
+        self._template: RequestTemplate | None = None
+        self._head = b""
 
     async def send(self, given: SessionMessage) -> None:
         """Send a message the way that is its."""
         message = given.message
         if isinstance(message, types.JSONRPCRequest):
-            if message.method == QUICK and await self._quick(given):
+            if message.method == CALL and await self._send_directly(given):
                 return
         elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
-            post = self._posts.pop((message.params or {}).get("requestId", ""), None)
-            if post is not None:
-                post.abort()
-                if post.modern:
+            call = self._calls.pop((message.params or {}).get("requestId", ""), None)
+            if call is not None:
+                call.abort()
+                if call.modern:
                     return  # closing the request has told it
         await self._inner.send(given)
 
-    async def _quick(self, given: SessionMessage) -> bool:
+    async def _send_directly(self, given: SessionMessage) -> bool:
         """Send a call on a connection of its own; False if it has to go the SDK's way."""
-        pattern = self._transport.pattern
-        post = HttpCall(self, given, copy_context())
-        if pattern is None or not _plain(post.headers):
+        template = self._transport.template
+        call = HttpCall(self, given, copy_context())
+        if template is None or not _plain(call.headers):
             return False
         body = given.message.model_dump_json(by_alias=True, exclude_unset=True).encode()
-        more = "".join(f"{name}: {value}\r\n" for name, value in post.headers.items())
+        more = "".join(f"{name}: {value}\r\n" for name, value in call.headers.items())
         tail = f"{more}content-length: {len(body)}\r\n\r\n".encode("latin-1")
-        self._posts[post.id] = post
+        self._calls[call.id] = call
         try:
-            return await self._send(post, pattern, b"POST", tail + body)
+            return await self._send(call, template, b"POST", tail + body)
         except BaseException:
-            self._posts.pop(post.id, None)
+            self._calls.pop(call.id, None)
             raise
 
-    async def _send(self, post: HttpCall, pattern: Pattern, method: bytes, rest: bytes) -> bool:
+    async def _send(self, call: HttpCall, template: RequestTemplate, method: bytes, rest: bytes) -> bool:
         try:
-            connection = await self._connections.acquire(pattern.host, pattern.port, secure=pattern.secure)
+            connection = await self._connections.acquire(template.host, template.port, secure=template.secure)
         except (TabhubError, OSError) as error:
-            why = error.text() if isinstance(error, TabhubError) else f"no connection to {pattern.host}: {error}"
-            if post.last_id is None:
-                post.fail(NOT_SENT, why)
+            why = error.text() if isinstance(error, TabhubError) else f"no connection to {template.host}: {error}"
+            if call.last_id is None:
+                call.fail(NOT_SENT, why)
             else:
-                post.no_way_back(why)
+                call.resume_failed(why)
             return True
         if connection is None:
-            self._posts.pop(post.id, None)
+            self._calls.pop(call.id, None)
             return False
-        if pattern is not self._pattern:
-            self._pattern, self._top = pattern, pattern.top()
-        post.connection = connection
-        connection.send(method + self._top + rest, post)
+        if template is not self._template:
+            self._template, self._head = template, template.head()
+        call.connection = connection
+        connection.send(method + self._head + rest, call)
         return True
 
     # what a request needs (post.Road)
 
-    def over(self, post: HttpCall) -> None:
+    def finished(self, call: HttpCall) -> None:
         """A request has its answer."""
-        self._posts.pop(post.id, None)
-        if post.connection is not None:
-            asyncio.get_running_loop().call_later(_LINGER, post.abort)
+        self._calls.pop(call.id, None)
+        if call.connection is not None:
+            asyncio.get_running_loop().call_later(_LINGER, call.abort)
 
-    def the_other_way(self, post: HttpCall) -> None:
+    def send_by_sdk(self, call: HttpCall) -> None:
         """Let the SDK send it: it can log in, follow, and open a session anew."""
-        self._posts.pop(post.id, None)
-        self._begin(self._send_inside(post.given), post)
+        self._calls.pop(call.id, None)
+        self._spawn(self._send_inside(call.given), call)
 
     async def _send_inside(self, given: SessionMessage) -> None:
         try:
@@ -114,26 +114,26 @@ class HttpCalls:
         except (anyio.ClosedResourceError, anyio.BrokenResourceError) as error:
             log.debug("the connection ended before a call could be sent again: %r", error)
 
-    def come_back(self, post: HttpCall, after: float) -> None:
+    def resume_later(self, call: HttpCall, after: float) -> None:
         """Ask for the rest of a stream after a while."""
-        self._begin(self._resume(post, after), post)
+        self._spawn(self._resume(call, after), call)
 
-    async def _resume(self, post: HttpCall, after: float) -> None:
+    async def _resume(self, call: HttpCall, after: float) -> None:
         await asyncio.sleep(after)
-        pattern = self._transport.pattern
-        if post.id not in self._posts or pattern is None or post.last_id is None:
+        template = self._transport.template
+        if call.id not in self._calls or template is None or call.last_id is None:
             return
-        kept = {name: value for name, value in post.headers.items() if name.lower() == "mcp-protocol-version"}
-        kept["last-event-id"] = post.last_id
+        kept = {name: value for name, value in call.headers.items() if name.lower() == "mcp-protocol-version"}
+        kept["last-event-id"] = call.last_id
         if not _plain(kept):
-            post.no_way_back("the place to come back to cannot be told")
+            call.resume_failed("the place to come back to cannot be told")
             return
         rest = "".join(f"{name}: {value}\r\n" for name, value in kept.items()).encode("latin-1")
-        if not await self._send(post, pattern, b"GET", rest + b"\r\n"):
-            post.no_way_back("there are too many connections to the server")
+        if not await self._send(call, template, b"GET", rest + b"\r\n"):
+            call.resume_failed("there are too many connections to the server")
 
-    def _begin(self, work: Coroutine[Any, Any, None], post: HttpCall) -> None:
-        task: asyncio.Task[None] = asyncio.get_running_loop().create_task(work, context=post.context)
+    def _spawn(self, work: Coroutine[Any, Any, None], call: HttpCall) -> None:
+        task: asyncio.Task[None] = asyncio.get_running_loop().create_task(work, context=call.context)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -144,8 +144,8 @@ class HttpCalls:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        for post in list(self._posts.values()):
-            post.abort()
+        for call in list(self._calls.values()):
+            call.abort()
         self._connections.close()
 
     async def aclose(self) -> None:
@@ -165,23 +165,23 @@ async def with_http_calls(
 ) -> AsyncIterator[tuple[MessageQueue, HttpCalls]]:
     """The two streams of a session, over those of the SDK's transport."""
     async with streams as (read, write):
-        inbox = MessageQueue()
-        carrier = HttpCalls(transport, write, inbox, largest)
-        pump = asyncio.ensure_future(_pump(read, inbox))
+        queue = MessageQueue()
+        carrier = HttpCalls(transport, write, queue, largest)
+        pump = asyncio.ensure_future(_pump(read, queue))
         try:
-            yield inbox, carrier
+            yield queue, carrier
         finally:
             pump.cancel()
             await asyncio.gather(pump, return_exceptions=True)
             await carrier.close()
 
 
-async def _pump(read: Any, inbox: MessageQueue) -> None:
+async def _pump(read: Any, queue: MessageQueue) -> None:
     try:
         async for item in read:
-            await inbox.put_in_turn(item, getattr(read, "last_context", None))
+            await queue.put_wait(item, getattr(read, "last_context", None))
     finally:
-        inbox.end()
+        queue.end()
 
 
 def _plain(headers: dict[str, str]) -> bool:

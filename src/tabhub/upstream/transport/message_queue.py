@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import anyio
 
-_MANY = 64
+_HIGH_WATER = 64
 """Messages that wait before their sources are asked to pause."""
 
 
@@ -24,9 +24,9 @@ class MessageQueue:
         self._items: deque[tuple[Context | None, Any]] = deque()
         self._waiter: asyncio.Future[None] | None = None
         self._closed = False
-        self._held: list[Callable[[], None]] = []
-        self._at_end: list[Callable[[], None]] = []
-        self.first: Callable[[Any], bool] | None = None
+        self._paused_sources: list[Callable[[], None]] = []
+        self._end_callbacks: list[Callable[[], None]] = []
+        self.interceptor: Callable[[Any], bool] | None = None
         """Who sees each message first, and may take it."""
         self.last_context: Context | None = None
         """The context of the message that was read last."""
@@ -34,29 +34,29 @@ class MessageQueue:
     @property
     def full(self) -> bool:
         """Whether whoever fills it should pause."""
-        return len(self._items) >= _MANY and not self._closed
+        return len(self._items) >= _HIGH_WATER and not self._closed
 
-    def when_roomy(self, resume: Callable[[], None]) -> None:
+    def on_space(self, resume: Callable[[], None]) -> None:
         """Call `resume` once there is room again."""
-        self._held.append(resume)
+        self._paused_sources.append(resume)
 
-    def when_ended(self, tell: Callable[[], None]) -> None:
+    def on_end(self, callback: Callable[[], None]) -> None:
         """Call `tell` when nothing more will come."""
-        self._at_end.append(tell)
+        self._end_callbacks.append(callback)
 
     def put(self, item: Any, context: Context | None = None) -> None:
         """One more message."""
-        if self.first is not None and self.first(item):
+        if self.interceptor is not None and self.interceptor(item):
             return
         if not self._closed:
             self._items.append((context, item))
             self._wake()
 
-    async def put_in_turn(self, item: Any, context: Context | None = None) -> None:
+    async def put_wait(self, item: Any, context: Context | None = None) -> None:
         """The same, waiting while it is full."""
         while self.full:
             roomy: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self.when_roomy(lambda roomy=roomy: None if roomy.done() else roomy.set_result(None))  # type: ignore[misc]
+            self.on_space(lambda roomy=roomy: None if roomy.done() else roomy.set_result(None))  # type: ignore[misc]
             await roomy
         self.put(item, context)
 
@@ -65,16 +65,16 @@ class MessageQueue:
         self._closed = True
         self._wake()
         self._resume()
-        for tell in self._at_end:
-            tell()
+        for callback in self._end_callbacks:
+            callback()
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
     def _resume(self) -> None:
-        held, self._held = self._held, []
-        for each in held:
+        sources, self._paused_sources = self._paused_sources, []
+        for each in sources:
             each()
 
     async def receive(self) -> Any:
@@ -85,7 +85,7 @@ class MessageQueue:
             self._waiter = asyncio.get_running_loop().create_future()
             await self._waiter
         self.last_context, item = self._items.popleft()
-        if self._held and len(self._items) <= _MANY // 2:
+        if self._paused_sources and len(self._items) <= _HIGH_WATER // 2:
             self._resume()
         return item
 

@@ -29,10 +29,10 @@ log = logging.getLogger("tabhub.upstream")
 
 _GRACE = 2.0
 _KILL = 1.0
-_LAST_WORDS = 20
-_WORD = 500
+_STDERR_LINES = 20
+_STDERR_LENGTH = 500
 _CHUNK = 64 * 1024
-_MOST_JUNK = 10_000
+_MAX_INVALID_LINES = 10_000
 """Lines that are no messages before the process is given up."""
 
 
@@ -42,21 +42,21 @@ class Process:
     def __init__(self, plan: ConnectionPlan, longest: int) -> None:
         self._plan = plan
         self._longest = longest
-        self._words: deque[str] = deque(maxlen=_LAST_WORDS)
-        self.junk = 0
+        self._stderr: deque[str] = deque(maxlen=_STDERR_LINES)
+        self.invalid_lines = 0
         self.ended = asyncio.Event()
         self._process: asyncio.subprocess.Process | None = None
 
-    def last_words(self) -> str:
+    def stderr_tail(self) -> str:
         """What it said last on standard error, in short."""
-        return " | ".join(self._words)[-_WORD:]
+        return " | ".join(self._stderr)[-_STDERR_LENGTH:]
 
-    def why_ended(self) -> str:
+    def exit_reason(self) -> str:
         """How it came to its end, for the words of an error."""
         code = self._process.returncode if self._process is not None else None
         how = "" if code is None else f" with exit code {code}" if code >= 0 else f" by signal {-code}"
-        said = f"; it wrote: {words}" if (words := self.last_words()) else ""
-        junk = f"; {self.junk} lines of its output were no messages" if self.junk else ""
+        said = f"; it wrote: {tail}" if (tail := self.stderr_tail()) else ""
+        junk = f"; {self.invalid_lines} lines of its output were no messages" if self.invalid_lines else ""
         return f"The command ended{how}{junk}{said}."
 
     @asynccontextmanager
@@ -64,14 +64,14 @@ class Process:
         """Start it; the SDK's two streams. Leaving ends it."""
         process = await self._start()
         self._process = process
-        inbox = MessageQueue()
-        tasks = [asyncio.ensure_future(work) for work in (self._read(process, inbox), self._listen(process))]
+        queue = MessageQueue()
+        tasks = [asyncio.ensure_future(work) for work in (self._read(process, queue), self._read_stderr(process))]
         try:
-            yield inbox, _Input(process, self.ended)
+            yield queue, _Input(process, self.ended)
         finally:
-            inbox.end()
+            queue.end()
             with anyio.CancelScope(shield=True):
-                await _to_the_end(self._stop(process, tasks))
+                await _run_uncancelled(self._stop(process, tasks))
 
     async def _start(self) -> asyncio.subprocess.Process:
         plan = self._plan
@@ -89,7 +89,7 @@ class Process:
             why = getattr(error, "strerror", None) or str(error)
             raise SetupError(f"The command {plan.argv[0]} of {plan.name} cannot be started: {why}.") from None
 
-    async def _read(self, process: asyncio.subprocess.Process, inbox: MessageQueue) -> None:
+    async def _read(self, process: asyncio.subprocess.Process, queue: MessageQueue) -> None:
         assert process.stdout is not None  # noqa: S101 - asked for above
         line = bytearray()
         try:
@@ -98,15 +98,17 @@ class Process:
                 for part in whole:
                     line += part
                     if (message := self._message(bytes(line))) is not None:
-                        await inbox.put_in_turn(message)
+                        await queue.put_wait(message)
                     line.clear()
                 line += rest
-                if len(line) > self._longest or self.junk > _MOST_JUNK:
-                    self._words.append(f"more than {self._longest} bytes in a line, or {_MOST_JUNK} lines of junk")
+                if len(line) > self._longest or self.invalid_lines > _MAX_INVALID_LINES:
+                    self._stderr.append(
+                        f"more than {self._longest} bytes in a line, or {_MAX_INVALID_LINES} lines of junk"
+                    )
                     return
         finally:
             self.ended.set()
-            inbox.end()
+            queue.end()
 
     def _message(self, line: bytes) -> SessionMessage | None:
         if not line.strip():
@@ -114,17 +116,17 @@ class Process:
         try:
             return SessionMessage(read_message(line))
         except ValueError:
-            self.junk += 1
-            if self.junk == 1:
+            self.invalid_lines += 1
+            if self.invalid_lines == 1:
                 log.warning("%s writes lines that are no messages to its standard output: left out", self._plan.name)
             return None
 
-    async def _listen(self, process: asyncio.subprocess.Process) -> None:
+    async def _read_stderr(self, process: asyncio.subprocess.Process) -> None:
         assert process.stderr is not None  # noqa: S101 - asked for above
         while chunk := await process.stderr.read(_CHUNK):
             for line in chunk.decode("utf-8", "replace").splitlines():
                 if line.strip():
-                    self._words.append(line.strip()[:_WORD])
+                    self._stderr.append(line.strip()[:_STDERR_LENGTH])
 
     async def _stop(self, process: asyncio.subprocess.Process, tasks: list[asyncio.Task[None]]) -> None:
         """Close its input, and wait, ask and force in turn; every wait has an end."""
@@ -176,7 +178,7 @@ class _Input:
         await self.aclose()
 
 
-async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
+async def _run_uncancelled(work: Coroutine[Any, Any, None]) -> None:
     """Carry work to its end however often this task is cancelled meanwhile: a process must not be left behind."""
     task = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None

@@ -1,9 +1,9 @@
-"""Calls under way at external servers, and which of them a server speaks of when it says something by itself.
+"""Calls in progress at external servers, and which of them a message from a server belongs to.
 
-Owns that question, and calls that outlive the round of an agent in which they were made. Over HTTP a message comes on
-the stream of the call it belongs to; over standard input and output it may belong to any, and so to the only one there
-is, or to nobody. An agent of the stateless era can be asked between its requests only: its call waits at the server
-meanwhile, and is found again by the key of the question when the agent comes back with the answer.
+Owns that question, and calls that outlive the agent's request. Over HTTP a message arrives on the stream of its call;
+over stdio it may belong to any call, so it is assigned only when there is exactly one. A stateless agent can be asked
+only between its requests: its call is suspended at the server meanwhile, and found again by the key of the question
+when the agent returns with the answer.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ _MOST_STEPS = 2_000
 
 
 class ActiveCall:
-    """One call under way; `ctx` is the hub's context of it (hub.tools.CallContext), None between two rounds."""
+    """One call in progress; `ctx` is its CallContext, None while the call is suspended between two requests of the
+    agent."""
 
     __slots__ = ("_asked", "_logged", "_resumed", "_steps", "ctx", "ident", "identity", "outcome", "suspended", "task")
 
@@ -47,7 +48,6 @@ class ActiveCall:
         self._resumed: asyncio.Future[None] | None = None
 
     def start(self, task: asyncio.Future[Any]) -> None:
-        """The request is on its way."""
         self.task = task
         task.add_done_callback(self._done)
 
@@ -62,13 +62,12 @@ class ActiveCall:
             self.outcome.set_result(task.result())
 
     async def progress(self, progress: float, total: float | None, message: str | None) -> None:
-        """Tell the agent how far the call is."""
         self._steps += 1
         if self.ctx is not None and self._steps <= _MOST_STEPS:
             self.ctx.progress(progress, total, message[:_LOG_NAME] if message is not None else None)
 
     def log(self, level: str, logger: str, data: Any) -> None:
-        """Pass a log message on, until the server has said more than anybody would read."""
+        """Forward a log message, up to a maximum per call."""
         if self.ctx is None or self._logged > _MOST_LOGGED:
             return
         self._logged += len(json.dumps(data, default=str)) + _LOG_NAME
@@ -77,7 +76,7 @@ class ActiveCall:
         self.ctx.log(level, logger[:_LOG_NAME], data)
 
     async def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        """Ask the agent's client; where it can be asked between rounds only, wait for it to come back."""
+        """Ask the agent's client. Where that is possible only between requests, wait until the agent returns."""
         if not self.ident:
             self.ident = secrets.token_hex(16)
         self._asked += 1
@@ -104,7 +103,7 @@ class ActiveCall:
         await asyncio.shield(self._resumed)
 
     def resume(self, ctx: Any) -> None:
-        """The agent is back."""
+        """The agent has returned with a new request."""
         self.ctx = ctx
         self.outcome = asyncio.get_running_loop().create_future()
         if self.task is not None and self.task.done():
@@ -114,7 +113,7 @@ class ActiveCall:
             resumed.set_result(None)
 
     def abandon(self) -> None:
-        """The agent did not come back, or took the call back."""
+        """The agent did not return, or cancelled the call."""
         if self.task is not None:
             self.task.cancel()
         if self._resumed is not None and not self._resumed.done():
@@ -122,7 +121,7 @@ class ActiveCall:
 
 
 class SuspendedCalls:
-    """Calls that wait at their servers for an agent to come back with an answer."""
+    """Calls that wait at their servers until an agent returns with an answer."""
 
     def __init__(self, timeout: float) -> None:
         self._timeout = timeout
@@ -132,7 +131,7 @@ class SuspendedCalls:
         return len(self._calls)
 
     def add(self, call: ActiveCall) -> None:
-        """An agent is asked, and its round ends with that."""
+        """The agent is asked, which ends its request; raises UpstreamError at the maximum."""
         if len(self._calls) >= _MOST:
             raise UpstreamError(f"{_MOST} calls wait for answers of their agents already, and no more may.")
         timer = asyncio.get_running_loop().call_later(self._timeout, self._expire, call.ident)
@@ -144,7 +143,7 @@ class SuspendedCalls:
             found[0].abandon()
 
     def pop(self, extra: Mapping[str, Any], identity: tuple[Any, ...]) -> ActiveCall | None:
-        """The call an agent comes back to, by the keys of what it answers; None if it makes a new one."""
+        """The call an agent returns to, by the keys of its answers; None for a new call."""
         given = extra.get("inputResponses")
         for key in given if isinstance(given, Mapping) else ():
             ident = (
@@ -171,7 +170,7 @@ CURRENT: ContextVar[ActiveCall | None] = ContextVar("tabhub_upstream_call", defa
 
 
 class ServerCalls:
-    """The calls under way at one server."""
+    """The calls in progress at one server."""
 
     def __init__(self) -> None:
         self._calls: set[ActiveCall] = set()
@@ -180,22 +179,19 @@ class ServerCalls:
         return len(self._calls)
 
     def add(self, call: ActiveCall) -> None:
-        """A call begins."""
         self._calls.add(call)
 
     def discard(self, call: ActiveCall) -> None:
-        """It is over."""
         self._calls.discard(call)
 
     def find_owner(self) -> ActiveCall | None:
-        """The call a message belongs to, where that can be told."""
+        """The call a message belongs to; None if that is not clear."""
         current = CURRENT.get()
         if current is not None and current in self._calls:
             return current
         return next(iter(self._calls)) if len(self._calls) == 1 else None
 
     def log(self, level: str, logger: str, data: Any) -> None:
-        """Pass a log message on to the agent it belongs to."""
         call = self.find_owner()
         if call is not None:
             call.log(level, logger, data)

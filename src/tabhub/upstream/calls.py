@@ -1,8 +1,8 @@
-"""Calls of external servers' tools, and requests for what else they have: sent once, answers handed on as they came.
+"""Calls of external servers' tools, and requests for their resources and prompts: sent once, answers unchanged.
 
-Owns the way of one call: progress and logs go to the agent, questions of the server to the agent's client, cancelling
-goes to the server. The time is the engine's. A request runs in a task of its own, so that a server that does not even
-take the cancelling cannot keep the agent waiting.
+Owns the path of one call: progress and logs go to the agent, questions of the server to the agent's client,
+cancellation to the server. Deadlines are the engine's. A request runs in a task of its own, so that a server that
+ignores cancellation cannot keep the agent waiting.
 """
 
 from __future__ import annotations
@@ -45,7 +45,6 @@ class UpstreamCalls:
         """Requests whose agents have their answer already, on their way out."""
 
     def entries(self, connection: ServerConnection, tools: Iterable[Mapping[str, Any]]) -> list[Entry]:
-        """The tools of a server for the registry."""
         made = []
         for raw in tools:
             try:
@@ -62,7 +61,7 @@ class UpstreamCalls:
     async def request(
         self, connection: ServerConnection, method: str, ctx: CallContext, params: dict[str, Any]
     ) -> dict[str, Any]:
-        """The server's answer to a request of an agent's, without what the protocol itself adds to it."""
+        """The server's answer to an agent's request, without the fields of the protocol itself."""
         identity = (connection.server.id, ctx.session.token, method, dict(params))
         if "inputResponses" in ctx.extra and (call := self._suspended.pop(ctx.extra, identity)) is not None:
             call.resume(ctx)
@@ -88,7 +87,8 @@ class UpstreamCalls:
         params: dict[str, Any],
         identity: tuple[Any, ...],
     ) -> dict[str, Any]:
-        """One request; a server of the stateless era may ask something first and be asked again with the answers."""
+        """One request; a stateless server may ask questions first, and is then sent the request again with the
+        answers."""
         for number in range(_ROUNDS):
             answer = await self._send(connection, session, ctx, method, params, identity)
             if answer.get("resultType") != "input_required":
@@ -127,7 +127,7 @@ class UpstreamCalls:
         return await self._outcome(connection, call, ctx)
 
     async def _outcome(self, connection: ServerConnection, call: ActiveCall, ctx: CallContext) -> dict[str, Any]:
-        """What a round ends with: the answer, or a question to the agent while the call waits at the server."""
+        """The answer, or a question to the agent while the call stays suspended at the server."""
         ctx.sent()
         try:
             answer: dict[str, Any] = await call.outcome
@@ -169,7 +169,6 @@ def _result(answer: dict[str, Any]) -> ToolResult:
 
 
 def encode_result(answer: Mapping[str, Any]) -> bytes:
-    """An answer as JSON."""
     try:
         return orjson.dumps(answer)
     except TypeError:  # numbers of more than 64 bits, which are JSON all the same

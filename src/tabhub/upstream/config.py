@@ -78,7 +78,6 @@ def _is_server(value: Any) -> bool:
 
 
 def read_name(name: str) -> str:
-    """A server's name, which prefixes its tools' names."""
     if not name.strip() or name != name.strip() or len(name) > _LONGEST_NAME or not name.isprintable():
         raise InvalidServerConfig(
             f"{name[:120]!r} cannot be a server's name: it must have 1 to {_LONGEST_NAME} visible characters."
@@ -91,7 +90,6 @@ def read_name(name: str) -> str:
 
 
 def read_server(name: str, entry: Any) -> Wanted:
-    """One server's entry."""
     read_name(name)
     if not isinstance(entry, Mapping):
         raise InvalidServerConfig(f"{name}: the entry must be an object, not {_kind(entry)}.", hint=_EXAMPLE)
@@ -124,7 +122,7 @@ def read_server(name: str, entry: Any) -> Wanted:
 
 
 def read_url(where: str, url: Any) -> str:
-    """An address of Streamable HTTP; whether its host may be reached is upstream.guard's."""
+    """A Streamable HTTP URL; whether its host may be reached is decided by transport.address_guard."""
     if not isinstance(url, str) or not 0 < len(url) <= _LONGEST_TEXT or not url.isprintable() or " " in url:
         raise InvalidServerConfig(f"{where} must be a web address, not {_kind(url)}.")
     parts = addresses.split(url)
@@ -138,7 +136,6 @@ def read_url(where: str, url: Any) -> str:
 
 
 def read_headers(name: str, entry: Mapping[str, Any]) -> dict[str, str]:
-    """The headers of an entry."""
     headers = {**_table(name, entry, "http_headers"), **_table(name, entry, "headers")}
     for header, value in headers.items():
         if not _HEADER.fullmatch(header):
@@ -149,7 +146,7 @@ def read_headers(name: str, entry: Mapping[str, Any]) -> dict[str, str]:
 
 
 def read_oauth(name: str, entry: Mapping[str, Any]) -> dict[str, str]:
-    """What a person was given for the hub where they registered it by hand."""
+    """The OAuth client a person registered by hand for the hub."""
     oauth = _table(name, entry, "oauth")
     strange = [key for key in oauth if key not in OAUTH]
     if strange:
@@ -205,6 +202,6 @@ def _flag(name: str, entry: Mapping[str, Any], key: str, *, default: bool) -> bo
 
 
 def _kind(value: Any) -> str:
-    """What a value is, without saying it."""
+    """The type of a value, for messages that must not repeat the value."""
     names = {dict: "an object", list: "a list", str: "a text", bool: "true or false", type(None): "nothing"}
     return names.get(type(value), "a number" if isinstance(value, int | float) else "something else")

@@ -1,4 +1,4 @@
-"""What can go wrong with an external server, as an agent or a person reads it."""
+"""Finding the cause inside the exception groups that the MCP SDK raises."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 
 
 def first_cause(error: BaseException) -> BaseException:
-    """The first failure that is one, inside groups of failures."""
+    """The first exception in nested groups that is not a cancellation."""
     while isinstance(error, BaseExceptionGroup):
         told = [each for each in error.exceptions if not isinstance(each, asyncio.CancelledError)]
         error = (told or list(error.exceptions))[0]

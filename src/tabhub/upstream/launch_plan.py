@@ -1,6 +1,6 @@
 """How one server is reached right now: its record with every secret filled in.
 
-A plan is made for a connection and forgotten with it; nothing of it is stored, shown or logged.
+A plan is made for one connection and discarded with it; nothing of it is stored, shown or logged.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMP
 
 @dataclass(frozen=True, slots=True)
 class ConnectionPlan:
-    """A way to a server."""
+    """The URL or command line of a server, ready to use."""
 
     name: str
     url: str | None = None
@@ -33,7 +33,7 @@ class ConnectionPlan:
 
 
 def make_plan(server: Server, env: Mapping[str, str] = os.environ) -> ConnectionPlan:
-    """The way to a server; SetupError says what is missing for it. May ask the keyring, so it belongs in a thread."""
+    """SetupError says what is missing. May ask the keyring, so call it in a thread."""
     if server.url is not None:
         headers = expand_all(server.headers, f"{server.name}.headers", env)
         for header, value in headers.items():

@@ -1,6 +1,6 @@
-"""The way back of a login: which logins are awaited, and what the person's browser brings back to the hub.
+"""Pending logins: which OAuth states are expected, and the callback the person's browser brings to the hub.
 
-Owns the states that are awaited, each good for one answer. It knows nothing of OAuth beyond that, and no SDK.
+Owns the expected states, each valid for one callback. It knows nothing else of OAuth, and no SDK.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _MOST = 100
 
 
 class PendingLogins:
-    """Logins under way."""
+    """Logins in progress."""
 
     def __init__(self, folder: Path, port: int, show: Callable[[str], Awaitable[None]]) -> None:
         self._folder = folder
@@ -24,28 +24,26 @@ class PendingLogins:
         self._pending: dict[str, asyncio.Future[dict[str, str]]] = {}
 
     def file(self, server_id: str) -> Path:
-        """Where a server's login is kept."""
         return self._folder / f"{server_id}.json"
 
     def forget(self, server_id: str) -> None:
-        """The server was removed, and its login with it."""
+        """Delete the login of a removed server."""
         self.file(server_id).unlink(missing_ok=True)
 
     def expect(self, state: str) -> None:
-        """A login begins."""
         while len(self._pending) >= _MOST:
             self._pending.pop(next(iter(self._pending))).cancel()
         self._pending[state] = asyncio.get_running_loop().create_future()
 
     async def wait(self, state: str) -> dict[str, str]:
-        """What came back."""
+        """The query of the callback."""
         try:
             return await self._pending[state]
         finally:
             self._pending.pop(state, None)
 
     def resolve(self, query: dict[str, str]) -> bool:
-        """The person's browser came back; False if nobody waits for it, or no more."""
+        """The person's browser came back; False if no login expects this state, or no longer does."""
         waiting = self._pending.get(query.get("state", ""))
         if waiting is None or waiting.done():
             return False

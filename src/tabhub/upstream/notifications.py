@@ -1,7 +1,7 @@
-"""What a server says by itself: that a list or a resource is another now, in either era of the protocol.
+"""Change notifications of a server (a list or a resource has changed), in either era of the protocol.
 
-Owns which of its words mean that, and the stream that a server of the stateless era has to be asked for. This module
-imports the SDK; others import it late, in a thread.
+Owns which messages mean that, and the subscription stream of the stateless era. This module imports the SDK; others
+import it late, in a thread.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _RETRY_AFTER = 5.0
 
 
 def dispatch_change(message: Any, hooks: Hooks) -> None:
-    """Tell of a change, if that is what a server said."""
+    """Call the hook for a change notification; other messages are ignored."""
     if isinstance(message, types.ResourceUpdatedNotification):
         hooks.updated(message.params.uri)
     elif isinstance(message, ResourceUpdated):
@@ -52,7 +52,7 @@ def dispatch_change(message: Any, hooks: Hooks) -> None:
 
 
 async def subscribe_to_changes(name: str, client: Client, hooks: Hooks, subscriptions: ServerSubscriptions) -> None:
-    """Hear of changes in the stateless era, where a client has to ask for them; ends with the server's will."""
+    """Receive changes in the stateless era, where a client must subscribe. Returns when the server refuses."""
     while True:
         listening = asyncio.ensure_future(_listen(name, client, hooks, sorted(subscriptions.uris)))
         others = asyncio.ensure_future(subscriptions.changed())
@@ -74,7 +74,7 @@ async def subscribe_to_changes(name: str, client: Client, hooks: Hooks, subscrip
 
 
 async def _listen(name: str, client: Client, hooks: Hooks, uris: Sequence[str]) -> bool:
-    """Hear of changes as long as the server tells; False if it will not."""
+    """Receive changes until the stream ends; False if the server refuses to send any."""
     has = client.server_capabilities
     tools, resources, prompts = (
         resources_changed is not None and bool(resources_changed.list_changed)

@@ -1,8 +1,8 @@
-"""Logging in at external servers that ask for it: OAuth 2.1 with the official SDK's flow.
+"""Logging in to external servers that require it: OAuth 2.1 with the official SDK's flow.
 
-Owns where the person is sent, the way back through the hub's own address, and the file a login is kept in, readable by
-this user alone. Discovery, registration, PKCE and refreshing are the SDK's. Nobody is sent anywhere unless a person
-asked for this connection. Imports the SDK, so it is imported late.
+Owns where the person is sent, the callback through the hub's own URL, and the file that stores a login, readable by
+this user alone. Discovery, registration, PKCE and refreshing are the SDK's. No login starts unless a person asked for
+this connection. Imports the SDK, so it is imported late.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class _TokenFile:
-    """A login on disk (the SDK's TokenStorage); one of another address counts for nothing."""
+    """A login on disk (the SDK's TokenStorage); one made for another URL is ignored."""
 
     def __init__(self, path: Path, url: str, redirect: str, registered: OAuthClientInformationFull | None) -> None:
         self._path = path
@@ -52,7 +52,7 @@ class _TokenFile:
         await asyncio.to_thread(write_atomic, self._path, json.dumps(value))
 
     async def get_tokens(self) -> OAuthToken | None:
-        """The tokens, and until when and where they can be refreshed."""
+        """The tokens; also restores their expiry and the metadata needed to refresh them."""
         token_file = self._read()
         try:
             tokens = OAuthToken.model_validate(token_file["tokens"])
@@ -65,7 +65,6 @@ class _TokenFile:
         return tokens
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
-        """Keep new tokens."""
         metadata = self.provider.context.oauth_metadata if self.provider is not None else None
         await self._write(
             tokens=tokens.model_dump(mode="json", exclude_none=True),
@@ -74,7 +73,7 @@ class _TokenFile:
         )
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
-        """What the hub is known as there; with another way back it can refresh tokens, and not log in."""
+        """The registered client. One with another redirect URL can still refresh tokens, but not log in."""
         if self._registered is not None:
             return self._registered
         token_file = self._read()
@@ -86,15 +85,14 @@ class _TokenFile:
 
     @property
     def redirects_here(self) -> bool:
-        """Whether a login of what the hub is known as comes back to this hub."""
+        """Whether a login of the registered client comes back to this hub."""
         return self._registered is not None or bool(self._read().get("redirect") == self._redirect)
 
     async def forget_client(self) -> None:
-        """Be made known anew with the next login."""
+        """Register again at the next login."""
         await self._write(client=None, tokens=None)
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        """Keep it."""
         known = client_info.model_dump(mode="json", exclude_none=True)
         await self._write(client=known, redirect=self._redirect)
 
@@ -102,9 +100,9 @@ class _TokenFile:
 def make_auth(
     connection: ServerConnection, url: str, logins: PendingLogins, registered: Mapping[str, str]
 ) -> OAuthClientProvider:
-    """The authorization of a server's requests: with the login that is kept, or a new one if a person is there.
+    """The authorization of a server's requests: the stored login, or a new one if a person asked for it.
 
-    `registered` is what the hub was given where a person made it known by hand; otherwise it registers itself.
+    `registered` is the OAuth client a person registered by hand; without it the hub registers itself.
     """
     metadata: dict[str, Any] = {
         "client_name": "Tabhub",

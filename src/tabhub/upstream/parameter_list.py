@@ -1,6 +1,6 @@
-"""JSON Schema of a tool's input as the simple list of parameters that some clients and prompts want (seed 001).
+"""The simple list of parameters of a tool that some clients and prompts want instead of JSON Schema (seed 001).
 
-Owns one table. The full schema stays what arguments are checked against.
+Owns one table. Arguments are still validated against the full schema.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ _CARRIED = ("description", "enum", "default")
 
 
 def simple_parameters(schema: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The parameters of an input schema: name, type, required, and what else is known of each."""
     properties = schema.get("properties")
     required = schema.get("required")
     wanted = set(map(str, required)) if isinstance(required, list) else set()
@@ -32,7 +31,6 @@ def simple_parameters(schema: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def simple_type(value: Any) -> str:
-    """The simple type of a schema."""
     kind = value.get("type") if isinstance(value, Mapping) else None
     return TYPES.get(kind, "string") if isinstance(kind, str) else "string"
 

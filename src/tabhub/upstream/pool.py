@@ -1,7 +1,7 @@
-"""All external servers of a hub: one life each, started and ended as their records say.
+"""All external servers of a hub: one connection each, started and stopped as their records say.
 
-Owns loading the SDK (in a thread, once, and only when a server is in use) and opening connections. It stores nothing
-and registers nothing: whoever holds it is told of listings and changes.
+Owns loading the SDK (in a thread, once, and only when a server is in use) and opening connections. It stores and
+registers nothing: its owner is notified of listings and changes.
 """
 
 from __future__ import annotations
@@ -51,15 +51,13 @@ class Pool:
         self._sdk: asyncio.Future[Any] | None = None
 
     def get(self, name: str) -> ServerConnection | None:
-        """The server of that name."""
         return self._lives.get(name)
 
     def all(self) -> list[ServerConnection]:
-        """All servers, by name."""
         return [self._lives[name] for name in sorted(self._lives)]
 
     async def apply_servers(self, servers: Iterable[Server], asked: Collection[str] = ()) -> None:
-        """Make the lives fit the records: what is new and enabled starts, what is gone or disabled ends."""
+        """Start connections of new and enabled servers, stop those of removed and disabled ones."""
         wanted = {server.name: server for server in servers}
         ending = []
         for name, connection in list(self._lives.items()):
@@ -82,13 +80,11 @@ class Pool:
                 connection.start()
 
     async def stop(self) -> None:
-        """End all connections."""
         await asyncio.gather(*(connection.stop() for connection in self._lives.values()))
 
     def open(
         self, connection: ServerConnection, hooks_of: Callable[[], Hooks]
     ) -> AbstractAsyncContextManager[SdkSession]:
-        """Connect to a server (life.Opener)."""
         return self._open(connection, hooks_of)
 
     @asynccontextmanager

@@ -1,7 +1,7 @@
-"""What a server has beside tools, asked for while it is connected: resources, templates of them, and prompts.
+"""Resources, resource templates and prompts of a server, listed while it is connected.
 
-Owns what is taken over of these lists, its bounds, and when they are asked for. It runs beside the server's life: a
-server whose lists fail or never come keeps its tools, and what was known before stays known.
+Owns which fields of these lists are kept, their bounds, and when they are requested. It runs beside the connection: a
+server whose lists fail or never arrive keeps its tools, and the last known lists stay.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _MIN_INTERVAL = 0.2
 def read_items(
     server: str, listing_name: ListName, listing: Iterable[Any], limits: Limits
 ) -> tuple[tuple[ListedItem, ...], list[str]]:
-    """The usable entries of a listing, and why others are not; the first of two with one name counts."""
+    """The usable items of a listing, and the problems of the others; of two with the same name the first is kept."""
     key, name_of, longest = _NAMED[listing_name]
     kept: dict[str, ListedItem] = {}
     problems: list[str] = []
@@ -86,7 +86,7 @@ def read_items(
 
 
 def _clean_entry(raw: Mapping[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:
-    """What is passed on of an entry; what a person could not read is taken out of its words."""
+    """The fields that are passed on, without invisible characters."""
     entry = {key: raw[key] for key in keys if raw.get(key) is not None}
     for key, most in (("name", _TITLE), ("title", _TITLE), ("description", _WORDS)):
         if isinstance(entry.get(key), str):
@@ -97,13 +97,12 @@ def _clean_entry(raw: Mapping[str, Any], keys: tuple[str, ...]) -> dict[str, Any
 
 
 def _required_arguments(arguments: Any) -> tuple[str, ...]:
-    """The names of a prompt's arguments that must be given."""
     listed = [each for each in arguments if isinstance(each, Mapping)] if isinstance(arguments, list) else []
     return tuple(str(each.get("name")) for each in listed if each.get("required") is True)
 
 
 class ResourceLists:
-    """What one server has, kept up to date while it is connected."""
+    """The resources, templates and prompts of one server, kept up to date while it is connected."""
 
     def __init__(self, server: str, limits: Limits, changed: Callable[[], None]) -> None:
         self._server = server
@@ -116,17 +115,16 @@ class ResourceLists:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What is wrong with the lists, as a person reads it."""
         return tuple(trouble for listing_name in METHODS for trouble in self._problems.get(listing_name, ()))
 
     def refresh(self, kind: str) -> None:
-        """The server has said that a list is another now, or somebody wants to know."""
+        """Request a list again."""
         if kind in KINDS:
             self._pending |= {"prompts"} if kind == "prompts" else {"resources", "templates"}
             self._wake.set()
 
     async def run(self, session: SdkSession) -> None:
-        """Ask for the lists, and again whenever they change, for as long as the connection lasts."""
+        """Request the lists, and again whenever they change, for as long as the connection lasts."""
         self._pending = set(METHODS)
         while True:
             news, self._pending = self._pending, set()

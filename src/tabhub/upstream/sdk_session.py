@@ -1,7 +1,7 @@
-"""One open connection to an external server, over the official SDK's client.
+"""One open session with an external server, over the official SDK's client.
 
-Owns the way from a plan to a session in either era of the protocol, requests whose answers are handed on as they came,
-and what the server says by itself. Which agent a question of the server belongs to is the hooks' to know. This module
+Owns opening a session in either era of the protocol, requests whose answers are returned unchanged, and dispatching
+what the server sends on its own. Which agent a question of the server belongs to is decided by the hooks. This module
 imports the SDK; others import it late, in a thread.
 """
 
@@ -67,7 +67,7 @@ TLS = make_context()
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """What a connection tells those who use it."""
+    """Callbacks of a session."""
 
     changed: Callable[[str], None]
     """A list is another now: tools, resources or prompts."""
@@ -80,7 +80,7 @@ class Hooks:
 
 
 class SdkSession:
-    """An open connection."""
+    """An open session."""
 
     def __init__(
         self, name: str, client: Client, limits: Limits, transport: GuardedTransport | None, calls: DirectCalls
@@ -96,42 +96,38 @@ class SdkSession:
 
     @property
     def version(self) -> str:
-        """The protocol's version that is spoken."""
         return self._client.protocol_version
 
     @property
     def modern(self) -> bool:
-        """Whether it is the stateless era."""
+        """Whether it speaks the stateless era."""
         return self.version in MODERN_PROTOCOL_VERSIONS
 
     @property
     def info(self) -> dict[str, Any]:
-        """What the server says of itself."""
         said = self._client.server_info
         return {} if said is None else {"name": said.name[:200], "version": said.version[:100]}
 
     def announces_changes(self, kind: str) -> bool:
-        """Whether the server says when a list changes."""
+        """Whether the server sends a notification when a list changes."""
         told = getattr(self._client.server_capabilities, kind)
         return told is not None and bool(told.list_changed)
 
     @property
     def supports_subscriptions(self) -> bool:
-        """Whether the server tells of changes of single resources."""
         has = self._client.server_capabilities.resources
         return has is not None and bool(has.subscribe)
 
     @property
     def supports_completions(self) -> bool:
-        """Whether the server completes arguments."""
         return self._client.server_capabilities.completions is not None
 
     async def request(
         self, method: str, params: Mapping[str, Any], progress: Progress | None = None, *, background: bool = False
     ) -> dict[str, Any]:
-        """Send a request and give its answer as it came; failures are UpstreamErrors that say what is known.
+        """Send a request and return its answer unchanged; failures are UpstreamErrors.
 
-        One that is made `aside` decides nothing: that the connection is gone is for the next call to find.
+        A failed `background` request does not mark the connection as lost: the next call will find out.
         """
         try:
             if method == CALL and progress is not None and self._can_call_directly(params):
@@ -152,11 +148,11 @@ class SdkSession:
             ) from None
 
     def _can_call_directly(self, params: Mapping[str, Any]) -> bool:
-        """Whether a call needs nothing that only the session knows: which parameters are mirrored in headers."""
+        """Whether a call needs nothing that only the SDK's session knows: parameters mirrored in headers."""
         return self._direct.ready and params["name"] not in self._mirrored
 
     async def call(self, params: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
-        """Call a tool; a tool whose listing is out of date is listed again, once."""
+        """Call a tool. If its listing is out of date, list the tools again and retry once."""
         try:
             return await self.request("tools/call", params, progress)
         except UpstreamError as error:
@@ -166,7 +162,7 @@ class SdkSession:
         return await self.request("tools/call", params, progress)
 
     async def list_all(self, method: str, key: str) -> list[Any] | None:
-        """All entries of a list other than that of tools, page by page; None if the server has no such thing."""
+        """All entries of a list other than tools, page by page; None if the server lacks the capability."""
         if getattr(self._client.server_capabilities, method.partition("/")[0]) is None:
             return None
         found: list[Any] = []
@@ -185,7 +181,7 @@ class SdkSession:
         return found
 
     async def list_tools(self) -> list[Any]:
-        """All tools, page by page, through the SDK's own method, which remembers what a call needs."""
+        """All tools, page by page, through the SDK's own method, which remembers what calls need."""
         if self._client.server_capabilities.tools is None:
             return []
         found: list[Any] = []
@@ -248,7 +244,7 @@ class SdkSession:
             self.hooks.lost()
 
     async def subscribe(self, subscriptions: ServerSubscriptions) -> None:
-        """Hear of changes in the stateless era, where a client has to ask for them; ends with the server's will."""
+        """Receive changes in the stateless era. Returns when the server refuses."""
         if self.hooks is not None:
             await subscribe_to_changes(self._name, self._client, self.hooks, subscriptions)
 
@@ -338,7 +334,7 @@ async def _asked(hooks: Hooks, server: str, method: str, params: Any, answer: ty
 def _no_connection(
     plan: ConnectionPlan, error: MCPError, process: Process | None, transport: GuardedTransport | None
 ) -> UpstreamOffline:
-    """Why there is no session, in words that say what the server did."""
+    """The error that says what the server did instead of opening a session."""
     if process is not None:
         if process.ended.is_set():
             return UpstreamOffline(f"{plan.name} does not start. {process.exit_reason()}")

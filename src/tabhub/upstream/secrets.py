@@ -1,7 +1,7 @@
-"""References to secrets in a server's configuration, and what they stand for when the server is reached.
+"""References to secrets in a server's configuration, and how they are resolved when the server is reached.
 
-`${NAME}` and `${env:NAME}` are variables of the hub's environment, `${NAME:-text}` has a text to take where there is
-none, `${keyring:SERVICE/USER}` is the system's keyring. What they stand for is never stored, shown or logged.
+`${NAME}` and `${env:NAME}` are variables of the hub's environment, `${NAME:-text}` has a default,
+`${keyring:SERVICE/USER}` is the system's keyring. Resolved values are never stored, shown or logged.
 """
 
 from __future__ import annotations
@@ -20,17 +20,15 @@ _KEYRING_TIMEOUT = 20.0
 
 
 def expand(text: str, where: str, env: Mapping[str, str]) -> str:
-    """The text with its references replaced; SetupError names what is missing, and where."""
+    """Replace the references in a text; SetupError names what is missing, and where."""
     return _REFERENCE.sub(lambda found: _value(found[1], where, env), text)
 
 
 def expand_all(values: Mapping[str, str], where: str, env: Mapping[str, str]) -> dict[str, str]:
-    """The same for every value of an object."""
     return {key: expand(value, f"{where}.{key}", env) for key, value in values.items()}
 
 
 def has_reference(text: str) -> bool:
-    """Whether a text refers to a secret instead of holding it."""
     return _REFERENCE.search(text) is not None
 
 

@@ -1,7 +1,7 @@
-"""The life of one external server: connected, kept warm, followed, and tried again with growing pauses when it fails.
+"""The connection to one external server: connected, checked, subscribed, and retried with backoff when it fails.
 
-Owns its state and the one task that opens and closes its connection, so that a server that hangs, crashes or talks
-nonsense costs nobody else anything. What it lists is told to whoever holds it; calls use the connection directly.
+Owns its state and the one task that opens and closes the connection, so that a server that hangs, crashes or sends
+garbage affects no other. Listings are reported to its owner; calls use the session directly.
 """
 
 from __future__ import annotations
@@ -38,17 +38,15 @@ _CANCEL = 2.0
 
 
 class _SessionExpired(Exception):
-    """The server knows the session no more."""
+    """The server no longer knows the session."""
 
 
 class Opener(Protocol):
-    """What opens connections (pool.Pool)."""
+    """Opens sessions (pool.Pool)."""
 
     def open(
         self, connection: ServerConnection, hooks_of: Callable[[], Hooks]
-    ) -> AbstractAsyncContextManager[SdkSession]:
-        """Connect to the server as its record says."""
-        ...
+    ) -> AbstractAsyncContextManager[SdkSession]: ...
 
 
 class ServerConnection:
@@ -100,13 +98,12 @@ class ServerConnection:
     # from outside
 
     def start(self) -> None:
-        """Begin to connect."""
         if self._task is None or self._task.done():
             self._set("connecting")
             self._task = asyncio.ensure_future(self._run())
 
     async def stop(self) -> None:
-        """End the connection and do not come back."""
+        """Close the connection and do not reconnect."""
         task, self._task = self._task, None
         if task is not None:
             await self._cancel(task)
@@ -115,7 +112,7 @@ class ServerConnection:
         self._settle()
 
     async def _cancel(self, task: asyncio.Task[None]) -> None:
-        """Cancel, and again where that was missed: task groups take a cancel that meets one of their own for theirs."""
+        """Cancel repeatedly: a task group may swallow a cancellation that coincides with one of its own."""
         for _ in range(_CANCELS):
             task.cancel()
             await asyncio.wait((task,), timeout=_CANCEL)
@@ -126,7 +123,7 @@ class ServerConnection:
         log.error("the connection to %s does not end, and is left behind", self.server.name)
 
     async def refresh(self, *, login: bool) -> None:
-        """List anew, or connect now; returns when that has succeeded, failed, or waits for the person."""
+        """List again, or connect now; returns when that has succeeded, failed, or waits for a login."""
         self.can_prompt_login = self.can_prompt_login or login
         if self._task is None or self.login_url is not None:
             return
@@ -139,14 +136,14 @@ class ServerConnection:
         await done
 
     async def settled(self) -> None:
-        """Wait until a first attempt has ended, either way."""
+        """Wait until the current attempt to connect has succeeded or failed."""
         if self.state == "connecting":
             done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._settled.append(done)
             await done
 
     async def ready(self) -> SdkSession:
-        """The connection, or why there is none; one that is just being made is waited for."""
+        """The session; waits while it is being opened, and raises UpstreamOffline if there is none."""
         if self.session is None and self.state == "connecting":
             await self.settled()
         if self.session is not None:
@@ -154,7 +151,7 @@ class ServerConnection:
         raise self.offline()
 
     def offline(self) -> UpstreamOffline:
-        """Why no call can be sent."""
+        """The error for a call that cannot be sent."""
         name = self.server.name
         if self.state == "off":
             return UpstreamOffline(f"The server {name} is disabled.", hint=f"Enable it: tabhub mcp enable {name}")
@@ -170,7 +167,7 @@ class ServerConnection:
         )
 
     def login_started(self, url: str) -> None:
-        """The person has to go to an address; the time for it is theirs."""
+        """The person has to visit a URL; the connect timeout is extended for it."""
         self.login_url = url
         self._set("login")
         if self._limit is not None:
@@ -178,14 +175,13 @@ class ServerConnection:
         self._settle()
 
     def login_answered(self) -> None:
-        """The person's browser came back; a connection that stands goes on."""
         self.can_prompt_login = False
         self.login_url = None
         self._set("connecting" if self.session is None else "ready")
 
     @property
     def can_prompt_login(self) -> bool:
-        """Whether a person is there who asked for this connection, and may be sent to log in."""
+        """Whether a person asked for this connection recently, and may be sent to log in."""
         return asyncio.get_running_loop().time() < self._login_until
 
     @can_prompt_login.setter
@@ -246,7 +242,7 @@ class ServerConnection:
         self.error = reason
 
     async def _run_connection(self) -> None:
-        """One connection, from its beginning to its end."""
+        """One connection, from opening to closing."""
         self._wake.clear()
         self._pending.clear()
         async with asyncio.timeout(self._limits.upstream_connect) as limit:
@@ -274,7 +270,7 @@ class ServerConnection:
                     self.session = None
 
     async def _monitor(self, session: SdkSession) -> None:
-        """Follow changes and look now and then whether it is still there; raises when it is not."""
+        """Handle changes and check now and then that the server still answers; raises when it does not."""
         while True:
             try:
                 async with asyncio.timeout(self._limits.upstream_check):
@@ -313,14 +309,13 @@ class ServerConnection:
         )
 
     def _list_changed(self, kind: str) -> None:
-        """The server has said that a list is another now."""
         if kind == "tools":
             self._wake_for(kind)
         else:
             self.resources.refresh(kind)
 
     def _refresh_unannounced(self, session: SdkSession) -> None:
-        """Ask for the lists whose changes the server does not tell."""
+        """Request the lists whose changes the server does not announce."""
         for kind in KINDS:
             if not session.announces_changes(kind):
                 self.resources.refresh(kind)

@@ -1,7 +1,7 @@
-"""The resources of one server whose changes somebody wants to hear of, and asking the server for that.
+"""The resource subscriptions of one server.
 
-Owns which these are and which of them the server was asked for on the connection that stands. A server of the
-stateless era is asked by one stream for all of them (link.Link.follow); one of the handshake era, one by one.
+Owns which resources agents are subscribed to, and which the server was asked for on the current connection. A stateless
+server has one stream for all of them (SdkSession.subscribe); one with a handshake is asked for each.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ log = logging.getLogger("tabhub.upstream")
 
 
 class ServerSubscriptions:
-    """What is followed of one server."""
+    """What agents are subscribed to at one server."""
 
     def __init__(self, server: str) -> None:
         self._server = server
@@ -30,18 +30,17 @@ class ServerSubscriptions:
         """What the server was asked for, on this connection."""
 
     def set_wanted(self, uris: frozenset[str]) -> None:
-        """These are followed from now on."""
         if uris != self.uris:
             self.uris = uris
             self._changed.set()
 
     async def changed(self) -> None:
-        """Wait until others are followed than before."""
+        """Wait until the set of subscriptions changes."""
         await self._changed.wait()
         self._changed.clear()
 
     async def run(self, session: SdkSession) -> None:
-        """See that the server tells of what is followed, for as long as the connection lasts."""
+        """Keep the server's subscriptions in line with the agents', for as long as the connection lasts."""
         self.subscribed.clear()
         if session.modern:
             await session.subscribe(self)

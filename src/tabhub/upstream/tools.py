@@ -1,7 +1,7 @@
-"""Tools as a server lists them, made into tools of the hub.
+"""Tools as a server lists them, turned into tools of the hub.
 
-Owns what is taken over of a listing and its bounds: a server's words are data. A tool that cannot be used is left out
-and said why; the others of the server stay.
+Owns which fields of a listing are kept and their bounds: a listing is untrusted data. A tool that cannot be used is
+skipped with a problem; the server's other tools stay.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _LARGEST = 400_000
 
 @dataclass(frozen=True, slots=True)
 class ToolListing:
-    """What a listing holds: the tools that can be used, and why the others cannot."""
+    """The usable tools of a listing, and the problems of the others."""
 
     tools: tuple[dict[str, Any], ...]
     problems: tuple[str, ...]
 
 
 def read_listing(listing: Iterable[Any], most: int) -> ToolListing:
-    """The usable tools of a listing, as they are cached; the first of two with one name counts."""
+    """The usable tools, in the form in which they are cached; of two with the same name the first is kept."""
     kept: dict[str, dict[str, Any]] = {}
     problems: list[str] = []
     for raw in listing:

@@ -1,8 +1,9 @@
-"""Which addresses external servers may have: the wide network, and this machine where the person named it.
+"""Which addresses external servers may have: public ones, and this machine where the person named it.
 
-Owns the verdict on a host and on every address its name leads to. A server on a private or link-local address, or a
-name that leads to one, is refused unless the person allowed that host (`upstreamHosts`). Names are looked up here and
-the address found is the one connected to: a name cannot mean one thing when it is judged and another when it is used.
+Owns the check of a host and of every address its name resolves to. A server on a private or link-local address, or a
+name that resolves to one, is refused unless the person allowed that host (`upstreamHosts`). Names are resolved here and
+the address found is the one connected to: a name cannot resolve to one address for the check and another for the
+connection.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _SPECIAL = ipaddress.ip_network("192.0.0.0/24")
 
 
 class AddressGuard:
-    """The verdict on hosts, by what the person allowed."""
+    """The check of hosts against what the person allowed."""
 
     def __init__(self, allowed: Callable[[], Collection[str]] = tuple, look_up: LookUp | None = None) -> None:
         self._allowed = allowed
@@ -33,7 +34,7 @@ class AddressGuard:
         """The addresses of a name; the system's resolver, unless told otherwise."""
 
     def check(self, host: str, address: str, *, local: bool = True) -> None:
-        """Refuse an address a host leads to, unless it may be reached.
+        """Raise AddressBlocked for an address of a host that must not be reached.
 
         `local` says whether this machine may be meant: where the person named it, not where a server elsewhere did.
         """
@@ -51,7 +52,6 @@ class AddressGuard:
         )
 
     def is_allowed(self, host: str, ip: IpAddress) -> bool:
-        """Whether the person allowed this host, its address or its network."""
         for entry in self._allowed():
             if entry.lower() == host.lower():
                 return True
@@ -63,7 +63,7 @@ class AddressGuard:
         return False
 
     async def resolve(self, host: str, port: int, *, local: bool = True) -> list[str]:
-        """The addresses of a host, each of them judged; one bad address refuses the host."""
+        """The addresses of a host, all checked; one blocked address blocks the host."""
         literal = _literal(host)
         if literal is not None:
             found = [str(literal)]
@@ -91,7 +91,7 @@ def _literal(host: str) -> IpAddress | None:
 
 
 def _plain(ip: IpAddress) -> IpAddress:
-    """The IPv4 address that an IPv6 one stands for, where it does."""
+    """The IPv4 address embedded in an IPv6 one, if any."""
     if isinstance(ip, ipaddress.IPv6Address):
         if ip.ipv4_mapped is not None:
             return ip.ipv4_mapped
@@ -103,7 +103,7 @@ def _plain(ip: IpAddress) -> IpAddress:
 
 
 def _is_public(ip: IpAddress) -> bool:
-    """Whether it is an address of the wide network: not all that is reserved is known to every Python as that."""
+    """Whether it is a public address; some Python versions do not know every reserved range."""
     known = ip in _PUBLIC_IPV6 if isinstance(ip, ipaddress.IPv6Address) else ip not in _SPECIAL
     return known and ip.is_global and not ip.is_multicast
 

@@ -1,7 +1,7 @@
 """Tool calls of one connection, matched to their answers here instead of in the SDK's session.
 
-Owns the ids of these calls, their progress and their cancelling. Everything else of a connection is the session's, and
-so is what a request of it looks like: the version, `_meta` and headers are those the session's own last request had.
+Owns the ids of these calls, their progress and cancellation. Everything else belongs to the session, including what a
+request looks like: version, `_meta` and headers are copied from the session's own last request.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Progress = Callable[[float, float | None, str | None], Awaitable[None]]
 
 
 class DirectCalls:
-    """The calls of one connection, and the stream the session writes (its WriteStream)."""
+    """The direct calls of one connection, and the stream the session writes to (its WriteStream)."""
 
     def __init__(self, inner: Any, queue: Any) -> None:
         self._inner = inner
@@ -46,11 +46,11 @@ class DirectCalls:
 
     @property
     def ready(self) -> bool:
-        """Whether the session has shown what a request looks like."""
+        """Whether the session has sent a request to copy version, `_meta` and headers from."""
         return bool(self._version)
 
     async def call(self, params: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
-        """Call a tool; MCPError and pydantic's ValidationError as the session raises them."""
+        """Call a tool; raises MCPError and pydantic's ValidationError like the session."""
         ident, self._next = self._next, self._next + 1
         meta = {**params.get("_meta", {}), **self._meta, "progressToken": ident}
         message = types.JSONRPCRequest(jsonrpc="2.0", id=ident, method=CALL, params={**params, "_meta": meta})
@@ -98,7 +98,7 @@ class DirectCalls:
     # what comes
 
     def _intercept(self, given: Any) -> bool:
-        """Whether a message is an answer to a call of these, or about one; it is taken then."""
+        """Whether a message belongs to a direct call; it is then consumed."""
         message = given.message if isinstance(given, SessionMessage) else None
         if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
             found = self._calls.get(message.id) if isinstance(message.id, int) else None
@@ -132,7 +132,7 @@ class DirectCalls:
     # the session's own messages
 
     async def send(self, given: SessionMessage) -> None:
-        """Send a message of the session, and see what it makes of its requests."""
+        """Send a message of the session, and note the version and `_meta` of its requests."""
         message, metadata = given.message, given.metadata
         if isinstance(message, types.JSONRPCRequest) and isinstance(metadata, ClientMessageMetadata):
             version = (metadata.headers or {}).get(MCP_PROTOCOL_VERSION_HEADER)
@@ -143,7 +143,6 @@ class DirectCalls:
         await self._inner.send(given)
 
     async def aclose(self) -> None:
-        """The session writes no more."""
         await self._inner.aclose()
 
     async def __aenter__(self) -> Self:
@@ -153,7 +152,6 @@ class DirectCalls:
         await self.aclose()
 
     async def close(self) -> None:
-        """The connection ends."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -163,7 +161,7 @@ class DirectCalls:
 async def with_direct_calls(
     streams: AbstractAsyncContextManager[Any], register: Callable[[DirectCalls], None]
 ) -> AsyncIterator[tuple[Any, DirectCalls]]:
-    """The two streams of a session, with calls beside it; `tell` is told what makes them."""
+    """The two streams of a session with direct calls beside it; `register` receives the DirectCalls."""
     async with streams as (queue, write):
         made = DirectCalls(write, queue)
         register(made)

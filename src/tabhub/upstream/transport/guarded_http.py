@@ -1,8 +1,8 @@
-"""HTTP to an external server: only to addresses the guard lets pass, with bounds, and failing by answer.
+"""HTTP to an external server: only to addresses the guard allows, bounded, with failures as responses.
 
-Owns the transport below the SDK's client. It connects to the very address that was judged, follows no redirect (the SDK
-does, within one origin, and each of its requests comes through here), and turns a failure of one request into an answer
-for that request, because the SDK would otherwise end all others with it.
+Owns the transport below the SDK's client. It connects to the very address that was checked, follows no redirect (the
+SDK does, within one origin, and each of its requests comes through here), and turns a failure of one request into a
+response to that request, because the SDK would otherwise end all others with it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _LIMITS = httpx2.Limits(max_connections=100, max_keepalive_connections=20, keepa
 
 @dataclass(slots=True)
 class LastRefusal:
-    """The last answer that was no success, for the words of an error."""
+    """The last unsuccessful response, for error messages."""
 
     status: int = 0
     content_type: str = ""
@@ -41,7 +41,7 @@ class LastRefusal:
 
 @dataclass(frozen=True, slots=True)
 class RequestTemplate:
-    """What a request to the server looks like: where it goes, and the headers that all of them have."""
+    """Where requests to the server go, and the headers they share."""
 
     host: str
     port: int
@@ -50,7 +50,7 @@ class RequestTemplate:
     headers: tuple[tuple[str, str], ...]
 
     def head(self) -> bytes:
-        """The head of a request after its method, up to the headers of its own."""
+        """The request head after the method, up to the request's own headers."""
         lines = "".join(f"{name}: {value}\r\n" for name, value in self.headers)
         return f" {self.target} HTTP/1.1\r\n{lines}".encode("latin-1")
 
@@ -62,7 +62,7 @@ _ACCEPT = "application/json, text/event-stream"
 
 
 def _request_template(request: httpx2.Request) -> RequestTemplate | None:
-    """The pattern of a request of a session that stands; None for any other (a login has requests of its own)."""
+    """The template of a request in an established session; None for others, such as those of a login."""
     headers, url = request.headers, request.url
     if request.method != "POST" or "mcp-protocol-version" not in headers or headers.get("accept") != _ACCEPT:
         return None
@@ -77,11 +77,11 @@ def _request_template(request: httpx2.Request) -> RequestTemplate | None:
 
 
 class ResponseTooLarge(httpx2.StreamError):
-    """The answer is larger than it may be, or broke off."""
+    """The response is larger than allowed, or broke off."""
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    """A body of at most so many bytes; an endless event stream has its bound per event, in the SDK."""
+    """A body of limited size; an event stream is limited per event, in the SDK."""
 
     def __init__(self, inner: httpx2.AsyncByteStream, most: int | None) -> None:
         self._inner = inner
@@ -105,10 +105,10 @@ class _Bounded(httpx2.AsyncByteStream):
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):
-    """Requests to judged addresses."""
+    """Requests to checked addresses."""
 
     def __init__(self, guard: AddressGuard, context: ssl.SSLContext, largest: int, url: str) -> None:
-        """`url` is the server's, as the person gave it."""
+        """`url` is the server's, as the person entered it."""
         self._guard = guard
         self._local = addresses.names_this_machine(httpx2.URL(url).host)
         self._largest = largest
@@ -123,7 +123,6 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         """Whether the server has said that it knows the session no more."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send one request."""
         try:
             response = await self._send(request)
         except TabhubError as error:
@@ -169,7 +168,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         raise TabhubError(f"The host {host} has no address.")
 
     async def addresses(self, host: str, port: int) -> list[str]:
-        """The judged addresses of a host."""
+        """The checked addresses of a host, cached for a while."""
         now = asyncio.get_running_loop().time()
         known = self._known.get((host, port))
         if known is not None and now - known[0] < _KNOWN_FOR:
@@ -179,7 +178,6 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         return found
 
     async def aclose(self) -> None:
-        """Close all connections."""
         for inner in self._inner.values():
             await inner.aclose()
 
@@ -195,19 +193,18 @@ def _failed(request: httpx2.Request, message: str, code: int) -> httpx2.Response
 
 
 def make_context() -> ssl.SSLContext:
-    """The TLS context all servers share; reading the certificates takes a while, so it belongs in a thread."""
+    """The TLS context of all servers; loading the certificates is slow, so call it in a thread."""
     return ssl.create_default_context()
 
 
 class _Client(httpx2.AsyncClient):
-    """A client that answers in the server's place where the person has to log in for one request of a session."""
+    """A client that turns a required login into an error response for one request of a session."""
 
     def __init__(self, transport: GuardedTransport, **options: Any) -> None:
         super().__init__(transport=transport, **options)
         self._guarded = transport
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
-        """Send a request, with its authorization."""
         try:
             return await super().send(request, **options)
         except LoginRequired as error:
@@ -219,5 +216,4 @@ class _Client(httpx2.AsyncClient):
 def make_client(
     transport: GuardedTransport, headers: dict[str, str], auth: httpx2.Auth | None = None
 ) -> httpx2.AsyncClient:
-    """A client over it."""
     return _Client(transport, headers=headers, timeout=_TIMEOUT, auth=auth, trust_env=False)

@@ -1,8 +1,8 @@
-"""One request on its way over a connection of the hub's own, and what becomes of its answer.
+"""One tool call over a connection of the hub's own, and the handling of its answer.
 
-Owns the reading of an answer, plain or as an event stream, and coming back to a stream that broke off. Messages go to
-the inbox of the SDK's session as they come. An answer that says the server did not take the request (a login, a
-redirect, a session it knows no more) is not for here: the request then goes the SDK's own way.
+Owns the reading of an answer, plain or as an event stream, and resuming a stream that broke off. Messages go to the
+queue of the SDK's session as they arrive. An answer that says the server did not accept the request (login, redirect,
+unknown session) is not handled here: the request is then sent by the SDK.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ERROR_BODY = 1024 * 1024
 
 
 class CallSender(Protocol):
-    """What a request needs of whoever sends it (upstream.carrier)."""
+    """What a call needs of its sender (http_calls.HttpCalls)."""
 
     queue: MessageQueue
     largest: int
@@ -45,7 +45,7 @@ class CallSender(Protocol):
         ...
 
     def resume_later(self, call: HttpCall, after: float) -> None:
-        """Ask for the rest of a stream."""
+        """Request the rest of a stream after `after` seconds."""
         ...
 
 
@@ -71,19 +71,17 @@ class HttpCall:
 
     @property
     def headers(self) -> dict[str, str]:
-        """The headers the session wants for this message."""
         headers: dict[str, str] | None = getattr(self.given.metadata, "headers", None)
         return headers or {}
 
     @property
     def modern(self) -> bool:
-        """Whether closing the request is what cancels it."""
+        """Whether closing the request cancels it."""
         return any(
             name.lower() == _VERSION and value in MODERN_PROTOCOL_VERSIONS for name, value in self.headers.items()
         )
 
     def abort(self) -> None:
-        """Nobody waits for it any more."""
         self._over = True
         self._close_connection()
 
@@ -98,7 +96,6 @@ class HttpCall:
     # ResponseHandler
 
     def on_head(self, status: int, headers: dict[str, str]) -> None:
-        """Decide by the head what to do with the body."""
         self._parts, self._size = [], 0
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         if self.last_id is not None and (status != 200 or kind != "text/event-stream"):
@@ -123,7 +120,6 @@ class HttpCall:
             self.fail(types.INVALID_REQUEST, f"it answered with {kind[:100] or 'no content type'}")
 
     def on_body(self, chunk: bytes) -> None:
-        """Some of the body."""
         if self._over:
             return
         if self._events is not None:
@@ -137,7 +133,6 @@ class HttpCall:
             self._parts.append(chunk)
 
     def on_end(self) -> None:
-        """The answer is whole."""
         self.connection = None
         if self._over:
             return
@@ -149,13 +144,12 @@ class HttpCall:
             self._interrupted("its event stream ended without an answer")
 
     def on_error(self, why: str) -> None:
-        """The connection is gone."""
         self.connection = None
         if not self._over:
             self._interrupted(why)
 
     def resume_failed(self, why: str) -> None:
-        """The rest of a stream cannot be had."""
+        """The rest of a stream cannot be fetched."""
         self._events = None
         self._interrupted(why)
 
@@ -171,7 +165,7 @@ class HttpCall:
             self.fail(types.INVALID_REQUEST, "it answered with a message that is no answer to this request")
 
     def _deliver(self, message: Any) -> bool:
-        """Hand on the answer if it is this request's; an error without an id is."""
+        """Pass on the answer if it is this request's; an error without an id is."""
         if isinstance(message, types.JSONRPCError) and message.id is None:
             message.id = self.id
         if not isinstance(message, types.JSONRPCResponse | types.JSONRPCError) or message.id != self.id:
@@ -223,7 +217,7 @@ class HttpCall:
             self._put(message)
 
     def _interrupted(self, why: str) -> None:
-        """The answer did not come; a stream that told a place to come back to is taken up again there."""
+        """The answer did not arrive; a stream with event ids is resumed."""
         if self.last_id is None:
             self.fail(LOST, why)
             return

@@ -1,9 +1,9 @@
 """The SDK's session over Streamable HTTP, with tool calls on connections of the hub's own.
 
-Owns which message goes which way. The SDK's transport keeps everything that is rare and delicate: the handshake,
-sessions, logins, lists, the stream of what a server says by itself. A tool call is the one request that has to be
-quick, and a general HTTP client costs more than all the rest of its way; so it is sent here, with the head that the
-SDK's own last request had, and goes the SDK's way after all when the server says that it did not take it.
+Owns which message takes which path. The SDK's transport keeps everything that is rare and delicate: the handshake,
+sessions, logins, lists, the stream of server notifications. A tool call is the one request that has to be fast, and a
+general HTTP client costs more than everything else in its path; so it is sent here, with the request head of the SDK's
+own last request, and is handed to the SDK after all when the server says that it did not accept it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _LINGER = 5.0
 
 
 class HttpCalls:
-    """A stream the SDK's session writes (its WriteStream), and the road of each request."""
+    """The stream the SDK's session writes to (its WriteStream), with the calls that bypass the SDK."""
 
     def __init__(self, transport: GuardedTransport, inner: Any, queue: MessageQueue, largest: int) -> None:
         self._transport = transport
@@ -47,7 +47,6 @@ class HttpCalls:
         self._head = b""
 
     async def send(self, given: SessionMessage) -> None:
-        """Send a message the way that is its."""
         message = given.message
         if isinstance(message, types.JSONRPCRequest):
             if message.method == CALL and await self._send_directly(given):
@@ -61,7 +60,7 @@ class HttpCalls:
         await self._inner.send(given)
 
     async def _send_directly(self, given: SessionMessage) -> bool:
-        """Send a call on a connection of its own; False if it has to go the SDK's way."""
+        """Send a call on a connection of the hub's own; False if the SDK has to send it."""
         template = self._transport.template
         call = HttpCall(self, given, copy_context())
         if template is None or not _plain(call.headers):
@@ -98,13 +97,12 @@ class HttpCalls:
     # what a request needs (post.Road)
 
     def finished(self, call: HttpCall) -> None:
-        """A request has its answer."""
         self._calls.pop(call.id, None)
         if call.connection is not None:
             asyncio.get_running_loop().call_later(_LINGER, call.abort)
 
     def send_by_sdk(self, call: HttpCall) -> None:
-        """Let the SDK send it: it can log in, follow, and open a session anew."""
+        """Let the SDK send it: it can log in, follow redirects, and open a new session."""
         self._calls.pop(call.id, None)
         self._spawn(self._send_inside(call.given), call)
 
@@ -115,7 +113,6 @@ class HttpCalls:
             log.debug("the connection ended before a call could be sent again: %r", error)
 
     def resume_later(self, call: HttpCall, after: float) -> None:
-        """Ask for the rest of a stream after a while."""
         self._spawn(self._resume(call, after), call)
 
     async def _resume(self, call: HttpCall, after: float) -> None:
@@ -140,7 +137,6 @@ class HttpCalls:
     # its end
 
     async def close(self) -> None:
-        """End every connection."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -149,7 +145,6 @@ class HttpCalls:
         self._connections.close()
 
     async def aclose(self) -> None:
-        """The session writes no more."""
         await self._inner.aclose()
 
     async def __aenter__(self) -> Self:
@@ -163,7 +158,7 @@ class HttpCalls:
 async def with_http_calls(
     streams: AbstractAsyncContextManager[Any], transport: GuardedTransport, largest: int
 ) -> AsyncIterator[tuple[MessageQueue, HttpCalls]]:
-    """The two streams of a session, over those of the SDK's transport."""
+    """The two streams of a session, wrapped around those of the SDK's transport."""
     async with streams as (read, write):
         queue = MessageQueue()
         carrier = HttpCalls(transport, write, queue, largest)
@@ -185,7 +180,7 @@ async def _pump(read: Any, queue: MessageQueue) -> None:
 
 
 def _plain(headers: dict[str, str]) -> bool:
-    """Whether headers can be written as they are."""
+    """Whether headers can be written without encoding."""
     return all(
         name.isascii() and value.isascii() and name.isprintable() and value.isprintable()
         for name, value in headers.items()

@@ -1,6 +1,6 @@
-"""What a server says, on its way to the SDK's session: from several sources, in the order it came.
+"""Messages of a server on their way to the SDK's session: from several sources, in order of arrival.
 
-Owns the queue and its bound; each message keeps the context of the call it belongs to, where there is one.
+Owns the queue and its bound; each message keeps the context of the call it belongs to, if any.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _HIGH_WATER = 64
 
 
 class MessageQueue:
-    """A stream the SDK's session reads (its ReadStream)."""
+    """The stream the SDK's session reads from (its ReadStream)."""
 
     def __init__(self) -> None:
         self._items: deque[tuple[Context | None, Any]] = deque()
@@ -33,7 +33,7 @@ class MessageQueue:
 
     @property
     def full(self) -> bool:
-        """Whether whoever fills it should pause."""
+        """Whether sources should pause."""
         return len(self._items) >= _HIGH_WATER and not self._closed
 
     def on_space(self, resume: Callable[[], None]) -> None:
@@ -41,11 +41,9 @@ class MessageQueue:
         self._paused_sources.append(resume)
 
     def on_end(self, callback: Callable[[], None]) -> None:
-        """Call `tell` when nothing more will come."""
         self._end_callbacks.append(callback)
 
     def put(self, item: Any, context: Context | None = None) -> None:
-        """One more message."""
         if self.interceptor is not None and self.interceptor(item):
             return
         if not self._closed:
@@ -53,7 +51,7 @@ class MessageQueue:
             self._wake()
 
     async def put_wait(self, item: Any, context: Context | None = None) -> None:
-        """The same, waiting while it is full."""
+        """Put, waiting while the queue is full."""
         while self.full:
             roomy: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self.on_space(lambda roomy=roomy: None if roomy.done() else roomy.set_result(None))  # type: ignore[misc]
@@ -61,7 +59,7 @@ class MessageQueue:
         self.put(item, context)
 
     def end(self) -> None:
-        """Nothing more will come."""
+        """Nothing more will arrive."""
         self._closed = True
         self._wake()
         self._resume()
@@ -78,7 +76,7 @@ class MessageQueue:
             each()
 
     async def receive(self) -> Any:
-        """The next message; EndOfStream after the last."""
+        """The next message; raises EndOfStream after the last."""
         while not self._items:
             if self._closed:
                 raise anyio.EndOfStream
@@ -99,7 +97,6 @@ class MessageQueue:
             raise StopAsyncIteration from None
 
     async def aclose(self) -> None:
-        """The session reads no more."""
         self._items.clear()
         self.end()
 

@@ -1,7 +1,7 @@
-"""What an external server sends, read as a message.
+"""Parsing the messages of external servers.
 
-Owns the one leniency there is: half a character, as a JavaScript server's text that was cut in its middle ends with,
-becomes a replacement character. Everything else that is no message is refused; what follows from that is the reader's.
+Owns the one leniency: a lone surrogate, as JavaScript servers send when they cut text inside a character, becomes a
+replacement character. Everything else that is not a message is refused.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _HALVES = re.compile(
 
 
 def read_message(data: bytes | str) -> types.JSONRPCMessage:
-    """The message; ValueError if it is none."""
+    """ValueError if it is not a message."""
     try:
         return types.jsonrpc_message_adapter.validate_json(data, by_name=False)
     except ValueError:

@@ -1,8 +1,8 @@
-"""A server that is a local command, spoken to over its standard input and output.
+"""A server that is a local command, connected through its standard input and output.
 
-Owns the process from start to end, the bounds of its lines, and the last words it wrote to standard error. A line that
-is no message is counted and left out: programs greet, warn and print. The command is a program and its arguments; no
-shell ever sees it. The process has a session of its own, and everything it started ends with it.
+Owns the process from start to end, the bounds of its lines, and the end of what it wrote to standard error. A line that
+is not a message is counted and skipped: programs greet, warn and print. The command is a program and its arguments; no
+shell is involved. The process has a session of its own, and everything it started is ended with it.
 """
 
 from __future__ import annotations
@@ -48,11 +48,9 @@ class Process:
         self._process: asyncio.subprocess.Process | None = None
 
     def stderr_tail(self) -> str:
-        """What it said last on standard error, in short."""
         return " | ".join(self._stderr)[-_STDERR_LENGTH:]
 
     def exit_reason(self) -> str:
-        """How it came to its end, for the words of an error."""
         code = self._process.returncode if self._process is not None else None
         how = "" if code is None else f" with exit code {code}" if code >= 0 else f" by signal {-code}"
         said = f"; it wrote: {tail}" if (tail := self.stderr_tail()) else ""
@@ -61,7 +59,7 @@ class Process:
 
     @asynccontextmanager
     async def streams(self) -> AsyncIterator[tuple[MessageQueue, _Input]]:
-        """Start it; the SDK's two streams. Leaving ends it."""
+        """Start the process and return the SDK's two streams. Leaving ends it."""
         process = await self._start()
         self._process = process
         queue = MessageQueue()
@@ -129,7 +127,7 @@ class Process:
                     self._stderr.append(line.strip()[:_STDERR_LENGTH])
 
     async def _stop(self, process: asyncio.subprocess.Process, tasks: list[asyncio.Task[None]]) -> None:
-        """Close its input, and wait, ask and force in turn; every wait has an end."""
+        """Close its input, wait, terminate, kill; every wait is bounded."""
         if process.stdin is not None:
             process.stdin.close()
         for wait, then in ((_GRACE, signal.SIGTERM), (_KILL, signal.SIGKILL), (_KILL, None)):
@@ -157,7 +155,6 @@ class _Input:
         self._ended = ended
 
     async def send(self, given: SessionMessage) -> None:
-        """One line."""
         text = given.message.model_dump_json(by_alias=True, exclude_unset=True)
         if self._stdin.is_closing():
             raise anyio.ClosedResourceError
@@ -169,7 +166,7 @@ class _Input:
             raise anyio.BrokenResourceError from None
 
     async def aclose(self) -> None:
-        """The session writes no more; the process is ended by whoever started it."""
+        """The process is ended by Process.streams."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -179,7 +176,7 @@ class _Input:
 
 
 async def _run_uncancelled(work: Coroutine[Any, Any, None]) -> None:
-    """Carry work to its end however often this task is cancelled meanwhile: a process must not be left behind."""
+    """Finish work even if this task is cancelled meanwhile: a process must not be left behind."""
     task = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
     while not task.done():

@@ -1,8 +1,9 @@
 """Calls in flight: each dispatched at most once, answered exactly once, before its deadline.
 
-Owns the table of open calls and every decision about them: may it run now or must it wait, when is it late, who is hit
-when a session, tab or browser goes. Pure: the time is passed in, and `carrier` is whatever the caller runs it with.
-The rule that keeps promise 1 is `close`: the first to close a call answers it, everyone later is told None and counted.
+Owns the table of open calls and every decision about them: may it run now or must it wait, when is it late, which are
+affected when a session, tab or browser disconnects. Pure: the time is passed in, and `carrier` is whatever the caller
+runs it with. The rule that keeps promise 1 is `close`: the first to close a call answers it, every later close gets
+None and is counted.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Call:
 
 @dataclass(slots=True)
 class _Lane:
-    """What one source runs and what waits for it."""
+    """The running and waiting calls of one source."""
 
     limit: int
     running: int = 0
@@ -72,7 +73,7 @@ class Calls:
         return self._limits.page_call_timeout if tool.source.kind == "page" else self._limits.call_timeout
 
     def open(self, session: str, tool: Tool, now: float) -> Call:
-        """Take in a call. It may run at once unless `waiting`; a full queue raises Busy."""
+        """Add a call. It may run at once unless `waiting`; a full queue raises Busy."""
         lane = self._lanes.get(tool.source)
         if lane is None:
             self._drop_idle_lanes()
@@ -99,7 +100,7 @@ class Calls:
         return self._limits.concurrent_browser if own else self._limits.concurrent_per_source
 
     def close(self, call: Call, now: float) -> list[Call] | None:
-        """Answer a call: the calls that may start now in its place, or None if it had been answered already."""
+        """Answer a call: returns the calls that may start now, or None if it was answered already."""
         if self._open.pop(call.id, None) is None:
             self.late += 1
             return None
@@ -118,7 +119,7 @@ class Calls:
         return started
 
     def _drop_idle_lanes(self) -> None:
-        """Sources come and go; a lane is kept while it may be wanted again soon."""
+        """Sources come and go; idle lanes are dropped once there are very many."""
         if len(self._lanes) > _LANES_KEPT:
             self._lanes = {source: lane for source, lane in self._lanes.items() if lane.running or lane.queue}
 
@@ -156,7 +157,6 @@ class Calls:
         return due
 
     def of_session(self, session: str) -> list[Call]:
-        """The open calls of one session."""
         return [c for c in self._open.values() if c.session == session]
 
     def of_tab(self, tab: int) -> list[Call]:
@@ -169,7 +169,6 @@ class Calls:
 
 
 def _late(call: Call) -> str:
-    """What to do about a call that took too long."""
     if call.waiting:
         return "Nothing was sent. Call again when fewer calls are under way."
     if call.tool.source.kind != "browser" or call.tab is None:

@@ -1,7 +1,7 @@
-"""What an agent reads of a page's tool: the page's own words, marked as such, with where they come from.
+"""The description of a page's tool as an agent reads it: the page's own text, marked as such, with its origin.
 
-Owns the wording (seed 000's DescriptionBuilder) and the removal of characters that a person would not see: nobody must
-say something to an agent that its reader cannot read. Knows nothing of tools' names or of who asks.
+Owns the wording (seed 000's DescriptionBuilder) and the removal of invisible characters: no page may tell an agent what
+a person reading the same text cannot see. Knows nothing of tools' names or of who asks.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LINES = re.compile(r"\n{3,}")
 
 @dataclass(frozen=True, slots=True)
 class ToolLocation:
-    """Where a tool is, as far as its description tells."""
+    """Where a tool is, as far as its description says."""
 
     domain: str
     title: str = ""
@@ -37,7 +37,7 @@ class ToolLocation:
 
 
 def visible(text: str) -> tuple[str, int]:
-    """The text without what cannot be seen (control, direction and invisible characters), and how many went."""
+    """The text without invisible characters (control, direction, zero-width), and how many were removed."""
     if text.isascii() and text.isprintable():
         return text, 0
     kept: list[str] = []
@@ -67,13 +67,13 @@ def _selector(character: str) -> bool:
 
 
 def one_line(text: str, longest: int = _TITLE) -> str:
-    """A page's text as one short line that can be seen."""
+    """A page's text as one short visible line."""
     line = " ".join(visible(text[: longest * 8])[0].split())
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
 
 
 def describe(words: str, place: ToolLocation) -> str:
-    """A tool's description: a line of where it is, then what the page says of it."""
+    """A tool's description: a line about its location, then the page's own text."""
     parts = [place.domain]
     if place.number is not None:
         parts.append(f"tab {place.number}")
@@ -94,7 +94,7 @@ def describe(words: str, place: ToolLocation) -> str:
 
 
 def strip_hidden(words: str, *schemas: Mapping[str, Any]) -> str:
-    """Words of a tool without what cannot be seen, and how much that was, in its schemas' words too."""
+    """A tool's text without invisible characters, noting how many were removed from it and from its schemas."""
     seen, hidden = visible(words)
     return _told(seen, hidden + sum(_hidden(None, schema) for schema in schemas))
 
@@ -104,7 +104,7 @@ def _told(text: str, hidden: int) -> str:
 
 
 def strip_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """A schema whose titles and descriptions hold only what can be seen; all else stays as it is."""
+    """A schema whose titles and descriptions have no invisible characters; everything else is unchanged."""
     return {word: _seen(word, value) for word, value in schema.items()}
 
 

@@ -1,9 +1,8 @@
 """Leases: which session holds which tab, and what that means for the others.
 
-Owns the one holder of every tab and the words of a refusal. A session holds the tab it is bound to, the tabs it opened
-and the tabs it has acted in; a tab it only read is let go when it goes on to another. A bound tab is always held, so
-a call that names no tab, or the bound one, needs no look here. Pure: the time is passed in, and who carries calls out
-is known elsewhere.
+Owns the one holder of every tab and the error for everyone else. A session holds the tab it is bound to, the tabs it
+opened and the tabs it has acted in; a tab it only read is released when it moves on to another. A bound tab is always
+held, so a call that names no tab, or the bound one, needs no check here. Pure: the time is passed in.
 """
 
 from __future__ import annotations
@@ -40,20 +39,19 @@ class Leases:
         return iter(list(self._by_tab.values()))
 
     def get(self, tab: int) -> Lease | None:
-        """Who holds a tab."""
         return self._by_tab.get(tab)
 
     def other(self, session: Session, tab: int) -> Lease | None:
-        """The lease on a tab if somebody else has it."""
+        """The lease on a tab if another session has it."""
         lease = self._by_tab.get(tab)
         return None if lease is None or lease.holder is session else lease
 
     def of(self, session: Session) -> list[Lease]:
-        """What a session holds."""
         return [lease for lease in self._by_tab.values() if lease.holder is session]
 
     def is_idle(self, lease: Lease, now: float) -> bool:
-        """Whether the holder has made no call, or was gone, for so long that another may take the tab."""
+        """Whether the holder has made no call, or was disconnected, for so long that another session may take the
+        tab."""
         return self._free_in(lease.holder, now) <= 0
 
     def _free_in(self, holder: Session, now: float) -> float:
@@ -65,7 +63,7 @@ class Leases:
         return max(left, 0.0)
 
     def bind(self, session: Session, tab: int, now: float, *, acting: bool, opened: bool = False) -> None:
-        """Make a tab the session's own; whoever held it loses it, so the caller asks `other` first."""
+        """Bind a session to a tab; a previous holder loses it, so the caller checks `other` first."""
         before = session.tab
         if before is not None and before != tab and not session.acted and before not in session.own_tabs:
             self._by_tab.pop(before, None)
@@ -79,11 +77,11 @@ class Leases:
         session.acted = acting or opened or again
 
     def restore(self, session: Session, tab: int, since: float) -> bool:
-        """Give back a lease from before a restart, unless the tab has a holder."""
+        """Restore a lease from before a restart, unless the tab has a holder."""
         return self._by_tab.setdefault(tab, Lease(tab, session, since)).holder is session
 
     def release(self, session: Session, tab: int) -> bool:
-        """Let a tab go, which is from then on nobody's; False if the session does not hold it."""
+        """Release a tab; False if the session does not hold it."""
         lease = self._by_tab.get(tab)
         if lease is None or lease.holder is not session:
             return False
@@ -95,7 +93,8 @@ class Leases:
         return True
 
     def free(self, session: Session, tab: int) -> bool:
-        """The person takes a tab from its holder, which is told with its next call; False if it does not hold it."""
+        """The person takes a tab from its holder, which learns of it with its next call; False if it does not hold
+        it."""
         bound = session.tab == tab
         if not self.release(session, tab):
             return False
@@ -104,18 +103,18 @@ class Leases:
         return True
 
     def end(self, session: Session) -> list[int]:
-        """The session is over: all it held is free. Gives the tabs it opened and nobody else holds."""
+        """Release everything a session holds. Returns the tabs it opened that no other session holds."""
         for lease in self.of(session):
             del self._by_tab[lease.tab]
         return [tab for tab in session.own_tabs if tab not in self._by_tab]
 
     def tab_closed(self, tab: int) -> None:
-        """A tab is gone, with whatever was held of it."""
         self._by_tab.pop(tab, None)
         self._sessions.tab_closed(tab)
 
     def tab_rematched(self, old: int, new: int) -> None:
-        """A tab has come back under another id. It may be the person's own, so it is not one the session opened."""
+        """A tab has returned under another id. It may be the person's own, so it no longer counts as opened by the
+        session."""
         lease = self._by_tab.pop(old, None)
         if lease is None:
             return
@@ -128,9 +127,9 @@ class Leases:
             self._sessions.bind(lease.holder, new)
 
     def refusal(self, lease: Lease, now: float, *, asked: bool = False) -> TabLeased:
-        """The error for a call on a tab that somebody else holds: who, since when, and how to get it.
+        """The error for a call on a tab held by another session: who, since when, and how to get it.
 
-        Who has `asked` for the tab is not told to do that.
+        If the caller already `asked` for the tab, the hint does not suggest that.
         """
         holder = lease.holder
         idle = max(0.0, now - holder.called)
@@ -154,7 +153,6 @@ class Leases:
 
 
 def duration(seconds: float) -> str:
-    """A time span in words."""
     whole = round(max(seconds, 0))
     if whole < 90:
         return f"{whole} s"

@@ -1,7 +1,7 @@
-"""Match patterns: which addresses a site plugin works on, as browsers write them (`https://*.example.com/app/*`).
+"""Match patterns: which URLs a site plugin works on, as browsers write them (`https://*.example.com/app/*`).
 
-Owns reading a pattern, matching an address and telling which of two patterns says more. Knows no plugins and no tabs.
-A host without a port stands for every port, as browsers have it; `*` as scheme means http and https.
+Owns parsing a pattern, matching a URL and telling which of two patterns is more specific. Knows no plugins and no tabs.
+A host without a port stands for every port, as in browsers; `*` as scheme means http and https.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ALL = "<all_urls>"
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """One pattern, read."""
+    """One parsed pattern."""
 
     scheme: str
     host: str
@@ -30,7 +30,6 @@ class Pattern:
     path: str
 
     def matches(self, url: str) -> bool:
-        """Whether an address fits."""
         found = _parts(url)
         if found is None:
             return False
@@ -45,14 +44,14 @@ class Pattern:
 
     @property
     def specificity(self) -> tuple[bool, int, bool, int, bool]:
-        """How much it says; the greater, the fewer addresses it means."""
+        """A sort key: the greater, the fewer URLs it matches."""
         exact = not self.host.startswith("*")
         return exact, len(self.host), bool(self.port), len(self.path.replace("*", "")), self.scheme != "*"
 
 
 @lru_cache(maxsize=4096)
 def parse(text: str) -> Pattern | None:
-    """The pattern a text writes, or None if it is none."""
+    """None if the text is not a pattern."""
     if text == _ALL:
         return Pattern("*", "*", "", "/*")
     found = _PATTERN.fullmatch(text) if len(text) <= _LONGEST else None
@@ -78,18 +77,18 @@ def problem(text: str) -> str | None:
 
 
 def matches(text: str, url: str) -> bool:
-    """Whether an address fits a pattern; a text that is no pattern fits nothing."""
+    """Whether a URL matches a pattern; an invalid pattern matches nothing."""
     pattern = parse(text)
     return pattern is not None and pattern.matches(url)
 
 
 def any_matches(patterns: Iterable[str], url: str, without: Iterable[str] = ()) -> bool:
-    """Whether an address fits one of the patterns and none of those that exclude."""
+    """Whether a URL matches one of the patterns and none of those in `without`."""
     return any(matches(each, url) for each in patterns) and not any(matches(each, url) for each in without)
 
 
 def of_address(url: str) -> str | None:
-    """The pattern that means the site of an address, or None if it is no web address."""
+    """The pattern for the site of a URL, or None if it is not a web URL."""
     parts = addresses.split(url)
     if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
         return None
@@ -99,7 +98,7 @@ def of_address(url: str) -> str | None:
 
 
 def fits(pattern: str, text: str) -> bool:
-    """Whether a text fits a pattern in which each `*` stands for anything; in linear time for what patterns are."""
+    """Whether a text matches a pattern in which each `*` stands for anything; in linear time."""
     first, *others = pattern.split("*")
     if not others:
         return text == first
@@ -115,7 +114,7 @@ def fits(pattern: str, text: str) -> bool:
 
 
 def _parts(url: str) -> tuple[str, str, str, str] | None:
-    """Scheme, host, port (as written, or the scheme's own) and the rest without fragment."""
+    """Scheme, host, port (as written, or the scheme's default) and the rest without fragment."""
     scheme, there, rest = url.partition("://")
     scheme = scheme.lower()
     if not there or scheme not in ("http", "https"):

@@ -1,9 +1,9 @@
 """Names of page tools: from a site, a tab and a page's own tool name to what agents call it, and back.
 
-Owns `PageKey`, the words made of origins, the numbers of tabs and the table of names (seed 000's ToolNamer). A name is
-`website_tool_<domain>_tab<N>_<tool>`, or without the tab `website_tool_<domain>_<tool>`. Where these words do not say
-exactly one thing (odd hosts and tool names, too long, or taken) a hash of the key is added: the same in every run.
-Knows no tabs and no tools beyond their names.
+Owns `PageKey`, the labels made of origins, the numbers of tabs and the table of names (seed 000's ToolNamer). A name is
+`website_tool_<domain>_tab<N>_<tool>`, or without the tab `website_tool_<domain>_<tool>`. Where that would be ambiguous
+(odd hosts and tool names, too long, or taken) a hash of the key is added, the same in every run. Knows no tabs, and of
+tools only their names.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SITES_PER_TAB = 200
 
 @dataclass(frozen=True, slots=True)
 class PageKey:
-    """What one name means: a tool of a site, in one of its tabs (`number`) or in whichever is best (None).
+    """What one name means: a tool of a site, in one of its tabs (`number`) or in the best one (None).
 
     `frame` is set only where another frame of the same site in the same tab has the name already.
     """
@@ -39,9 +39,9 @@ class PageKey:
 
 @lru_cache(maxsize=4096)
 def site_of(origin: str) -> tuple[str, bool]:
-    """The word for an origin, and whether it can be told from the word which origin is meant.
+    """The label of an origin, and whether it identifies the origin.
 
-    Usual are https on a site's own port, and plain http on this machine or with a port, as developers have it.
+    The usual case is https on the default port, and plain http on this machine or with a port, as developers use it.
     """
     if origin == "file://":
         return "file", True
@@ -57,12 +57,12 @@ def site_of(origin: str) -> tuple[str, bool]:
 
 
 def domain_of(origin: str) -> str:
-    """The site as a person knows it: host, and port where there is one."""
+    """The site as a person knows it: host, and port if there is one."""
     return origin.partition("://")[2] or origin.partition(":")[0]
 
 
 def _words(key: PageKey) -> tuple[str, str, str, bool]:
-    """Site, tab and tool as words, and whether they say all there is to say."""
+    """Site, tab and tool as parts of a name, and whether they identify the key."""
     site, plain = site_of(key.origin)
     tab = "" if key.number is None else f"_tab{key.number}"
     tool = key.tool
@@ -75,14 +75,14 @@ def _words(key: PageKey) -> tuple[str, str, str, bool]:
 
 
 def plain_name(key: PageKey) -> str | None:
-    """The name without a hash, where that is enough."""
+    """The name without a hash, or None if that would be ambiguous."""
     site, tab, tool, plain = _words(key)
     name = f"{PREFIX}{site}{tab}_{tool}"
     return name if plain and len(name) <= LONGEST else None
 
 
 def hashed_name(key: PageKey, digits: int = _HASH) -> str:
-    """The name with a hash of the whole key, as readable as there is room for."""
+    """The name with a hash of the whole key, as readable as the length allows."""
     site, tab, tool, _ = _words(key)
     frame = "" if key.frame is None else str(key.frame)
     number = "" if key.number is None else str(key.number)
@@ -94,7 +94,7 @@ def hashed_name(key: PageKey, digits: int = _HASH) -> str:
 
 
 class ToolNamer:
-    """The names in use: each means one key, and each key has one name for as long as it is in use."""
+    """The names in use: each means one key, and each key has one name while it is in use."""
 
     def __init__(self) -> None:
         self._names: dict[PageKey, str] = {}
@@ -104,7 +104,7 @@ class ToolNamer:
         return len(self._names)
 
     def name(self, key: PageKey) -> str:
-        """The name of a key; a plain one that is taken, as two sites' tab-less names may be, gets the hash."""
+        """The name of a key; if the plain one is taken, as tab-less names of two sites may be, it gets the hash."""
         known = self._names.get(key)
         if known is not None:
             return known
@@ -118,25 +118,24 @@ class ToolNamer:
         return name
 
     def parse(self, name: str) -> PageKey | None:
-        """What a name means."""
         return self._keys.get(name)
 
     def release(self, key: PageKey) -> None:
-        """The key is no longer in use; its name may come to mean another."""
+        """The key is no longer in use; its name may be given to another."""
         name = self._names.pop(key, None)
         if name is not None:
             del self._keys[name]
 
 
 class TabNumbers:
-    """Small numbers for the tabs of each site: the lowest free one, kept for as long as the tab lives."""
+    """Small numbers for the tabs of each site: the lowest free one, kept until the tab closes."""
 
     def __init__(self) -> None:
         self._sites: dict[str, dict[int, int]] = {}
         self._tabs: dict[int, dict[str, None]] = {}
 
     def number(self, origin: str, tab_id: int) -> int:
-        """The number of a tab at a site; http and https of one host count together, for their names look alike."""
+        """The number of a tab at a site; http and https of one host share numbers, because their names look alike."""
         site = site_of(origin)[0]
         numbers = self._sites.setdefault(site, {})
         given = numbers.get(tab_id)
@@ -151,12 +150,10 @@ class TabNumbers:
         return given
 
     def tab(self, origin: str, number: int) -> int | None:
-        """The tab that has a number at a site."""
         numbers = self._sites.get(site_of(origin)[0], {})
         return next((tab_id for tab_id, given in numbers.items() if given == number), None)
 
     def closed(self, tab_id: int) -> None:
-        """The tab is gone: its numbers are free."""
         for site in list(self._tabs.get(tab_id, ())):
             self._free(site, tab_id)
 

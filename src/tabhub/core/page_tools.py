@@ -1,8 +1,8 @@
-"""What pages offer: their tools by site, tab and frame, as last told, and those that outlive their page.
+"""Tools declared by pages: by site, tab and frame, and those cached beyond the life of their page.
 
-Owns `PageTool`, `Frame` and the storage of both (seed 000's DomainToolStorage). Every method takes facts, with origin,
-tab and frame as the browser says them, and returns what changed. It reads what pages send and refuses what is not a
-tool, one by one. It knows no links, names nothing for agents and keeps no files.
+Owns `PageTool`, `Frame` and the storage of both (seed 000's DomainToolStorage). Every method receives facts, with
+origin, tab and frame as the browser reports them, and returns what changed. It parses what pages send and rejects
+invalid tools one by one. It knows no links, gives no names and writes no files.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _WAYS = ("webmcp", "mcpb", "form")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PageTool:
-    """One tool as a page declares it, read and checked; two are the same when their `wire` is the same."""
+    """One tool as a page declares it, parsed and checked; two are equal when their `wire` is."""
 
     name: str
     title: str | None
@@ -43,18 +43,18 @@ class PageTool:
 
     @property
     def cached(self) -> bool:
-        """Whether the page wants it known beyond its own life."""
+        """Whether the page wants the tool listed after the page is closed."""
         return self.annotations.get("cache") is True
 
     def raw(self) -> dict[str, Any]:
-        """The declaration, as `read_tool` takes it."""
+        """The declaration, as `read_tool` accepts it."""
         declared: dict[str, Any] = orjson.loads(self.wire)
         return declared
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One frame's document and what it offers."""
+    """One frame's document and its tools."""
 
     tab_id: int
     frame_id: int
@@ -69,13 +69,12 @@ class Frame:
 
     @property
     def place(self) -> tuple[int, int]:
-        """Where it is: tab and frame."""
         return self.tab_id, self.frame_id
 
 
 @dataclass(frozen=True, slots=True)
 class CachedTool:
-    """A tool that is known though no page may offer it now."""
+    """A tool that stays listed though no page may declare it now."""
 
     origin: str
     url: str
@@ -85,7 +84,8 @@ class CachedTool:
 
 @dataclass(frozen=True, slots=True)
 class PageChange:
-    """What a report changed: the sites whose tools differ, those whose words may, and what was refused and why."""
+    """The changes of a report: sites whose tools differ, sites whose descriptions may, and rejected tools with the
+    reason."""
 
     sites: frozenset[str] = frozenset()
     words: frozenset[str] = frozenset()
@@ -106,14 +106,14 @@ class PageToolTable:
         self._total = 0
 
     def register(self, frame: Frame, raw_tools: Any) -> PageChange:
-        """Take all tools of a frame's document; the same again changes nothing, another document takes its place."""
+        """Set all tools of a frame's document; a new document replaces the old one, the same tools change nothing."""
         before = self._frames.get(frame.place)
         same = before is not None and (before.document, before.origin) == (frame.document, frame.origin)
         tools, problems = self._read(raw_tools, before.tools if before is not None and same else {})
         return self._put(before, replace(frame, tools=tools), problems)
 
     def update(self, tab_id: int, frame_id: int, document: str, raw_tools: Any, now: float) -> PageChange:
-        """Take the whole list again of a document that is known."""
+        """Replace the list of a known document."""
         before = self._frames.get((tab_id, frame_id))
         if before is None or before.document != document:
             return PageChange(problems=("an update of a document that never registered",))
@@ -121,29 +121,28 @@ class PageToolTable:
         return self._put(before, replace(before, tools=tools, updated=now), problems)
 
     def gone(self, tab_id: int, frame_id: int, document: str) -> PageChange:
-        """A document is gone; a newer one in its frame stays."""
+        """A document was unloaded; a newer one in its frame stays."""
         frame = self._frames.get((tab_id, frame_id))
         return self._drop([frame]) if frame is not None and frame.document == document else PageChange()
 
     def tab_gone(self, tab_id: int) -> PageChange:
-        """A tab is closed or out of reach, with all its frames."""
+        """A tab closed or became unreachable."""
         return self._drop([self._frames[tab_id, frame_id] for frame_id in sorted(self._tabs.get(tab_id, ()))])
 
     def sites(self) -> list[str]:
-        """The origins that offer anything, or whose tools are kept."""
+        """The origins with live or cached tools."""
         return sorted({*self._sites, *self._cached})
 
     def frames(self, origin: str) -> list[Frame]:
-        """A site's frames, by tab; in a tab the top frame comes first."""
+        """A site's frames by tab, the top frame of each tab first."""
         there = self._sites.get(origin, {})
         return [there[place] for place in sorted(there)]
 
     def frame(self, tab_id: int, frame_id: int) -> Frame | None:
-        """The frame at a place."""
         return self._frames.get((tab_id, frame_id))
 
     def holders(self, origin: str, tool: str) -> list[Frame]:
-        """The frames that offer a tool, of each tab the first."""
+        """The frames that have a tool, the first of each tab."""
         found: dict[int, Frame] = {}
         for frame in self.frames(origin):
             if tool in frame.tools:
@@ -155,7 +154,7 @@ class PageToolTable:
         return {self._frames[tab_id, frame_id].origin for frame_id in self._tabs.get(tab_id, ())}
 
     def capabilities(self) -> dict[str, bool]:
-        """What pages can do, taken together: one that can is enough."""
+        """The capabilities of all pages combined: one that has it is enough."""
         said = [frame.capabilities for frame in self._frames.values()]
         return {
             "multiTabSupport": True,
@@ -166,20 +165,18 @@ class PageToolTable:
     # tools that outlive their page
 
     def cached(self, origin: str) -> dict[str, CachedTool]:
-        """A site's tools that are kept."""
         return self._cached.get(origin, {})
 
     def all_cached(self) -> Iterator[CachedTool]:
-        """Every tool that is kept."""
         return (cached for tools in self._cached.values() for cached in tools.values())
 
     def restore(self, kept: Iterable[CachedTool]) -> None:
-        """Take what an earlier run kept."""
+        """Add tools cached by an earlier run."""
         for cached in kept:
             self._keep(cached)
 
     def see(self, now: float) -> None:
-        """Note that kept tools whose pages are open were there just now."""
+        """Update the `seen` time of cached tools whose pages are open."""
         for frame in self._frames.values():
             for name in frame.tools.keys() & self._cached.get(frame.origin, {}).keys():
                 self._cached[frame.origin][name] = replace(self._cached[frame.origin][name], seen=now)
@@ -265,7 +262,7 @@ def _same(one: Mapping[str, PageTool], other: Mapping[str, PageTool]) -> bool:
 
 
 def read_tool(raw: Any, known: Mapping[str, PageTool] | None = None) -> PageTool:
-    """A page's declaration as a tool, or BadInput saying what is wrong with it; a known one is not read anew."""
+    """Parse a page's declaration; BadInput says what is wrong. An unchanged `known` tool is reused."""
     if not isinstance(raw, dict):
         raise BadInput("a tool that is not an object")
     name = raw.get("name")
@@ -331,7 +328,7 @@ def _schema(name: str, word: str, value: Any) -> dict[str, Any] | None:
 
 
 def _annotations(value: Any) -> dict[str, Any]:
-    """The hints of a page: yes-or-no ones, and short texts; the rest says nothing to anybody."""
+    """The hints of a page: booleans and short texts; everything else is dropped."""
     if not isinstance(value, dict):
         return {}
     kept = {

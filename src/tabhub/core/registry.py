@@ -1,7 +1,6 @@
-"""The registry: all tools by source, swapped as a whole for each source.
+"""The registry: all tools by source, replaced as a whole for each source.
 
-Owns which names exist and which source may use which. A change makes a new table; whoever holds an old entry (a call in
-flight) goes on with it.
+Owns which names exist and which source may use which. A change makes a new entry; a call in flight keeps the old one.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ _KIND_ORDER: dict[SourceKind, int] = {"browser": 0, "hub": 1, "plugin": 2, "page
 
 
 def sort_key(tool: Tool) -> tuple[int, str]:
-    """The place of a tool in every listing."""
+    """The position of a tool in every listing."""
     return _KIND_ORDER[tool.source.kind], tool.name
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A tool and what runs it."""
+    """A tool and its runner."""
 
     tool: Tool
     run: Runner
@@ -56,11 +55,10 @@ class Registry:
         """Counts every change of what is listed, new words for known tools too."""
 
     def get(self, name: str) -> Entry | None:
-        """The tool of that name."""
         return self._by_name.get(name)
 
     def tools(self) -> tuple[Tool, ...]:
-        """All tools, in one fixed order: by kind of source, then by name."""
+        """All listed tools, in one fixed order: by kind of source, then by name."""
         if self._sorted is None:
             tools = [entry.tool for entry in self._by_name.values() if entry.listed]
             tools.sort(key=sort_key)
@@ -68,7 +66,6 @@ class Registry:
         return self._sorted
 
     def names(self) -> Iterable[str]:
-        """All names."""
         return self._by_name.keys()
 
     def sources(self) -> dict[Source, int]:
@@ -80,7 +77,7 @@ class Registry:
         self._listeners.append(listener)
 
     def replace(self, source: Source, entries: Iterable[Entry]) -> list[str]:
-        """Set all tools of one source at once; returns what was refused and why."""
+        """Set all tools of one source at once; returns which were rejected and why."""
         kept: dict[str, Entry] = {}
         problems: list[str] = []
         for entry in entries:
@@ -100,7 +97,8 @@ class Registry:
         return problems
 
     def refresh(self, source: Source, entries: Iterable[Entry]) -> bool:
-        """Give known tools of a source new words without telling agents; False, and nothing done, if names differ."""
+        """Replace descriptions of a source's tools without notifying agents; False, with nothing done, if names
+        differ."""
         fresh = {entry.tool.name: entry for entry in entries}
         there = {entry.tool.name: entry.listed for entry in self._sources.get(source, ())}
         if {name: entry.listed for name, entry in fresh.items()} != there:
@@ -112,7 +110,6 @@ class Registry:
         return True
 
     def remove(self, source: Source) -> None:
-        """Forget all tools of one source."""
         self.replace(source, ())
 
     def _changed(self) -> None:

@@ -1,6 +1,6 @@
-"""Which agents want to hear of changes of which resources of external servers.
+"""Which agents are subscribed to which resources of external servers.
 
-Owns whose wish it is, in the agent's words and in the server's. Pure: it tells nobody and asks no server.
+Owns the subscriptions, with the URI each agent used and the server's own. Pure: it notifies nobody and asks no server.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Agent = TypeVar("Agent")
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """One resource as an agent and its server call it."""
+    """One resource, by the server's URI (`own`) and the one the agent used (`asked`)."""
 
     server: str
     own: str
@@ -22,17 +22,16 @@ class Subscription:
 
 
 class Subscriptions(Generic[Agent]):
-    """Everything that is followed."""
+    """The subscriptions of all agents."""
 
     def __init__(self) -> None:
         self._by_agent: dict[Agent, dict[str, Subscription]] = {}
 
     def add(self, agent: Agent, followed: Subscription) -> None:
-        """An agent wants to hear of a resource."""
         self._by_agent.setdefault(agent, {})[followed.asked] = followed
 
     def remove(self, agent: Agent, asked: str) -> Subscription | None:
-        """It does not any more; None if it never did."""
+        """Returns None if the agent was not subscribed."""
         own = self._by_agent.get(agent, {})
         gone = own.pop(asked, None)
         if not own:
@@ -40,15 +39,15 @@ class Subscriptions(Generic[Agent]):
         return gone
 
     def drop(self, agent: Agent) -> list[Subscription]:
-        """An agent is gone; gives what it had followed."""
+        """Remove an agent and return its subscriptions."""
         return list(self._by_agent.pop(agent, {}).values())
 
     def uris(self, server: str) -> frozenset[str]:
-        """The resources of a server that somebody follows, in its own words."""
+        """The server's own URIs of the resources with subscribers."""
         return frozenset(each.own for own in self._by_agent.values() for each in own.values() if each.server == server)
 
     def subscribers(self, server: str, uri: str) -> Iterator[tuple[Agent, str]]:
-        """Whom a change concerns, and what each calls it; servers may name a part of what is followed."""
+        """Who is subscribed to a changed resource, and by which URI; servers may report a part of a resource."""
         for agent, own in self._by_agent.items():
             for each in own.values():
                 if each.server == server and (uri == each.own or uri.startswith(each.own.rstrip("/") + "/")):

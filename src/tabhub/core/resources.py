@@ -1,7 +1,7 @@
-"""What external servers have beside tools: resources, templates of resources, and prompts, in one book.
+"""Resources, resource templates and prompts of external servers.
 
-Owns which there are, under which names agents know them, whose a name is, and the pages of their listings. An entry is
-encoded once. Pure: it asks no server, and is told whose entries are hidden.
+Owns which there are, the names agents know them by, which server a name belongs to, and the pages of their listings. An
+item is encoded once. Pure: it asks no server, and is told whose items are hidden.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SEVERAL = 10
 
 @dataclass(frozen=True, slots=True)
 class ListedItem:
-    """One entry of a listing."""
+    """One item of a listing."""
 
     key: str
     """What agents call it: a prefixed name, URI or template."""
@@ -45,7 +45,7 @@ class ListedItem:
 
 @dataclass(frozen=True, slots=True)
 class ServerResources:
-    """All that one server has."""
+    """The resources, templates and prompts of one server."""
 
     resources: tuple[ListedItem, ...] = ()
     templates: tuple[ListedItem, ...] = ()
@@ -54,7 +54,6 @@ class ServerResources:
     """Whether it has resources at all; not each need be listed."""
 
     def items(self, listing_name: ListName) -> tuple[ListedItem, ...]:
-        """The entries of one listing."""
         found: tuple[ListedItem, ...] = getattr(self, listing_name)
         return found
 
@@ -65,7 +64,7 @@ Hidden = Callable[[str, str], bool]
 
 
 class ResourceDirectory:
-    """What all servers have."""
+    """The resources, templates and prompts of all servers."""
 
     def __init__(self, page: int, hidden: Hidden) -> None:
         self._size = max(page, 1)
@@ -75,7 +74,7 @@ class ResourceDirectory:
         """Counts the changes of each kind."""
 
     def replace(self, server: str, resources: ServerResources) -> list[ChangeKind]:
-        """Set all that a server has; returns the kinds whose listings are others now."""
+        """Set everything of a server; returns the kinds whose listings changed."""
         before = self._servers.pop(server, NO_RESOURCES)
         if resources != NO_RESOURCES:
             self._servers[server] = resources
@@ -91,7 +90,6 @@ class ResourceDirectory:
     # listings
 
     def page(self, listing_name: ListName, cursor: str | None, *, stateless: bool) -> bytes:
-        """One page of a listing, encoded."""
         rows = self._rows(listing_name)
         start = 0 if cursor is None else bisect_right(rows, _decode_cursor(cursor), key=attrgetter("key"))
         chunk = rows[start : start + self._size]
@@ -114,7 +112,7 @@ class ResourceDirectory:
     # whose a name is
 
     def prompt(self, name: str) -> tuple[str, ListedItem]:
-        """A prompt and its server; its own name alone will do where one server has it."""
+        """A prompt and its server; the server's own name is accepted if only one server has it."""
         own: list[tuple[str, ListedItem]] = []
         for server, resources in self._servers.items():
             for row in resources.prompts:
@@ -132,9 +130,9 @@ class ResourceDirectory:
         raise UnknownPrompt(f"There is no prompt named {name[:200]!r}.", hint=hint, data={"nearest": near})
 
     def resource(self, uri: str, known: Iterable[str]) -> tuple[str, str]:
-        """Server and own URI of a resource or template; the own URI alone will do where one server has it.
+        """Server and own URI of a resource or template; the own URI is accepted if only one server has it.
 
-        `known` are all servers that are on, also those that have told nothing yet.
+        `known` are all enabled servers, including those that have listed nothing yet.
         """
         if (said := parse_resource_uri(uri)) is not None and (server := _match_server(said[0], known)) is not None:
             return server, said[1]
@@ -174,7 +172,7 @@ class ResourceDirectory:
 
 
 def _match_server(word: str, known: Iterable[str]) -> str | None:
-    """The server of that name; a host's letters may have been made small on the way."""
+    """The server of that name; clients may have lower-cased the host of a URI."""
     names = list(known)
     if word in names:
         return word

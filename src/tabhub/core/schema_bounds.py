@@ -1,8 +1,8 @@
-"""Schemas that come from strangers: whether checking a value against one is sure to be quick.
+"""Untrusted schemas: whether validating a value against one is certain to be fast.
 
 Owns the bounds on what a schema may refer to and how often. A validator follows `$ref` each time it meets one, so a few
-hundred bytes can ask for 2^60 steps, or for steps without end. This looks at the schema once, as a graph, and says what
-is wrong with it. Compiling it, and validity by the book, is hub.tools'.
+hundred bytes can ask for 2^60 steps, or for steps without end. This examines the schema once, as a graph, and says what
+is wrong with it. Compiling it, and its validity as JSON Schema, is core.tools'.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ Edge = tuple[str | None, str]
 
 
 class _Refused(Exception):
-    """Why a schema is not taken."""
+    """Why a schema is rejected."""
 
 
 def find_problem(schema: Mapping[str, Any]) -> str | None:
-    """What makes a schema unfit to be checked quickly, or None."""
+    """Why validation against a schema may be slow, or None."""
     try:
         nodes = _nodes(schema)
         _no_endless_reference(nodes)
@@ -87,7 +87,7 @@ def _nodes(schema: Mapping[str, Any]) -> dict[str, list[Edge]]:
 
 
 def _parts(node: Mapping[str, Any]) -> Iterator[tuple[str | None, str, Any]]:
-    """The subschemas of a schema: where they apply, the step of their pointer, and they themselves."""
+    """The subschemas of a schema: where they apply, the step of their pointer, and the subschema."""
     for word, value in node.items():
         if word not in _WHERE:
             continue
@@ -113,12 +113,12 @@ def _target(reference: Any) -> str:
 
 
 def _no_endless_reference(nodes: dict[str, list[Edge]]) -> None:
-    """Following references must come to an end without going deeper into the value."""
+    """Following references must end without going deeper into the value."""
     _order({pointer: [to for where, to in edges if where is None] for pointer, edges in nodes.items()})
 
 
 def _order(graph: dict[str, list[str]]) -> list[str]:
-    """All nodes, each after those it leads to; a circle is refused."""
+    """All nodes, each after those it leads to; a cycle is rejected."""
     done: dict[str, bool] = {}
     order: list[str] = []
     for start, first in graph.items():
@@ -142,7 +142,7 @@ def _order(graph: dict[str, list[str]]) -> list[str]:
 
 
 def _few_steps(nodes: dict[str, list[Edge]]) -> None:
-    """Each value must be looked at a bounded number of times, however the parts refer to each other.
+    """Each value must be visited a bounded number of times, however the parts refer to each other.
 
     For every node: how often it leads, on the same value, to each part that applies one level deeper. Where parts lead
     back to themselves, a value of depth d is looked at (times a level)^d times, so there only one time is accepted.
@@ -178,7 +178,7 @@ def _few_steps(nodes: dict[str, list[Edge]]) -> None:
 
 
 def _most(counts: dict[Edge, int], nodes: dict[str, list[Edge]], weights: dict[str, int]) -> int:
-    """The most steps that the part of a value under one key or index can come to."""
+    """The most steps that the part of a value under one key or index can take."""
     sums: dict[str, int] = {}
     for (where, to), times in counts.items():
         sums[str(where)] = sums.get(str(where), 0) + times * weights[to]
@@ -193,7 +193,7 @@ def _most(counts: dict[Edge, int], nodes: dict[str, list[Edge]], weights: dict[s
 
 
 def _recursive(graph: dict[str, list[str]]) -> dict[str, int]:
-    """The nodes that lead back to themselves, with the number of the circle they are in."""
+    """The nodes that lead back to themselves, with the number of their cycle."""
     reach: dict[str, int] = {}
     index: dict[str, int] = {}
     low: dict[str, int] = {}

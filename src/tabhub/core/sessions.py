@@ -1,7 +1,7 @@
-"""Sessions: one agent's isolation unit, its identity and its tab.
+"""Sessions: one agent's unit of isolation, its identity and its tab.
 
 Owns who is connected, which tab each session is bound to and which tabs it opened. Who may use a tab that another
-session holds is leases.py's. Pure: ids and times are passed in.
+session holds is decided in leases.py. Pure: ids and times are passed in.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ class Session:
 
     @property
     def gone(self) -> bool:
-        """Whether its client has gone, as far as that can be seen, and has not come back."""
+        """Whether its client has disconnected, as far as that can be detected, and has not called since."""
         return self.left > self.called
 
     @property
     def owner(self) -> str:
-        """Whose stored results these are; stateless calls share one owner, the handle itself is the key."""
+        """The owner of its stored results; stateless calls share one owner, for the result handle itself is the key."""
         return "stateless" if self.kind == "handle" else self.id
 
     @property
@@ -86,15 +86,13 @@ class Sessions:
         return len(self._all)
 
     def all(self) -> list[Session]:
-        """Every session."""
         return list(self._all.values())
 
     def open(self, session_id: str, kind: SessionKind, client: str, now: float, token: str | None = None) -> Session:
-        """Begin a session."""
         return self.restore(Session(session_id, kind, client, now, now, called=now, token=token))
 
     def restore(self, session: Session) -> Session:
-        """Take in a session, new or from before a restart; Busy if there are as many as there may be."""
+        """Add a session, new or from before a restart; raises Busy at the limit."""
         if len(self._all) >= self._limits.sessions:
             raise Busy(
                 f"{len(self._all)} sessions are open, which is the limit.",
@@ -105,17 +103,15 @@ class Sessions:
         return session
 
     def adopt(self, session: Session, session_id: str) -> None:
-        """Keep a session that so far lived only for one request."""
+        """Keep a session that so far existed for one request only."""
         self._all[session_id] = session
         session.id = session_id
         self.changes += 1
 
     def knows(self, session: Session) -> bool:
-        """Whether the session is kept."""
         return self._all.get(session.id) is session
 
     def get(self, session_id: str) -> Session | None:
-        """A session, if it is there."""
         return self._all.get(session_id)
 
     def require(self, session_id: str, kind: SessionKind, token: str | EllipsisType | None = ...) -> Session:
@@ -134,7 +130,7 @@ class Sessions:
         return session
 
     def end(self, session_id: str) -> Session | None:
-        """End a session; it is returned so that its calls and tabs can be seen to."""
+        """End a session and return it, so that its calls and tabs can be cleaned up."""
         session = self._all.pop(session_id, None)
         if session is not None:
             session.ended = True
@@ -142,12 +138,11 @@ class Sessions:
         return session
 
     def expired(self, now: float) -> list[Session]:
-        """Sessions idle for too long."""
+        """Sessions that were idle for too long."""
         horizon = now - self._limits.session_idle
         return [s for s in self._all.values() if s.seen <= horizon and not s.busy]
 
     def bind(self, session: Session, tab: int, *, opened: bool = False) -> None:
-        """Make `tab` the one the session's calls go to."""
         session.tab = tab
         session.lost_tab = None
         if opened:
@@ -155,7 +150,7 @@ class Sessions:
         self.changes += 1
 
     def lose(self, session: Session, tab: int, how: str = "has been closed") -> None:
-        """Take a tab from a session: it closed, or was taken away. The agent is told with its next call."""
+        """Remove a tab that closed or was taken away; the agent learns of it with its next call."""
         session.own_tabs.discard(tab)
         if session.tab == tab:
             session.tab = None
@@ -163,7 +158,6 @@ class Sessions:
         self.changes += 1
 
     def tab_closed(self, tab: int) -> None:
-        """Let go of a tab that is gone."""
         for session in self._all.values():
             if session.tab == tab or tab in session.own_tabs:
                 self.lose(session, tab)

@@ -1,8 +1,8 @@
-"""Finding tabs again after the browser, its extension or the hub was away.
+"""Matching tabs after the browser, its extension or the hub was disconnected.
 
-Owns when a tab that is there now counts as one that was there before. While the browser runs, a tab keeps the id it has
-there; after a restart of the browser the ids are new, and only the address tells. Pure: it is given both pictures.
-An address is kept as a digest: what is needed is whether it is the same, and it may hold what is nobody's business.
+Owns when a tab counts as one that was there before. While the browser runs, a tab keeps its id; after a restart of the
+browser the ids are new, and only the URL identifies a tab. Pure: it is given both states. URLs are kept as digests:
+they only need to be compared, and may contain private data.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tabhub.core.tabs import Tab
 
 @dataclass(frozen=True, slots=True)
 class TabFingerprint:
-    """What is remembered of a tab to know it again."""
+    """What identifies a tab after a reconnect."""
 
     tab_id: int
     browser_id: str
@@ -26,17 +26,16 @@ class TabFingerprint:
 
     @classmethod
     def of(cls, tab: Tab) -> TabFingerprint:
-        """The mark of a tab as it is now."""
         return cls(tab.tab_id, tab.browser_id, tab.chrome_id, tab.origin, digest(tab.url))
 
     def fits(self, tab: Tab) -> bool:
-        """Whether a tab with the same id in the browser is still that tab: at the same address, or the same site."""
+        """Whether a tab with the same id in the browser is still that tab: at the same URL, or the same site."""
         return (self.origin is not None and self.origin == tab.origin) or self.page == digest(tab.url)
 
 
 @dataclass(frozen=True, slots=True)
 class TabMatches:
-    """What became of the tabs that matter."""
+    """What became of the tabs."""
 
     lost: list[int] = field(default_factory=list)
     moved: dict[int, int] = field(default_factory=dict)
@@ -46,10 +45,11 @@ class TabMatches:
 def match_tabs(
     before: Mapping[int, TabFingerprint], ids_before: Collection[int], now: Collection[Tab], free: set[int]
 ) -> TabMatches:
-    """Compare what a browser had (`before` the tabs that matter by hub id, `ids_before` all its own tab ids) with now.
+    """Compare the tabs of a browser from before with those now.
 
-    By address alone a tab is found only if no tab has the id it had before, so the browser was started anew; only
-    among the `free` tabs; and only if there is exactly one.
+    `before` are the tabs of interest by hub id, `ids_before` all tab ids the browser had. A tab is matched by URL alone
+    only if the browser was restarted (no tab id is the same), only among the `free` tabs, and only if exactly one
+    matches.
     """
     there = {tab.chrome_id: tab for tab in now}
     restarted = not any(chrome_id in there for chrome_id in ids_before)
@@ -75,5 +75,4 @@ def _by_address(mark: TabFingerprint, now: Iterable[Tab], free: set[int]) -> int
 
 
 def digest(url: str) -> str:
-    """An address that can be compared and not read."""
     return hashlib.sha256(url.encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -1,4 +1,4 @@
-"""Which tab a page tool's call goes to, and what may be tried again: pure choices, which the server carries out."""
+"""Which tab a page tool's call goes to, and what may be retried: pure decisions, carried out elsewhere."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def best_frame(
     without: Collection[int] = (),
     held: Callable[[int], bool] = lambda _: False,
 ) -> Frame | None:
-    """The frame to call: in a tab the caller holds, else in the active tab, the focused window's first, else the one
-    updated last."""
+    """The frame to call: in a tab the caller holds, else in the active tab (the focused window's first), else the
+    one updated last."""
 
     def rank(frame: Frame) -> tuple[bool, bool, bool, float, int]:
         there = tab(frame.tab_id)
@@ -31,23 +31,24 @@ def best_frame(
 
 
 def site_url(origin: str, cached_url: str | None) -> str | None:
-    """Where to find a site's tools when no tab has it: where they were last, else its front page."""
+    """The URL to open when no tab has a site's tools: where they were last seen, else its front page."""
     if cached_url is not None:
         return cached_url
     return f"{origin}/" if origin.startswith(("http://", "https://")) else None
 
 
 def never_sent(error: TabhubError) -> bool:
-    """Whether the page certainly never got the call."""
+    """Whether the page certainly never received the call."""
     if isinstance(error, TabNotFound):
         return (error.data or {}).get("sent") is False
     return isinstance(error, NotConnected | LinkLost) and error.outcome == "not_sent"
 
 
 def retry_where(error: TabhubError, *, repeatable: bool, exact: bool) -> RetryWhere:
-    """Whether a call that failed on its way may be made again, and in which tab.
+    """Whether a call that failed may be retried, and in which tab.
 
-    What never reached the page may; what did only if twice does what once does. A call that names its tab stays there.
+    A call that never reached the page may; one that did only if it is repeatable. A call that names its tab stays
+    there.
     """
     lost = isinstance(error, TabNotFound | LinkLost) or error.outcome == "unknown"
     if never_sent(error) or (repeatable and lost):

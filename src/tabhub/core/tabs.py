@@ -1,11 +1,11 @@
-"""The picture of tabs: which tabs each browser has, and the ids the hub hands out for them.
+"""The tabs of each browser, and the ids the hub assigns to them.
 
-Owns `Tab`, `TabBook` and the reading of tab descriptions that come from outside. Every method takes facts and returns
-what changed; who is told, and how a tab is reached, is known elsewhere.
+Owns `Tab`, `TabTable` and the parsing of tab descriptions from browsers. Every method receives facts and returns what
+changed; who is notified, and how a tab is reached, is known elsewhere.
 
-Ids: a tab's hub id is the browser's own id unless a tab of another browser has had it; then it is a fresh number above
-anything a browser gives. An id once handed out for one browser never names another browser's tab. When a browser goes
-away its tabs are kept aside, and get the same ids back if it returns with them.
+Ids: a tab's hub id is the browser's own id unless a tab of another browser has had it; then it is a new number above
+anything a browser assigns. An id once assigned for one browser never names another browser's tab. When a browser
+disconnects its tabs are set aside, and get the same ids again if it returns with them.
 """
 
 from __future__ import annotations
@@ -52,11 +52,10 @@ class Tab:
 
     @property
     def origin(self) -> str | None:
-        """The origin of the page in the tab."""
         return origin_of(self.url)
 
     def facts(self) -> dict[str, Any]:
-        """What an agent is told of the tab; flags only where they are set."""
+        """The tab as agents see it; flags only where they are set."""
         facts: dict[str, Any] = {
             "tabId": self.tab_id,
             "title": self.title,
@@ -82,7 +81,7 @@ class Tab:
 
 @dataclass(frozen=True, slots=True)
 class TabChanges:
-    """What one report changed. `away` tabs cannot be reached now and may come back; `closed` ones are gone."""
+    """The changes of one report. `away` tabs are unreachable now and may come back; `closed` ones will not."""
 
     opened: tuple[Tab, ...] = ()
     closed: tuple[Tab, ...] = ()
@@ -121,25 +120,23 @@ class TabTable:
         return None if tab_id is None else self._tabs.get(tab_id)
 
     def of(self, browser_id: str) -> list[Tab]:
-        """The tabs of one browser."""
         return [self._tabs[tab_id] for tab_id in self._by_browser.get(browser_id, {}).values()]
 
     def away(self, tab_id: int) -> Tab | None:
-        """The tab as it last was, if its browser is not connected now."""
+        """The last known state of a tab whose browser is not connected."""
         return next((tab for tabs in self._aside.values() for tab in tabs.values() if tab.tab_id == tab_id), None)
 
     def is_away(self, tab_id: int) -> bool:
-        """Whether the tab belongs to a browser that is not connected now."""
         return self.away(tab_id) is not None
 
     def expect(self, tab_id: int, browser_id: str, chrome_id: int) -> None:
-        """Keep an id for a tab of a browser that is not connected yet, as it was handed out before a restart."""
+        """Reserve an id for a tab of a browser that is not connected yet, as it was assigned before a restart."""
         self._aside.setdefault(browser_id, {})[chrome_id] = Tab(tab_id, browser_id, chrome_id)
         self._owner[tab_id] = (browser_id, chrome_id)
         self._fresh = max(self._fresh, tab_id + 1)
 
     def sync(self, browser_id: str, raw_tabs: Iterable[Any]) -> TabChanges:
-        """Take a full list of a browser's tabs; what is not in it is closed."""
+        """Apply a full list of a browser's tabs; those missing from it are closed."""
         problems: list[str] = []
         described: dict[int, Mapping[str, Any]] = {}
         for raw in raw_tabs:
@@ -167,7 +164,7 @@ class TabTable:
         return TabChanges(tuple(opened), tuple(closed), tuple(changed), problems=tuple(problems))
 
     def changed(self, browser_id: str, report: Any) -> TabChanges:
-        """Take one tab's report: {tabId, change, tab?, removedTabId?}."""
+        """Apply the report of one tab: {tabId, change, tab?, removedTabId?}."""
         if not isinstance(report, dict) or not _is_id(report.get("tabId")):
             return TabChanges(problems=("a tab report without a whole number `tabId`",))
         chrome_id: int = report["tabId"]
@@ -232,7 +229,7 @@ class TabTable:
         return TabChanges(changed=(tab, *self._unset_others(tab)))
 
     def _unset_others(self, tab: Tab) -> tuple[Tab, ...]:
-        """One active tab a window, one focused window a browser."""
+        """One active tab per window, one focused window per browser."""
         if not (tab.active or tab.window_focused):
             return ()
         changed = []
@@ -255,7 +252,7 @@ class TabTable:
         return tab_id
 
     def _rename(self, browser_id: str, old: Any, new: int) -> None:
-        """The browser swapped a tab's contents: it has a new id there and keeps its id here."""
+        """The browser replaced a tab's contents: it has a new id there and keeps its id here."""
         before = self.find(browser_id, old) if _is_id(old) else None
         if before is None or self.find(browser_id, new) is not None:
             return
@@ -274,9 +271,9 @@ class TabTable:
 
 @lru_cache(maxsize=4096)
 def origin_of(url: str) -> str | None:
-    """The origin of a web address, `file://` for files, None for pages that have none.
+    """The origin of a web URL, `file://` for files, None for pages that have none.
 
-    It is read as browsers read one: they take any number of slashes of either kind, and forgive what cannot be seen.
+    Parsed like browsers do: they accept any number of slashes of either kind, and ignore control characters.
     """
     text = url.lstrip(_BLANK).translate(_UNSEEN)
     web = _WEB.match(text)
@@ -313,7 +310,7 @@ def _is_id(value: Any) -> bool:
 
 
 def _problem(raw: Any) -> str:
-    """What is wrong with a tab's description, or nothing."""
+    """What is wrong with a tab's description, or an empty string."""
     if not isinstance(raw, dict):
         return "a tab described by something other than an object"
     if not _is_id(raw.get("tabId")):
@@ -326,7 +323,7 @@ def _problem(raw: Any) -> str:
 
 
 def _read(raw: Mapping[str, Any], tab_id: int, browser_id: str, longest: int) -> Tab:
-    """A tab from a description that has been checked."""
+    """A tab from a checked description."""
     status = raw.get("status")
     group = raw.get("groupId")
     return Tab(

@@ -1,6 +1,6 @@
 """What a tool is: an immutable definition with a source, its schema compiled and its wire form encoded once.
 
-Owns `Tool`, `Source` and the result a tool gives. Knows nothing of who runs it: a change is a new Tool.
+Owns `Tool`, `Source` and the result of a tool. Knows nothing of who runs it: a change makes a new Tool.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ class Source:
 
     @property
     def setting(self) -> str:
-        """Its name in permissions and pins: the key, but a server's as its tools begin, so that no plugin has it."""
+        """Its name in permissions and pins: the key, but for a server the prefix of its tools, which no plugin can
+        have."""
         return f"mcp__{self.key}" if self.kind == "upstream" else self.key
 
     def __str__(self) -> str:
@@ -51,7 +52,7 @@ HUB = Source("hub", "hub")
 
 @dataclass(slots=True)
 class ToolResult:
-    """A tool's answer, already encoded as an MCP CallToolResult object (`{"content":[…],…}`)."""
+    """A tool's result, already encoded as an MCP CallToolResult object (`{"content":[…],…}`)."""
 
     payload: bytes
     is_error: bool = False
@@ -65,7 +66,6 @@ class ToolResult:
         is_error: bool = False,
         meta: dict[str, Any] | None = None,
     ) -> ToolResult:
-        """Build a result from content blocks."""
         body: dict[str, Any] = {"content": content}
         if structured is not None:
             body["structuredContent"] = structured
@@ -77,7 +77,6 @@ class ToolResult:
 
     @classmethod
     def text(cls, text: str, *, is_error: bool = False) -> ToolResult:
-        """A result of one text."""
         return cls.of([{"type": "text", "text": text}], is_error=is_error)
 
     @classmethod
@@ -89,17 +88,13 @@ class ToolResult:
 class Validator(Protocol):
     """A compiled schema."""
 
-    def is_valid(self, instance: Any) -> bool:
-        """Whether the instance fits."""
-        ...
+    def is_valid(self, instance: Any) -> bool: ...
 
-    def iter_errors(self, instance: Any) -> Any:
-        """What does not fit."""
-        ...
+    def iter_errors(self, instance: Any) -> Any: ...
 
 
 def compile_schema(schema: Mapping[str, Any]) -> Validator:
-    """Compile a JSON Schema with linear-time patterns and without following references out of it."""
+    """Compile a JSON Schema with linear-time patterns and without following external references."""
     if len(orjson.dumps(schema)) > _MAX_SCHEMA:
         raise BadInput(f"The schema is larger than {_MAX_SCHEMA} bytes.")
     try:
@@ -116,7 +111,7 @@ def _refuse_reference(uri: str) -> Any:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tool:
-    """One tool of the catalogue; two are the same definition when their `wire` is the same."""
+    """One tool of the catalogue; two have the same definition when their `wire` is equal."""
 
     name: str
     source: Source
@@ -155,7 +150,7 @@ class Tool:
         return entry
 
     def with_description(self, description: str, meta: Mapping[str, Any] | None) -> Tool:
-        """The same tool in other words; nothing is compiled again."""
+        """A copy with another description; nothing is compiled again."""
         fresh = copy(self)
         object.__setattr__(fresh, "description", description)
         object.__setattr__(fresh, "meta", meta)
@@ -164,16 +159,15 @@ class Tool:
 
     @property
     def read_only(self) -> bool:
-        """Whether the tool changes nothing."""
         return self.annotations.get("readOnlyHint") is True
 
     @property
     def repeatable(self) -> bool:
-        """Whether running it twice does what running it once does."""
+        """Whether running it twice has the same effect as running it once."""
         return self.read_only or self.annotations.get("idempotentHint") is True
 
     def check(self, arguments: Mapping[str, Any]) -> None:
-        """Validate arguments, or raise InvalidArguments naming every field that does not fit."""
+        """Validate arguments, or raise InvalidArguments naming every invalid field."""
         if self.validator.is_valid(arguments):
             return
         problems = []
@@ -190,7 +184,7 @@ class Tool:
         )
 
     def _problem(self, error: jsonschema_rs.ValidationError) -> str:
-        """What does not fit, with what would; a long value is not sent back whole."""
+        """What is invalid, with what would be valid; a long value is not returned whole."""
         kind, message, fits = error.kind, error.message, ""
         if isinstance(kind, jsonschema_rs.ValidationErrorKind.Enum):
             options = [orjson.dumps(option).decode()[:60] for option in list(kind.options)[:_MOST_NAMED]]
@@ -208,7 +202,7 @@ class Tool:
 
 
 class CallContext(Protocol):
-    """What a running tool may know and do: who called, and a way to report progress."""
+    """What a running tool may know and do."""
 
     @property
     def session(self) -> Session:
@@ -229,15 +223,15 @@ class CallContext(Protocol):
         ...
 
     async def wait_while_paused(self) -> None:
-        """Between two steps that act: wait while a person has the wheel, or raise Paused."""
+        """Between two steps that act: wait while agents are paused, or raise Paused."""
         ...
 
     def sent(self) -> None:
-        """Note that something has left for the browser: from here on the call is never repeated."""
+        """Record that something was sent to the browser: from here on the call is never repeated."""
         ...
 
     def touch(self, tab_id: int | None, origin: str | None) -> None:
-        """Note the tab and origin the call works on, for the audit log."""
+        """Record the tab and origin the call works on, for the audit log."""
         ...
 
     def can(self, capability: str) -> bool:
@@ -245,11 +239,12 @@ class CallContext(Protocol):
         ...
 
     def confirm(self, words: str, tab_id: int) -> Awaitable[bool] | None:
-        """Ask the person who runs the hub (panel, notification, terminal) for a tab; None if nobody can be asked."""
+        """Ask the person who runs the hub (panel, notification, terminal) about a tab; None if that is not possible."""
         ...
 
     async def ask(self, questions: dict[str, tuple[str, dict[str, Any]]]) -> dict[str, dict[str, Any]]:
-        """Ask the agent's client, and through it its human: by key, a method and its params; the answers by key."""
+        """Ask the agent's client, and through it its person: by key, a method and its params; returns answers by
+        key."""
         ...
 
 

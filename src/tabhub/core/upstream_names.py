@@ -1,7 +1,7 @@
-"""Names of external servers' tools: `mcp__<server>__<tool>`, and back.
+"""Names of external servers' tools: `mcp__<server>__<tool>`.
 
-Where these words do not say exactly one thing (spaces, letters other than English, `__` in the server's name, too long)
-a hash of both names is added: the same in every run. Pure: it knows no server.
+Where such a name would be ambiguous (spaces, non-ASCII letters, `__` in the server's name, too long) a hash of both
+names is added, the same in every run. Pure: it knows no server.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ _ODD = re.compile(r"[^A-Za-z0-9_-]+")
 
 
 def upstream_name(server: str, tool: str) -> str:
-    """What agents call a server's tool."""
     name = f"{PREFIX}{server}__{tool}"
     if _plain_server(server) and _PLAIN.fullmatch(tool) and not _SUFFIX.search(name) and len(name) <= LONGEST:
         return name

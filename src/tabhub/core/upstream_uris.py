@@ -1,8 +1,8 @@
-"""Addresses of external servers' resources: `tabhub+mcp://<server>/<the server's own URI>`, and back.
+"""URIs of external servers' resources: `tabhub+mcp://<server>/<the server's own URI>`, and back.
 
-The server's own URI follows as it is, so that a template can be filled in by any client, and what comes of it leads
-back. One that is no plain URI, or that a URL parser would rewrite behind the prefix, is percent-encoded as a whole and
-marked with `~`, with which no URI begins. Pure: it knows no server.
+The server's own URI follows unchanged, so that any client can expand a template and the result can be parsed back. One
+that is not a plain URI, or that a URL parser would rewrite after the prefix, is percent-encoded as a whole and marked
+with `~`, with which no URI begins. Pure: it knows no server.
 """
 
 from __future__ import annotations
@@ -24,18 +24,17 @@ _EXPRESSION = re.compile(r"\{[^{}]*\}")
 
 
 def resource_uri(server: str, uri: str) -> str:
-    """What agents call a server's resource."""
     plain = _PLAIN.fullmatch(uri) and not _DOTS.search(uri)
     return f"{SCHEME}{quote(server, safe='')}/{uri if plain else _MARK + quote(uri, safe='')}"
 
 
 def template_uri(server: str, template: str) -> str:
-    """What agents call a server's template: filled in, it is the prefix and the server's own template filled in."""
+    """The hub's form of a server's template: expanded, it is the prefix and the server's own template expanded."""
     return f"{SCHEME}{quote(server, safe='')}/{template}"
 
 
 def parse_resource_uri(uri: str) -> tuple[str, str] | None:
-    """Server and own URI (or template) of an address of this form, None for any other."""
+    """Server and own URI (or template); None for any other URI."""
     if uri[: len(SCHEME)].lower() != SCHEME:
         return None
     server, slash, own = uri[len(SCHEME) :].partition("/")
@@ -45,9 +44,9 @@ def parse_resource_uri(uri: str) -> tuple[str, str] | None:
 
 
 def may_match_template(template: str, uri: str) -> bool:
-    """Whether a URI may have come of a template: what stands around its variables is there, in order.
+    """Whether a URI may be an expansion of a template: the literal parts occur in order.
 
-    Rather yes than no, and in one pass: templates are others' words, and no pattern of theirs is run.
+    Errs on the side of yes, in one pass: templates are untrusted, so none is run as a pattern.
     """
     first, *rest = _EXPRESSION.split(template)
     if not rest:

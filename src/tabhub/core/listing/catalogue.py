@@ -35,7 +35,7 @@ SESSION_PROPERTY: dict[str, Any] = {
 
 
 def takes_tab(tool: Tool) -> bool:
-    """Whether a tool works on a tab, and so on a session's tab when none is named; a page's `tabId` is its own."""
+    """Whether a tool works on a tab, by default the session's; a `tabId` in a page's schema is the page's own."""
     properties = tool.input_schema.get("properties") if tool.source.kind != "page" else None
     return isinstance(properties, Mapping) and "tabId" in properties
 
@@ -72,12 +72,10 @@ class Catalogue:
         self._index_version = -1
 
     def tools(self) -> tuple[Tool, ...]:
-        """The tools an agent sees, in order."""
         self._refresh()
         return self._tools
 
     def index(self) -> ToolIndex:
-        """The search index over them."""
         self._refresh()
         if self._index is None or self._index_version != self._version:
             self._index = ToolIndex.build(self._tools, self._index)
@@ -85,12 +83,11 @@ class Catalogue:
         return self._index
 
     def show(self, *, marked: bool) -> None:
-        """Permissions or settings changed: build anew what is shown."""
+        """Permissions or settings changed: rebuild the listing."""
         self._mark = marked
         self._version = self._index_version = -1
 
     def disabled(self, tool: Tool) -> bool:
-        """Whether the person switched the tool off."""
         return self._hidden(tool)
 
     def page(self, cursor: str | None, *, stateless: bool) -> bytes:
@@ -158,7 +155,7 @@ class Catalogue:
 
 
 class Catalogues:
-    """The listings of one registry, one for each selection in use; that of everything is always there."""
+    """The listings of one registry, one for each selection in use."""
 
     def __init__(self, registry: Registry, limits: Limits, hidden: Callable[[Tool], bool], mark: bool) -> None:
         self._make = partial(Catalogue, registry, limits, hidden)
@@ -167,7 +164,6 @@ class Catalogues:
         self._others: dict[Selection, Catalogue] = {}
 
     def of(self, selection: Selection) -> Catalogue:
-        """The listing of a selection."""
         if selection.everything:
             return self.everything
         found = self._others.pop(selection, None) or self._make(self._mark, selection)
@@ -177,7 +173,6 @@ class Catalogues:
         return found
 
     def show(self, *, marked: bool) -> None:
-        """Permissions or settings changed."""
         self._mark = marked
         for catalogue in (self.everything, *self._others.values()):
             catalogue.show(marked=marked)

@@ -1,8 +1,8 @@
-"""The short form of a listing: what an agent needs to choose a tool and call it, and no byte more.
+"""The compact form of a listing: what an agent needs to choose a tool and call it, and no more.
 
-Owns which parts of a definition can be left out of a small selection without changing what a call means: titles,
-bounds that are checked anyway, hints that say what holds without them, the fields of results, and the words for
-arguments that mean the same in every built-in tool (the server's instructions explain these once).
+Owns which parts of a definition can be omitted without changing what a call means: titles, bounds that are checked
+anyway, hints equal to their defaults, the fields of results, and descriptions of arguments that mean the same in every
+built-in tool (the server's instructions explain these once).
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ _UNSAID = {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": Fal
 
 
 def compact(listing: Mapping[str, Any]) -> dict[str, Any]:
-    """The short form of one entry of tools/list."""
     entry = {
         "name": listing["name"],
         "description": listing["description"],

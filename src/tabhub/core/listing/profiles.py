@@ -1,8 +1,8 @@
 """Profiles: which tools a connection is shown, so that an agent's context holds what it needs and no more.
 
-Owns the words of a selection (`core`, `all`, families, kinds of sources, each also with a minus) and what they mean.
-A selection is about what is listed, not about what may be called: that is the permissions' business. Which built-in
-tool belongs to which family is told from outside.
+Owns the terms of a selection (`core`, `all`, families, kinds of sources, each also with a minus) and their meaning. A
+selection decides what is listed, not what may be called: that is up to permissions. Which built-in tool belongs to
+which family is passed in.
 """
 
 from __future__ import annotations
@@ -24,21 +24,19 @@ _LONGEST = 500
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What one connection is shown."""
+    """The tools one connection is shown."""
 
     built_in: frozenset[str] | None
     """Names of built-in tools; None is all of them."""
     kinds: frozenset[str] = frozenset(KINDS)
 
     def shows(self, tool: Tool) -> bool:
-        """Whether a tool is listed."""
         if tool.source.kind in KINDS:
             return tool.source.kind in self.kinds
         return self.built_in is None or tool.name in self.built_in
 
     @property
     def everything(self) -> bool:
-        """Whether nothing is left out."""
         return self.built_in is None and len(self.kinds) == len(KINDS)
 
 
@@ -53,11 +51,10 @@ class Profiles:
         self._core = frozenset(core)
 
     def words(self) -> tuple[str, ...]:
-        """Every word a selection may have."""
         return (CORE, ALL, *self._families, *KINDS)
 
     def select(self, text: str) -> Selection:
-        """Read `core,network,-page`; an unknown word is an error that names the nearest."""
+        """Parse `core,network,-page`; an unknown term is an error that names the nearest."""
         wanted = [word.strip().lower() for word in text[:_LONGEST].split(",") if word.strip()]
         kinds, built_in, whole = set(KINDS), set[str](), False
         taken_out: set[str] = set()

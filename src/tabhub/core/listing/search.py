@@ -101,7 +101,7 @@ class ToolIndex:
 
     @classmethod
     def build(cls, tools: Iterable[Tool], previous: ToolIndex | None = None) -> ToolIndex:
-        """Index the tools; what `previous` knows of the same Tool objects is taken over."""
+        """Index the tools; entries of the same Tool objects are reused from `previous`."""
         wanted = {id(tool): tool for tool in tools}
         known = previous._slots if previous else {}
         old = previous._entries if previous else {}
@@ -130,7 +130,7 @@ class ToolIndex:
         return len(self._entries)
 
     def search(self, query: str, *, plugin: str | None = None) -> list[Tool]:
-        """The tools that fit the query, best first; all of them by name when there is no query."""
+        """The matching tools, best first; all of them by name when there is no query."""
         query = query[:_MAX_QUERY]
         words = [word for word in stems_of(query) if word not in ARTICLES]
         if not words:
@@ -177,7 +177,7 @@ class ToolIndex:
         return [row[3] for row in sorted(ranked, key=lambda row: row[:3])]
 
     def _groups(self, words: list[str]) -> list[dict[str, float]]:
-        """For each word that counts, the terms it may be found by, and what they are worth."""
+        """For each significant word, the terms that match it, and their weights."""
         meant: dict[int, set[str]] = {}
         for saying, meaning in PHRASES:
             for at in range(len(words) - len(saying) + 1):
@@ -226,7 +226,7 @@ class ToolIndex:
             yield term
 
     def _spelled_like(self, word: str) -> list[str]:
-        """The terms one slip away, or two for a long word."""
+        """The terms one typo away, or two for a long word."""
         if len(word) < 4:
             return []
         slips = 1 if len(word) < 7 else 2
@@ -257,7 +257,7 @@ def _letters(word: str) -> int:
 
 
 def _distance(one: str, other: str, most: int) -> int:
-    """Edits between two words, two swapped letters being one; any number above `most` when there are more."""
+    """Edit distance, a transposition being one edit; any number above `most` if it is greater."""
     before: list[int] = []
     row = list(range(len(other) + 1))
     for i, letter in enumerate(one, 1):
@@ -278,7 +278,7 @@ def _compact(name: str) -> str:
 
 
 def nearest(name: str, names: Iterable[str], limit: int = 3) -> list[str]:
-    """The names most like a wrong one: misspelled, with other separators, shortened, or with a prefix too many."""
+    """The names most similar to a wrong one: misspelled, with other separators, shortened, or with an extra prefix."""
     wrong = _compact(name[:200])
     if len(wrong) < 2:
         return []

@@ -1,4 +1,4 @@
-"""What words mean to the tool search: taking text apart, a light English stemmer, stop words and synonyms.
+"""Terms of the tool search: tokenizer, a light English stemmer, stop words and synonyms.
 
 Owns these tables and nothing else; `search` decides what a match is worth.
 """
@@ -57,7 +57,7 @@ _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,}")
 
 
 def _words(text: str) -> list[str]:
-    """The words of a text: folded to small letters without accents, names taken apart, CJK runs as pairs."""
+    """The words of a text: lower-cased without accents, identifiers split, CJK runs as pairs."""
     if not text.isascii():
         text = unicodedata.normalize("NFKD", text)
         text = unicodedata.normalize("NFC", "".join(c for c in text if not unicodedata.combining(c)))
@@ -72,7 +72,7 @@ def _words(text: str) -> list[str]:
 
 @lru_cache(maxsize=50_000)
 def _stem(word: str) -> str:
-    """The part of an English word its forms share, roughly; other words stay as they are."""
+    """A rough common stem of the forms of an English word; other words are unchanged."""
     if len(word) < 4 or not word.isascii() or not word.isalpha():
         return word
     if word.endswith("ies") and len(word) > 4:
@@ -92,7 +92,6 @@ def _stem(word: str) -> str:
 
 
 def stems_of(text: str) -> list[str]:
-    """The stems of a text's words, in order."""
     return [_stem(word) for word in _words(text)]
 
 

@@ -48,7 +48,7 @@ _ITEMS: Final = msgspec.json.Decoder(list[Raw])
 
 
 def estimate_tokens(data: bytes | str) -> int:
-    """About how many tokens a model reads here, rather too many than too few; long data is sampled."""
+    """A rather high estimate of the tokens a model reads; long data is sampled."""
     raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
     size = len(raw)
     if size <= _SLICE * _SLICES:
@@ -64,7 +64,7 @@ def _count(raw: bytes) -> int:
 
 
 def prefix_within(text: str, max_tokens: int, start: int = 0) -> int:
-    """The position up to which the text from `start` on fits the tokens."""
+    """The position up to which the text from `start` on fits the budget."""
     at, left = start, max_tokens
     while at < len(text) and left > 0:
         chunk = text[at : at + 4096]
@@ -80,7 +80,7 @@ def prefix_within(text: str, max_tokens: int, start: int = 0) -> int:
 
 
 def tidy_end(text: str, start: int, end: int) -> int:
-    """Move the end of a cut back to a line's end if one is near, else behind a comma or a space."""
+    """Move a cut back to the end of a line if one is near, else behind a comma or a space."""
     if end >= len(text):
         return len(text)
     line = text.rfind("\n", start + (end - start) * 4 // 5, end)
@@ -112,7 +112,7 @@ class Fitted:
 
 
 def fit(payload: bytes, max_tokens: int, *, keep_structured: bool = False) -> Fitted | None:
-    """Cut an encoded CallToolResult to the budget, or give None when it is within it.
+    """Cut an encoded CallToolResult to the budget; None if it already fits.
 
     A cut result carries structuredContent with long texts and lists shortened: clients check it against the tool's
     output schema and take an answer without it for a broken one. Only if that does not make it fit it is left out.
@@ -157,7 +157,7 @@ def fit(payload: bytes, max_tokens: int, *, keep_structured: bool = False) -> Fi
 
 
 def _shortened(structured: bytes, room: int) -> bytes | None:
-    """The same value with texts and lists cut until it fits, or None when it does not even so."""
+    """The value with texts and lists cut until it fits; None if it does not even then."""
     if estimate_tokens(structured) <= room:
         return structured
     value = _opened(structured, _TEXT_LENGTHS[0], _TEXT_LENGTHS[0] // 20)
@@ -170,7 +170,7 @@ def _shortened(structured: bytes, room: int) -> bytes | None:
 
 
 def _opened(raw: bytes, longest: int, most: int, depth: int = 0) -> Any:
-    """A value, shortened; of what is large only as much is made into objects as is kept.
+    """A shortened value; of large parts only as much is decoded as is kept.
 
     Making all of it takes seconds for millions of items, and nothing else runs meanwhile, in no thread.
     """
@@ -184,7 +184,7 @@ def _opened(raw: bytes, longest: int, most: int, depth: int = 0) -> Any:
 
 
 def _first(raw: bytes, most: int) -> list[Raw] | list[bytes]:
-    """The first items of a list; of one with very many marks, those that end within what is looked through."""
+    """The first items of a list, within a bound on the bytes examined."""
     if raw.count(b",") <= _MANY_COMMAS:
         return _ITEMS.decode(raw)[:most]
     items: list[bytes] = []
@@ -224,7 +224,7 @@ def _within(texts: list[str], room: int) -> bool:
 
 
 def _text_of(block: dict[str, Any]) -> str | None:
-    """The text a block brings, or None when it is an image, a sound or another binary."""
+    """The text of a block, or None for an image, audio or other binary."""
     kind = block.get("type")
     if kind == "text":
         return str(block.get("text", ""))
@@ -246,7 +246,7 @@ def _with_text(block: dict[str, Any], text: str) -> dict[str, Any]:
 
 
 def _whole(blocks: list[dict[str, Any]], texts: list[str], structured: bytes) -> tuple[str, str]:
-    """The text to keep, and what it is."""
+    """The text to store, and its MIME type."""
     source = structured or (texts[0].strip().encode() if len(texts) == 1 else b"")
     if source[:1] in (b"{", b"["):
         laid = json_lines(source)
@@ -259,7 +259,7 @@ def _whole(blocks: list[dict[str, Any]], texts: list[str], structured: bytes) ->
 
 
 def _cut(blocks: list[dict[str, Any]], data: str | None, room: int) -> tuple[list[dict[str, Any]], int, list[str]]:
-    """The blocks that fit, how many characters of the kept text they show, and what is in neither.
+    """The blocks that fit, how many characters of the stored text they show, and what is in neither.
 
     What is not text is taken first, up to three quarters of the room: it cannot be read later.
     `data`, when given, takes the place of the text blocks, which say the same.
@@ -295,7 +295,7 @@ def _cut(blocks: list[dict[str, Any]], data: str | None, room: int) -> tuple[lis
 
 
 def _note(full: str, mime: str, shown: int, total_tokens: int, lost: list[str]) -> str:
-    """What the agent is told about the rest, and how to get at it."""
+    """The note to the agent about the rest, and how to read it."""
     is_json = mime == "application/json"
     parts = [
         f"[This result is cut: {min(shown, len(full)):,} of {len(full):,} characters are shown"
@@ -325,7 +325,7 @@ def _shape(full: str) -> str:
 
 
 def json_lines(raw: bytes) -> str | None:
-    """Lay JSON out with one item a line, values unchanged; None when it is not JSON.
+    """Format JSON with one item per line, values unchanged; None if it is not JSON.
 
     Only what is too long for a line is opened, and not deeper than a few levels, so the text grows little: that keeps
     pages cheap in tokens and lets a search answer with whole items.

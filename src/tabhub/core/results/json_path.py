@@ -164,7 +164,7 @@ class _Path:
 
 
 def pick_json(text: str, path: str) -> str:
-    """The part of a JSON text a path names, as JSON: the value itself, or an array where a step can match many."""
+    """The part of a JSON text that a path selects, as JSON: the value, or an array where a step can match many."""
     path = path.strip()
     if len(path) > _MAX_PATH:
         raise InvalidParams(f"The path is longer than {_MAX_PATH} characters.", hint=_PATH_HINT)
@@ -218,7 +218,7 @@ def _walk(root: Any, steps: tuple[_Step, ...], path: str) -> Any:
 
 
 def _descend(node: Any) -> Iterator[Any]:
-    """The value and everything in it, in the order of the text."""
+    """The value and all its descendants, in document order."""
     stack = [node]
     while stack:
         value = stack.pop()
@@ -283,7 +283,7 @@ def _compare(value: Any, op: str, wanted: Any) -> bool:
 
 
 def _may_be_empty(step: _Step, nodes: list[Any], work: _Work) -> bool:
-    """Whether finding nothing is an answer: an empty array has no items, and a filter may let none pass."""
+    """Whether an empty result is valid: an empty array has no items, and a filter may match none."""
     if not nodes:
         return True
     if step.kind in ("slice", "all"):
@@ -297,7 +297,7 @@ def _may_be_empty(step: _Step, nodes: list[Any], work: _Work) -> bool:
 
 
 def _seen(step: _Step, nodes: list[Any]) -> str:
-    """What is there instead."""
+    """What is there instead, for the error message."""
     node = nodes[0]
     if step.deep:
         return f"has nothing like it in it; at its top it {_seen(_Step('key', 0), nodes)}"

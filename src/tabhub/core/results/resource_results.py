@@ -19,7 +19,6 @@ _LONGEST_VALUE = 2_000
 
 
 def as_blocks(method: str, answer: Mapping[str, Any]) -> dict[str, Any]:
-    """An answer to one of the two methods, as a tool's result."""
     key = _LISTS[method]
     rest = {name: value for name, value in answer.items() if name != key and name not in _OWN}
     if method == READ:
@@ -28,7 +27,8 @@ def as_blocks(method: str, answer: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def from_blocks(method: str, result: Mapping[str, Any], uri: str) -> dict[str, Any]:
-    """The answer again, of a result that may have been cut; words that were added belong to the URI, or to the user."""
+    """The inverse of as_blocks, for a result that may have been cut; added notes become content of the URI, or a
+    user message."""
     rest = {name: value for name, value in result.items() if name not in _OWN}
     blocks = result["content"]
     if method == READ:

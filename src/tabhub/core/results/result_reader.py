@@ -52,7 +52,7 @@ def read(
     pick: str | None = None,
     max_tokens: int = DEFAULTS.result_tokens,
 ) -> Reading:
-    """Read a part of a kept text: pick first, then search in it or give a page; never more than `max_tokens`."""
+    """Read a part of a stored text: select by path first, then search or return a page; at most `max_tokens`."""
     if pick is not None:
         if mime != "application/json":
             raise InvalidParams(f"pick reads JSON, and this result is {mime}.", hint="Use offset and limit, or search.")
@@ -106,7 +106,7 @@ def _search(text: str, query: str, offset: int, limit: int, max_tokens: int) -> 
 
 
 def _plain_places(text: str, query: str, offset: int) -> tuple[list[int], int | None]:
-    """Where the words are, in any case, once a line or window of a long line; and where counting stopped."""
+    """Where the query occurs, ignoring case, once per line or window of a long line; and where counting stopped."""
     low, needle = text.lower(), query.lower()
     # A character whose small form is longer would shift every position behind it: then the slower way.
     literal = re.compile(re.escape(query), re.IGNORECASE) if len(low) != len(text) else None
@@ -129,7 +129,7 @@ def _plain_places(text: str, query: str, offset: int) -> tuple[list[int], int | 
 
 
 def _pattern_places(text: str, source: str, flags: str, offset: int) -> tuple[list[int], int | None]:
-    """The lines, or windows of long lines, the pattern matches in; and where counting stopped."""
+    """The lines, or windows of long lines, that match the pattern; and where counting stopped."""
     try:
         test = compile_schema({"type": "string", "pattern": f"(?i:{source})" if flags else source}).is_valid
     except BadInput:
@@ -167,7 +167,7 @@ def _windows(line: str, test: Callable[[str], bool]) -> list[int]:
 
 
 def _around(text: str, at: int, number: int, printed: int, following: int) -> tuple[str, int]:
-    """A match's line with its neighbours that were not shown yet, and the end of the last line shown."""
+    """A match's line with neighbours not shown yet, and the end of the last line shown."""
     start = text.rfind("\n", 0, at) + 1
     rows: list[str] = []
     back = start
@@ -196,7 +196,7 @@ def _around(text: str, at: int, number: int, printed: int, following: int) -> tu
 
 
 def _clip(text: str, start: int, end: int, at: int) -> str:
-    """The line from start to end, or as much of it around `at` as is shown of a long one."""
+    """The line from start to end, or the part around `at` of a long one."""
     if end - start <= _CLIP:
         return text[start:end]
     first = max(start, at - _CLIP // 3)

@@ -20,7 +20,7 @@ def _limit(default: Any, doc: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The bounds the hub keeps to."""
+    """The bounds of the hub."""
 
     # what may come in
     max_body: int = _limit(4 * MB, "largest HTTP request body")
@@ -187,7 +187,7 @@ class Limits:
 
     @classmethod
     def parse(cls, values: dict[str, Any]) -> Limits:
-        """Read limits as settings; an unknown name or a wrong value is named."""
+        """Parse limits from settings; an unknown name or invalid value is an error that names it."""
         known = {f.name: f for f in fields(cls)}
         kept: dict[str, Any] = {}
         for name, value in values.items():

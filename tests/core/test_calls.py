@@ -123,16 +123,13 @@ def test_a_second_answer_is_dropped_and_counted() -> None:
     assert calls.close(call, 1) == []
     assert calls.close(call, 2) is None
     assert calls.late == 1
-    assert not calls.is_open(call)
+    assert call not in list(calls)
 
 
-def test_calls_are_found_by_session_and_by_tab() -> None:
+def test_calls_are_found_by_session() -> None:
     calls = Calls(Limits())
-    mine, other = calls.open("me", BUY, 0), calls.open("you", BUY, 0)
-    mine.tab = other.tab = 7
+    mine, _ = calls.open("me", BUY, 0), calls.open("you", BUY, 0)
     assert calls.of_session("me") == [mine]
-    assert calls.of_tab(7) == [mine, other]
-    assert calls.of_tab(8) == []
 
 
 @given(st.lists(st.tuples(st.sampled_from(["open", "close", "time"]), st.integers(0, 9)), max_size=60))

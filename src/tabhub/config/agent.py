@@ -1,7 +1,7 @@
-"""The `agent` of the config file: which model `tabhub agent` uses, and how far it may go.
+"""The `agent` section of the config file: which model `tabhub agent` uses, and its limits.
 
 Owns the section's keys. There is no default provider: the person names one. A key is never written into the file, only
-where it is found.
+a reference to it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ CallFormat = Literal["native", "xml"]
 
 @dataclass(frozen=True, slots=True)
 class AgentSettings:
-    """How the agent thinks."""
+    """Provider, model and limits of the agent."""
 
     provider: Provider = "openai"
     base_url: str | None = None

@@ -1,6 +1,6 @@
-"""The `permissions` of the config file: what each plugin, tool and client may do, and where a key of it lies.
+"""The `permissions` section of the config file: what each plugin, tool and client may do.
 
-Owns the words off, ask and auto, and how the section is read. What they mean for a call is known elsewhere.
+Owns the values off, ask and auto, and how the section is parsed. Their meaning for a call is decided elsewhere.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Unknown = Callable[[str, str, Any, Iterable[str]], None]
 
 @dataclass(frozen=True, slots=True)
 class PluginPermission:
-    """What one plugin, or source of tools, may do: as a whole, and tool by tool."""
+    """What one plugin, or source of tools, may do: as a whole, and per tool."""
 
     permission: Permission | None = None
     tools: Mapping[str, Permission] = field(default_factory=dict)
@@ -40,7 +40,6 @@ class PermissionSettings:
     """By the name of a token, what holds for the client that has it."""
 
     def values(self) -> dict[str, Any]:
-        """As the config file would write them."""
         values: dict[str, Any] = {} if self.default is None else {"default": self.default}
         for name, plugin in self.plugins.items():
             entry: dict[str, Any] = {} if plugin.permission is None else {"permission": plugin.permission}
@@ -51,7 +50,6 @@ class PermissionSettings:
 
 
 def read(values: Mapping[str, Any], unknown: Unknown, above: str = "permissions") -> PermissionSettings:
-    """The section as it stands in a file."""
     default: Permission | None = None
     plugins: dict[str, PluginPermission] = {}
     clients: dict[str, PermissionSettings] = {}
@@ -84,14 +82,13 @@ def _read_plugin(path: str, values: Mapping[str, Any], unknown: Unknown) -> Plug
 
 
 def permission(path: str, value: Any) -> Permission:
-    """One of the three words."""
     if value not in PERMISSIONS:
         raise SetupError(f"{path} must be off, ask or auto, not {shown(value)}.")
     return cast("Permission", value)
 
 
 def locate(rest: str) -> tuple[str, ...] | None:
-    """The place of a key below `permissions`; None if there can be none."""
+    """The path of a key below `permissions`; None if there can be none."""
     first, _, own = rest.partition(".")
     if first == CLIENTS:
         client, _, own = own.partition(".")

@@ -1,6 +1,6 @@
-"""The kinds of values a setting may have: how each is checked, and how it is read from what a person typed.
+"""The types of settings: how each is validated, and parsed from what a person typed.
 
-Owns the words of a refusal. It knows no setting.
+Owns the error messages. It knows no setting.
 """
 
 from __future__ import annotations
@@ -28,14 +28,13 @@ _REFERENCE = re.compile(r"\$\{[^{}]{1,300}\}")
 
 
 def mapping(path: str, value: Any) -> Mapping[str, Any]:
-    """An object."""
     if not isinstance(value, Mapping):
         raise SetupError(f"{path} must be an object, not {shown(value)}.", hint='Write it as {"…": …}.')
     return value
 
 
 def number(path: str, value: Any) -> int | float:
-    """A number that is one."""
+    """A finite number."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise SetupError(f"{path} must be a number, not {shown(value)}.")
     if not abs(value) <= _LARGEST:  # so that not-a-number fails too
@@ -183,7 +182,6 @@ READERS: Mapping[str, Callable[[str, Any], Any]] = {
 
 
 def from_text(kind: str, key: str, text: str) -> Any:
-    """What a person typed, as a value of that kind."""
     typed = text.strip()
     value: Any = typed
     if kind == "bool":
@@ -198,7 +196,7 @@ def from_text(kind: str, key: str, text: str) -> Any:
 
 
 def json_or_text(text: str) -> Any:
-    """JSON where it is JSON, else the text itself: `5`, `true` and `{"a": 1}` mean what they look like."""
+    """JSON if it is JSON, else the text itself: `5`, `true` and `{"a": 1}` mean what they look like."""
     try:
         return json.loads(text, parse_constant=str)
     except ValueError:
@@ -206,6 +204,6 @@ def json_or_text(text: str) -> Any:
 
 
 def shown(value: Any) -> str:
-    """A value as a refusal shows it."""
+    """A value as an error message shows it."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,12 +1,12 @@
-"""Typed settings: what `config.json` may say, what each key means, and how a text becomes a value.
+"""Typed settings: the keys of `config.json`, what each means, and how a text becomes a value.
 
-Owns the keys, their kinds and defaults. Knows nothing of files: it turns a decoded JSON object into a `Config`, and
-the text of `tabhub config set KEY VALUE` into a place and a value. A wrong value is refused with its key; an unknown
-key is reported with the nearest known one and kept, so that a typing error never silently changes what is allowed.
+Owns the keys, their types and defaults. Knows nothing of files: it turns a decoded JSON object into a `Config`, and the
+text of `tabhub config set KEY VALUE` into a path and a value. An invalid value is rejected with its key; an unknown key
+is reported with the nearest known one and kept, so that a typo never silently changes what is allowed.
 
 A key is written with dots: `port`, `limits.call_timeout`, `permissions.default`, `permissions.<plugin>.permission`,
 `permissions.<plugin>.tools.<tool>`, `permissions.clients.<client>.…` (the same for one token's client),
-`settings.<plugin>.<key>`, `pages.modelContext`. A plugin's name may itself hold dots (a domain does).
+`settings.<plugin>.<key>`, `pages.modelContext`. A plugin's name may itself contain dots (a domain does).
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ def _is(kind: str, doc: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class PageSettings:
-    """The `pages` of the config file: which pages may offer tools, and how."""
+    """The `pages` section of the config file: which pages may offer tools, and how."""
 
     allowed_origins: tuple[str, ...] = ("*",)
     model_context: bool = True
     trust_read_only: bool = False
 
     def allow(self, origin: str) -> bool:
-        """Whether pages of an origin may offer tools; `https://*.example.com` allows all below example.com."""
+        """Whether pages of an origin may offer tools; `https://*.example.com` allows all subdomains of example.com."""
         wide = [allowed.partition("*.") for allowed in self.allowed_origins if "://*." in allowed]
         below = any(origin.startswith(scheme) and origin.endswith(f".{host}") for scheme, _, host in wide)
         return below or "*" in self.allowed_origins or origin in self.allowed_origins
@@ -56,7 +56,7 @@ class PageSettings:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalSettings:
-    """The `approvals` of the config file: by which ways a person is asked."""
+    """The `approvals` section of the config file: how a person is asked."""
 
     elicitation: bool = True
 
@@ -147,7 +147,7 @@ class Config:
 
     @classmethod
     def parse(cls, values: Mapping[str, Any]) -> Config:
-        """Read a decoded config file; a wrong value raises SetupError, an unknown key becomes a problem."""
+        """Parse a decoded config file; an invalid value raises SetupError, an unknown key becomes a problem."""
         read: dict[str, Any] = {}
         unknown = _Unknown()
         for key, value in values.items():
@@ -162,7 +162,7 @@ class Config:
 
     @classmethod
     def known_keys(cls) -> dict[str, str]:
-        """Every key `config set` takes, with what it means; `<…>` stands for a name."""
+        """Every key `config set` accepts, with its meaning; `<…>` stands for a name."""
         known = {_camel(f.name): str(f.metadata["doc"]) for f in fields(cls) if f.metadata}
         known["permissions.default"] = (
             "permission of tools without one of their own: off, ask or auto; unset asks for what acts in your browser"
@@ -179,7 +179,7 @@ class Config:
         return known
 
     def with_environment(self, env: Mapping[str, str]) -> Config:
-        """The same settings with the environment in their place: TABHUB_PORT or PORT, TABHUB_LAUNCH, the skip flag."""
+        """The settings overridden by the environment: TABHUB_PORT or PORT, TABHUB_LAUNCH, the skip flag."""
         config = self
         for name in ("PORT", "TABHUB_PORT"):
             if env.get(name):
@@ -204,7 +204,7 @@ class Config:
 
 
 def convert(key: str, text: str) -> tuple[tuple[str, ...], Any]:
-    """Where `config set KEY TEXT` writes in the file, and the value it writes."""
+    """The path that `config set KEY TEXT` writes to in the file, and the value it writes."""
     path = locate(key)
     if path[0] in _SIMPLE:
         return path, _plain(from_text(_SIMPLE[path[0]][1], key, text))
@@ -220,7 +220,7 @@ def convert(key: str, text: str) -> tuple[tuple[str, ...], Any]:
 
 
 def locate(key: str) -> tuple[str, ...]:
-    """The place of a known key in the file, or SetupError naming the nearest known one."""
+    """The path of a known key in the file, or SetupError naming the nearest known one."""
     head, _, rest = key.partition(".")
     if head in _SIMPLE and not rest:
         return (head,)
@@ -239,7 +239,7 @@ def locate(key: str) -> tuple[str, ...]:
 
 
 class _Unknown:
-    """The keys nobody knows, collected while reading."""
+    """The unknown keys, collected while parsing."""
 
     def __init__(self) -> None:
         self.kept: dict[str, Any] = {}

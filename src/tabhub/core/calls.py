@@ -123,10 +123,6 @@ class Calls:
         if len(self._lanes) > _LANES_KEPT:
             self._lanes = {source: lane for source, lane in self._lanes.items() if lane.running or lane.queue}
 
-    def is_open(self, call: Call) -> bool:
-        """Whether the call still waits for its answer."""
-        return call.id in self._open
-
     def progress(self, call: Call, now: float) -> bool:
         """Extend the deadline, up to the latest end. False if the call is over."""
         if call.id not in self._open:
@@ -158,10 +154,6 @@ class Calls:
 
     def of_session(self, session: str) -> list[Call]:
         return [c for c in self._open.values() if c.session == session]
-
-    def of_tab(self, tab: int) -> list[Call]:
-        """The open calls that work on one tab."""
-        return [c for c in self._open.values() if c.tab == tab]
 
     def running(self) -> dict[str, int]:
         """Open calls by source, for status."""

@@ -21,8 +21,8 @@ def upstream_name(server: str, tool: str) -> str:
     name = f"{PREFIX}{server}__{tool}"
     if _plain_server(server) and _PLAIN.fullmatch(tool) and not _SUFFIX.search(name) and len(name) <= LONGEST:
         return name
-    said = f"{server}\0{tool}".encode("utf-8", "surrogatepass")
-    suffix = f"_h{hashlib.sha256(said).hexdigest()[:_HASH]}"
+    key = f"{server}\0{tool}".encode("utf-8", "surrogatepass")
+    suffix = f"_h{hashlib.sha256(key).hexdigest()[:_HASH]}"
     room = LONGEST - len(PREFIX) - 2 - len(suffix)
     first = re.sub("__+", "_", _ODD.sub("_", server)).strip("_") or "server"
     second = _ODD.sub("_", tool).strip("_") or "tool"
@@ -30,14 +30,6 @@ def upstream_name(server: str, tool: str) -> str:
     return f"{PREFIX}{first[: room - len(second)]}__{second}{suffix}"
 
 
-def parse_upstream_name(name: str) -> tuple[str, str] | None:
-    """Server and tool of a name that says both in full; None for one with a hash, which only its table knows."""
-    if not name.startswith(PREFIX) or _SUFFIX.search(name):
-        return None
-    server, parted, tool = name.removeprefix(PREFIX).partition("__")
-    return (server, tool) if parted and server and tool else None
-
-
 def _plain_server(server: str) -> bool:
-    # The first `__` parts the two, so none may be in the server's name or arise at its end.
+    # The first `__` separates the two, so none may be in the server's name or arise at its end.
     return bool(_PLAIN.fullmatch(server)) and "__" not in server and not server.startswith("_") and server[-1] != "_"

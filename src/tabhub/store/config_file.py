@@ -1,6 +1,6 @@
-"""The config file: read, changed key by key, and re-read while the hub runs without ever losing a good one.
+"""The config file: read, changed key by key, and reloaded while the hub runs without ever losing valid settings.
 
-Owns `config.json` as text. What the keys mean is `tabhub.config.settings`'s; who acts on a change is the caller's.
+Owns `config.json` as text. The meaning of keys is config.settings'; acting on a change is up to the caller.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _MEND = "Mend it, or go back to the defaults with: tabhub config reset (the old 
 
 
 def load(home: Home, env: Mapping[str, str] | None = None) -> Config:
-    """The settings of the file, defaults where it says nothing; `env` adds what the environment says."""
+    """The settings of the file with defaults; `env` adds overrides of the environment."""
     config = _parse(home, _read(home) or {})
     return config if env is None else config.with_environment(env)
 
 
 def show(home: Home, env: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """The settings in force, defaults included, by the keys of the file; unknown keys as they are written."""
+    """The settings in force, defaults included, by the keys of the file; unknown keys unchanged."""
     config = load(home, env)
     return {**config.values(), **{key: value for key, value in config.extra.items() if "." not in key}}
 
@@ -38,7 +38,7 @@ def set_value(home: Home, key: str, text: str) -> Config:
 
 
 def set_at(home: Home, path: tuple[str, ...], value: Any) -> Config:
-    """Set what stands at a place, None to take it out; the file changes only if all of it is valid afterwards."""
+    """Set the value at a path, None to remove it; the file changes only if all of it is valid afterwards."""
     home.ensure()
     with _lock(home):
         values = _read(home) or {}
@@ -74,7 +74,7 @@ def set_plugin_settings(home: Home, plugin: str, settings: Mapping[str, Any]) ->
 
 
 def reset(home: Home, key: str | None = None) -> Config:
-    """Go back to the default of one key (also an unknown one), or of all; the old file is kept as `config.json.bak`."""
+    """Restore the default of one key (also an unknown one), or of all; the old file is kept as `config.json.bak`."""
     home.ensure()
     with _lock(home):
         if key is None:
@@ -90,10 +90,10 @@ def reset(home: Home, key: str | None = None) -> Config:
 
 
 class ConfigFile:
-    """The file while the hub runs: a broken one is reported and the last good settings stay in force."""
+    """The file while the hub runs: an invalid one is reported and the last valid settings stay in force."""
 
     def __init__(self, home: Home, env: Mapping[str, str] | None = None) -> None:
-        """Read it for the first time; a broken file is an error here, for the permissions in it are unknown."""
+        """Raises SetupError for an invalid file, because the permissions in it are unknown."""
         self._home = home
         self._env = dict(env or {})
         self._seen = home.config.exists()
@@ -101,7 +101,7 @@ class ConfigFile:
         self.error: str | None = None
 
     def reload(self) -> tuple[Config, str | None]:
-        """Read it again: the settings in force, and what is wrong with the file if they are the last good ones."""
+        """The settings in force, and what is wrong with the file if they are the last valid ones."""
         try:
             values = _read(self._home)
             if values is None and self._seen:
@@ -148,7 +148,7 @@ def _read(home: Home) -> dict[str, Any] | None:
 
 
 def _where(raw: bytes) -> str | None:
-    """A line and column for a person's editor, where the standard parser finds the same fault."""
+    """Line and column for a person's editor, if the standard parser finds the same error."""
     if not raw.strip():
         return "It is empty."
     try:
@@ -175,7 +175,7 @@ def _write(home: Home, values: dict[str, Any]) -> Config:
 
 
 def _place(values: dict[str, Any], key: str) -> tuple[str, ...]:
-    """Where a key stands: a known one by its meaning, an unknown one step by step."""
+    """The path of a key: a known one by its meaning, an unknown one step by step."""
     steps = tuple(key.split("."))
     if _holds(values, steps):
         return steps
@@ -195,7 +195,7 @@ def _holds(values: Any, path: tuple[str, ...]) -> bool:
 
 
 def _remove(values: dict[str, Any], path: tuple[str, ...]) -> None:
-    """Take one key out, and the objects it leaves empty."""
+    """Remove one key, and the objects it leaves empty."""
     if not _holds(values, path):
         return
     if len(path) == 1:

@@ -84,7 +84,6 @@ class Conversation(msgspec.Struct):
     """The same in words, where there is something to say."""
 
     def add(self, message: Message) -> None:
-        """Something was said."""
         self.messages = [*self.messages, message]
         if not self.title and message.role == "user":
             words = " ".join(message.text.split())
@@ -108,7 +107,7 @@ class ConversationStore:
         self._most = most
 
     def save(self, conversation: Conversation) -> None:
-        """Write a conversation; of too many, those not touched for longest are removed."""
+        """Write a conversation; beyond the maximum the least recently changed are removed."""
         path = self._path(conversation.id)
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -124,7 +123,7 @@ class ConversationStore:
                 old.unlink()
 
     def load(self, ident: str) -> Conversation:
-        """A conversation by its id, by the beginning of it, or the newest one by `last`."""
+        """A conversation by its id, by a prefix of it, or the newest one by `last`."""
         files = self._files()
         found = files[:1] if ident == "last" else [path for path in files if path.stem.startswith(ident)]
         if not found:
@@ -144,11 +143,10 @@ class ConversationStore:
             ) from None
 
     def remove(self, ident: str) -> None:
-        """Forget a conversation; one that is gone already is no matter."""
         self._path(ident).unlink(missing_ok=True)
 
     def all(self) -> list[Summary]:
-        """Every conversation, the newest first; one that cannot be read is said in the log."""
+        """Every conversation, newest first; unreadable ones are logged and skipped."""
         listed = []
         for path in self._files():
             try:

@@ -1,6 +1,6 @@
-"""The home folder: where everything of the hub's lies, who may read it, and how a file is replaced whole.
+"""The home folder: the paths of the hub's files, who may read them, and atomic replacement.
 
-Owns paths, modes and atomic replacement. Knows nothing of what the files say. Imports little: every command uses it.
+Owns paths, modes and atomic writes. Knows nothing of the files' contents. Imports little: every command uses it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,6 @@ class Home:
 
     @classmethod
     def find(cls, env: Mapping[str, str] = os.environ) -> Home:
-        """The home this environment means."""
         named = env.get("TABHUB_HOME", "").strip()
         folder = named or env.get("HOME", "").strip() or os.path.expanduser("~")  # noqa: PTH111 - never raises
         if folder.startswith("~"):
@@ -51,7 +50,8 @@ class Home:
         return cls(root if named else root / ".tabhub")
 
     def ensure(self) -> None:
-        """Make the folders, private to this user; refuse a home that others could change or we cannot."""
+        """Create the folders, private to this user; raises SetupError for a home that others could change or we
+        cannot."""
         for folder in (self.root, self.extension, self.logs, self.files, self.managed):
             _private_folder(folder)
         for folder in (self.root, self.extension):
@@ -59,12 +59,11 @@ class Home:
 
     @staticmethod
     def write_atomic(path: Path, data: bytes | str, mode: int = 0o600) -> None:
-        """The module's `write_atomic`."""
         write_atomic(path, data, mode)
 
 
 def write_atomic(path: Path, data: bytes | str, mode: int = 0o600) -> None:
-    """Replace a file whole: readers see the old text or the new, and a failure leaves the old one as it was."""
+    """Replace a file atomically: readers see the old text or the new, and a failure leaves the old one."""
     raw = data.encode() if isinstance(data, str) else data
     target = os.path.realpath(path)  # a linked file stays a link, and what it points to is replaced
     folder, name = os.path.split(target)
@@ -95,7 +94,7 @@ def write_atomic(path: Path, data: bytes | str, mode: int = 0o600) -> None:
 
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold a lock file while reading, changing and writing; the system frees it when its holder dies."""
+    """Hold a lock file; the system releases it when its holder dies."""
     try:
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as error:
@@ -143,7 +142,7 @@ def _private_folder(folder: Path) -> None:
 
 
 def _sweep(folder: Path) -> None:
-    """Remove what a writer that was killed left behind; a running writer's file carries a living process id."""
+    """Remove temporary files of writers that were killed; a running writer's file carries its process id."""
     for entry in os.scandir(folder):
         parts = entry.name.split(".")
         if entry.name.startswith(".") and entry.name.endswith(_TEMP) and len(parts) > 4 and parts[-3].isdigit():
@@ -157,7 +156,7 @@ def _sweep(folder: Path) -> None:
 
 
 def _sync_folder(folder: str) -> None:
-    """Make the rename itself last; a file system that cannot do that has still renamed."""
+    """Make the rename durable; a file system that cannot do that has still renamed."""
     with contextlib.suppress(OSError):
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:

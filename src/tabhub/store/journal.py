@@ -26,10 +26,10 @@ _ATTEMPTS = 3
 
 
 class Journal:
-    """One such file."""
+    """An append-only file of lines."""
 
     def __init__(self, path: Path, *, rotate_at: int, waiting: int) -> None:
-        """Open it; `waiting` lines are kept while it cannot be written."""
+        """Up to `waiting` lines are buffered while the file cannot be written."""
         self._path = str(path)
         self._rotated = f"{path}.1"
         self._rotate_at = rotate_at
@@ -48,18 +48,18 @@ class Journal:
             self._degrade(error)
 
     def append(self, line: bytes) -> None:
-        """Write one line, newline included; it is on its way to the disk when this returns, or `degraded` is set."""
+        """Write one line, newline included; it is handed to the system when this returns, or `degraded` is set."""
         if not self._took(line):
             self._append_slowly(line)
 
     def append_all(self, lines: list[bytes]) -> None:
-        """Write several lines, with one `write(2)` where nothing stands in the way."""
+        """Write several lines, with one `write(2)` in the ordinary case."""
         if not self._took(b"".join(lines)):
             for line in lines:  # each for itself, so that what waits or is lost is counted in lines
                 self.append(line)
 
     def _took(self, text: bytes) -> bool:
-        """The ordinary case, one write; False when nothing of the text is in the file that has the name."""
+        """The ordinary case, one write; False if none of the text is in the file of that name."""
         size = len(text)
         if self._size + size > self._rotate_at or self.degraded is not None or self._broken_end:
             return False
@@ -77,18 +77,17 @@ class Journal:
         return False
 
     def flush(self) -> bool:
-        """Try to write the lines that wait; True when none waits any more."""
+        """Try to write the buffered lines; True if none remains."""
         if self.degraded is not None or self._waiting:
             self._append_slowly(b"")
         return self.degraded is None
 
     def close(self) -> None:
-        """Write what waits, and let go of the file."""
         self.flush()
         self._drop()
 
     def _append_slowly(self, line: bytes) -> None:
-        """Everything but the ordinary case: rotate, reopen, catch up."""
+        """Everything but the ordinary case: rotate, reopen, write buffered lines."""
         text = b"".join(self._waiting) + line
         try:
             for _ in range(_ATTEMPTS):
@@ -104,7 +103,7 @@ class Journal:
             self._degrade(error)
 
     def _put(self, text: bytes) -> bool:
-        """One attempt; False when the file was not the one of that name any more."""
+        """One attempt; False if the open file was no longer the one of that name."""
         if self._fd >= 0 and not os.path.exists(self._path):  # noqa: PTH110 - moved or removed by hand
             self._drop()
         if self._fd < 0:
@@ -131,7 +130,7 @@ class Journal:
         self._broken_end = bool(self._size) and os.pread(self._fd, 1, self._size - 1) != b"\n"
 
     def _rotate(self) -> None:
-        """Rename the file and start a new one; if another process is at it, leave it to that one."""
+        """Rename the file and start a new one; if another process is rotating, leave it to that one."""
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -152,7 +151,7 @@ class Journal:
                 os.close(old)
 
     def _cut_back(self, written: int) -> None:
-        """Take back the part of a line that was written, unless somebody has written behind it since."""
+        """Truncate a partly written line, unless another process has written after it."""
         if not written:
             return
         was_broken, self._broken_end = self._broken_end, True
@@ -166,7 +165,7 @@ class Journal:
         self._drop()
 
     def _drop(self) -> bool:
-        """Close the file; the next write opens it anew. Always False, for `_put`."""
+        """Close the file; the next write opens it again. Always False, for `_put`."""
         if self._fd >= 0:
             with contextlib.suppress(OSError):  # already closed is as good
                 os.close(self._fd)
@@ -175,27 +174,23 @@ class Journal:
 
 
 class Nowhere:
-    """A journal that keeps nothing, for those who want no file."""
+    """A journal that discards its lines."""
 
     degraded: str | None = None
     lost = 0
 
-    def append(self, line: bytes) -> None:
-        """Let a line go."""
+    def append(self, line: bytes) -> None: ...
 
-    def append_all(self, lines: list[bytes]) -> None:
-        """Let lines go."""
+    def append_all(self, lines: list[bytes]) -> None: ...
 
     def flush(self) -> bool:
-        """Nothing waits."""
         return True
 
-    def close(self) -> None:
-        """There is no file."""
+    def close(self) -> None: ...
 
 
 def lines_backward(path: Path) -> Iterator[bytes]:
-    """The lines of a journal, last first, over the file and the one rotated before it; empty ones left out."""
+    """The lines of a journal and of the file rotated before it, last first; empty ones skipped."""
     files = []
     try:
         # The newer one is opened first: a rotation in between then shows the same file twice, never a gap.

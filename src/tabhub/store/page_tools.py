@@ -1,6 +1,6 @@
-"""Page tools that outlive their page, on disk: read once at the start, replaced whole when they change.
+"""Cached page tools on disk: read once at startup, replaced when they change.
 
-Owns the file and how long an entry counts. What a tool is, is hub.pages'; when to save is the caller's.
+Owns the file and the maximum age of an entry. What a tool is, is core.page_tools'; when to save is up to the caller.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _LARGEST = 64 * 1024 * 1024
 
 
 class PageToolStore:
-    """The file of kept page tools."""
+    """The file of cached page tools."""
 
     def __init__(self, path: Path | None, limits: Limits = DEFAULTS) -> None:
-        """Without a path nothing is kept."""
+        """Without a path nothing is stored."""
         self.path = path
         self._limits = limits
         self._written: bytes | None = None
@@ -36,7 +36,7 @@ class PageToolStore:
         """Why the file could not be written, while it cannot."""
 
     def load(self, now: float) -> list[CachedTool]:
-        """What was kept and seen lately; a broken file or entry is said in the log and left out."""
+        """The cached tools seen recently; a broken file or entry is logged and skipped."""
         if self.path is None:
             return []
         try:
@@ -60,12 +60,11 @@ class PageToolStore:
         return fresh
 
     def encode(self, kept: Iterable[CachedTool]) -> bytes:
-        """The file as it should be."""
         tools = [{"origin": c.origin, "url": c.url, "seen": c.seen, "tool": c.tool.raw()} for c in kept]
         return orjson.dumps({"version": _VERSION, "tools": tools})
 
     def save(self, data: bytes) -> bool:
-        """Write the file if it changed; a disk that cannot be written is said once, and tried again next time."""
+        """Write the file if it changed; a failure is logged once, and retried at the next save."""
         if data == self._written or self.path is None:
             return True
         try:

@@ -1,7 +1,7 @@
-"""Approved definitions on disk: `pins.json`, replaced whole when a person approves a tool's form.
+"""Approved definitions on disk: `pins.json`, replaced when a person approves a definition.
 
-Owns the file. What a pin means is trust.pins'. A file that cannot be read counts as empty and is kept aside: tools are
-pinned anew with their next approval. One that cannot be written costs the memory over a restart, never a call.
+Owns the file. What a pin means is trust.pins'. A file that cannot be read counts as empty and is set aside: tools are
+pinned again with their next approval. One that cannot be written loses pins at a restart, never a call.
 """
 
 from __future__ import annotations
@@ -43,11 +43,9 @@ class PinStore:
         return len(self._pins)
 
     def get(self, source: str, tool: str) -> Pin | None:
-        """The approved forms of a tool."""
         return self._pins.get((source, tool))
 
     def approve(self, source: str, tool: str, fingerprint: str, text: str) -> None:
-        """Keep a form that was approved."""
         before = self._pins.pop((source, tool), None)
         pin = before.with_form(fingerprint, text) if before is not None else Pin((fingerprint,), text)
         self._pins[source, tool] = pin
@@ -57,7 +55,7 @@ class PinStore:
             self._save()
 
     def forget(self, source: str) -> None:
-        """Let go of all tools of a source that was removed."""
+        """Remove all pins of a removed source."""
         gone = [key for key in self._pins if key[0] == source]
         for key in gone:
             del self._pins[key]

@@ -1,7 +1,7 @@
-"""Large results, kept for a while under a handle that only the session they were made for can read.
+"""Large results, stored for a while under a handle that only their session can read.
 
-Owns the SQLite file and what stands in for it while the disk cannot be written. Knows nothing of budgets or paging.
-Every method may be called from any thread. Time is the wall clock handed in, for results outlive the process.
+Owns the SQLite file and the fallback in memory while the disk cannot be written. Knows nothing of budgets or paging.
+Every method may be called from any thread. Time is the wall clock passed in, because results outlive the process.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _CORRUPT = ("file is not a database", "malformed", "no such column", "unsupporte
 
 @dataclass(frozen=True, slots=True)
 class StoredResult:
-    """One result as it was kept."""
+    """One stored result."""
 
     handle: str
     session: str
@@ -46,7 +46,7 @@ class ResultStore:
     """The results of one hub."""
 
     def __init__(self, path: Path | None, limits: Limits = DEFAULTS, clock: Callable[[], float] = time.time) -> None:
-        """Without a path results are kept in memory, within its own bound."""
+        """Without a path results are stored in memory, within its own bound."""
         self._path = path
         self._limits = limits
         self._clock = clock
@@ -63,7 +63,7 @@ class ResultStore:
             self._connected()
 
     def put(self, session: str, mime: str, data: bytes) -> str:
-        """Keep a result and return its handle; the oldest ones make room."""
+        """Store a result and return its handle; the oldest ones make room."""
         if len(data) > self._limits.result_store:
             raise TooLarge(
                 f"The result has {len(data)} bytes; at most {self._limits.result_store} can be kept.",
@@ -101,7 +101,7 @@ class ResultStore:
         return found
 
     def expire(self) -> int:
-        """Delete what is past its time and give the room back; returns how many results went."""
+        """Delete expired results and free their space; returns how many."""
         now = self._clock()
         with self._lock:
             old = [handle for handle, kept in self._memory.items() if kept.expires <= now]
@@ -120,7 +120,6 @@ class ResultStore:
             return len(old) + gone
 
     def close(self) -> None:
-        """Close the file."""
         with self._lock:
             self._drop()
 
@@ -168,7 +167,7 @@ class ResultStore:
         return StoredResult(handle, session, mime, bytes(data), created, created + self._limits.result_ttl)
 
     def _remember(self, kept: StoredResult) -> None:
-        """Keep a result in memory, within its bound."""
+        """Store a result in memory, within its bound."""
         if len(kept.data) > self._limits.result_memory:
             raise SetupError(
                 f"The rest of the result could not be kept. {self.degraded or ''}".strip(),
@@ -180,7 +179,7 @@ class ResultStore:
             total -= len(self._memory.popitem(last=False)[1].data)
 
     def _connected(self, *, anew: bool = False) -> sqlite3.Connection | None:
-        """The open file; None, with `degraded` set, if there is none and it cannot be opened."""
+        """The open file; None, with `degraded` set, if it cannot be opened."""
         if self._path is not None and (self._db is None or anew):
             for _ in range(2):
                 try:
@@ -218,7 +217,7 @@ class ResultStore:
         return int(db.execute("SELECT coalesce(sum(size), 0) FROM results").fetchone()[0])
 
     def _failed(self, error: sqlite3.Error | OSError) -> bool:
-        """Take note of a failure; True if a fresh file now stands in place of a corrupt one."""
+        """Record a failure; True if a new file has replaced a corrupt one."""
         path = self._path
         if path is not None and isinstance(error, sqlite3.Error) and any(sign in str(error) for sign in _CORRUPT):
             self._drop()

@@ -20,7 +20,7 @@ _ROTATE = "Make a new one with: tabhub config rotate-secret"
 
 
 def read(home: Home) -> str:
-    """The secret in force, or SetupError saying how to get one."""
+    """The current secret, or SetupError saying how to create one."""
     secret = _load(home).get("secret")
     if secret is None:
         raise SetupError(f"There is no secret in {home.auth} yet.", hint="Start the hub once: tabhub start")
@@ -28,7 +28,7 @@ def read(home: Home) -> str:
 
 
 def load_or_create(home: Home) -> str:
-    """The secret in force, made if there is none; processes that race agree on one."""
+    """The current secret, created if there is none; concurrent processes agree on one."""
     home.ensure()
     with _lock(home):
         facts = _load(home)
@@ -40,7 +40,7 @@ def load_or_create(home: Home) -> str:
 
 
 def rotate(home: Home) -> str:
-    """Replace the secret; whoever holds the old one is locked out. A file that cannot be read is kept aside."""
+    """Replace the secret; holders of the old one are locked out. A file that cannot be read is set aside."""
     home.ensure()
     with _lock(home):
         try:
@@ -52,7 +52,7 @@ def rotate(home: Home) -> str:
 
 
 def remember(home: Home, facts: Mapping[str, Any]) -> None:
-    """Write other facts the extension needs (its port) beside the secret, which stays as it is."""
+    """Write other values the extension needs (its port) beside the secret, which is unchanged."""
     with _lock(home):
         current = _load(home)
         changed = {**current, **facts}
@@ -95,7 +95,7 @@ def _checked(home: Home, secret: Any) -> str:
 
 
 def _make_private(home: Home) -> None:
-    """Take the file back from other readers, should a copy or an editor have opened it up."""
+    """Restore private mode, in case a copy or an editor changed it."""
     try:
         if stat.S_IMODE(home.auth.stat().st_mode) != 0o600:
             home.auth.chmod(0o600)

@@ -103,7 +103,7 @@ class SessionStore:
         """Why the file could not be written, while it cannot."""
 
     def load(self) -> Saved:
-        """What was saved; a file that cannot be used is said in the log, and counts as empty."""
+        """The saved state; an unusable file is logged, and counts as empty."""
         try:
             if self.path.stat().st_size > _LARGEST:
                 log.warning("%s is larger than %d bytes and is not read", self.path, _LARGEST)

@@ -43,7 +43,7 @@ class _Read:
 
 
 class TokenStore:
-    """The tokens of one home, as the running hub sees them: a change on disk holds from the next look on."""
+    """The tokens of one home, as the running hub sees them: a change on disk applies from the next lookup on."""
 
     def __init__(self, home: Home) -> None:
         self._home = home
@@ -53,7 +53,7 @@ class TokenStore:
         """Why the file cannot be used, while it cannot: then no token is let in."""
 
     def name_of(self, token: bytes) -> str | None:
-        """The name of a token that is in force."""
+        """The name of a valid token."""
         if not _TOKEN.fullmatch(token):
             return None
         mark = hashlib.sha256(token).hexdigest()
@@ -65,14 +65,14 @@ class TokenStore:
         return self._read.by_hash.get(mark)
 
     def holds(self, name: str) -> bool:
-        """Whether a token of that name is in force; while the file cannot be read, none is said to be gone."""
+        """Whether a token of that name is valid; while the file cannot be read, none is reported as revoked."""
         stamp = _stamp(self._home)
         if stamp != self._read.stamp:
             self._load(stamp)
         return self.error is not None or name in self._lent.values() or name in self._read.by_hash.values()
 
     def lend(self, name: str) -> str:
-        """A token for an agent of the hub's own: it holds as long as this process, and is kept nowhere."""
+        """A token for an agent of the hub's own: valid for the life of this process, and stored nowhere."""
         token = _made()
         self._lent[_hash(token)] = name
         return token
@@ -87,7 +87,7 @@ class TokenStore:
 
 
 def create(home: Home, name: str, now: float) -> str:
-    """Make a token; the text is given this once and kept nowhere."""
+    """Create a token; its text is returned only here and not stored."""
     if not NAME.fullmatch(name):
         raise SetupError(
             f"{name[:80]!r} cannot be the name of a token.",
@@ -110,7 +110,7 @@ def create(home: Home, name: str, now: float) -> str:
 
 
 def revoke(home: Home, name: str) -> None:
-    """Take a token back: whoever holds it is locked out at once."""
+    """Revoke a token: its holder is locked out at once."""
     home.ensure()
     with _lock(home):
         tokens = listed(home)

@@ -1,7 +1,7 @@
-"""External MCP servers on disk: `mcp.json`, readable by this user alone, replaced whole when it changes.
+"""External MCP servers on disk: `mcp.json`, readable by this user alone, replaced when it changes.
 
-Owns the record of a server and the file. What a record may say is upstream.config's; what it does is upstream's.
-A file that cannot be read is set aside, never overwritten: it holds what a person typed.
+Owns the record of a server and the file. What a record may contain is upstream.config's. A file that cannot be read is
+set aside, never overwritten: it contains what a person typed.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Server(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
 
     @property
     def where(self) -> str:
-        """Its address or command line, for a person."""
+        """Its URL or command line, for a person."""
         return self.url if self.url is not None else " ".join((self.command or "", *self.args))
 
     def same_way(self, other: Server) -> bool:
@@ -87,7 +87,7 @@ class UpstreamStore:
         return tuple(saved.servers)
 
     def change(self, change: Callable[[tuple[Server, ...]], Sequence[Server]]) -> tuple[Server, ...]:
-        """Read, change and write the file while no other process does; a failure leaves it as it was."""
+        """Read, change and write the file under a lock; a failure leaves it unchanged."""
         with locked(self.path.with_name(f"{self.path.name}.lock")):
             before = self.load()
             after = tuple(change(before))

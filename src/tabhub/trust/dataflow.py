@@ -1,7 +1,7 @@
 """The data-flow guard: a session that has read one site and then acts on another.
 
-What a page says may make an agent carry it elsewhere. Owns what each session has read, and the pairs of sites that a
-person has let pass. Pure, and bounded: of very many sites the oldest are forgotten, those of a session with it.
+A page's content may make an agent carry it elsewhere. Owns what each session has read, and the pairs of sites that a
+person has approved. Pure, and bounded: beyond a maximum of sites the oldest are dropped, a session's with the session.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class DataFlows:
         self._sessions: dict[str, _Seen] = {}
 
     def read(self, session: str, site: str, through: str | None = None) -> None:
-        """A session got something that is on a site, by a plugin or without one."""
+        """A session received content of a site, through a plugin or without one."""
         seen = self._sessions.get(session)
         if seen is None:
             seen = self._sessions[session] = _Seen()
@@ -43,9 +43,9 @@ class DataFlows:
             by.add(through)
 
     def crossing(self, session: str, targets: Iterable[str]) -> tuple[str, ...]:
-        """The sites whose content an act would carry elsewhere, without those a person has let pass.
+        """The sites whose content an action could carry elsewhere, without approved pairs.
 
-        `targets` are the names of the one place acted on: its origin, or the plugin that knows it.
+        `targets` are the names of the one place acted on: its origin, or the plugin for it.
         """
         seen = self._sessions.get(session)
         if seen is None:
@@ -62,7 +62,7 @@ class DataFlows:
         )
 
     def allow(self, session: str, sites: Iterable[str], targets: Iterable[str]) -> None:
-        """A person let these pairs pass; they are not asked about them again."""
+        """A person approved these pairs; they are not asked about them again."""
         seen = self._sessions.setdefault(session, _Seen())
         for site in sites:
             for target in targets:
@@ -71,11 +71,9 @@ class DataFlows:
             del seen.allowed[next(iter(seen.allowed))]
 
     def knows(self, session: str) -> bool:
-        """Whether a session has read anything."""
         return session in self._sessions
 
     def end(self, session: str) -> None:
-        """A session is over."""
         self._sessions.pop(session, None)
 
     def __len__(self) -> int:

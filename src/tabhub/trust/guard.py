@@ -1,8 +1,8 @@
-"""Who a request may come from: the verdicts on its Host and Origin headers.
+"""Where a request may come from: the checks of its Host and Origin headers.
 
-Owns the two lists of what is allowed; everything else is refused. A web page can make a browser send requests here,
-but it cannot choose these two headers: Host stops a foreign name that was made to point to this machine, Origin stops
-every page and every extension but our own. Knows nothing of HTTP beyond the header values handed in.
+Owns the two allow-lists; everything else is refused. A web page can make a browser send requests here, but it cannot
+choose these two headers: Host stops DNS rebinding, Origin stops every page and every extension but our own. Knows
+nothing of HTTP beyond the header values passed in.
 """
 
 from __future__ import annotations

@@ -76,12 +76,12 @@ def read_keys(data: bytes) -> tuple[Key, ...]:
 
 
 def read_published(data: bytes) -> tuple[Key, ...]:
-    """The keys of a JWKS address: public ones only; those of kinds that are not used here are passed over."""
+    """The keys of a JWKS URL: public ones only; unsupported kinds are skipped."""
     return _json_keys(data, secrets=False)
 
 
 def verify(token: str, keys: Iterable[Key], now: float, rules: Rules) -> Claims:
-    """What a token says, or InvalidToken."""
+    """The claims of a token, or InvalidToken."""
     if len(token) > rules.longest or not _JWT.fullmatch(token):
         raise InvalidToken("not a signed JWT")
     try:
@@ -150,7 +150,7 @@ def _time(claims: Mapping[str, Any], name: str) -> float | None:
 
 
 def token_id(token: str, claims: Mapping[str, Any]) -> str:
-    """What names a token in a revocation list."""
+    """The id of a token in a revocation list."""
     named = claims.get("jti")
     if isinstance(named, str) and 0 < len(named) <= 128 and named.isprintable() and not named.isspace():
         return named
@@ -158,7 +158,7 @@ def token_id(token: str, claims: Mapping[str, Any]) -> str:
 
 
 def unverified(token: str) -> dict[str, Any]:
-    """Header and claims of a token as it states them, for a person to look at or a client to find its address in."""
+    """Header and claims without verification, for display or for a client to find its relay URL in."""
     try:
         parts = jwt.decode_complete(token, options={"verify_signature": False})
     except (jwt.PyJWTError, ValueError) as error:
@@ -171,7 +171,6 @@ def unverified(token: str) -> dict[str, Any]:
 def issue(
     key: Key, user: str, *, now: float, ttl: float, token_id: str, rules: Rules, connection_url: str | None = None
 ) -> str:
-    """Sign a token for a user."""
     if key.signing is None:
         raise SetupError("This key can only verify tokens.", hint="Use the private key, or the shared secret.")
     if not 0 < len(user) <= _LONGEST_USER or not user.isprintable():
@@ -236,7 +235,7 @@ def _json_keys(data: bytes, *, secrets: bool) -> tuple[Key, ...]:
 
 
 def _jwk(item: dict[str, Any], *, secrets: bool) -> Key | None:
-    """One key; None for one that is for something else. What is published must not hold secrets."""
+    """One key; None for one with another purpose. Published keys must not contain secrets."""
     if item.get("use") not in (None, "sig"):
         return None
     kid = item.get("kid") if isinstance(item.get("kid"), str) else None

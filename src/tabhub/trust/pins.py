@@ -1,7 +1,7 @@
-"""Pins: the definitions a person approved, so that a tool that has changed since is not taken for the same.
+"""Pins: the tool definitions a person approved, so that a tool that has changed since is asked about again.
 
-Owns what counts as a tool's definition, its fingerprint, and the words for a change: a diff a person can read, in which
-characters that cannot be seen are spelled out. Pure; where pins are kept is store.pins'.
+Owns what counts as a tool's definition, its fingerprint, and the description of a change: a diff in which invisible
+characters are spelled out. Pure; pins are stored by store.pins.
 """
 
 from __future__ import annotations
@@ -21,17 +21,16 @@ _KEPT = 5
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """The forms of one tool that were approved, the last one in full."""
+    """The approved definitions of one tool, the last one in full."""
 
     fingerprints: tuple[str, ...]
     text: str
 
     def holds(self, fingerprint: str) -> bool:
-        """Whether a form was approved."""
         return fingerprint in self.fingerprints
 
     def with_form(self, fingerprint: str, text: str) -> Pin:
-        """One more approved form."""
+        """A pin with one more approved definition."""
         others = [each for each in self.fingerprints if each != fingerprint]
         return Pin((*others[-(_KEPT - 1) :], fingerprint), text)
 
@@ -46,7 +45,7 @@ def definition(
     title: str | None = None,
     version: str | None = None,
 ) -> str:
-    """A tool's definition as lines, the same for the same definition whatever the order of its keys."""
+    """A tool's definition as text, the same for the same definition whatever the order of its keys."""
     said: dict[str, Any] = {"name": name, "title": title, "version": version, "description": description.split("\n")}
     said["annotations"] = dict(annotations or {})
     said["inputSchema"] = input_schema
@@ -56,12 +55,11 @@ def definition(
 
 
 def fingerprint(text: str) -> str:
-    """A definition's fingerprint."""
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
 
 
 def diff(old: str, new: str) -> str:
-    """What changed, as a unified diff whose every character can be seen, led by a word on hidden ones."""
+    """A unified diff without invisible characters, preceded by a note about them."""
     lines = difflib.unified_diff(
         [spell_hidden(line) for line in old.split("\n")],
         [spell_hidden(line) for line in new.split("\n")],
@@ -77,14 +75,14 @@ def diff(old: str, new: str) -> str:
 
 
 def spell_hidden(text: str) -> str:
-    """The text with characters that cannot be seen written out."""
+    """The text with invisible characters written out as code points."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(f"⟨U+{ord(c):04X}⟩" if is_hidden(c) else c for c in text)
 
 
 def describe_hidden(text: str) -> str:
-    """A sentence on the characters that cannot be seen; empty if there are none."""
+    """A sentence about the invisible characters; empty if there are none."""
     found: dict[str, int] = {}
     for character in text:
         if character != "\n" and is_hidden(character):

@@ -1,7 +1,7 @@
-"""Text for logs: secrets taken out, and anything from outside made safe for one line.
+"""Text for logs: secrets redacted, and untrusted text made safe for one line.
 
 Owns what counts as a secret and what counts as a plain character. Knows nothing of log files. Redact before cutting:
-half a secret is not recognised. Every pattern takes a time linear in the text.
+half a secret is not recognised. Every pattern takes time linear in the text.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _SHORTEST_SECRET = 6
 
 
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
-    """The text without the given secrets, nor what looks like one: bearer tokens, JWTs, 64 hex digits, `token=…`, the
-    password in an address."""
+    """Replace the given secrets and anything that looks like one: bearer tokens, JWTs, 64 hex digits, `token=…`, the
+    password in a URL."""
     for secret in secrets:
         if len(secret) >= _SHORTEST_SECRET:
             text = text.replace(secret, HIDDEN)
@@ -45,7 +45,7 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
 
 
 def clean(text: str, limit: int = _LONGEST) -> str:
-    """The text as one safe line: control, invisible and direction-changing characters spelled out, the rest cut."""
+    """The text as one safe line: control, invisible and direction-changing characters escaped, the rest cut."""
     if len(text) <= limit and text.isprintable():
         return text
     out: list[str] = []

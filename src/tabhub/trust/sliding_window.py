@@ -1,6 +1,6 @@
 """Rate limits: at most so many in any window of time, for each key.
 
-Owns the counting. Knows no clock: the time handed in is monotonic, so that a jump of the wall clock changes nothing.
+Owns the counting. Knows no clock: the time passed in is monotonic, so that a jump of the wall clock changes nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class SlidingWindow:
         self._swept = float("-inf")
 
     def hit(self, key: str, now: float) -> float | None:
-        """Count one; None if it is within the limit, else the seconds until the next one will be.
+        """Count one; None if within the limit, else the seconds until the next one will be.
 
         Refused ones do not count, so waiting that long is always enough.
         """
@@ -41,7 +41,6 @@ class SlidingWindow:
         return len(self._ends)
 
     def _begin(self, key: str, now: float) -> deque[float]:
-        """A place for a key that has none."""
         if key not in self._ends and len(self._ends) >= self._keys:
             if now >= self._swept + self.window / 10:  # looking through all keys is not for every hit
                 self._swept = now

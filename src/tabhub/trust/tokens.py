@@ -1,7 +1,7 @@
 """Tokens as they arrive: the bearer token of a request, and the protocols a WebSocket offers.
 
-Owns how they are read and compared. Knows nothing of where the right one is kept. What is not exactly a token is no
-token: nothing is guessed, and nothing that came in is repeated in an error.
+Owns how they are parsed and compared. Knows nothing of where tokens are stored. Malformed tokens are rejected: nothing
+is guessed, and nothing that came in is repeated in an error.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ def bearer(header: bytes | None, longest: int = DEFAULTS.max_token) -> bytes | N
 
 
 def same_token(a: bytes, b: bytes) -> bool:
-    """Whether two tokens are equal, in a time that tells nothing of either, not even its length."""
+    """Whether two tokens are equal, in constant time; not even the length leaks."""
     return compare_digest(sha256(a).digest(), sha256(b).digest())
 
 
 def challenge_proof(secret: bytes, port: int, challenge: str) -> str | None:
-    """What shows that whoever listens on a port knows the secret, without telling it; None for no challenge of ours.
+    """Proves that the listener on a port knows the secret, without revealing it; None if the challenge is malformed.
 
-    The port is in it: what another hub of this user would say on its own port proves nothing on this one.
+    The port is included, so that the proof of another hub of this user on its own port is no proof for this one.
     """
     if not _CHALLENGE.fullmatch(challenge):
         return None
@@ -45,7 +45,7 @@ def challenge_proof(secret: bytes, port: int, challenge: str) -> str | None:
 
 
 def ws_protocols(header: bytes | str | None, longest: int = DEFAULTS.max_token) -> list[str]:
-    """The protocols a Sec-WebSocket-Protocol header offers; empty if it is missing or not a list of plain tokens."""
+    """The protocols of a Sec-WebSocket-Protocol header; empty if it is missing or not a list of plain tokens."""
     if header is None or len(header) > longest * _MOST_PROTOCOLS:
         return []
     text = header.decode("latin-1") if isinstance(header, bytes) else header
@@ -57,7 +57,7 @@ def ws_protocols(header: bytes | str | None, longest: int = DEFAULTS.max_token) 
 
 @dataclass(frozen=True, slots=True)
 class LinkOffer:
-    """What a browser says of itself when it opens its link."""
+    """What a browser sends about itself when it opens its link."""
 
     protocol: str
     """The one to select in the answer."""

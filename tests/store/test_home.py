@@ -83,7 +83,7 @@ def test_a_file_is_replaced_whole_and_private(tmp_path: Path) -> None:
     write_atomic(path, b"two", 0o644)
     assert path.read_bytes() == b"two"
     assert mode(path) == 0o644
-    Home.write_atomic(path, "three")
+    write_atomic(path, "three")
     assert mode(path) == 0o600
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
 

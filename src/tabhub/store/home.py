@@ -57,10 +57,6 @@ class Home:
         for folder in (self.root, self.extension):
             _sweep(folder)
 
-    @staticmethod
-    def write_atomic(path: Path, data: bytes | str, mode: int = 0o600) -> None:
-        write_atomic(path, data, mode)
-
 
 def write_atomic(path: Path, data: bytes | str, mode: int = 0o600) -> None:
     """Replace a file atomically: readers see the old text or the new, and a failure leaves the old one."""

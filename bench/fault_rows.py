@@ -74,7 +74,7 @@ async def _noticed(
         ):
             browser.handlers["forwardCDPCommand"] = _hold
             call = asyncio.create_task(agent.call(SCRIPT, {"tabId": number, "code": "return 1"}))
-            while (await browser.asked("forwardCDPCommand"))["params"]["method"] != "Runtime.evaluate":
+            while (await browser.next_request("forwardCDPCommand"))["params"]["method"] != "Runtime.evaluate":
                 pass
             began = time.perf_counter()
             await break_it(browser)

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from tests.harness.agent import Agent, client
-from tests.harness.approver import Panel
 from tests.harness.hub import RunningHub, running_hub
+from tests.harness.panel import Panel
 from tests.harness.process import environment, tabhub
 from tests.harness.waiting import until
 

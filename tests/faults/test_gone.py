@@ -63,11 +63,11 @@ async def test_who_disappears_under_a_call_leaves_no_call_and_soon_no_lease(tmp_
                 never.wait() if params["method"] == "Runtime.evaluate" else {}
             )
             running = asyncio.create_task(http.post(path, json=body, headers=headers))
-            while (asked := await browser.asked("forwardCDPCommand"))["params"]["method"] != "Runtime.evaluate":
+            while (asked := await browser.next_request("forwardCDPCommand"))["params"]["method"] != "Runtime.evaluate":
                 pass
             assert refused(await act(other, tabId=7))["code"] == -32007
             running.cancel()
-            assert (await browser.told("cancel"))["params"] == {"id": asked["id"]}
+            assert (await browser.next_notification("cancel"))["params"] == {"id": asked["id"]}
         await until(lambda: len(hub.hub.engine.calls) == 0)
         browser.handlers["forwardCDPCommand"] = lambda params: {"result": {"type": "string", "value": "x"}}
         assert not (await act(other, tabId=7)).get("isError")

@@ -28,7 +28,7 @@ async def pending(hub: RunningHub, browser: FakeExtension, agent: Agent, tab_id:
 
     browser.handlers["forwardCDPCommand"] = hold
     call = asyncio.create_task(agent.call(SCRIPT, {"tabId": tab_id, "code": "return 1"}))
-    while (asked := await browser.asked("forwardCDPCommand"))["params"]["method"] != "Runtime.evaluate":
+    while (asked := await browser.next_request("forwardCDPCommand"))["params"]["method"] != "Runtime.evaluate":
         pass
     try:
         yield asked, call
@@ -170,7 +170,7 @@ async def test_a_doubled_reply_and_a_late_one_are_dropped_and_counted(
             now = hub.hub.engine.clock
             monkeypatch.setattr(hub.hub.engine, "clock", lambda: now() + 300)  # past the deadline
             assert (await failed(call))["category"] == "timeout"
-            assert (await browser.told("cancel"))["params"] == {"id": asked["id"]}
+            assert (await browser.next_notification("cancel"))["params"] == {"id": asked["id"]}
             for value in (4, 5):  # the answer every cancelled command still gets, and one more
                 await browser.send(reply(asked["id"], value))
         await browser.settle()
@@ -291,7 +291,7 @@ async def test_an_agent_that_disappears_while_its_tab_is_being_opened_leaves_not
         opened: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         browser.handlers["createTab"] = lambda params: opened
         call = asyncio.create_task(agent.post(message("tools/call", {"name": SCRIPT, "arguments": {"code": "1"}})))
-        await browser.asked("createTab")
+        await browser.next_request("createTab")
         call.cancel()
         await until(lambda: len(hub.hub.engine.calls) == 0)
         opened.set_result(tab(1001, "about:blank"))

@@ -107,7 +107,7 @@ class FakeExtension:
         async with asyncio.timeout(30):
             await pong
 
-    async def asked(self, method: str) -> dict[str, Any]:
+    async def next_request(self, method: str) -> dict[str, Any]:
         """The next request of that method; others before it are passed over."""
         async with asyncio.timeout(30):
             while True:
@@ -115,7 +115,7 @@ class FakeExtension:
                 if message["method"] == method:
                     return message
 
-    async def told(self, method: str) -> dict[str, Any]:
+    async def next_notification(self, method: str) -> dict[str, Any]:
         """The next notification of that method; others before it are passed over."""
         async with asyncio.timeout(30):
             while True:

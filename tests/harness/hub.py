@@ -55,7 +55,7 @@ async def running_hub(folder: Path, **settings: Any) -> AsyncIterator[RunningHub
     """
     home = Home(folder / "home")
     home.ensure()
-    home.config.write_text(json.dumps(unasked(settings)))
+    home.config.write_text(json.dumps(without_approvals(settings)))
     sockets = listen(0)
     port: int = sockets[0].getsockname()[1]
     secret = secrets_store.load_or_create(home)
@@ -72,7 +72,7 @@ async def running_hub(folder: Path, **settings: Any) -> AsyncIterator[RunningHub
             sock.close()
 
 
-def unasked(settings: dict[str, Any]) -> dict[str, Any]:
+def without_approvals(settings: dict[str, Any]) -> dict[str, Any]:
     """These settings, with nobody asked where they say nothing of it; `permissions=None` leaves that to the hub."""
     permissions = settings.get("permissions", {})
     filled: dict[str, Any] = {"dataflow": "off", **settings}

@@ -51,5 +51,5 @@ async def listed(agent: Agent) -> dict[str, dict[str, Any]]:
     return {each["name"]: each for each in tools if each["name"].startswith("website_tool_")}
 
 
-def said(answer: dict[str, Any]) -> str:
+def text_of(answer: dict[str, Any]) -> str:
     return str(answer["result"]["content"][0]["text"])

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tabhub.store import secret as secrets_store
 from tabhub.store.home import Home
-from tests.harness.hub import Address, unasked
+from tests.harness.hub import Address, without_approvals
 
 _RUNNING = re.compile(rb"is running on http://127\.0\.0\.1:(\d+)")
 
@@ -70,7 +70,7 @@ def ask_nobody(home: Path) -> None:
     """Its fake browsers are a person's own; a home without settings gets some that ask nobody for every act."""
     if not (home / "config.json").exists():
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        (home / "config.json").write_text(json.dumps(unasked({})))
+        (home / "config.json").write_text(json.dumps(without_approvals({})))
 
 
 async def _errors(process: asyncio.subprocess.Process) -> str:

@@ -22,10 +22,10 @@ import httpx2
 
 import tabhub
 from tests.harness.agent import Agent
-from tests.harness.approver import Panel
 from tests.harness.fake_extension import FakeExtension, tab
 from tests.harness.hub import RunningHub, running_hub
 from tests.harness.pages import ADD, Browser, tool
+from tests.harness.panel import Panel
 from tests.harness.raw import Wire, request, wire
 
 SOURCE = Path(tabhub.__file__).resolve().parent

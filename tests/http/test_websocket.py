@@ -36,7 +36,7 @@ async def test_what_is_sent_in_one_turn_arrives_in_order(hub: RunningHub, count:
         sizes = [(7, 130, 66_000)[i % 3] if i < 9 else i % 300 for i in range(count)]
         for number, size in enumerate(sizes):
             link.notify("note", {"number": number, "text": "ü" * size})
-        got = [await browser.told("note") for _ in range(count)]
+        got = [await browser.next_notification("note") for _ in range(count)]
     assert [note["params"]["number"] for note in got] == list(range(count))
     assert [len(note["params"]["text"]) for note in got] == sizes
 

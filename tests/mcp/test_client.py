@@ -10,8 +10,8 @@ import pytest
 
 from tabhub.errors import HubError, HubUnreachable
 from tabhub.mcp.client import McpClient
-from tests.harness.approver import Panel
 from tests.harness.hub import RunningHub, running_hub
+from tests.harness.panel import Panel
 from tests.harness.waiting import until
 
 ASKED = "browser_execute_script"

@@ -29,7 +29,7 @@ async def test_a_call_goes_to_the_browser_and_back(hub: RunningHub) -> None:
         assert answer.headers["content-type"] == "application/json"
         assert answer.json()["id"] == body["id"]
         assert answer.json()["result"]["structuredContent"]["value"] == "fake", answer
-        sent = await browser.asked("forwardCDPCommand")
+        sent = await browser.next_request("forwardCDPCommand")
         assert sent["params"]["tabId"] == 7
 
 
@@ -251,7 +251,7 @@ async def test_each_session_without_tab_id_works_in_a_background_tab_of_its_own(
     async with FakeExtension(hub) as browser, Agent(hub) as one, Agent(hub) as two:
         for agent in (one, two, one):
             await agent.call("browser_execute_script", {"code": "return 1"})
-        created = [await browser.asked("createTab") for _ in range(2)]
+        created = [await browser.next_request("createTab") for _ in range(2)]
         assert all(request["params"]["active"] is False for request in created)
         bound = {session.tab for session in hub.hub.sessions.all()}
         assert len(bound) == 2

@@ -98,7 +98,7 @@ async def test_a_call_it_gives_up_is_cancelled_in_the_browser(hub: RunningHub, m
         running = asyncio.create_task(client.call_tool("browser_execute_script", arguments))
         await begun.wait()
         running.cancel()
-        await browser.told("cancel")
+        await browser.next_notification("cancel")
         await browser.settle()
         assert len(hub.hub.engine.calls) == 0
 

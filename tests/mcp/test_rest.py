@@ -37,7 +37,7 @@ async def test_a_call_goes_to_the_browser_and_its_result_comes_back(hub: Running
         answer = await http.post("/tools/browser_execute_script/call", json={"arguments": {"tabId": 7, "code": "1"}})
         bare = await http.post("/tools/browser_execute_script/call", json={"tabId": 7, "code": "1"})
         refused = await http.post("/tools/browser_list_tabs/call", headers={"Authorization": "Bearer x"})
-        sent = await browser.asked("forwardCDPCommand")
+        sent = await browser.next_request("forwardCDPCommand")
     assert (answer.status_code, bare.status_code, refused.status_code) == (200, 200, 401)
     assert answer.headers["content-type"] == "application/json"
     assert answer.json()["structuredContent"]["value"] == "fake"

@@ -242,7 +242,7 @@ async def test_closing_the_request_cancels_the_call_in_the_browser(hub: RunningH
         running = asyncio.create_task(call(http, name, arguments, path=path))
         await evaluate.wait()
         running.cancel()
-        cancelled = (await browser.told("cancel"))["params"]["id"]
+        cancelled = (await browser.next_notification("cancel"))["params"]["id"]
         requests = {r["id"]: r for r in (browser.seen.get_nowait() for _ in range(browser.seen.qsize()))}
         assert requests[cancelled]["params"]["method"] == "Runtime.evaluate"
         await browser.settle()
@@ -301,17 +301,17 @@ async def test_a_first_call_opens_a_background_tab_and_its_handle_leads_back_to_
         first = await run()
         handle = first["_meta"]["tabhub/session"]
         assert any(handle in part["text"] for part in first["content"])
-        created = await browser.asked("createTab")
+        created = await browser.next_request("createTab")
         assert created["params"]["active"] is False
-        used = (await browser.asked("forwardCDPCommand"))["params"]["tabId"]
+        used = (await browser.next_request("forwardCDPCommand"))["params"]["tabId"]
         await browser.settle()
         while not browser.seen.empty():
             browser.seen.get_nowait()
         await run(handle)
-        assert (await browser.asked("forwardCDPCommand"))["params"]["tabId"] == used
+        assert (await browser.next_request("forwardCDPCommand"))["params"]["tabId"] == used
         assert browser.seen.empty()
         await run()
-        assert (await browser.asked("createTab"))["params"]["active"] is False  # without a handle: another tab
+        assert (await browser.next_request("createTab"))["params"]["active"] is False  # without a handle: another tab
 
 
 @pytest.mark.parametrize("handle", ["s_nothing", "", 7, None, {"a": 1}])

@@ -161,7 +161,7 @@ async def test_a_call_the_agent_gives_up_is_cancelled_in_the_browser(hub: Runnin
             await agent.http.delete("/mcp", headers=agent.headers)
         requests = [browser.seen.get_nowait() for _ in range(browser.seen.qsize())]
         running = next(r for r in requests if r["params"].get("method") == "Runtime.evaluate")
-        assert (await browser.told("cancel"))["params"] == {"id": running["id"]}
+        assert (await browser.next_notification("cancel"))["params"] == {"id": running["id"]}
         if stop != "left":
             result = (await call).json()["result"]
             assert result["isError"] is True

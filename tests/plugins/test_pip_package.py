@@ -98,7 +98,7 @@ async def test_a_package_that_pip_installed_brings_its_plugin_and_takes_it_along
         (facts,) = (await http.get("/health")).json()["pluginDetails"]
         assert (facts["name"], facts["version"], facts["source"]) == ("tally", "2.1.0", "python")
         async with FakeExtension(hub, tabs=[tab(7, "https://tally.example/")]) as browser:
-            (told,) = (await browser.told("sync.full"))["params"]["plugins"]
+            (told,) = (await browser.next_notification("sync.full"))["params"]["plugins"]
             adapter = (hub.home.extension / told["adapterFile"]).read_text()
             assert _PAGE in adapter
             browser.handlers["tool.dispatch"] = lambda params: {"output": {"counted": params["input"]["by"]}}
@@ -106,4 +106,4 @@ async def test_a_package_that_pip_installed_brings_its_plugin_and_takes_it_along
             assert answer["structuredContent"] == {"counted": 3}
             pip(environment, "uninstall", "--yes", "tabhub-plugin-tally")
             assert (await http.post("/reload")).json()["plugins"] == 0
-            assert (await browser.asked("plugin.uninstall"))["params"] == {"name": "tally"}
+            assert (await browser.next_request("plugin.uninstall"))["params"] == {"name": "tally"}

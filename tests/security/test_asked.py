@@ -10,9 +10,9 @@ import pytest
 
 from tabhub.core.tabs import origin_of
 from tests.harness.agent import Agent, client, stateless
-from tests.harness.approver import Panel
 from tests.harness.fake_extension import tab
 from tests.harness.hub import running_hub
+from tests.harness.panel import Panel
 
 SHOP, BANK, MAIL = "https://shop.example", "https://bank.example", "https://mail.example"
 RUN = {"tabId": 7, "code": "return document.forms[0].submit()"}

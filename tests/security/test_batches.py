@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tests.harness.agent import Agent
-from tests.harness.approver import Panel
 from tests.harness.fake_extension import tab
 from tests.harness.hub import running_hub
+from tests.harness.panel import Panel
 
 MAIL, EVIL, WORSE = "https://mail.example", "https://evil.example", "https://worse.example"
 

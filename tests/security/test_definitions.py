@@ -14,9 +14,9 @@ import pytest
 from tests.core.test_schema_bounds import doubling
 from tests.harness import pages
 from tests.harness.agent import Agent
-from tests.harness.approver import Panel
 from tests.harness.fake_extension import tab
 from tests.harness.hub import RunningHub, running_hub
+from tests.harness.panel import Panel
 from tests.plugins import packages
 from tests.upstream.servers import python
 from tests.upstream.transport.test_address_guard import Trap

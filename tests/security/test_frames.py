@@ -119,7 +119,7 @@ async def test_an_invalid_response_fails_the_call_it_answers_and_no_other(
     async with FakeExtension(hub) as browser, Agent(hub) as agent:
         browser.handlers["browser_navigate"] = lambda params: Silent
         call = asyncio.create_task(agent.call("browser_navigate_tab", {"tabId": 7, "url": "https://example.com/x"}))
-        asked = await browser.asked("browser_navigate")
+        asked = await browser.next_request("browser_navigate")
         await browser.send({"jsonrpc": "2.0", "id": asked["id"], **reply})
         result = (await call)["result"]
         assert result["isError"] is True
@@ -135,7 +135,7 @@ async def test_a_result_beyond_the_bounds_fails_its_call_as_an_invalid_response(
     async with FakeExtension(hub) as browser, Agent(hub) as agent:
         browser.handlers["browser_navigate"] = lambda params: Silent
         call = asyncio.create_task(agent.call("browser_navigate_tab", {"tabId": 7, "url": "https://example.com/x"}))
-        asked = await browser.asked("browser_navigate")
+        asked = await browser.next_request("browser_navigate")
         await browser.send(f'{{"jsonrpc":"2.0","id":{asked["id"]},"result":{{"url":"https://x/","value":{value}}}}}')
         result = (await call)["result"]
         assert result["isError"] is True
@@ -159,7 +159,7 @@ async def test_a_result_that_is_not_utf8_fails_its_call_at_once(hub: RunningHub,
     async with FakeExtension(hub) as browser, Agent(hub) as agent:
         browser.handlers["forwardCDPCommand"] = lambda params: Silent if "evaluate" in params["method"] else {}
         call = asyncio.create_task(agent.call("browser_execute_script", {"tabId": 7, "code": "return 1"}))
-        while (asked := await browser.asked("forwardCDPCommand"))["params"]["method"] != "Runtime.evaluate":
+        while (asked := await browser.next_request("forwardCDPCommand"))["params"]["method"] != "Runtime.evaluate":
             pass
         value = b'{"result":{"type":"string","value":"' + b"x" * size + b'\xff"}}'
         data = b'{"jsonrpc":"2.0","id":%d,"result":%b}' % (asked["id"], value)

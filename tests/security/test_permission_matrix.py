@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.harness.agent import Agent, client, stateless
-from tests.harness.approver import Panel
-from tests.harness.daemon import ENVELOPE, greeted, registered
+from tests.harness.bridge_client import ENVELOPE, initialized, registered
 from tests.harness.fake_extension import tab
 from tests.harness.hub import RunningHub, running_hub
+from tests.harness.panel import Panel
 from tests.harness.process import tabhub
 from tests.harness.waiting import until
 from tests.links.test_relay_link import FarBrowser, hub_at, remote, tabs_reported
@@ -85,7 +85,7 @@ async def by_command_line(hub: RunningHub) -> Result:
 
 
 async def by_daemon(hub: RunningHub) -> Result:
-    async with greeted(hub) as agent:
+    async with initialized(hub) as agent:
         return await agent.call(TOOL, arguments(hub))
 
 

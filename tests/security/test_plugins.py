@@ -30,7 +30,7 @@ async def test_paths_header_lines_scripts_and_log_lines_are_refused_or_escaped(t
     folders = [str(each) for each in (*odd, good)]
     async with running_hub(tmp_path, localPlugins=folders) as hub, client(hub) as http:
         async with FakeExtension(hub) as browser:
-            (plugin,) = (await browser.told("sync.full"))["params"]["plugins"]
+            (plugin,) = (await browser.next_notification("sync.full"))["params"]["plugins"]
             assert plugin["name"] == "good"
             assert "iconSvg" not in plugin
             line = {"plugin": "good", "level": "info", "message": "a\r\n2026-01-01 forged\x1b[2J\u2028", "data": "b\nc"}

@@ -10,7 +10,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.harness.agent import Agent, client, stateless
-from tests.harness.daemon import greeted
+from tests.harness.bridge_client import initialized
 from tests.harness.fake_extension import FakeExtension
 from tests.harness.hub import RunningHub, running_hub
 from tests.harness.probe import Probe
@@ -71,7 +71,7 @@ async def test_the_audit_shows_calls_newest_first_with_their_errors(hub: Running
 async def test_the_audit_says_by_which_way_a_call_came(hub: RunningHub) -> None:
     Probe(hub)
     within: dict[str, Any] = {"name": "probe_echo", "arguments": {"value": "x"}}
-    async with Agent(hub) as agent, client(hub) as http, greeted(hub) as daemon:
+    async with Agent(hub) as agent, client(hub) as http, initialized(hub) as daemon:
         await agent.call(**within)
         for path, params in (("/mcp", within), ("/mcp/gateway", {"name": "tabhub_call", "arguments": within})):
             body, headers = stateless("tools/call", params)
@@ -219,7 +219,7 @@ async def test_every_connected_extension_is_told_to_reload(hub: RunningHub) -> N
     async with FakeExtension(hub, "red") as red, FakeExtension(hub, "blue") as blue, client(hub) as http:
         answer = await http.post("/extension/reload")
         for browser in (red, blue):
-            assert (await browser.told("extension.reload"))["params"] == {}
+            assert (await browser.next_notification("extension.reload"))["params"] == {}
     assert answer.json() == {"ok": True, "extensions": 2}
 
 

@@ -14,9 +14,9 @@ from websockets.typing import Origin, Subprotocol
 
 from tabhub.trust.guard import EXTENSION_ORIGIN
 from tests.harness.agent import Agent, client, stateless
-from tests.harness.approver import Panel
 from tests.harness.fake_extension import FakeExtension
 from tests.harness.hub import RunningHub
+from tests.harness.panel import Panel
 
 REQUESTS = (
     "tab.stateChanged",

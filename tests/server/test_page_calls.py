@@ -15,7 +15,7 @@ from tabhub.limits import Limits
 from tests.harness.agent import Agent, client, stateless
 from tests.harness.fake_extension import Silent, tab
 from tests.harness.hub import RunningHub, running_hub
-from tests.harness.pages import ADD, SHOP, Browser, page, said, text, tool
+from tests.harness.pages import ADD, SHOP, Browser, page, text, text_of, tool
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ async def test_a_call_carries_nothing_of_the_one_before(hub: RunningHub) -> None
         await browser.offer(7, tool("add"))
         for arguments in ({"id": "x"}, {}, {"id": "y"}):
             await agent.call(ADD, arguments)
-            sent = (await browser.asked("browser/executeTool"))["params"]
+            sent = (await browser.next_request("browser/executeTool"))["params"]
             assert sent == {"tabId": 7, "frameId": 0, "documentId": "doc-7-0", "toolName": "add", "args": arguments}
 
 
@@ -49,12 +49,12 @@ async def test_a_tab_closed_under_a_call_fails_it_at_once_and_it_is_not_made_aga
             for name in ("add", "look", "tab1_look")
         }
         for _ in calls:
-            await browser.asked("browser/executeTool")
+            await browser.next_request("browser/executeTool")
         await browser.change(7, "removed")
         failed = (await calls["add"])["result"]["_meta"]["tabhub/error"]
         assert failed["category"] != "timeout"
         assert failed["outcome"] == "unknown"
-        assert said(await calls["look"]) == "other"
+        assert text_of(await calls["look"]) == "other"
         exact = await calls["tab1_look"]
         assert exact["result"]["isError"]
         assert sum(1 for _ in range(browser.seen.qsize())) == 1  # the one reading call in the other tab
@@ -66,12 +66,12 @@ async def test_a_page_that_navigates_under_a_call_fails_it_at_once(patient_hub: 
         browser.handlers["browser/executeTool"] = lambda params: Silent
         await browser.offer(7, tool("add"))
         call = asyncio.create_task(agent.call(ADD))
-        await browser.asked("browser/executeTool")
+        await browser.next_request("browser/executeTool")
         await browser.notify("browser/disconnected", {"tabId": 7, "frameId": 0, "documentId": "doc-7-0"})
         failed = (await call)["result"]["_meta"]["tabhub/error"]
         assert failed["category"] != "timeout"
         assert failed["outcome"] == "unknown"
-        assert (await browser.told("cancel"))["params"]["id"] == 1
+        assert (await browser.next_notification("cancel"))["params"]["id"] == 1
 
 
 @pytest.mark.req("S000-spec-routing-12")
@@ -83,7 +83,7 @@ async def test_a_page_that_does_not_answer_in_time_fails_the_call_and_is_told_to
             await browser.offer(7, tool("add", annotations={"readOnlyHint": True}))
             facts = (await agent.call(ADD))["result"]["_meta"]["tabhub/error"]
             assert (facts["category"], facts["outcome"]) == ("timeout", "unknown")
-            assert (await browser.told("cancel"))["params"]["id"] == 1
+            assert (await browser.next_notification("cancel"))["params"]["id"] == 1
 
 
 async def test_a_page_that_never_got_the_call_is_tried_again(hub: RunningHub) -> None:
@@ -149,11 +149,11 @@ async def test_extensions_and_meta_pass_through_and_what_mcp_reserves_does_not(h
         meta = {"progressToken": 1, "io.modelcontextprotocol/x": 1, "mcp.dev/x": 1, "shop.example/trace": "abc"}
         own = {"deep": [1, {"x": None}]}
         await agent.request("tools/call", {"name": ADD, "arguments": {}, "_meta": meta, "extensions": own})
-        sent = (await browser.asked("browser/executeTool"))["params"]
+        sent = (await browser.next_request("browser/executeTool"))["params"]
         assert sent["_meta"] == {"shop.example/trace": "abc"}
         assert sent["extensions"] == own
         await agent.call(ADD)
-        assert (await browser.asked("browser/executeTool"))["params"]["extensions"] == {"token": "t"}
+        assert (await browser.next_request("browser/executeTool"))["params"]["extensions"] == {"token": "t"}
 
 
 async def test_progress_of_the_page_reaches_the_agent(hub: RunningHub) -> None:
@@ -164,7 +164,7 @@ async def test_progress_of_the_page_reaches_the_agent(hub: RunningHub) -> None:
         async with asyncio.TaskGroup() as group:
 
             async def work() -> None:
-                asked = await browser.asked("browser/executeTool")
+                asked = await browser.next_request("browser/executeTool")
                 told = {"dispatchId": asked["id"], "progress": 1, "total": 2, "message": "half"}
                 await browser.notify("tool.progress", told)
                 await browser.send({"jsonrpc": "2.0", "id": asked["id"], "result": text("done")})
@@ -173,12 +173,12 @@ async def test_progress_of_the_page_reaches_the_agent(hub: RunningHub) -> None:
             async with agent.streamed("tools/call", params) as events:
                 told = await events.message()
                 assert told["params"] == {"progressToken": "p", "progress": 1, "total": 2, "message": "half"}
-                assert said(await events.message()) == "done"
+                assert text_of(await events.message()) == "done"
 
 
 async def confirming(browser: Browser) -> dict[str, Any]:
     """A page that asks before it acts."""
-    asked = await browser.asked("browser/executeTool")
+    asked = await browser.next_request("browser/executeTool")
     where = {key: asked["params"][key] for key in ("tabId", "frameId", "documentId", "toolName")}
     question = {**where, "callId": str(asked["id"]), "message": "Pay 20 EUR?"}
     answered: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
@@ -209,7 +209,7 @@ async def test_a_page_that_asks_to_confirm_reaches_the_agents_own_person(hub: Ru
             assert question["method"] == "elicitation/create"
             assert question["params"]["message"] == f"{SHOP} asks you to confirm, for its tool 'add': Pay 20 EUR?"
             await agent.post({"jsonrpc": "2.0", "id": question["id"], "result": {"action": action, "content": {}}})
-            assert said(await events.message()) == f"paid: {action == 'accept'}"
+            assert text_of(await events.message()) == f"paid: {action == 'accept'}"
         assert (await asking)["confirmed"] is (action == "accept")
 
 
@@ -220,12 +220,12 @@ async def test_what_a_page_wants_confirmed_is_asked_in_the_panel_too(hub: Runnin
         browser.handlers["browser/executeTool"] = lambda params: Silent
         asking = asyncio.create_task(confirming(browser))
         calling = asyncio.create_task(agent.call(ADD))
-        request = (await browser.told("confirmation.request"))["params"]
+        request = (await browser.next_notification("confirmation.request"))["params"]
         assert (request["reason"], request["choices"]) == ("page", ["allow_once", "deny"])
         assert request["message"] == f"{SHOP} asks you to confirm, for its tool 'add': Pay 20 EUR?"
         answer = {"id": request["id"], "decision": decision, "reason": "too dear"}
         await browser.notify("confirmation.response", answer)
-        assert said(await calling) == f"paid: {decision == 'allow_once'}"
+        assert text_of(await calling) == f"paid: {decision == 'allow_once'}"
         verdict = await asking
         assert verdict["confirmed"] is (decision == "allow_once")
         assert verdict.get("reason") == (None if verdict["confirmed"] else "The person did not confirm. too dear")

@@ -28,10 +28,10 @@ async def browser(hub: RunningHub) -> AsyncIterator[FakeExtension]:
 async def test_a_tab_of_ones_own_is_in_a_group_named_after_the_client(hub: RunningHub, browser: FakeExtension) -> None:
     async with Agent(hub) as agent:
         await tab_of(agent)
-        asked = (await browser.asked("createTab"))["params"]
+        asked = (await browser.next_request("createTab"))["params"]
         assert asked == {"active": False, "group": {"key": agent.headers["Mcp-Session-Id"], "title": "raw"}}
         await agent.call("browser_open_tab", {"url": "data:text/html,x"})
-        assert (await browser.asked("createTab"))["params"]["group"] == asked["group"]
+        assert (await browser.next_request("createTab"))["params"]["group"] == asked["group"]
 
 
 async def test_a_held_tab_refuses_the_others_acting_calls_and_names_its_holder(
@@ -105,7 +105,7 @@ async def test_an_idle_holder_loses_its_tab_to_one_who_wants_it_and_is_told(tmp_
         assert not (await act(two, tabId=7)).get("isError")
         assert "was taken over by raw 1" in refused(await act(one))["text"]
         assert not (await act(one)).get("isError")
-        await browser.asked("createTab")
+        await browser.next_request("createTab")
 
 
 @pytest.mark.req("S004-binding-04")
@@ -116,7 +116,7 @@ async def test_at_its_end_a_session_closes_the_tabs_it_opened_and_no_other(
         mine, his = await tab_of(one), await tab_of(two)
         await act(one, tabId=7)
         await one.http.delete("/mcp", headers=one.headers)
-        assert (await browser.asked("closeTab"))["params"] == {"tabId": mine}
+        assert (await browser.next_request("closeTab"))["params"] == {"tabId": mine}
         await until(lambda: sorted(each["tabId"] for each in browser.tabs) == [7, 8, his])
         assert holders(hub) == {his: two.headers["Mcp-Session-Id"]}
     async with running_hub(hub.home.root / "keeping", keepTabs=True) as other, closing_browser(other) as elsewhere:
@@ -133,7 +133,7 @@ async def test_a_session_that_expires_closes_its_tabs_too(hub: RunningHub, brows
         session = hub.hub.sessions.all()[0]
         session.seen = hub.hub.engine.clock() - hub.hub.engine.limits.session_idle
         hub.hub.expire_sessions()
-        assert (await browser.asked("closeTab"))["params"] == {"tabId": mine}
+        assert (await browser.next_request("closeTab"))["params"] == {"tabId": mine}
         assert holders(hub) == {}
 
 
@@ -146,7 +146,7 @@ async def test_a_tab_whose_browser_is_away_at_the_end_is_closed_when_it_returns(
         back = closing_browser(hub)
         back.tabs = browser.tabs
         async with back as browser:
-            assert (await browser.asked("closeTab"))["params"] == {"tabId": mine}
+            assert (await browser.next_request("closeTab"))["params"] == {"tabId": mine}
 
 
 async def test_a_tab_that_arrives_after_its_session_ended_is_closed(hub: RunningHub, browser: FakeExtension) -> None:
@@ -160,10 +160,10 @@ async def test_a_tab_that_arrives_after_its_session_ended_is_closed(hub: Running
     browser.handlers["createTab"] = slowly
     async with Agent(hub) as one:
         call = asyncio.create_task(act(one))
-        await browser.asked("createTab")
+        await browser.next_request("createTab")
         await one.http.delete("/mcp", headers=one.headers)
         go.set()
-        await browser.asked("closeTab")
+        await browser.next_request("closeTab")
         await call
     assert holders(hub) == {}
 
@@ -370,18 +370,18 @@ async def test_who_cancels_or_disappears_leaves_no_call_and_no_lease(hub: Runnin
             "tools/call", {"name": "browser_execute_script", "arguments": {"tabId": 7, "code": "return 1"}}
         )
         call = asyncio.create_task(one.post(request))
-        evaluating = await browser.asked("forwardCDPCommand")
+        evaluating = await browser.next_request("forwardCDPCommand")
         while evaluating["params"]["method"] != "Runtime.evaluate":
-            evaluating = await browser.asked("forwardCDPCommand")
+            evaluating = await browser.next_request("forwardCDPCommand")
         await one.notify("notifications/cancelled", {"requestId": request["id"]})
-        assert (await browser.told("cancel"))["params"] == {"id": evaluating["id"]}
+        assert (await browser.next_notification("cancel"))["params"] == {"id": evaluating["id"]}
         await call
         assert len(hub.hub.engine.calls) == 0
         assert holders(hub) == {7: one.headers["Mcp-Session-Id"]}
         gone = asyncio.create_task(one.post({**request, "id": "again"}))
-        await browser.asked("forwardCDPCommand")
+        await browser.next_request("forwardCDPCommand")
         await one.http.delete("/mcp", headers=one.headers)
-        await browser.told("cancel")
+        await browser.next_notification("cancel")
         await gone
         assert (len(hub.hub.engine.calls), holders(hub)) == (0, {})
         browser.handlers["forwardCDPCommand"] = lambda params: {"result": {"type": "string", "value": "x"}}

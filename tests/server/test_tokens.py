@@ -11,10 +11,10 @@ import pytest
 
 from tabhub.store.tokens import create, revoke
 from tests.harness.agent import ACCEPT, Agent, client, message, stateless, streamed
-from tests.harness.approver import Panel
-from tests.harness.daemon import connected
+from tests.harness.bridge_client import connected
 from tests.harness.fake_extension import FakeExtension
 from tests.harness.hub import Address, RunningHub, running_hub
+from tests.harness.panel import Panel
 from tests.harness.waiting import until
 
 TOOL = "browser_execute_script"
@@ -156,9 +156,9 @@ async def test_who_is_locked_out_hears_no_more_and_what_it_held_is_free(tmp_path
                     assert [each for each in await stream.rest() if (each.message or {}).get("params")] == []
                 assert len(hub.hub.leases) == 0
                 daemon.ask("tools/call", {"name": "browser_list_tabs", "arguments": {}})
-                said = await daemon.hear()
+                said = await daemon.receive()
                 while said["type"] == "EVENT":
-                    said = await daemon.hear()
+                    said = await daemon.receive()
                 assert (said["type"], said["error"]["code"]) == ("ERROR", -32012), said
                 hub.hub.notices.tools_changed()
                 assert (await others.message())["method"] == "notifications/tools/list_changed"
@@ -179,11 +179,11 @@ async def test_where_tokens_are_required_the_shared_secret_opens_no_agents_door(
         async with client(ci) as http:
             assert (await http.post("/tools/browser_list_tabs/call", json={})).status_code == 200
         async with connected(hub) as bare:
-            bare.say("REGISTER", client="x")
-            assert (await bare.hear())["error"]["code"] == -32002
+            bare.send("REGISTER", client="x")
+            assert (await bare.receive())["error"]["code"] == -32002
         async with connected(hub) as wrong:
-            wrong.say("REGISTER", client="x", agentToken="thb_" + "0" * 64)
-            assert (await wrong.hear())["error"]["code"] == -32002
+            wrong.send("REGISTER", client="x", agentToken="thb_" + "0" * 64)
+            assert (await wrong.receive())["error"]["code"] == -32002
         async with connected(hub) as right:
             said = await right.register(client="x", agentToken=ci.secret)
             session = hub.hub.sessions.get(said["sessionId"])

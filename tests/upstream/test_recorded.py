@@ -11,8 +11,8 @@ import pytest
 
 from tabhub.errors import InvalidServerConfig
 from tests.harness.agent import Agent, client
-from tests.harness.approver import Panel
 from tests.harness.hub import RunningHub
+from tests.harness.panel import Panel
 from tests.upstream.recorder import REVISION, Recorder
 from tests.upstream.servers import names, state, text
 

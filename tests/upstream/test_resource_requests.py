@@ -23,9 +23,9 @@ from tabhub.core.tools import Source
 from tabhub.limits import Limits
 from tabhub.upstream.resources import ResourceLists
 from tests.harness.agent import Agent, client, message, stateless, streamed
-from tests.harness.approver import Panel
-from tests.harness.daemon import ENVELOPE, registered
+from tests.harness.bridge_client import ENVELOPE, registered
 from tests.harness.hub import RunningHub, running_hub
+from tests.harness.panel import Panel
 from tests.harness.ports import free_port
 from tests.harness.waiting import until
 from tests.upstream.servers import FIXTURES, python, python_http, state, text, typescript

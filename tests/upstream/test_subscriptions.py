@@ -18,7 +18,7 @@ from mcp.types import ResourceUpdatedNotification
 
 from tabhub.core.tools import Source
 from tests.harness.agent import Agent, client, stateless, streamed
-from tests.harness.daemon import ENVELOPE, greeted, registered
+from tests.harness.bridge_client import ENVELOPE, initialized, registered
 from tests.harness.hub import RunningHub, running_hub
 from tests.harness.ports import free_port
 from tests.harness.waiting import becomes, until
@@ -202,7 +202,7 @@ async def test_what_a_client_follows_outlives_the_hub(tmp_path: Path) -> None:
 @pytest.mark.parametrize("era", ["handshake", "stateless"])
 async def test_the_daemons_clients_hear_of_them_too(hub: RunningHub, era: str) -> None:
     await added(hub, python("library") if era == "stateless" else WATCHED)
-    opened = greeted(hub) if era == "handshake" else registered(hub)
+    opened = initialized(hub) if era == "handshake" else registered(hub)
     async with Agent(hub) as other, opened as daemon:
         if era == "handshake":
             assert (await daemon.request("resources/subscribe", {"uri": TODAY}))["success"]
@@ -219,6 +219,6 @@ async def test_the_daemons_clients_hear_of_them_too(hub: RunningHub, era: str) -
 
 async def _updated(daemon: Any) -> str:
     while True:
-        said = await daemon.hear()
+        said = await daemon.receive()
         if said.get("event") == UPDATED:
             return str(said["params"]["uri"])

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from tests.harness.agent import Agent, client, stateless
-from tests.harness.approver import Panel
 from tests.harness.fake_extension import tab
 from tests.harness.hub import RunningHub, running_hub
+from tests.harness.panel import Panel
 
 MAIL, BANK, SHOP = "https://mail.example", "https://bank.example", "https://shop.example"
 TABS = [tab(7, f"{MAIL}/in", active=True), tab(8, f"{BANK}/pay"), tab(9, f"{SHOP}/")]

@@ -27,9 +27,9 @@ from tabhub.store.pins import PinStore
 from tabhub.trust.approvals import DECISIONS, Ask, Decision
 from tabhub.trust.guard import EXTENSION_ORIGIN
 from tests.harness.agent import Agent, client, message, stateless
-from tests.harness.approver import Panel
 from tests.harness.fake_extension import tab
 from tests.harness.hub import RunningHub, running_hub
+from tests.harness.panel import Panel
 from tests.harness.waiting import until
 
 NOTES = Source("plugin", "notes")
@@ -86,7 +86,7 @@ async def test_the_person_sees_who_wants_what_and_the_audit_log_who_allowed_it(t
             "notify": True,
         }
         assert request["expiresAt"] > hub.hub.engine.wall() * 1000
-        done = (await panel.told("confirmation.done"))["params"]
+        done = (await panel.next_notification("confirmation.done"))["params"]
         assert done == {"id": request["id"], "decision": "allow_once", "by": "panel"}
         line = hub.hub.engine.audit.recent(1)[0]
         assert line["approval"] == {"by": "panel", "decision": "allow_once"}
@@ -135,7 +135,7 @@ async def test_without_an_answer_the_call_is_refused_and_its_own_deadline_starts
         assert "no person answered within 0.2 s" in result["content"][0]["text"]
         assert result["_meta"]["tabhub/error"]["approval"] == {"decision": "none", "by": "timeout"}
         request = await panel.request()
-        done = (await panel.told("confirmation.done"))["params"]
+        done = (await panel.next_notification("confirmation.done"))["params"]
         assert done == {"id": request["id"], "decision": None, "by": "nobody answered"}
         assert waiting(hub) == 0
         await panel.get("config.set", {"key": "approvalTimeout", "value": 60})
@@ -159,7 +159,7 @@ async def test_the_asking_ends_when_the_agent_takes_the_call_back_or_goes(tmp_pa
             calling.cancel()
         else:
             hub.hub.end_session(agent.headers["Mcp-Session-Id"], "the person ended the session")
-        done = (await panel.told("confirmation.done"))["params"]
+        done = (await panel.next_notification("confirmation.done"))["params"]
         assert (done["id"], done["decision"]) == (request["id"], None)
         await until(lambda: waiting(hub) == 0)
         await panel.answer(request["id"], "allow_always")
@@ -237,7 +237,7 @@ async def test_the_agents_own_client_is_asked_at_the_same_time_and_the_first_ans
                 {"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept", "content": content}}
             )
             assert not (await stream.message())["result"].get("isError")
-        assert (await panel.told("confirmation.done"))["params"]["by"] == "elicitation"
+        assert (await panel.next_notification("confirmation.done"))["params"]["by"] == "elicitation"
         async with agent.streamed("tools/call", call) as stream:
             question = await stream.message()
             # always is not the agent's program to give

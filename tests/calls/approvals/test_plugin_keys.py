@@ -9,9 +9,9 @@ from typing import Any
 
 from tabhub.core.tools import BROWSER, Source
 from tests.harness.agent import Agent
-from tests.harness.approver import Panel
 from tests.harness.fake_extension import tab
 from tests.harness.hub import RunningHub, running_hub
+from tests.harness.panel import Panel
 from tests.plugins.packages import folder, tool
 from tests.upstream.servers import python, text
 

@@ -13,7 +13,7 @@ import pytest
 from tests.harness.agent import Agent, client, stateless
 from tests.harness.fake_extension import tab
 from tests.harness.hub import RunningHub, running_hub
-from tests.harness.pages import ADD, PAY, SCHEMA, SHOP, Browser, listed, page, said, text, tool
+from tests.harness.pages import ADD, PAY, SCHEMA, SHOP, Browser, listed, page, text, text_of, tool
 from tests.harness.waiting import until
 
 
@@ -29,9 +29,9 @@ async def test_a_page_tool_is_listed_called_and_its_answer_marked_as_the_pages(h
             "origin": SHOP, "tab": 1, "tabId": 7, "frameId": 0, "via": "webmcp"
         }  # fmt: skip
         answer = await agent.call(ADD, {"id": "x"})
-        assert said(answer) == "add in 7"
+        assert text_of(answer) == "add in 7"
         assert answer["result"]["_meta"]["tabhub/untrusted"] == {"origin": SHOP}
-        sent = (await browser.asked("browser/executeTool"))["params"]
+        sent = (await browser.next_request("browser/executeTool"))["params"]
         assert sent == {"tabId": 7, "frameId": 0, "documentId": "doc-7-0", "toolName": "add", "args": {"id": "x"}}
         wrong = await agent.call(ADD, {"id": 7})
         assert wrong["result"]["isError"]
@@ -63,9 +63,9 @@ async def test_two_tabs_of_a_site_are_told_apart_and_sites_are_used_together(hub
         await browser.offer(9, tool("add"), origin=PAY)
         names = list(await listed(agent))
         assert names == ["website_tool_pay_example_tab1_add", ADD, "website_tool_shop_example_tab2_add"]
-        assert [said(await agent.call(name)) for name in names] == ["add in 9", "add in 7", "add in 8"]
+        assert [text_of(await agent.call(name)) for name in names] == ["add in 9", "add in 7", "add in 8"]
         # without a tab: not listed while tabs have it, callable, and the active tab is best
-        assert said(await agent.call("website_tool_shop_example_add")) == "add in 8"
+        assert text_of(await agent.call("website_tool_shop_example_add")) == "add in 8"
 
 
 @pytest.mark.req("S000-spec-routing-10")
@@ -88,13 +88,13 @@ async def test_frames_of_one_site_in_a_tab_join_and_the_top_one_has_the_name(hub
         browser.handlers["browser/executeTool"] = lambda params: text(str(params["frameId"]))
         await browser.offer(7, tool("add"), frame=4)
         await browser.offer(7, tool("pay"), origin=PAY, frame=5)
-        assert said(await agent.call(ADD)) == "4"
+        assert text_of(await agent.call(ADD)) == "4"
         await browser.offer(7, tool("add"))
         tools = await listed(agent)
         assert len(tools) == 3
-        assert said(await agent.call(ADD)) == "0"
+        assert text_of(await agent.call(ADD)) == "0"
         (other,) = [name for name in tools if name.startswith(f"{ADD}_h")]
-        assert said(await agent.call(other)) == "4"
+        assert text_of(await agent.call(other)) == "4"
         pay = tools["website_tool_pay_example_tab1_pay"]
         assert "embedded in shop.example" in pay["description"]
 
@@ -118,8 +118,8 @@ async def test_a_kept_tool_stays_listed_without_its_tab_and_a_call_opens_its_pag
 
         late: list[asyncio.Task[None]] = []
         browser.handlers["createTab"] = created
-        assert said(await agent.call("website_tool_shop_example_find")) == "find in 50"
-        asked = (await browser.asked("createTab"))["params"]
+        assert text_of(await agent.call("website_tool_shop_example_find")) == "find in 50"
+        asked = (await browser.next_request("createTab"))["params"]
         assert asked == {"url": f"{SHOP}/p", "active": False}
         await asyncio.gather(*late)
 
@@ -246,7 +246,7 @@ async def test_odd_names_are_mapped_and_lead_back(hub: RunningHub) -> None:
     async with Browser(hub) as browser, Agent(hub) as agent:
         browser.handlers["browser/executeTool"] = lambda params: text(params["toolName"])
         await browser.offer(7, *(tool(name) for name in names))
-        assert {said(await agent.call(name)) for name in await listed(agent)} == set(names)
+        assert {text_of(await agent.call(name)) for name in await listed(agent)} == set(names)
         assert {name[:13] for name in await listed(agent)} == {"website_tool_"}
 
 
@@ -255,14 +255,14 @@ async def test_only_allowed_origins_are_taken_and_browsers_are_told(tmp_path: Pa
     async with running_hub(tmp_path, pages={"allowedOrigins": [SHOP], "modelContext": False}) as hub:
         tabs = [tab(7, f"{SHOP}/p"), tab(8, PAY)]
         async with Browser(hub, *tabs) as browser, Agent(hub) as agent:
-            settings = (await browser.told("pages.settings"))["params"]
+            settings = (await browser.next_notification("pages.settings"))["params"]
             assert settings == {"modelContext": False, "allowedOrigins": [SHOP]}
             await browser.offer(7, tool("add", annotations={"cache": True}))
             await browser.offer(8, tool("pay"), origin=PAY)
             assert list(await listed(agent)) == [ADD]
             hub.home.config.write_text(json.dumps({"pages": {"allowedOrigins": ["https://*.pay.example", PAY]}}))
             hub.hub.reload()
-            assert (await browser.told("pages.settings"))["params"]["modelContext"] is True
+            assert (await browser.next_notification("pages.settings"))["params"]["modelContext"] is True
             assert await listed(agent) == {}
             await browser.offer(8, tool("pay"), origin=PAY)
             assert list(await listed(agent)) == ["website_tool_pay_example_tab1_pay"]
@@ -286,14 +286,14 @@ async def test_a_site_is_called_only_so_often_and_what_it_says_is_cleaned_and_it
         assert (await listed(one))[ADD]["description"].endswith("adds [1 hidden characters removed]")
         assert "tab 7, frame 0: refused: a tool without a name" in caplog.text
         for agent, name in ((one, "add"), (two, "add"), (one, "look")):
-            assert said(await agent.call(f"website_tool_shop_example_tab1_{name}")) == f"{name} in 7"
+            assert text_of(await agent.call(f"website_tool_shop_example_tab1_{name}")) == f"{name} in 7"
         for agent in (one, two):
             refused = (await agent.call(ADD))["result"]["_meta"]["tabhub/error"]
             assert (refused["category"], refused["outcome"]) == ("rate_limit", "not_sent")
             assert 1 <= refused["retryAfter"] <= 61
         late = await http.post(f"/tools/{ADD}/call", json={})
         assert (late.status_code, 1 <= int(late.headers["retry-after"]) <= 61) == (429, True)
-        assert said(await one.call("website_tool_pay_example_tab1_pay")) == "pay in 8"
+        assert text_of(await one.call("website_tool_pay_example_tab1_pay")) == "pay in 8"
         assert browser.seen.qsize() == 4
 
 

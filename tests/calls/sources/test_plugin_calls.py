@@ -77,7 +77,7 @@ async def test_a_call_is_one_dispatch_without_the_hubs_own_parameters(tmp_path: 
         assert answer["structuredContent"] == {"tab": 5}
         assert json.loads(answer["content"][0]["text"]) == {"tab": 5}
         assert answer["_meta"]["tabhub/untrusted"] == {"origin": "https://demo.example"}
-        sent = await play.browser.asked("tool.dispatch")
+        sent = await play.browser.next_request("tool.dispatch")
         assert sent["params"] == {
             "plugin": "demo",
             "tool": "read",
@@ -108,7 +108,7 @@ async def test_a_large_answer_is_passed_on_without_being_parsed(
             for written in answers:
                 play.browser.handlers["tool.dispatch"] = lambda params: Silent
                 calling = asyncio.create_task(play.call())
-                asked = await play.browser.asked("tool.dispatch")
+                asked = await play.browser.next_request("tool.dispatch")
                 await play.browser.send(f'{{"jsonrpc":"2.0","id":{asked["id"]},"result":{written}}}')
                 answer = await calling
                 assert shown in answer["content"][0]["text"].replace("\n", "").replace(" ", "")
@@ -250,7 +250,7 @@ async def test_a_tab_that_closes_under_a_call_fails_it_and_nothing_is_run_twice(
     async with scene(tmp_path, [at(1, active=True), at(2)]) as play:
         play.answers(lambda _: Silent)
         calling = asyncio.create_task(play.call("demo_act"))
-        await play.browser.asked("tool.dispatch")
+        await play.browser.next_request("tool.dispatch")
         await play.browser.notify("tab.stateChanged", {"tabId": 1, "change": "removed"})
         answer = await calling
         assert answer["_meta"]["tabhub/error"]["outcome"] == "unknown"
@@ -262,7 +262,7 @@ async def test_a_reading_call_goes_on_in_another_tab_when_its_own_closes(tmp_pat
     async with scene(tmp_path, [at(1, active=True), at(2)], tools=[reading]) as play:
         play.answers(lambda params: Silent if params["tabId"] == 1 else {"output": {"tab": 2}})
         calling = asyncio.create_task(play.tab_of())
-        await play.browser.asked("tool.dispatch")
+        await play.browser.next_request("tool.dispatch")
         await play.browser.notify("tab.stateChanged", {"tabId": 1, "change": "removed"})
         assert await calling == 2
 
@@ -298,7 +298,7 @@ async def test_progress_reaches_the_agent_and_extends_the_deadline(tmp_path: Pat
         play.answers(lambda _: Silent)
         late = await play.call()
         assert late["_meta"]["tabhub/error"]["category"] == "timeout"
-        assert (await play.browser.told("cancel"))["params"]["id"] > numbers[0]
+        assert (await play.browser.next_notification("cancel"))["params"]["id"] > numbers[0]
 
 
 async def test_a_call_that_is_cancelled_is_cancelled_in_the_browser(tmp_path: Path) -> None:
@@ -306,11 +306,11 @@ async def test_a_call_that_is_cancelled_is_cancelled_in_the_browser(tmp_path: Pa
         play.answers(lambda _: Silent)
         request = message("tools/call", {"name": "demo_read", "arguments": {}})
         calling = asyncio.create_task(play.agent.post(request))
-        sent = await play.browser.asked("tool.dispatch")
+        sent = await play.browser.next_request("tool.dispatch")
         await play.agent.post(
             {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": request["id"]}}
         )
-        assert (await play.browser.told("cancel"))["params"] == {"id": sent["id"]}
+        assert (await play.browser.next_notification("cancel"))["params"] == {"id": sent["id"]}
         calling.cancel()
 
 
@@ -353,7 +353,7 @@ async def test_a_call_in_flight_ends_with_the_plugin_it_began_with(tmp_path: Pat
         done = asyncio.get_running_loop().create_future()
         play.answers(lambda _: done)
         calling = asyncio.create_task(play.call())
-        await play.browser.asked("tool.dispatch")
+        await play.browser.next_request("tool.dispatch")
         folder(tmp_path / "p", "demo", "2.0.0", tools=[tool("other")])
         play.hub.hub.reload()
         resettled(play.hub)

@@ -86,7 +86,7 @@ async def test_a_browser_is_told_all_plugins_when_it_connects_and_after_a_reload
     made = folder(tmp_path / "p", configSchema=_SITES, homepage="https://demo.example/")
     settings = {"demo": {"site": {"a": "https://a.example", "b": "https://b.example"}}}
     async with hub_with(tmp_path, made, settings=settings) as hub, FakeExtension(hub) as browser, client(hub) as http:
-        (plugin,) = (await browser.told("sync.full"))["params"]["plugins"]
+        (plugin,) = (await browser.next_notification("sync.full"))["params"]["plugins"]
         assert plugin["name"] == "demo"
         assert plugin["urlPatterns"] == ["https://demo.example/*", "*://a.example/*", "*://b.example/*"]
         assert plugin["instances"] == [
@@ -100,19 +100,22 @@ async def test_a_browser_is_told_all_plugins_when_it_connects_and_after_a_reload
         resettled(hub, made, tmp_path / "p2")
         answer = (await http.post("/reload")).json()
         assert (answer["ok"], answer["plugins"]) == (True, 2)
-        assert [p["name"] for p in (await browser.told("sync.full"))["params"]["plugins"]] == ["demo", "second"]
-        await browser.told("plugins.changed")
+        assert [p["name"] for p in (await browser.next_notification("sync.full"))["params"]["plugins"]] == [
+            "demo",
+            "second",
+        ]
+        await browser.next_notification("plugins.changed")
 
 
 @pytest.mark.req("S002-ws-server-02")
 async def test_a_plugin_that_changed_on_disk_is_sent_alone_within_a_second(tmp_path: Path) -> None:
     made = folder(tmp_path / "p", "demo")
     async with hub_with(tmp_path, made) as hub, FakeExtension(hub) as browser:
-        before = (await browser.told("sync.full"))["params"]["plugins"][0]["adapterHash"]
+        before = (await browser.next_notification("sync.full"))["params"]["plugins"][0]["adapterHash"]
         await until(lambda: hub.hub.plugins.watcher.facts()["watchedPlugins"] == 1)
         hub.hub.plugins.watcher.poll()
         folder(made, "demo", adapter="globalThis.changed = 1;", tools=[tool("fresh")])
-        update = (await browser.told("plugin.update"))["params"]["plugin"]
+        update = (await browser.next_notification("plugin.update"))["params"]["plugin"]
         assert update["name"] == "demo"
         assert update["adapterHash"] != before
         assert set(await tools_of(hub, "demo")) == {"demo_fresh"}
@@ -126,8 +129,8 @@ async def test_a_plugin_that_is_gone_is_taken_out_of_browsers_and_lists(tmp_path
             assert await tools_of(hub, "demo")
             resettled(hub)
             assert (await http.post("/reload")).json()["plugins"] == 0
-            assert (await browser.asked("plugin.uninstall"))["params"] == {"name": "demo"}
-            await browser.told("plugins.changed")
+            assert (await browser.next_request("plugin.uninstall"))["params"] == {"name": "demo"}
+            await browser.next_notification("plugins.changed")
             assert (await events.message())["method"] == "notifications/tools/list_changed"
         assert await tools_of(hub, "demo") == {}
         answer = await agent.call("demo_read")
@@ -208,13 +211,13 @@ async def test_plugin_list_tabs_tells_what_is_ready_and_which_instance_it_is(tmp
 async def test_settings_are_checked_stored_and_in_force_at_once(tmp_path: Path) -> None:
     made = folder(tmp_path / "p", configSchema=_SITES)
     async with hub_with(tmp_path, made) as hub, FakeExtension(hub) as browser, client(hub) as http:
-        await browser.told("sync.full")
+        await browser.next_notification("sync.full")
         sites = {"work": "https://a.example", "home": "https://b.example"}
         body = {"plugin": "demo", "settings": {"site": sites, "token": "s3cret"}}
         answer = (await http.post("/plugin-settings", json=body)).json()
         assert answer == {"ok": True, "settings": {"site": sites, "token": "••••••••"}}
         assert json.loads(hub.home.config.read_text())["settings"]["demo"] == {"site": sites, "token": "s3cret"}
-        plugin = (await browser.told("sync.full"))["params"]["plugins"][0]
+        plugin = (await browser.next_notification("sync.full"))["params"]["plugins"][0]
         assert [each["name"] for each in plugin["instances"]] == ["work", "home"]
         assert "instance" in (await tools_of(hub, "demo"))["demo_read"]["inputSchema"]["properties"]
         for settings, status in (({"site": "nonsense"}, 422), ({"nobody": 1}, 422)):

@@ -338,7 +338,7 @@ async def test_a_hub_that_is_killed_fails_the_call_at_once_and_the_next_hub_goes
             if modern:
                 params["_meta"] = ENVELOPE
             agent.send("tools/call", 1, **params)
-            await browser.asked("forwardCDPCommand")
+            await browser.next_request("forwardCDPCommand")
             await kill(first)
             said = await agent.read(2.0)
             assert (said["id"], said["error"]["data"]) == (1, {"outcome": "unknown"})
@@ -364,7 +364,7 @@ async def test_a_session_survives_a_restart_of_the_hub_with_its_tab(fresh: Path)
             async with FakeExtension(Address(port=port, secret=secret), tabs=[tab(7), tab(8)]) as browser:
                 arguments = {"code": "1"} if ident > 1 else {"code": "1", "tabId": 8}
                 agent.send("tools/call", ident, name="browser_execute_script", arguments=arguments)
-                sent = await browser.asked("forwardCDPCommand")
+                sent = await browser.next_request("forwardCDPCommand")
                 while (answer := await agent.read()).get("id") != ident:
                     continue
                 assert "error" not in answer

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tabhub.server.bridge import connection as daemon_connection
-from tests.harness.daemon import connected, greeted, registered
+from tests.harness.bridge_client import connected, initialized, registered
 from tests.harness.hub import RunningHub, running_hub
 from tests.harness.probe import Probe
 from tests.harness.waiting import until
@@ -49,11 +49,11 @@ async def test_a_line_that_is_no_message_is_refused_and_the_connection_stays_usa
 ) -> None:
     async with registered(hub) as client:
         client.raw(b"\n \r\n" + line.replace(b"\n", b"") + b"\n")
-        said = await client.hear()
+        said = await client.receive()
         assert (said["type"], said["id"]) == ("ERROR", "x" if line == b'{"id":"x"}' else None)
         assert said["error"]["code"] in (-32700, -32600)
-        client.say("PING")
-        assert (await client.hear())["type"] == "PONG"
+        client.send("PING")
+        assert (await client.receive())["type"] == "PONG"
 
 
 async def test_a_line_that_is_too_long_is_dropped_and_the_connection_stays_usable(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ async def test_a_line_that_is_too_long_is_dropped_and_the_connection_stays_usabl
         head = b'{"type":"REQUEST","id":"%b:7",' % client.session.encode()
         for line in (head + b"x" * 2000, head + b"x" * 3_000_000, b"y" * 1001):
             client.raw(line + b"\n")
-            said = await client.hear()
+            said = await client.receive()
             assert (said["type"], said["error"]["code"]) == ("ERROR", -32600)
             assert "1000 bytes" in said["error"]["message"]
             assert said["id"] == (f"{client.session}:7" if line.startswith(head) else None)
@@ -75,7 +75,7 @@ async def test_bytes_may_come_one_at_a_time(hub: RunningHub) -> None:
             client.raw(bytes([byte]))
             await client.writer.drain()
             await asyncio.sleep(0)
-        assert (await client.hear())["id"] == "slow"
+        assert (await client.receive())["id"] == "slow"
 
 
 async def test_silence_ends_a_connection_without_a_session_only(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ async def test_silence_ends_a_connection_without_a_session_only(tmp_path: Path) 
 
 @pytest.mark.req("F4")
 async def test_a_client_that_stops_reading_is_cut_and_the_others_go_on(tmp_path: Path) -> None:
-    async with running_hub(tmp_path, limits={"send_queue": 100_000}) as hub, greeted(hub) as other:
+    async with running_hub(tmp_path, limits={"send_queue": 100_000}) as hub, initialized(hub) as other:
         probe = Probe(hub)
         async with connected(hub, limit=1024) as slow:
             await slow.register()
@@ -120,14 +120,14 @@ async def test_the_environment_moves_the_socket_and_only_the_same_user_may_conne
             assert (await client.request("ping"))["success"] is True
         monkeypatch.setattr(daemon_connection, "peer_uid", lambda _sock: os.geteuid() + 1)
         async with connected(hub) as stranger:
-            stranger.say("STATUS", id="1")
-            said = await stranger.hear()
+            stranger.send("STATUS", id="1")
+            said = await stranger.receive()
             assert (said["type"], said["error"]["code"]) == ("ERROR", -32003)
             assert await stranger.closed() == b""
 
 
 async def test_a_socket_that_was_removed_is_made_anew(hub: RunningHub) -> None:
-    async with greeted(hub) as before:
+    async with initialized(hub) as before:
         os.unlink(hub.hub.daemon.place)  # noqa: PTH108
         await hub.hub.daemon.keep()
         async with registered(hub) as after:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tabhub.errors import TabhubError
-from tests.harness.daemon import ENVELOPE, connected, greeted, registered
+from tests.harness.bridge_client import ENVELOPE, connected, initialized, registered
 from tests.harness.fake_extension import FakeExtension
 from tests.harness.hub import RunningHub, running_hub
 from tests.harness.probe import Probe
@@ -26,27 +26,27 @@ def call(name: str, **arguments: Any) -> dict[str, Any]:
 @pytest.mark.req("S004-status-01", "S004-status-02", "S004-goals-05")
 async def test_status_tells_whether_an_extension_is_connected_now(hub: RunningHub) -> None:
     async with connected(hub) as client:
-        client.say("STATUS", id="status_1")
-        said = await client.hear()
+        client.send("STATUS", id="status_1")
+        said = await client.receive()
         assert (said["type"], said["id"]) == ("STATUS_OK", "status_1")
         assert (said["extensionConnected"], said["activeSessions"], said["browsers"]) == (False, 0, [])
         await client.register()
         async with FakeExtension(hub):
-            client.say("STATUS", id="status_2")
-            said = await client.hear()
+            client.send("STATUS", id="status_2")
+            said = await client.receive()
             assert (said["id"], said["extensionConnected"], said["activeSessions"]) == ("status_2", True, 1)
             assert [browser["browserId"] for browser in said["browsers"]] == ["fake-browser"]
         await until(lambda: not hub.hub.browsers.links())
-        client.say("STATUS", id="status_3")
-        assert (await client.hear())["extensionConnected"] is False
+        client.send("STATUS", id="status_3")
+        assert (await client.receive())["extensionConnected"] is False
 
 
 async def test_a_ping_is_answered_with_or_without_an_id(hub: RunningHub) -> None:
     async with connected(hub) as client:
-        client.say("PING")
-        assert await client.hear() == {"type": "PONG"}
-        client.say("PING", id="p")
-        assert await client.hear() == {"type": "PONG", "id": "p"}
+        client.send("PING")
+        assert await client.receive() == {"type": "PONG"}
+        client.send("PING", id="p")
+        assert await client.receive() == {"type": "PONG", "id": "p"}
 
 
 # sessions and requests
@@ -73,7 +73,7 @@ async def test_a_wrapped_call_goes_to_the_extension_and_back(hub: RunningHub, mo
         assert said["success"] is True
         assert said["data"]["structuredContent"] == {"value": "fake"}
         assert said["data"].get("resultType") == ("complete" if modern else None)
-        assert (await browser.asked("forwardCDPCommand"))["params"]["tabId"] == 7
+        assert (await browser.next_request("forwardCDPCommand"))["params"]["tabId"] == 7
         (line,) = hub.hub.engine.audit.recent(1)
         assert (line["tool"], line["client"]) == ("browser_execute_script", "raw 1")
         assert hub.hub.sessions.require(client.session, "daemon").tab == 7
@@ -111,8 +111,8 @@ async def test_both_revisions_answer_their_own_methods(hub: RunningHub) -> None:
 async def test_a_bad_request_fails_alone(hub: RunningHub, method: str, params: dict[str, Any], code: int) -> None:
     async with registered(hub) as client:
         assert (await client.request(method, params))["error"]["code"] == code
-        client.say("PING")
-        assert (await client.hear())["type"] == "PONG"
+        client.send("PING")
+        assert (await client.receive())["type"] == "PONG"
 
 
 async def test_the_gateway_is_a_surface_of_its_own(hub: RunningHub) -> None:
@@ -125,8 +125,8 @@ async def test_the_gateway_is_a_surface_of_its_own(hub: RunningHub) -> None:
 async def test_a_client_may_choose_the_tools_it_is_shown(hub: RunningHub, modern: bool) -> None:
     everything = {tool.name for tool in hub.hub.registry.tools()}
     async with connected(hub) as client:
-        client.say("REGISTER", tools="core,nonsense")
-        assert (await client.hear())["error"]["code"] == -32602
+        client.send("REGISTER", tools="core,nonsense")
+        assert (await client.receive())["error"]["code"] == -32602
         await client.register(tools="core")
         if not modern:
             await client.initialize()
@@ -135,7 +135,7 @@ async def test_a_client_may_choose_the_tools_it_is_shown(hub: RunningHub, modern
 
 
 async def test_a_client_may_initialize_again(hub: RunningHub) -> None:
-    async with greeted(hub) as client:
+    async with initialized(hub) as client:
         assert (await client.initialize("2025-06-18"))["protocolVersion"] == "2025-06-18"
         assert (await client.request("ping"))["success"] is True
 
@@ -143,81 +143,81 @@ async def test_a_client_may_initialize_again(hub: RunningHub) -> None:
 @pytest.mark.req("S004-ids-01", "S004-goals-06")
 async def test_request_ids_are_unique_across_sessions(hub: RunningHub) -> None:
     probe = Probe(hub)
-    async with greeted(hub) as one, greeted(hub) as two:
+    async with initialized(hub) as one, initialized(hub) as two:
         ident = one.ask("tools/call", call("probe_wait", who="one"))
         assert ident == f"{one.session}:2"
         await probe.begun()
         for client in (one, two):
             client.ask("tools/call", call("probe_echo", value="x"), id=ident)
-            said = await client.hear()
+            said = await client.receive()
             assert (said["type"], said["id"], said["error"]["code"]) == ("ERROR", ident, -32600)
         two.ask("tools/call", call("probe_wait", who="two"))
         await probe.begun()
         probe.release.set()
-        assert (await one.hear())["data"]["structuredContent"] == {"who": "one"}
-        assert (await two.hear())["data"]["structuredContent"] == {"who": "two"}
+        assert (await one.receive())["data"]["structuredContent"] == {"who": "one"}
+        assert (await two.receive())["data"]["structuredContent"] == {"who": "two"}
 
 
 @pytest.mark.req("S004-ids-02")
 @pytest.mark.parametrize("ident", ["1", "another-session:1", 'quote " and \\', "ünïcödé ✓", ":", " "])
 async def test_request_ids_are_opaque(hub: RunningHub, ident: str) -> None:
     Probe(hub)
-    async with greeted(hub) as client:
+    async with initialized(hub) as client:
         said = await client.request("tools/call", call("probe_echo", value="x"), id=ident)
         assert said["data"]["structuredContent"] == {"value": "x"}
 
 
 async def test_another_sessions_requests_and_name_are_as_if_there_were_none(hub: RunningHub) -> None:
     probe = Probe(hub)
-    async with greeted(hub) as one, greeted(hub) as two:
+    async with initialized(hub) as one, initialized(hub) as two:
         ident = one.ask("tools/call", call("probe_wait"))
         await probe.begun()
         said = []
         for session, running in ((one.session, ident), ("f" * 32, "nobody:1")):
             two.ask("ping", id="x", sessionId=session)
-            two.say("EVENT", sessionId=session, event="notifications/initialized")
-            two.say("CANCEL", id=running)
-            said.append([{**(await two.hear()), "id": None} for _ in range(3)])
+            two.send("EVENT", sessionId=session, event="notifications/initialized")
+            two.send("CANCEL", id=running)
+            said.append([{**(await two.receive()), "id": None} for _ in range(3)])
         assert said[0] == said[1]
         assert {line["error"]["code"] for line in said[0]} == {-32012}
         probe.release.set()
-        assert (await one.hear())["success"] is True
+        assert (await one.receive())["success"] is True
 
 
 async def test_what_is_out_of_turn_is_refused(hub: RunningHub) -> None:
     async with connected(hub) as client:
         client.ask("ping", sessionId="s", id="1")
-        said = await client.hear()
+        said = await client.receive()
         assert (said["type"], said["id"]) == ("ERROR", "1")
         assert "REGISTER" in said["error"]["message"]
-        client.say("CANCEL", id="1")
-        assert (await client.hear())["type"] == "ERROR"
+        client.send("CANCEL", id="1")
+        assert (await client.receive())["type"] == "ERROR"
         await client.register()
-        client.say("REGISTER")
-        assert "already" in (await client.hear())["error"]["message"]
+        client.send("REGISTER")
+        assert "already" in (await client.receive())["error"]["message"]
         assert (await client.request("ping"))["success"] is True
 
 
 async def test_a_session_has_only_so_many_requests_at_once(tmp_path: Path) -> None:
-    async with running_hub(tmp_path, limits={"daemon_requests": 2}) as hub, greeted(hub) as client:
+    async with running_hub(tmp_path, limits={"daemon_requests": 2}) as hub, initialized(hub) as client:
         probe = Probe(hub)
         for _ in range(2):
             client.ask("tools/call", call("probe_wait"))
             await probe.begun()
         client.ask("tools/call", call("probe_wait"))
-        said = await client.hear()
+        said = await client.receive()
         assert (said["type"], said["error"]["code"], said["error"]["data"]["outcome"]) == ("ERROR", -32011, "not_sent")
         probe.release.set()
-        assert [(await client.hear())["success"] for _ in range(2)] == [True, True]
+        assert [(await client.receive())["success"] for _ in range(2)] == [True, True]
 
 
 async def test_new_sessions_are_bounded_in_their_rate(tmp_path: Path) -> None:
     async with running_hub(tmp_path, limits={"session_rate": 1}) as hub, registered(hub) as one, connected(hub) as two:
-        two.say("REGISTER")
-        said = await two.hear()
+        two.send("REGISTER")
+        said = await two.receive()
         assert (said["type"], said["error"]["code"]) == ("ERROR", -32004)
-        two.say("REGISTER", sessionId=one.session)  # coming back is no new session
-        assert (await two.hear())["resumed"] is True
+        two.send("REGISTER", sessionId=one.session)  # coming back is no new session
+        assert (await two.receive())["resumed"] is True
 
 
 # what travels while a call runs
@@ -234,46 +234,46 @@ async def test_progress_and_log_messages_come_as_events_of_their_request(hub: Ru
             await client.initialize()
             await client.request("logging/setLevel", {"level": "warning"})
         ident = client.ask("tools/call", {**call("probe_report"), "_meta": meta})
-        heard = [await client.hear() for _ in range(4)]
+        heard = [await client.receive() for _ in range(4)]
         assert [line.get("event") for line in heard] == ["notifications/progress"] * 3 + [None]
         assert all(line["id"] == ident for line in heard)
         assert heard[0]["params"] == {"progressToken": "t", "progress": 1, "total": 3, "message": "step 1"}
         client.ask("tools/call", {**call("probe_log"), "_meta": meta})
-        heard = [await client.hear() for _ in range(2)]
+        heard = [await client.receive() for _ in range(2)]
         assert (heard[0]["event"], heard[0]["params"]["data"]) == ("notifications/message", "coarse")
         assert heard[1]["success"] is True
 
 
 async def test_a_question_to_the_client_is_answered_by_an_event(hub: RunningHub) -> None:
     Probe(hub)
-    async with greeted(hub, elicitation={}) as client:
+    async with initialized(hub, elicitation={}) as client:
         client.ask("tools/call", call("probe_ask"))
-        asked = await client.hear()
+        asked = await client.receive()
         assert (asked["type"], asked["event"]) == ("EVENT", "elicitation/create")
         for broken in ({}, {"id": asked["ask"]}, {"id": 1.5, "result": {}}, {"method": "x", "id": "1"}):
-            client.say("EVENT", sessionId=client.session, event="answer", params=broken)
-            assert (await client.hear())["type"] == "ERROR"
+            client.send("EVENT", sessionId=client.session, event="answer", params=broken)
+            assert (await client.receive())["type"] == "ERROR"
         answer = {"action": "accept", "content": {"colour": "green"}}
-        client.say("EVENT", sessionId=client.session, event="answer", params={"id": asked["ask"], "result": answer})
-        assert (await client.hear())["data"]["structuredContent"] == {"answer": answer}
+        client.send("EVENT", sessionId=client.session, event="answer", params={"id": asked["ask"], "result": answer})
+        assert (await client.receive())["data"]["structuredContent"] == {"answer": answer}
 
 
 async def test_a_client_can_be_asked_outside_of_its_calls_while_it_is_there(hub: RunningHub) -> None:
-    async with greeted(hub) as mute:
+    async with initialized(hub) as mute:
         await mute.request("ping")
         assert hub.hub.sessions.require(mute.session, "daemon").asker is None
-    async with greeted(hub, elicitation={}) as client:
+    async with initialized(hub, elicitation={}) as client:
         await client.request("ping")
         session = hub.hub.sessions.require(client.session, "daemon")
         assert session.asker is not None
         first = asyncio.ensure_future(session.asker("elicitation/create", {"message": "May I?"}))
-        asked = await client.hear()
+        asked = await client.receive()
         assert (asked["event"], "id" in asked) == ("elicitation/create", False)
         params = {"id": asked["ask"], "result": {"action": "accept"}}
-        client.say("EVENT", sessionId=client.session, event="answer", params=params)
+        client.send("EVENT", sessionId=client.session, event="answer", params=params)
         assert await first == {"action": "accept"}
         second = asyncio.ensure_future(session.asker("elicitation/create", {"message": "And now?"}))
-        await client.hear()
+        await client.receive()
     with pytest.raises(TabhubError, match="went away"):
         await second
     assert session.asker is None
@@ -292,18 +292,18 @@ async def test_a_stateless_question_ends_the_round(hub: RunningHub) -> None:
 
 async def test_changes_are_told_to_those_who_are_initialized_or_listen(hub: RunningHub) -> None:
     probe = Probe(hub)
-    async with greeted(hub) as told, registered(hub) as listening, registered(hub) as other:
+    async with initialized(hub) as told, registered(hub) as listening, registered(hub) as other:
         wanted = {"notifications": {"toolsListChanged": True}, "_meta": ENVELOPE}
         ident = listening.ask("subscriptions/listen", wanted)
-        said = await listening.hear()
+        said = await listening.receive()
         assert (said["event"], said["id"]) == ("notifications/subscriptions/acknowledged", ident)
         await told.request("ping")
         probe.change()
-        assert (await told.hear())["event"] == "notifications/tools/list_changed"
-        said = await listening.hear()
+        assert (await told.receive())["event"] == "notifications/tools/list_changed"
+        said = await listening.receive()
         assert (said["event"], said["id"]) == ("notifications/tools/list_changed", ident)
-        listening.say("CANCEL", id=ident)
-        said = await listening.hear()
+        listening.send("CANCEL", id=ident)
+        said = await listening.receive()
         assert (said["type"], said["id"], said["success"]) == ("RESPONSE", ident, False)
         assert (await other.request("ping"))["success"] is True  # and it heard nothing before
 
@@ -317,8 +317,8 @@ async def test_a_cancel_reaches_the_tool_and_the_request_is_still_answered(hub: 
         params = call("probe_wait", who="me")
         ident = client.ask("tools/call", {**params, "_meta": ENVELOPE} if modern else params)
         await probe.begun()
-        client.say("CANCEL", id=ident)
+        client.send("CANCEL", id=ident)
         assert await probe.cancelled() == {"who": "me"}
-        said = await client.hear()
+        said = await client.receive()
         assert (said["id"], said["data"]["isError"]) == (ident, True)
         assert len(hub.hub.engine.calls) == 0

@@ -11,7 +11,7 @@ import pytest
 
 from tests.harness.agent import Agent
 from tests.harness.agent import client as http_client
-from tests.harness.daemon import ENVELOPE, connected, greeted
+from tests.harness.bridge_client import ENVELOPE, connected, initialized
 from tests.harness.fake_extension import FakeExtension
 from tests.harness.hub import RunningHub, running_hub
 from tests.harness.probe import Probe
@@ -25,10 +25,10 @@ def call(name: str, **arguments: Any) -> dict[str, Any]:
 
 async def test_disconnect_ends_the_session_and_what_it_runs(hub: RunningHub) -> None:
     probe = Probe(hub)
-    async with greeted(hub) as client:
+    async with initialized(hub) as client:
         client.ask("tools/call", call("probe_wait"))
         await probe.begun()
-        client.say("DISCONNECT")
+        client.send("DISCONNECT")
         await client.closed()
         await probe.cancelled()
         assert len(hub.hub.sessions) == 0
@@ -40,7 +40,7 @@ async def test_a_broken_connection_cancels_its_calls_and_the_session_waits_for_i
     async with running_hub(tmp_path) as hub:
         probe = Probe(hub)
         async with FakeExtension(hub):
-            async with greeted(hub) as client:
+            async with initialized(hub) as client:
                 await client.call("browser_execute_script", {"tabId": 7, "code": "1"})
                 client.ask("tools/call", call("probe_wait"))
                 await probe.begun()
@@ -52,7 +52,7 @@ async def test_a_broken_connection_cancels_its_calls_and_the_session_waits_for_i
                 said = await client.register(sessionId=session)
                 assert (said["sessionId"], said["resumed"], said["initialized"]) == (session, True, True)
                 probe.change()
-                assert (await client.hear())["event"] == "notifications/tools/list_changed"
+                assert (await client.receive())["event"] == "notifications/tools/list_changed"
                 assert hub.hub.sessions.require(session, "daemon").tab == 7
                 assert (await client.request("ping"))["success"] is True
 
@@ -63,12 +63,12 @@ async def test_clients_that_come_and_go_leave_nothing_behind(tmp_path: Path, wor
         Probe(hub)
 
         async def come_and_go() -> None:
-            async with greeted(hub) as client:
+            async with initialized(hub) as client:
                 await client.call("probe_echo", {"value": "x"})
                 client.ask("subscriptions/listen", {"notifications": {}, "_meta": ENVELOPE})
-                await client.hear()
+                await client.receive()
                 if word is not None:
-                    client.say(word)
+                    client.send(word)
                     await client.closed()
 
         await come_and_go()
@@ -83,19 +83,19 @@ async def test_clients_that_come_and_go_leave_nothing_behind(tmp_path: Path, wor
 
 async def test_what_changed_while_the_client_was_away_is_told(hub: RunningHub) -> None:
     probe = Probe(hub)
-    async with greeted(hub) as client:
+    async with initialized(hub) as client:
         await client.request("tools/list")
         session = client.session
     await until(lambda: hub.hub.sessions.require(session, "daemon").busy == 0)
     probe.change()
     async with connected(hub) as client:
         await client.register(sessionId=session)
-        assert (await client.hear())["event"] == "notifications/tools/list_changed"
+        assert (await client.receive())["event"] == "notifications/tools/list_changed"
 
 
 async def test_a_session_nobody_comes_back_to_ends(tmp_path: Path) -> None:
     async with running_hub(tmp_path, limits={"daemon_grace": 0.05}) as hub:
-        async with greeted(hub) as client:
+        async with initialized(hub) as client:
             session = client.session
         await until(lambda: len(hub.hub.sessions) == 0)
         async with connected(hub) as client:
@@ -106,7 +106,7 @@ async def test_a_session_nobody_comes_back_to_ends(tmp_path: Path) -> None:
 
 async def test_the_tab_of_a_client_that_broke_off_is_soon_for_others_who_are_told_when(tmp_path: Path) -> None:
     async with running_hub(tmp_path) as hub, FakeExtension(hub), Agent(hub) as other:
-        async with greeted(hub) as client:
+        async with initialized(hub) as client:
             await client.call("browser_execute_script", {"tabId": 7, "code": "1"})
             held = refused(await act(other, tabId=7))
             assert ("has gone" in held["text"], held["freeInSeconds"] > 500) == (False, True)
@@ -129,7 +129,7 @@ async def test_the_tab_of_a_client_that_broke_off_is_soon_for_others_who_are_tol
 async def test_who_asks_for_the_tab_of_a_client_that_broke_off_waits_and_gets_it(tmp_path: Path) -> None:
     limits = {"daemon_grace": 20, "lease_orphan": 0.3, "call_timeout": 0.4}
     async with running_hub(tmp_path, limits=limits) as hub, FakeExtension(hub), Agent(hub) as other:
-        async with greeted(hub) as client:
+        async with initialized(hub) as client:
             await client.call("browser_execute_script", {"tabId": 7, "code": "1"})
             session = hub.hub.sessions.require(client.session, "daemon")
         await until(lambda: session.gone)
@@ -138,20 +138,20 @@ async def test_who_asks_for_the_tab_of_a_client_that_broke_off_waits_and_gets_it
 
 
 async def test_a_client_that_is_back_takes_the_place_of_its_old_connection(hub: RunningHub) -> None:
-    async with greeted(hub) as old, connected(hub) as new:
+    async with initialized(hub) as old, connected(hub) as new:
         assert (await new.register(sessionId=old.session))["resumed"] is True
-        assert (await old.hear())["type"] == "ERROR"
+        assert (await old.receive())["type"] == "ERROR"
         assert await old.closed() == b""
         assert (await new.request("ping"))["success"] is True
         assert hub.hub.sessions.require(new.session, "daemon").busy == 1
 
 
 async def test_a_session_ended_by_another_hand_is_told_with_the_next_request(hub: RunningHub) -> None:
-    async with greeted(hub) as client:
+    async with initialized(hub) as client:
         await client.request("ping")
         hub.hub.engine.end_session(client.session, "the person ended it")
         ident = client.ask("ping")
-        said = await client.hear()
+        said = await client.receive()
         assert (said["type"], said["id"], said["error"]["code"]) == ("ERROR", ident, -32012)
         assert await client.closed() == b""
 
@@ -168,11 +168,11 @@ async def test_sessions_of_an_earlier_hub_wait_for_their_clients(tmp_path: Path)
 
 
 async def test_a_hub_that_ends_answers_what_runs_and_removes_its_socket(tmp_path: Path) -> None:
-    async with running_hub(tmp_path) as hub, greeted(hub) as client:
+    async with running_hub(tmp_path) as hub, initialized(hub) as client:
         probe = Probe(hub)
         client.ask("tools/call", call("probe_wait"))
         await probe.begun()
         hub.hub.closing()
-        said = await client.hear()
+        said = await client.receive()
         assert "shutting down" in said["data"]["content"][0]["text"]
         assert not (hub.home.root / "run" / "daemon.sock").exists()

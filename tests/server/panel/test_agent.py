@@ -14,8 +14,8 @@ from tabhub.store.conversations import ConversationStore, Message
 from tabhub.store.home import Home
 from tabhub.store.tokens import create
 from tests.agent.scripted import Scripted, Turn, scripted
-from tests.harness.approver import Panel
 from tests.harness.hub import running_hub
+from tests.harness.panel import Panel
 from tests.harness.waiting import until
 
 ASKED = "browser_execute_script"
@@ -30,7 +30,7 @@ async def events(panel: Panel) -> list[dict[str, Any]]:
     """What is told until the work has ended."""
     heard: list[dict[str, Any]] = []
     while not heard or heard[-1]["event"] != "ended":
-        heard.append((await panel.told("agent.event"))["params"])
+        heard.append((await panel.next_notification("agent.event"))["params"])
     return heard
 
 
@@ -88,7 +88,7 @@ async def test_it_can_be_stopped_and_goes_on_after_the_hub_was_started_anew(tmp_
     with scripted(Turn("Once upon a time", hold=hold), Turn("The end.")) as server:
         async with running_hub(tmp_path, **settings(server)) as hub, Panel(hub) as panel:
             ident = (await panel.get("agent.send", {"text": "Tell me"}))["conversation"]
-            kinds = [(await panel.told("agent.event"))["params"]["event"] for _ in range(2)]
+            kinds = [(await panel.next_notification("agent.event"))["params"]["event"] for _ in range(2)]
             assert kinds == ["heard", "spoke"]
             busy = await panel.ask("agent.send", {"text": "More", "conversation": ident})
             assert "still at work" in busy["error"]["message"]
@@ -112,7 +112,7 @@ async def test_work_that_runs_when_the_hub_ends_is_stopped_and_kept(tmp_path: Pa
             await panel.get("agent.send", {"text": "Tell me"})
             await until(lambda: len(server.asked) == 1)
             for _ in range(2):
-                await panel.told("agent.event")
+                await panel.next_notification("agent.event")
         hold.set()
         async with running_hub(tmp_path, **settings(server)) as hub, Panel(hub) as panel:
             (listed,) = (await panel.get("agent.list"))["conversations"]
@@ -154,7 +154,7 @@ async def test_a_panel_that_comes_in_the_middle_of_the_work_is_shown_all_of_it(t
             shown: dict[str, Any] = {"events": []}
             async with asyncio.timeout(30):
                 while not shown["events"] or shown["events"][-1].get("text") != "I see one, and":
-                    await panel.told("agent.event")
+                    await panel.next_notification("agent.event")
                     shown = await panel.get("agent.resume", {"conversation": ident})
             assert shown["running"] is True
             assert shown["messages"] == []

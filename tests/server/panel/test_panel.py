@@ -11,8 +11,8 @@ import pytest
 
 from tabhub.links.extension import ExtensionLink
 from tests.harness.agent import Agent, client
-from tests.harness.approver import Panel
 from tests.harness.hub import RunningHub, running_hub
+from tests.harness.panel import Panel
 from tests.harness.probe import Probe
 from tests.harness.waiting import until
 
@@ -125,14 +125,14 @@ async def test_who_watches_is_told_of_calls_and_changes_and_nobody_else_is(hub: 
         await panel.settle()
         calling = asyncio.create_task(agent.call("probe_wait"))
         await probe.begun()
-        began = (await panel.told("tool.invocationStart"))["params"]
+        began = (await panel.next_notification("tool.invocationStart"))["params"]
         assert (began["tool"], began["source"], began["client"]) == ("probe_wait", "plugin:probe", "raw 1")
         probe.release.set()
         await calling
-        ended = (await panel.told("tool.invocationEnd"))["params"]
+        ended = (await panel.next_notification("tool.invocationEnd"))["params"]
         assert (ended["callId"], ended["ok"]) == (began["callId"], True)
         probe.change()
-        assert "plugins" in (await panel.told("panel.changed"))["params"]["what"]
+        assert "plugins" in (await panel.next_notification("panel.changed"))["params"]["what"]
         await panel.notify("panel.watch", {"open": False})
         await panel.settle()
         assert hub.hub.engine.watcher is None
@@ -150,12 +150,12 @@ async def test_a_tab_an_agent_works_in_is_marked_with_its_name(hub: RunningHub) 
     async with Panel(hub) as panel, Agent(hub) as agent:
         await agent.call(TOOL, ARGUMENTS)
         hub.hub.trust.panel.mark_tabs()
-        (mark,) = (await panel.told("agents.marks"))["params"]["tabs"]
+        (mark,) = (await panel.next_notification("agents.marks"))["params"]["tabs"]
         assert (mark["tabId"], mark["label"]) == (7, "raw")
         assert mark["color"].startswith("#")
         hub.hub.end_session(agent.headers["Mcp-Session-Id"], "done")
         hub.hub.trust.panel.mark_tabs()
-        assert (await panel.told("agents.marks"))["params"] == {"tabs": []}
+        assert (await panel.next_notification("agents.marks"))["params"] == {"tabs": []}
 
 
 async def test_a_panel_that_comes_later_is_told_what_waits(tmp_path: Path) -> None:

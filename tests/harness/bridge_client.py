@@ -17,7 +17,7 @@ ENVELOPE = {
 }
 
 
-class DaemonClient:
+class BridgeClient:
     """One connection."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -29,10 +29,10 @@ class DaemonClient:
     def raw(self, data: bytes) -> None:
         self.writer.write(data)
 
-    def say(self, kind: str, **fields: Any) -> None:
+    def send(self, kind: str, **fields: Any) -> None:
         self.raw(json.dumps({"type": kind, **fields}).encode() + b"\n")
 
-    async def hear(self) -> dict[str, Any]:
+    async def receive(self) -> dict[str, Any]:
         """The next line."""
         async with asyncio.timeout(30):
             line = await self.reader.readline()
@@ -49,8 +49,8 @@ class DaemonClient:
                 return b""
 
     async def register(self, **fields: Any) -> dict[str, Any]:
-        self.say("REGISTER", **fields)
-        said = await self.hear()
+        self.send("REGISTER", **fields)
+        said = await self.receive()
         assert said["type"] == "REGISTER_OK", said
         self.session = said["sessionId"]
         return said
@@ -59,13 +59,13 @@ class DaemonClient:
         """Send a REQUEST and give its id."""
         self._count += 1
         ident = f"{self.session}:{self._count}"
-        self.say("REQUEST", **{"id": ident, "sessionId": self.session, "action": action, "params": params} | fields)
+        self.send("REQUEST", **{"id": ident, "sessionId": self.session, "action": action, "params": params} | fields)
         return ident
 
     async def request(self, action: str, params: dict[str, Any] | None = None, **fields: Any) -> dict[str, Any]:
         """Send a REQUEST and give its RESPONSE, which must be the next line."""
         ident = self.ask(action, params, **fields)
-        said = await self.hear()
+        said = await self.receive()
         assert (said["type"], said["id"]) == ("RESPONSE", fields.get("id", ident)), said
         return said
 
@@ -74,7 +74,7 @@ class DaemonClient:
         params = {"protocolVersion": version, "capabilities": capabilities, "clientInfo": info}
         said = await self.request("initialize", params)
         assert said["success"] is True, said
-        self.say("EVENT", sessionId=self.session, event="notifications/initialized")
+        self.send("EVENT", sessionId=self.session, event="notifications/initialized")
         result: dict[str, Any] = said["data"]
         return result
 
@@ -85,17 +85,17 @@ class DaemonClient:
 
 
 @asynccontextmanager
-async def connected(hub: RunningHub, *, limit: int = 2**24) -> AsyncIterator[DaemonClient]:
+async def connected(hub: RunningHub, *, limit: int = 2**24) -> AsyncIterator[BridgeClient]:
     """Connect; leaving breaks the connection without a word."""
     reader, writer = await asyncio.open_unix_connection(hub.hub.daemon.place, limit=limit)
     try:
-        yield DaemonClient(reader, writer)
+        yield BridgeClient(reader, writer)
     finally:
         writer.transport.abort()
 
 
 @asynccontextmanager
-async def registered(hub: RunningHub, **fields: Any) -> AsyncIterator[DaemonClient]:
+async def registered(hub: RunningHub, **fields: Any) -> AsyncIterator[BridgeClient]:
     """Connect and register."""
     async with connected(hub) as client:
         await client.register(**fields)
@@ -103,7 +103,7 @@ async def registered(hub: RunningHub, **fields: Any) -> AsyncIterator[DaemonClie
 
 
 @asynccontextmanager
-async def greeted(hub: RunningHub, **capabilities: Any) -> AsyncIterator[DaemonClient]:
+async def initialized(hub: RunningHub, **capabilities: Any) -> AsyncIterator[BridgeClient]:
     """Connect, register and initialize in the latest revision that has a handshake."""
     async with registered(hub) as client:
         await client.initialize(**capabilities)

@@ -16,7 +16,7 @@ class Panel(FakeExtension):
 
     async def request(self) -> dict[str, Any]:
         """The next request for the person's word."""
-        params: dict[str, Any] = (await self.told("confirmation.request"))["params"]
+        params: dict[str, Any] = (await self.next_notification("confirmation.request"))["params"]
         return params
 
     async def decide(self, decision: str, reason: str = "") -> dict[str, Any]:

@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from tabhub.cli.command import Command, Group
-from tabhub.cli.hub.client import Hub, find_hub, request
+from tabhub.cli.hub.client import Hub, decode, find_hub, request
 from tabhub.cli.terminal import nearest, paint, show_warning
 from tabhub.client_errors import CliError
 
@@ -165,7 +165,7 @@ def _tell(hub: Hub, *, restart: bool) -> None:
         show_warning(f"The running hub could not be told: {error.message} It takes the change over at its next start.")
         return
     if answer.status == 200:
-        said = answer.json()
+        said = decode(answer)
         problem = said.get("error") if isinstance(said, dict) else None
         if problem:
             show_warning(f"The running hub keeps its last good settings: {problem}")

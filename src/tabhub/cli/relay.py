@@ -157,22 +157,28 @@ def _revoked_file(args: Namespace) -> Path | None:
 
 def status(args: Namespace) -> int:
     """Show a running node's figures."""
-    from http.client import HTTPConnection, HTTPException, HTTPSConnection
+    from tabhub.client_errors import HttpError
+    from tabhub.net import http_client
 
-    make: type[HTTPConnection] = HTTPSConnection if args.tls else HTTPConnection
-    connection = make(args.host, args.port, timeout=5)
     try:
-        connection.request("GET", "/status")
-        answer = connection.getresponse()
-        facts = json.loads(answer.read(1024 * 1024))
-    except (OSError, HTTPException, ValueError) as error:
+        answer = http_client.request(
+            "GET",
+            args.host,
+            args.port,
+            "/status",
+            headers={},
+            timeout=5,
+            connect_timeout=5,
+            max_body=1024 * 1024,
+            tls=args.tls,
+        )
+        facts = json.loads(answer.body)
+    except (HttpError, ValueError) as error:
         raise CliError(
-            f"No relay answers on {args.host}:{args.port}: {getattr(error, 'strerror', None) or error}.",
+            f"No relay answers on {args.host}:{args.port}: {error}.",
             f"Start one: tabhub relay start --port {args.port} --key-file FILE",
             exit_code=2,
         ) from None
-    finally:
-        connection.close()
     if answer.status != 200 or not isinstance(facts, dict) or "counts" not in facts:
         raise CliError(
             f"What listens on {args.host}:{args.port} does not tell its status (it answers {answer.status}).",

@@ -11,8 +11,8 @@ import os
 import sys
 
 from tabhub.cli.command import Command, Group, seconds, whole
-from tabhub.cli.hub.client import find_hub, request
-from tabhub.cli.hub.http_errors import checked, refusal
+from tabhub.cli.hub.client import decode, find_hub, request
+from tabhub.cli.hub.http_errors import checked, response_error
 from tabhub.cli.terminal import count, cut, json_text, line, nearest, paint, safe, width
 from tabhub.client_errors import CliError
 
@@ -110,8 +110,8 @@ def call(args: Namespace) -> int:
     if answer.status not in (200, 422):
         if args.json and answer.headers.get("content-type", "").startswith("application/json"):
             print(answer.body.decode("utf-8", "replace"))
-        raise refusal(hub, answer)
-    result = answer.json()
+        raise response_error(hub, answer)
+    result = decode(answer)
     if not isinstance(result, dict):
         raise CliError("The hub's answer is not a tool result.", "Are CLI and hub of the same version?")
     failed = answer.status != 200 or result.get("isError") is True
@@ -119,7 +119,7 @@ def call(args: Namespace) -> int:
         print(json_text(result))
         return 1 if failed else 0
     if failed:
-        raise refusal(hub, answer)
+        raise response_error(hub, answer)
     from tabhub.cli.result import show_result
 
     show_result(result)

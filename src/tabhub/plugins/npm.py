@@ -14,8 +14,6 @@ import os
 import re
 import shutil
 import subprocess
-import urllib.error
-import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,8 +21,10 @@ from typing import Any
 from urllib.parse import quote, urljoin, urlsplit
 
 from tabhub import __version__
+from tabhub.client_errors import HttpError, InvalidHttpResponse
 from tabhub.core.descriptions import one_line
 from tabhub.errors import PackageNotFound, ParseError, PluginError, RegistryError, RegistryUnset, VersionNotFound
+from tabhub.net import http_client
 from tabhub.plugins.model import name_of_package
 from tabhub.wire import strict_json as strict
 from tabhub.wire import urls as addresses
@@ -32,7 +32,8 @@ from tabhub.wire import urls as addresses
 MB = 1024 * 1024
 _LARGEST_ANSWER = 16 * MB
 _LARGEST_TARBALL = 32 * MB
-_TIMEOUT = 20.0
+_STALL_TIMEOUT = 20.0
+_DOWNLOAD_TIMEOUT = 600.0
 _ACCEPT = "application/vnd.npm.install-v1+json, application/json;q=0.9, */*;q=0.8"
 """The short form of a package, where the registry has it."""
 _RESULTS = 25
@@ -146,53 +147,40 @@ class Registry:
             raise RegistryError(f"{self.address} does not answer as an npm registry does.")
         return answer
 
-    def _get(self, url: str, largest: int, package: str) -> bytes:
+    def _get(self, url: str, max_body: int, package: str) -> bytes:
         if urlsplit(url).scheme not in ("http", "https"):
             raise RegistryError(f"{one_line(url, 200)!r} is no web address.")
         headers = {"User-Agent": f"tabhub/{__version__}", "Accept": _ACCEPT}
         if self._token and urlsplit(url).netloc == self._host:
             headers["Authorization"] = f"Bearer {self._token}"
-        request = urllib.request.Request(url, headers=headers)  # noqa: S310 - the scheme is checked
         try:
-            with _OPENER.open(request, timeout=_TIMEOUT) as answer:
-                data: bytes = answer.read(largest + 1)
-        except urllib.error.HTTPError as error:
-            error.close()
-            if error.code == 404 and package:
-                raise PackageNotFound(
-                    f"There is no package {package} at {self.address}.", hint="Look for it: tabhub plugin search"
-                ) from None
+            response = http_client.get(
+                url,
+                headers=headers,
+                timeout=_DOWNLOAD_TIMEOUT,
+                stall_timeout=_STALL_TIMEOUT,
+                max_body=max_body,
+                follow_redirects=True,
+                use_proxy=True,
+            )
+        except InvalidHttpResponse as error:
+            raise RegistryError(f"The response of {self.address} cannot be used: {error}.") from None
+        except (HttpError, ValueError) as error:
             raise RegistryError(
-                f"{self.address} answered with status {error.code}.",
-                hint="A registry may not offer this, or not to you: the setting pluginRegistry names another. "
+                f"{self.address} cannot be reached: {error}.",
+                hint="Check the network and the setting pluginRegistry: tabhub config show",
+            ) from None
+        if response.status == 404 and package:
+            raise PackageNotFound(
+                f"There is no package {package} at {self.address}.", hint="Search for it: tabhub plugin search"
+            )
+        if not 200 <= response.status < 300:
+            raise RegistryError(
+                f"{self.address} answered with status {response.status}.",
+                hint="The registry may not support this, or not permit it; the setting pluginRegistry names another. "
                 "A package you have as a file: tabhub plugin install FILE.tgz",
-            ) from None
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "reason", error)
-            raise RegistryError(
-                f"{self.address} cannot be reached: {reason}.",
-                hint="Check the network and the setting: tabhub config show (pluginRegistry)",
-            ) from None
-        if len(data) > largest:
-            raise RegistryError(f"What {self.address} sent is larger than {largest // MB} MB.")
-        return data
-
-
-class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Follows a registry to its storage, without the token and never from https to http."""
-
-    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
-        """The request that follows, or the refusal."""
-        old, new = urlsplit(req.full_url), urlsplit(newurl)
-        if new.scheme != "https" and (new.scheme, new.netloc) != (old.scheme, old.netloc):
-            raise urllib.error.HTTPError(newurl, code, "refused: it leads to an open connection", headers, fp)
-        fresh = super().redirect_request(req, fp, code, msg, headers, newurl)
-        if fresh is not None and new.netloc != old.netloc:
-            fresh.remove_header("Authorization")
-        return fresh
-
-
-_OPENER = urllib.request.build_opener(_Redirects)
+            )
+        return response.body
 
 
 def _sha512(dist: Mapping[str, Any], package: str) -> bytes:

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
+from tabhub.client_errors import HttpError
 from tabhub.errors import SetupError
+from tabhub.net import http_client
 from tabhub.trust.jwt import Key, read_keys, read_published
 from tabhub.wire import urls as addresses
 
@@ -100,7 +99,7 @@ class Keyring:
     async def _fetch(self, url: str) -> bool:
         try:
             self._published = read_published(await asyncio.to_thread(_get, url))
-        except (OSError, ValueError, SetupError, urllib.error.URLError) as error:
+        except (OSError, ValueError, SetupError, HttpError) as error:
             why = error.message if isinstance(error, SetupError) else f"{type(error).__name__}: {error}"
             log.error("the published keys cannot be fetched, the last ones stay: %s", why)
             return False
@@ -117,19 +116,12 @@ def _check_url(url: str) -> None:
     raise SetupError(f"The JWKS address {url[:100]!r} is none.", hint="It is like https://auth.example.com/keys.json")
 
 
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *_args: Any) -> None:
-        return None
-
-
 def _get(url: str) -> bytes:
-    opener = urllib.request.build_opener(_NoRedirect, urllib.request.ProxyHandler({}))
-    request = urllib.request.Request(url, headers={"Accept": "application/json"})  # noqa: S310 - checked above
-    with opener.open(request, timeout=_TIMEOUT) as answer:
-        data: bytes = answer.read(_MOST_BYTES + 1)
-    if len(data) > _MOST_BYTES:
-        raise ValueError("the answer is too large")
-    return data
+    headers = {"Accept": "application/json"}
+    response = http_client.get(url, headers=headers, timeout=_TIMEOUT, stall_timeout=_TIMEOUT, max_body=_MOST_BYTES)
+    if not 200 <= response.status < 300:
+        raise HttpError(f"it answered with status {response.status}")
+    return response.body
 
 
 def _read(file: Path) -> tuple[Key, ...]:

@@ -17,13 +17,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tabhub import __version__
-from tabhub.cli.hub.client import HOST, Answer, Hub, find_hub, request
-from tabhub.cli.hub.http_errors import refusal, speaks_json
+from tabhub.cli.hub.client import HOST, Hub, decode, find_hub, request
+from tabhub.cli.hub.http_errors import is_json, response_error
 from tabhub.cli.hub.port import holder, taken
 from tabhub.cli.status import SKIPPED, attached_tabs, browser_words, browsers, own_end
 from tabhub.cli.terminal import count
 from tabhub.client_errors import CliError, HubDownError
 from tabhub.errors import SetupError, TabhubError
+from tabhub.net.http_client import Response
 
 Level = Literal["ok", "warn", "fail"]
 _START = "Start it with: tabhub start --background"
@@ -188,8 +189,8 @@ def _hub(hub: Hub) -> Iterator[Finding]:
         yield Finding("port", "fail", f"{who.words()} holds port {hub.port}. {error.message}", _another_port(hub.port))
         return
     if answer.status != 200:
-        refused = refusal(hub, answer)
-        if not speaks_json(answer):
+        refused = response_error(hub, answer)
+        if not is_json(answer):
             message = f"{who.words()} holds port {hub.port}. {refused.message}"
             yield Finding("port", "fail", message, _another_port(hub.port))
             return
@@ -197,7 +198,7 @@ def _hub(hub: Hub) -> Iterator[Finding]:
         yield Finding("hub", "fail", refused.message, refused.hint)
         return
     try:
-        facts = answer.json()
+        facts = decode(answer)
     except CliError as error:
         yield Finding("port", "fail", f"{who.words()} holds port {hub.port}. {error.message}", _another_port(hub.port))
         return
@@ -240,7 +241,7 @@ def _state(hub: Hub, facts: dict[str, Any]) -> Finding:
     return Finding("hub", "ok", f"answers on http://{hub.address}")
 
 
-def _clock(answer: Answer, asked: float) -> Finding:
+def _clock(answer: Response, asked: float) -> Finding:
     """Whether the hub's process sees the same time: the audit log is only as good as its clock."""
     try:
         off = parsedate_to_datetime(answer.headers["date"]).timestamp() - asked

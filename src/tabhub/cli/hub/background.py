@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from tabhub.cli.hub.client import Hub, find_hub, request
+from tabhub.cli.hub.client import Hub, decode, find_hub, request
 from tabhub.cli.terminal import duration
 from tabhub.client_errors import CliError
 
@@ -33,7 +33,7 @@ def health(hub: Hub, timeout: float = 3.0) -> dict[str, Any] | None:
         return None
     try:
         answer = request(hub, "GET", "/health", timeout=timeout)
-        facts = answer.json() if answer.status == 200 else None
+        facts = decode(answer) if answer.status == 200 else None
     except CliError:
         return None
     return facts if isinstance(facts, dict) and "version" in facts else None

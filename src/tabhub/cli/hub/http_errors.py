@@ -1,67 +1,64 @@
-"""What an answer that is not a success means to the person, and what to do about it.
-
-Owns the words for each HTTP status; it sends nothing.
-"""
+"""Errors for the hub's unsuccessful responses: one message and hint per HTTP status. It sends nothing."""
 
 from __future__ import annotations
 
 import json
 
-from tabhub.cli.hub.client import not_a_hub
+from tabhub.cli.hub.client import decode, not_a_hub
 from tabhub.client_errors import CliError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from tabhub.cli.hub.client import Answer, Hub
+    from tabhub.cli.hub.client import Hub
+    from tabhub.net.http_client import Response
 
 
-def checked(hub: Hub, answer: Answer) -> Any:
-    """The JSON of a successful answer; anything else is raised as the error it is."""
-    if 200 <= answer.status < 300:
-        return answer.json()
-    raise refusal(hub, answer)
+def checked(hub: Hub, response: Response) -> Any:
+    """The JSON of a successful response; otherwise raises its error."""
+    if 200 <= response.status < 300:
+        return decode(response)
+    raise response_error(hub, response)
 
 
-def refusal(hub: Hub, answer: Answer) -> CliError:
-    """The error an unsuccessful answer stands for."""
-    message, hint = _said(answer)
-    if answer.status == 401:
+def response_error(hub: Hub, response: Response) -> CliError:
+    message, hint = _message_and_hint(response)
+    if response.status == 401:
         return CliError(
             f"The hub on {hub.address} does not accept the secret in {hub.home}/extension/auth.json.",
             "It may be the hub of another home (TABHUB_HOME), or the secret was rotated while it ran: "
-            "`tabhub stop`, then `tabhub start`. `tabhub doctor` tells which.",
+            "`tabhub stop`, then `tabhub start`. `tabhub doctor` shows which.",
         )
-    if answer.status == 429:
-        wait = answer.headers.get("retry-after")
-        return CliError(message or "The hub has had too many requests.", hint or f"Try again in {wait or 60} s.")
-    if answer.status == 503 and speaks_json(answer):
+    if response.status == 429:
+        wait = response.headers.get("retry-after")
+        return CliError(message or "Too many requests.", hint or f"Try again in {wait or 60} s.")
+    if response.status == 503 and is_json(response):
         return CliError(
             message or "No browser is connected to the hub.",
             hint
-            or "Load the extension into one (`tabhub extension open`), or let the hub start one: `tabhub stop`, then "
-            "`tabhub start --launch`.",
+            or "Load the extension into a browser (`tabhub extension open`), or let the hub start one: `tabhub stop`, "
+            "then `tabhub start --launch`.",
         )
     if message is None:
-        if answer.status < 400 or not speaks_json(answer):
-            return not_a_hub(f"it answered with status {answer.status}")
-        return CliError(f"The hub answered with status {answer.status} and no explanation.", "Look at `tabhub logs`.")
-    return CliError(message, hint or ("Look at `tabhub logs`." if answer.status >= 500 else None))
+        if response.status < 400 or not is_json(response):
+            return not_a_hub(f"it answered with status {response.status}")
+        return CliError(f"The hub answered with status {response.status} and no explanation.", "Look at `tabhub logs`.")
+    return CliError(message, hint or ("Look at `tabhub logs`." if response.status >= 500 else None))
 
 
-def speaks_json(answer: Answer) -> bool:
-    """Whether a hub may have said it: even its refusals are JSON."""
-    return answer.headers.get("content-type", "").startswith("application/json")
+def is_json(response: Response) -> bool:
+    """Whether a hub may have sent it: its errors are JSON too."""
+    return response.headers.get("content-type", "").startswith("application/json")
 
 
-def _said(answer: Answer) -> tuple[str | None, str | None]:
-    """Message and hint of an error body: ours, a tool result, a JSON-RPC error, or plain text."""
+def _message_and_hint(response: Response) -> tuple[str | None, str | None]:
+    """Of an error body: ours, a tool result, a JSON-RPC error, or plain text."""
     try:
-        body = json.loads(answer.body)
+        body = json.loads(response.body)
     except ValueError:
-        text = answer.body[:2000].decode("utf-8", "replace").strip()
-        plain = answer.headers.get("content-type", "").startswith("text/plain")
+        text = response.body[:2000].decode("utf-8", "replace").strip()
+        plain = response.headers.get("content-type", "").startswith("text/plain")
         return (text, None) if text and plain else (None, None)
     if not isinstance(body, dict):
         return None, None

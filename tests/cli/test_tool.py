@@ -150,7 +150,7 @@ def test_an_answer_that_is_cut_off_is_called_so(hub: FakeHub, tabhub: Run, part:
     hub.on(CALL, lambda _asked, reply: reply.raw(part))
     done = tabhub("tool", "call", "browser_list_tabs")
     assert done.returncode == 1
-    assert "closed the connection before it had answered" in done.stderr
+    assert "closed the connection before it answered" in done.stderr
 
 
 def test_a_hub_that_never_answers_is_waited_for_only_so_long(hub: FakeHub, tabhub: Run) -> None:

@@ -91,8 +91,14 @@ def test_every_form_of_response_is_parsed(response: bytes) -> None:
     with serving(response) as server:
         got = request("POST", "127.0.0.1", server.port, "/x", headers={"X-One": "1"}, body=b"{}")
         assert (got.status, got.body) == (200, b"hello")
-    assert server.requests == [
-        f"POST /x HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nConnection: close\r\nX-One: 1\r\nContent-Length: 2\r\n\r\n{{}}"
+    assert server.requests[0].split("\r\n") == [
+        "POST /x HTTP/1.1",
+        f"Host: 127.0.0.1:{server.port}",
+        "Connection: close",
+        "X-One: 1",
+        "Content-Length: 2",
+        "",
+        "{}",
     ]
 
 

@@ -52,7 +52,7 @@ def told(impostor: FakeHub) -> str:
 def test_a_command_tells_the_secret_to_nobody_who_does_not_know_it(impostor: FakeHub, answer: dict[str, str]) -> None:
     impostor.answer("GET /health", answer)
     for method, path in (("GET", "/health"), ("POST", "/tools/x/call"), ("POST", "/reload")):
-        with pytest.raises(CliError, match="does not know our secret"):
+        with pytest.raises(CliError, match="does not know its secret"):
             request(find_hub(), method, path, body=b"{}" if method == "POST" else None)
     assert SECRET not in told(impostor)
     assert {asked.path.partition("?")[0] for asked in impostor.asked} == {"/health"}
@@ -65,7 +65,7 @@ def test_a_record_of_a_hub_that_is_dead_or_was_elsewhere_proves_nothing(
     for record in ({"pid": 2**22 + 1, "port": impostor.port}, {"pid": os.getpid(), "port": impostor.port + 1}):
         (tmp_path / "hub.json").write_text(json.dumps(record))
         monkeypatch.setenv("TABHUB_PORT", str(impostor.port))
-        with pytest.raises(CliError, match="does not know our secret"):
+        with pytest.raises(CliError, match="does not know its secret"):
             request(find_hub(), "GET", "/audit")
     assert SECRET not in told(impostor)
 

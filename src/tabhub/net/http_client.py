@@ -211,10 +211,10 @@ class _Reader:
         return found
 
     def rest(self, max_body: int) -> bytes:
-        while self.more():
-            if len(self.buffer) > max_body:
-                raise _too_large(max_body)
-        return bytes(self.buffer)
+        while len(self.buffer) <= max_body:
+            if not self.more():
+                return bytes(self.buffer)
+        raise _too_large(max_body)
 
 
 def _exchange(reader: _Reader, message: bytes, max_body: int) -> Response:

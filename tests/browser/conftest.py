@@ -47,7 +47,7 @@ class Context:
     def can(self, capability: str) -> bool:
         return False
 
-    def confirm(self, words: str, tab_id: int) -> None:
+    def confirm(self, text: str, tab_id: int) -> None:
         return None
 
     async def ask(self, questions: dict[str, tuple[str, dict[str, Any]]]) -> dict[str, dict[str, Any]]:

@@ -74,12 +74,12 @@ async def asked(agent: Agent, uris: str) -> None:
 async def test_the_official_client_hears_of_changes_in_both_eras(hub: RunningHub, era: str) -> None:
     heard: asyncio.Queue[str] = asyncio.Queue()
 
-    async def said(message: Any) -> None:
+    async def handle_message(message: Any) -> None:
         if isinstance(message, ResourceUpdatedNotification):
             heard.put_nowait(message.params.uri)
 
     async with served(hub, era), Agent(hub) as other, client(hub) as one, client(hub) as two:
-        old = Client(streamable_http_client(f"{hub.url}/mcp", http_client=one), mode="legacy", message_handler=said)
+        old = Client(streamable_http_client(f"{hub.url}/mcp", http_client=one), mode="legacy", message_handler=handle_message)
         new = Client(streamable_http_client(f"{hub.url}/mcp", http_client=two), mode="auto")
         async with old, new:
             async with new.listen(resource_subscriptions=[TODAY]) as events:
@@ -219,6 +219,6 @@ async def test_the_daemons_clients_hear_of_them_too(hub: RunningHub, era: str) -
 
 async def _updated(daemon: Any) -> str:
     while True:
-        said = await daemon.receive()
-        if said.get("event") == UPDATED:
-            return str(said["params"]["uri"])
+        message = await daemon.receive()
+        if message.get("event") == UPDATED:
+            return str(message["params"]["uri"])

@@ -18,7 +18,7 @@ PERMISSIONS: tuple[Permission, ...] = ("off", "ask", "auto")
 CLIENTS = "clients"
 """Below `permissions`, what holds for single clients; no plugin may have this name."""
 Unknown = Callable[[str, str, Any, Iterable[str]], None]
-"""Takes note of a key nobody knows: the section, the key, its value, and the keys there are."""
+"""Records an unknown key: the section, the key, its value, and the known keys."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,7 +112,7 @@ def _hosts(path: str, value: Any) -> tuple[str, ...]:
 def _selection(path: str, value: Any) -> str:
     if not isinstance(value, str) or not _SELECTION.fullmatch(value):
         hint = "Write it as core,network or all,-emulation."
-        raise SetupError(f"{path} must be words with commas between them, not {shown(value)}.", hint=hint)
+        raise SetupError(f"{path} must be terms separated by commas, not {shown(value)}.", hint=hint)
     return value
 
 
@@ -150,10 +150,10 @@ def _count(path: str, value: Any) -> int:
     return value
 
 
-def _one_of(*words: str) -> Callable[[str, Any], str]:
+def _one_of(*choices: str) -> Callable[[str, Any], str]:
     def read(path: str, value: Any) -> str:
-        if value not in words:
-            raise SetupError(f"{path} must be one of {', '.join(words)}, not {shown(value)}.")
+        if value not in choices:
+            raise SetupError(f"{path} must be one of {', '.join(choices)}, not {shown(value)}.")
         return str(value)
 
     return read

@@ -102,7 +102,7 @@ class Config:
         default=False, metadata=_is("bool", "list tools that are off, marked [Disabled], instead of leaving them out")
     )
     skip_permissions: bool = field(
-        default=False, metadata=_is("bool", "treat every `ask` as `auto`: nobody is asked any more")
+        default=False, metadata=_is("bool", "treat every `ask` as `auto`: no approvals are requested")
     )
     approval_timeout: float = field(
         default=120.0, metadata=_is("seconds", "how long a call waits for a person to allow it; then it is refused")
@@ -141,9 +141,9 @@ class Config:
     agent: AgentSettings = field(default_factory=AgentSettings)
     limits: Limits = DEFAULTS
     extra: Mapping[str, Any] = field(default_factory=dict)
-    """What the file says under keys nobody knows, by dotted key."""
+    """The values of unknown keys, by dotted key."""
     problems: tuple[str, ...] = ()
-    """One sentence for each such key."""
+    """A message for each such key."""
 
     @classmethod
     def parse(cls, values: Mapping[str, Any]) -> Config:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-_WORDS = 2_000
+_MAX_TEXT = 2_000
 _TITLE = 80
 _HIDDEN_KINDS = frozenset({"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"})
 _JOINERS = "\u200c\u200d"
@@ -72,7 +72,7 @@ def one_line(text: str, longest: int = _TITLE) -> str:
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
 
 
-def describe(words: str, place: ToolLocation) -> str:
+def describe(text: str, place: ToolLocation) -> str:
     """A tool's description: a line about its location, then the page's own text."""
     parts = [place.domain]
     if place.number is not None:
@@ -85,21 +85,21 @@ def describe(words: str, place: ToolLocation) -> str:
         parts.append("active tab")
     if place.number is None:
         parts.append(f"in {place.tabs} open tab{'s' if place.tabs > 1 else ''}" if place.tabs else "opens the site")
-    seen, hidden = visible(words)
-    said = _LINES.sub("\n\n", _SPACES.sub(" ", seen)).strip()
-    if len(said) > _WORDS:
-        said = f"{said[: _WORDS - 1]}…"
-    text = f"[{' · '.join(parts)}] " + (f"The page says: {said}" if said else "The page says nothing of it.")
-    return _told(text, hidden)
+    seen, hidden = visible(text)
+    own = _LINES.sub("\n\n", _SPACES.sub(" ", seen)).strip()
+    if len(own) > _MAX_TEXT:
+        own = f"{own[: _MAX_TEXT - 1]}…"
+    described = f"[{' · '.join(parts)}] " + (f"The page says: {own}" if own else "The page says nothing of it.")
+    return _with_count(described, hidden)
 
 
-def strip_hidden(words: str, *schemas: Mapping[str, Any]) -> str:
+def strip_hidden(text: str, *schemas: Mapping[str, Any]) -> str:
     """A tool's text without invisible characters, noting how many were removed from it and from its schemas."""
-    seen, hidden = visible(words)
-    return _told(seen, hidden + sum(_hidden(None, schema) for schema in schemas))
+    seen, hidden = visible(text)
+    return _with_count(seen, hidden + sum(_hidden(None, schema) for schema in schemas))
 
 
-def _told(text: str, hidden: int) -> str:
+def _with_count(text: str, hidden: int) -> str:
     return f"{text} [{hidden} hidden characters removed]" if hidden else text
 
 

@@ -86,8 +86,8 @@ def hashed_name(key: PageKey, digits: int = _HASH) -> str:
     site, tab, tool, _ = _words(key)
     frame = "" if key.frame is None else str(key.frame)
     number = "" if key.number is None else str(key.number)
-    said = "\0".join((key.origin, number, frame, key.tool)).encode("utf-8", "surrogatepass")
-    suffix = f"_h{hashlib.sha256(said).hexdigest()[:digits]}"
+    text = "\0".join((key.origin, number, frame, key.tool)).encode("utf-8", "surrogatepass")
+    suffix = f"_h{hashlib.sha256(text).hexdigest()[:digits]}"
     room = LONGEST - len(PREFIX) - len(tab) - 1 - len(suffix)
     tool = tool[: max(room - len(site), room // 2, 1)]
     return f"{PREFIX}{site[: max(room - len(tool), 1)]}{tab}_{tool}{suffix}"

@@ -155,11 +155,11 @@ class PageToolTable:
 
     def capabilities(self) -> dict[str, bool]:
         """The capabilities of all pages combined: one that has it is enough."""
-        said = [frame.capabilities for frame in self._frames.values()]
+        declared = [frame.capabilities for frame in self._frames.values()]
         return {
             "multiTabSupport": True,
-            "cacheSupported": bool(self._cached) or any(each.get("cacheSupported") is True for each in said),
-            "elicitation": any(each.get("elicitation") not in (None, False) for each in said),
+            "cacheSupported": bool(self._cached) or any(each.get("cacheSupported") is True for each in declared),
+            "elicitation": any(each.get("elicitation") not in (None, False) for each in declared),
         }
 
     # tools that outlive their page
@@ -279,7 +279,7 @@ def read_tool(raw: Any, known: Mapping[str, PageTool] | None = None) -> PageTool
         return same
     via = raw.get("via", "webmcp")
     if via not in _WAYS:
-        raise BadInput(f"tool {name!r}: `via` is none of {', '.join(_WAYS)}")
+        raise BadInput(f"tool {name!r}: `via` must be one of {', '.join(_WAYS)}")
     if raw.get("inputSchema") is None and via == "mcpb":
         raise BadInput(f"tool {name!r} has no inputSchema")
     output = _schema(name, "outputSchema", raw.get("outputSchema"))

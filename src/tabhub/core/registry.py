@@ -50,9 +50,9 @@ class Registry:
         self._sorted: tuple[Tool, ...] | None = ()
         self._listeners: list[Callable[[], None]] = []
         self.version = 0
-        """Counts the changes agents are told of."""
+        """Counts the changes agents are notified of."""
         self.revision = 0
-        """Counts every change of what is listed, new words for known tools too."""
+        """Counts every change of the listing, including new descriptions of known tools."""
 
     def get(self, name: str) -> Entry | None:
         return self._by_name.get(name)

@@ -1,7 +1,7 @@
 """Resources, resource templates and prompts of external servers.
 
 Owns which there are, the names agents know them by, which server a name belongs to, and the pages of their listings. An
-item is encoded once. Pure: it asks no server, and is told whose items are hidden.
+item is encoded once. Pure: it asks no server, and whose items are hidden is passed in.
 """
 
 from __future__ import annotations
@@ -134,8 +134,8 @@ class ResourceDirectory:
 
         `known` are all enabled servers, including those that have listed nothing yet.
         """
-        if (said := parse_resource_uri(uri)) is not None and (server := _match_server(said[0], known)) is not None:
-            return server, said[1]
+        if (parsed := parse_resource_uri(uri)) is not None and (server := _match_server(parsed[0], known)) is not None:
+            return server, parsed[1]
         for found in (self._servers_listing(uri), self._servers_with_template(uri), self._servers_with_resources()):
             if len(found) == 1:
                 return found[0], uri

@@ -32,7 +32,7 @@ class Session:
     seen: float
     tab: int | None = None
     lost_tab: int | None = None
-    """The bound tab that closed or was taken from the session, until the agent has been told."""
+    """The bound tab that closed or was taken from the session, until the agent has been notified."""
     lost_how: str = ""
     """What became of that tab."""
     own_tabs: set[int] = field(default_factory=set)
@@ -121,12 +121,12 @@ class Sessions:
         """
         session = self._all.get(session_id)
         if session is None or session.kind != kind or (token is not ... and session.token != token):
-            anew = (
+            hint = (
                 "Leave out `session`: a new one begins with a tab of its own."
                 if kind == "handle"
                 else "Start a new one."
             )
-            raise SessionNotFound("This session has ended or never was.", hint=anew)
+            raise SessionNotFound("This session has ended or never existed.", hint=hint)
         return session
 
     def end(self, session_id: str) -> Session | None:

@@ -197,7 +197,7 @@ class TabTable:
         return TabChanges(changed=(tab, *others))
 
     def moved(self, browser_id: str, chrome_id: int, url: str, title: str, status: str) -> TabChanges:
-        """Take where a tab arrived, as the answer to a navigation tells it before the tab's own report comes."""
+        """Apply the URL in the answer to a navigation, which arrives before the tab's own report."""
         before = self.find(browser_id, chrome_id)
         if before is None:
             return TabChanges()
@@ -221,8 +221,8 @@ class TabTable:
     def _without_description(self, before: Tab | None, chrome_id: int, change: Any) -> TabChanges:
         if before is None:
             # What was replaced may not be known here; the new one is described by itself.
-            told = change == "replaced"
-            return TabChanges(problems=() if told else (f"tab {chrome_id} {change!s:.40} without a description",))
+            complete = change == "replaced"
+            return TabChanges(problems=() if complete else (f"tab {chrome_id} {change!s:.40} without a description",))
         if change != "activated" or before.active:
             return TabChanges()
         tab = self._put(replace(before, active=True))

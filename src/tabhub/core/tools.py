@@ -238,7 +238,7 @@ class CallContext(Protocol):
         """Whether the agent's client declared a capability (elicitation, sampling, roots)."""
         ...
 
-    def confirm(self, words: str, tab_id: int) -> Awaitable[bool] | None:
+    def confirm(self, text: str, tab_id: int) -> Awaitable[bool] | None:
         """Ask the person who runs the hub (panel, notification, terminal) about a tab; None if that is not possible."""
         ...
 

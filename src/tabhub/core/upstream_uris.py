@@ -14,7 +14,7 @@ SCHEME = "tabhub+mcp://"
 LONGEST = 8_000
 """Characters of an address that is looked at."""
 _MARK = "~"
-# Brackets belong to hosts alone, and behind the prefix there is none.
+# Brackets are valid in hosts only, and no host follows the prefix.
 _PLAIN = re.compile(
     r"[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9._~:/?@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*"
     r"(?:#(?:[A-Za-z0-9._~:/?@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*)?"

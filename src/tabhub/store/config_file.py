@@ -17,7 +17,7 @@ from tabhub.store.home import Home, locked, write_atomic
 from tabhub.wire import strict_json as strict
 
 _LARGEST = 4 * 1024 * 1024
-_MEND = "Mend it, or go back to the defaults with: tabhub config reset (the old file is kept beside it)."
+_REPAIR = "Correct it, or restore the defaults with: tabhub config reset (the old file is kept as config.json.bak)."
 
 
 def load(home: Home, env: Mapping[str, str] | None = None) -> Config:
@@ -65,7 +65,7 @@ def set_plugin_settings(home: Home, plugin: str, settings: Mapping[str, Any]) ->
         values = _read(home) or {}
         place = values.setdefault("settings", {})
         if not isinstance(place, dict):
-            raise SetupError(f"`settings` is not an object in {home.config}.", hint=_MEND)
+            raise SetupError(f"`settings` is not an object in {home.config}.", hint=_REPAIR)
         if settings:
             place[plugin] = dict(settings)
         else:
@@ -137,13 +137,13 @@ def _read(home: Home) -> dict[str, Any] | None:
             f"Other users may write to {path}.", hint=f"See that it is as you left it, then: chmod 600 {path}"
         )
     if len(raw) > _LARGEST:
-        raise SetupError(f"{path} is larger than {_LARGEST} bytes.", hint=_MEND)
+        raise SetupError(f"{path} is larger than {_LARGEST} bytes.", hint=_REPAIR)
     try:
         values = strict.decode(raw)
     except ParseError as error:
-        raise SetupError(f"{path} is broken. {_where(raw) or error.message}", hint=_MEND) from None
+        raise SetupError(f"{path} is broken. {_where(raw) or error.message}", hint=_REPAIR) from None
     if not isinstance(values, dict):
-        raise SetupError(f"{path} is broken: it must hold one JSON object.", hint=_MEND)
+        raise SetupError(f"{path} is broken: it must hold one JSON object.", hint=_REPAIR)
     return values
 
 
@@ -164,7 +164,7 @@ def _parse(home: Home, values: dict[str, Any]) -> Config:
     try:
         return Config.parse(values)
     except SetupError as error:
-        hint = f"{error.hint} {_MEND}" if error.hint else _MEND
+        hint = f"{error.hint} {_REPAIR}" if error.hint else _REPAIR
         raise SetupError(f"{home.config}: {error.message.rstrip('.')}.", hint=hint) from None
 
 

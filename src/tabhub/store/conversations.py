@@ -1,6 +1,6 @@
 """Conversations of the agent on disk: one file each, for this user's eyes alone.
 
-Owns the form of a conversation (messages, calls and their results, in no provider's words) and its files. Pictures are
+Owns the form of a conversation (messages, calls and their results, in no provider's format) and its files. Pictures are
 left out of what is kept. Knows nothing of models or of how a conversation goes on.
 """
 
@@ -52,7 +52,7 @@ class Result(msgspec.Struct, frozen=True):
     failed: bool = False
     pictures: list[Picture] = []
     denied: bool = False
-    """Whether it failed because a permission, or the person, said no."""
+    """Whether it failed because a permission, or the person, denied it."""
     seconds: float = 0.0
     """How long the call took."""
 
@@ -69,7 +69,7 @@ class Message(msgspec.Struct, frozen=True):
 
 
 class Conversation(msgspec.Struct):
-    """Everything said, oldest first; times are in seconds since 1970."""
+    """All messages, oldest first; times are in seconds since 1970."""
 
     id: str
     started: float
@@ -86,8 +86,8 @@ class Conversation(msgspec.Struct):
     def add(self, message: Message) -> None:
         self.messages = [*self.messages, message]
         if not self.title and message.role == "user":
-            words = " ".join(message.text.split())
-            self.title = words if len(words) <= _TITLE else f"{words[: _TITLE - 1]}…"
+            text = " ".join(message.text.split())
+            self.title = text if len(text) <= _TITLE else f"{text[: _TITLE - 1]}…"
 
 
 class Summary(msgspec.Struct, frozen=True):

@@ -4,7 +4,7 @@ Owns the file descriptor, the rotation to `<name>.1` and the lines that wait whi
 nothing of what a line says. One thread uses a journal; other processes may append to the same file.
 
 Why no line is lost:
-- one `write(2)` on an O_APPEND descriptor puts a whole line at the end, whoever else writes;
+- one `write(2)` on an O_APPEND descriptor appends a whole line, even with other writers;
 - rotation renames the file while holding its lock, after checking that the name still means the file in hand; a
   writer that has it open goes on writing to the renamed file, which is still there;
 - after every write the file's link count is looked at: zero means that the file was rotated away twice or removed,

@@ -74,7 +74,7 @@ class ResultStore:
         kept = StoredResult(handle, session, mime, data, now, now + self._limits.result_ttl)
         with self._lock:
             for _ in range(2):  # a second time on a fresh file, if the first turned out to be corrupt
-                db = self._connected(anew=self._suspect)
+                db = self._connected(reopen=self._suspect)
                 if db is None:
                     break
                 try:
@@ -178,9 +178,9 @@ class ResultStore:
         while total > self._limits.result_memory:
             total -= len(self._memory.popitem(last=False)[1].data)
 
-    def _connected(self, *, anew: bool = False) -> sqlite3.Connection | None:
+    def _connected(self, *, reopen: bool = False) -> sqlite3.Connection | None:
         """The open file; None, with `degraded` set, if it cannot be opened."""
-        if self._path is not None and (self._db is None or anew):
+        if self._path is not None and (self._db is None or reopen):
             for _ in range(2):
                 try:
                     fresh = self._open(self._path)

@@ -49,7 +49,7 @@ class SavedMcp(msgspec.Struct, frozen=True):
     capabilities: list[str] = []
     log_level: int = 1
     followed: list[str] = []
-    """The resources whose changes it wants to hear of."""
+    """The resources it is subscribed to."""
 
 
 class SavedSession(msgspec.Struct, frozen=True):
@@ -67,12 +67,12 @@ class SavedSession(msgspec.Struct, frozen=True):
     token: str | None = None
     """The name of its client's token."""
     lost: int | None = None
-    """The tab it has lost without having been told yet."""
+    """The tab it has lost, until it is notified."""
     lost_how: str = ""
 
 
 class SavedPause(msgspec.Struct, frozen=True):
-    """That a person has the wheel."""
+    """The pause in effect, if any."""
 
     since: float
     by: str
@@ -120,7 +120,7 @@ class SessionStore:
         return saved
 
     def save(self, saved: Saved, number: int) -> bool:
-        """Write the file if it changed; a disk that cannot be written is said once, and tried again next time.
+        """Write the file if it changed; a failure is logged once, and retried at the next save.
 
         Any thread may call it. A picture with a lower number than one already written is older, and left out.
         """

@@ -1,7 +1,7 @@
 """Named tokens: one per client, so that each has its own name in panel and audit, and its own permissions.
 
 Owns `tokens.json`, readable by this user alone. It holds the SHA-256 of each token and never the token: 32 random bytes
-cannot be guessed from it. Looking one up by its hash tells nothing of the others, however long it takes.
+cannot be guessed from it. Looking one up by its hash reveals nothing about the others, however long it takes.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def listed(home: Home) -> list[Token]:
         return msgspec.json.decode(raw, type=list[Token])
     except ValueError as error:
         raise SetupError(
-            f"{path} is broken: {error}.", hint="Remove it and make the tokens anew: tabhub token create NAME"
+            f"{path} is broken: {error}.", hint="Remove it and create the tokens again: tabhub token create NAME"
         ) from None
 
 

@@ -46,11 +46,11 @@ def definition(
     version: str | None = None,
 ) -> str:
     """A tool's definition as text, the same for the same definition whatever the order of its keys."""
-    said: dict[str, Any] = {"name": name, "title": title, "version": version, "description": description.split("\n")}
-    said["annotations"] = dict(annotations or {})
-    said["inputSchema"] = input_schema
-    said["outputSchema"] = output_schema
-    kept = {key: value for key, value in said.items() if value not in (None, {})}
+    fields: dict[str, Any] = {"name": name, "title": title, "version": version, "description": description.split("\n")}
+    fields["annotations"] = dict(annotations or {})
+    fields["inputSchema"] = input_schema
+    fields["outputSchema"] = output_schema
+    kept = {key: value for key, value in fields.items() if value not in (None, {})}
     return json.dumps(kept, indent=1, sort_keys=True, ensure_ascii=False, default=dict)
 
 

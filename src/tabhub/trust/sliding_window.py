@@ -46,6 +46,6 @@ class SlidingWindow:
                 self._swept = now
                 self._ends = {name: ends for name, ends in self._ends.items() if ends and ends[-1] > now}
             if len(self._ends) >= self._keys:
-                # Letting an old key go would let whoever makes up keys start afresh; sharing one does not.
+                # Dropping an old key would reset the limit of a client that invents keys; sharing one does not.
                 return self._ends.setdefault(None, deque())
         return self._ends.setdefault(key, deque())

@@ -133,7 +133,7 @@ class SuspendedCalls:
     def add(self, call: ActiveCall) -> None:
         """The agent is asked, which ends its request; raises UpstreamError at the maximum."""
         if len(self._calls) >= _MOST:
-            raise UpstreamError(f"{_MOST} calls wait for answers of their agents already, and no more may.")
+            raise UpstreamError(f"{_MOST} calls already wait for answers of their agents, which is the maximum.")
         timer = asyncio.get_running_loop().call_later(self._timeout, self._expire, call.ident)
         self._calls[call.ident] = (call, timer)
 
@@ -158,7 +158,7 @@ class SuspendedCalls:
                 raise UpstreamLost(
                     "The call this answers is no longer under way: the answer came after "
                     f"{self._timeout:g} s, or the server or the hub has ended it.",
-                    hint="It may have been carried out. Look before you make the call anew, without `inputResponses`.",
+                    hint="It may have been carried out. Check before you call again without `inputResponses`.",
                 )
             found[1].cancel()
             return self._calls.pop(ident)[0]

@@ -74,7 +74,7 @@ class UpstreamCalls:
         except UpstreamOffline:
             if not session.session_expired:
                 raise
-            # The server said that it knows the session no more, so nothing was done: once more in a new one.
+            # The server no longer knows the session, so nothing was done: retry once in a new one.
             answer = await self._request_rounds(connection, await connection.ready(), ctx, method, params, identity)
         return _strip_protocol_fields(answer)
 

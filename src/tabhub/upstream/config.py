@@ -1,6 +1,6 @@
 """The configuration of external servers as people paste it: JSON in the form that MCP clients share.
 
-Owns what is accepted and the words of a refusal, which name the server and the field. Pure: it reads no file, no
+Owns what is accepted and the error messages, which name the server and the field. Pure: it reads no file, no
 environment and no store. Values may hold references to secrets (upstream.secrets); they are kept as references.
 """
 

@@ -14,7 +14,7 @@ _LONGEST = 4_000
 
 
 def with_server_name(server: str, method: str, params: dict[str, Any]) -> dict[str, Any]:
-    said = params.get("message")
-    if method != "elicitation/create" or not isinstance(said, str):
+    message = params.get("message")
+    if method != "elicitation/create" or not isinstance(message, str):
         return params
-    return {**params, "message": f"The external server {server} asks: {visible(said[:_LONGEST])[0]}"}
+    return {**params, "message": f"The external server {server} asks: {visible(message[:_LONGEST])[0]}"}

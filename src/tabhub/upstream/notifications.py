@@ -59,12 +59,12 @@ async def subscribe_to_changes(name: str, client: Client, hooks: Hooks, subscrip
         try:
             await asyncio.wait((listening, others), return_when=asyncio.FIRST_COMPLETED)
             if not listening.done():
-                continue  # others are followed now: it is asked anew
+                continue  # the subscriptions changed: subscribe again
             if not listening.result():
                 return
             await asyncio.sleep(_RETRY_AFTER)
             for kind in LISTS:
-                hooks.changed(kind)  # what happened meanwhile was not told
+                hooks.changed(kind)  # changes meanwhile were missed
             for uri in subscriptions.uris:
                 hooks.updated(uri)
         finally:
@@ -94,8 +94,8 @@ async def _listen(name: str, client: Client, hooks: Hooks, uris: Sequence[str]) 
             async for event in events:
                 dispatch_change(event, hooks)
     except MCPError as error:
-        log.info("%s tells of no changes: %s", name, error.message[:300])
+        log.info("%s announces no changes: %s", name, error.message[:300])
         return False
     except (SubscriptionLost, TimeoutError) as error:
-        log.debug("%s has stopped telling of changes: %s", name, error)
+        log.debug("%s has stopped announcing changes: %s", name, error)
     return True

@@ -33,7 +33,7 @@ class _TokenFile:
     def __init__(self, path: Path, url: str, redirect: str, registered: OAuthClientInformationFull | None) -> None:
         self._path = path
         # Tokens given to one client are of no use to another.
-        self._about = {"url": url} | ({"clientId": registered.client_id} if registered is not None else {})
+        self._identity = {"url": url} | ({"clientId": registered.client_id} if registered is not None else {})
         self._redirect = redirect
         self._registered = registered
         self.provider: OAuthClientProvider | None = None
@@ -43,11 +43,11 @@ class _TokenFile:
             value = json.loads(self._path.read_bytes())
         except (OSError, ValueError):
             return {}
-        fits = isinstance(value, dict) and all(value.get(key) == told for key, told in self._about.items())
+        fits = isinstance(value, dict) and all(value.get(key) == expected for key, expected in self._identity.items())
         return value if fits else {}
 
     async def _write(self, **changes: Any) -> None:
-        value = {**self._read(), **self._about, **changes}
+        value = {**self._read(), **self._identity, **changes}
         self._path.parent.mkdir(mode=0o700, exist_ok=True)
         await asyncio.to_thread(write_atomic, self._path, json.dumps(value))
 
@@ -128,7 +128,7 @@ def make_auth(
         if not token_file.redirects_here:
             # The hub's port is another than when it was made known there, and the login would end at the old one.
             await token_file.forget_client()
-            raise LoginRequired(f"{connection.server.name} has to know the hub anew; log in once more.")
+            raise LoginRequired(f"{connection.server.name} requires the hub to register again; log in once more.")
         logins.expect(state)
         waiting[:] = [state]
         connection.login_started(address)

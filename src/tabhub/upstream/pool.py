@@ -43,44 +43,44 @@ class Pool:
         self._limits = limits
         self._listed = listed
         self._changed = changed
-        self._offered = resources_changed
+        self._resources_changed = resources_changed
         self._updated = updated
         self._authorize = authorize
         self.guard = AddressGuard(hosts)
-        self._lives: dict[str, ServerConnection] = {}
+        self._connections: dict[str, ServerConnection] = {}
         self._sdk: asyncio.Future[Any] | None = None
 
     def get(self, name: str) -> ServerConnection | None:
-        return self._lives.get(name)
+        return self._connections.get(name)
 
     def all(self) -> list[ServerConnection]:
-        return [self._lives[name] for name in sorted(self._lives)]
+        return [self._connections[name] for name in sorted(self._connections)]
 
     async def apply_servers(self, servers: Iterable[Server], asked: Collection[str] = ()) -> None:
         """Start connections of new and enabled servers, stop those of removed and disabled ones."""
         wanted = {server.name: server for server in servers}
         ending = []
-        for name, connection in list(self._lives.items()):
+        for name, connection in list(self._connections.items()):
             server = wanted.get(name)
             if server is None or not server.same_way(connection.server):
-                ending.append(self._lives.pop(name))
+                ending.append(self._connections.pop(name))
             else:
                 connection.server = server
                 if not server.enabled and connection.state != "off":
                     ending.append(connection)
         for name, server in wanted.items():
-            if name not in self._lives:
-                told = (self._listed, self._changed, self._offered, self._updated)
-                self._lives[name] = ServerConnection(server, self, self._limits, *told)
+            if name not in self._connections:
+                callbacks = (self._listed, self._changed, self._resources_changed, self._updated)
+                self._connections[name] = ServerConnection(server, self, self._limits, *callbacks)
         if ending:
             await asyncio.gather(*(connection.stop() for connection in ending))
-        for connection in self._lives.values():
+        for connection in self._connections.values():
             if connection.server.enabled and connection.state == "off":
                 connection.can_prompt_login = connection.server.name in asked
                 connection.start()
 
     async def stop(self) -> None:
-        await asyncio.gather(*(connection.stop() for connection in self._lives.values()))
+        await asyncio.gather(*(connection.stop() for connection in self._connections.values()))
 
     def open(
         self, connection: ServerConnection, hooks_of: Callable[[], Hooks]

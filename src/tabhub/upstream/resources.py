@@ -43,7 +43,7 @@ METHODS: Mapping[ListName, tuple[str, str]] = {
     "prompts": ("prompts/list", "prompts"),
 }
 """How each list is asked for, and under which key it is answered."""
-_WORDS = 20_000
+_MAX_TEXT = 20_000
 _TITLE = 200
 _LARGEST = 32_000
 _PROBLEMS = 5
@@ -88,7 +88,7 @@ def read_items(
 def _clean_entry(raw: Mapping[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:
     """The fields that are passed on, without invisible characters."""
     entry = {key: raw[key] for key in keys if raw.get(key) is not None}
-    for key, most in (("name", _TITLE), ("title", _TITLE), ("description", _WORDS)):
+    for key, most in (("name", _TITLE), ("title", _TITLE), ("description", _MAX_TEXT)):
         if isinstance(entry.get(key), str):
             entry[key] = visible(entry[key][:most])[0]
     if "arguments" in entry:
@@ -161,7 +161,7 @@ class ResourceLists:
             self.current = fresh
             self._changed()
 
-    def _record_problem(self, listing_name: ListName, words: str) -> None:
-        if self._problems.get(listing_name) != (words,):
-            log.warning("external server %s: %s", self._server, words)
-        self._problems[listing_name] = (words,)
+    def _record_problem(self, listing_name: ListName, message: str) -> None:
+        if self._problems.get(listing_name) != (message,):
+            log.warning("external server %s: %s", self._server, message)
+        self._problems[listing_name] = (message,)

@@ -40,7 +40,7 @@ from tabhub.upstream.transport.http_calls import with_http_calls
 from tabhub.upstream.transport.stdio import Process
 
 log = logging.getLogger("tabhub.upstream")
-for _noisy in ("mcp", "client"):  # what a server does wrong is said here, in a line; the SDK would add its tracebacks
+for _noisy in ("mcp", "client"):  # failures are logged here in one line; the SDK would add its tracebacks
     logging.getLogger(_noisy).setLevel(logging.CRITICAL)
 
 Progress = Callable[[float, float | None, str | None], Awaitable[None]]
@@ -70,7 +70,7 @@ class Hooks:
     """Callbacks of a session."""
 
     changed: Callable[[str], None]
-    """A list is another now: tools, resources or prompts."""
+    """A list has changed: tools, resources or prompts."""
     updated: Callable[[str], None]
     """A resource has changed."""
     log: Callable[[str, str, Any], None]
@@ -105,13 +105,13 @@ class SdkSession:
 
     @property
     def info(self) -> dict[str, Any]:
-        said = self._client.server_info
-        return {} if said is None else {"name": said.name[:200], "version": said.version[:100]}
+        info = self._client.server_info
+        return {} if info is None else {"name": info.name[:200], "version": info.version[:100]}
 
     def announces_changes(self, kind: str) -> bool:
         """Whether the server sends a notification when a list changes."""
-        told = getattr(self._client.server_capabilities, kind)
-        return told is not None and bool(told.list_changed)
+        capability = getattr(self._client.server_capabilities, kind)
+        return capability is not None and bool(capability.list_changed)
 
     @property
     def supports_subscriptions(self) -> bool:
@@ -224,12 +224,12 @@ class SdkSession:
             )
         if code == LOST:
             if self.hooks is not None and not background:
-                self.hooks.changed("tools")  # listed anew, it shows whether the server is still there
+                self.hooks.changed("tools")  # listing again shows whether the server is still there
             return UpstreamLost(f"{self._name} gave no answer to {method}: {message}.", data=data)
         if self._transport is not None and self._transport.session_expired:
             self.session_expired = self.session_expired or not background
             self._connection_lost(background)
-            return UpstreamOffline(f"{self._name} has forgotten the session; it is opened anew.", data=data)
+            return UpstreamOffline(f"{self._name} no longer knows the session; a new one is opened.", data=data)
         if code == types.CONNECTION_CLOSED and message.startswith(_CLOSED):
             self._connection_lost(background)
             return UpstreamLost(f"{self._name} ended the connection before it answered.", data=data)
@@ -263,7 +263,7 @@ async def open_session(
     process = Process(plan, limits.upstream_answer) if plan.url is None else None
     transport = GuardedTransport(guard, TLS, limits.upstream_answer, plan.url) if plan.url is not None else None
 
-    async def said(message: Any) -> None:
+    async def handle_message(message: Any) -> None:
         dispatch_change(message, hooks)
 
     async def logged(params: types.LoggingMessageNotificationParams) -> None:
@@ -289,7 +289,7 @@ async def open_session(
         mode="legacy" if legacy else "auto",
         cache=None,
         client_info=types.Implementation(name="tabhub", title="Tabhub", version=__version__),
-        message_handler=said,
+        message_handler=handle_message,
         logging_callback=logged,
         log_level="info",
         elicitation_callback=asked,
@@ -322,8 +322,8 @@ async def _watch(process: Process, hooks: Hooks) -> None:
 
 async def _asked(hooks: Hooks, server: str, method: str, params: Any, answer: type[Any]) -> Any:
     try:
-        said = with_server_name(server, method, params.model_dump(by_alias=True, mode="json", exclude_none=True))
-        given = await hooks.ask(method, said)
+        marked = with_server_name(server, method, params.model_dump(by_alias=True, mode="json", exclude_none=True))
+        given = await hooks.ask(method, marked)
         return answer.model_validate(given, by_name=False)
     except ValidationError:
         return types.ErrorData(code=types.INTERNAL_ERROR, message="The answer of the agent's client cannot be used.")
@@ -338,8 +338,8 @@ def _no_connection(
     if process is not None:
         if process.ended.is_set():
             return UpstreamOffline(f"{plan.name} does not start. {process.exit_reason()}")
-        said = f" It wrote: {tail}" if (tail := process.stderr_tail()) else ""
-        return UpstreamOffline(f"{plan.name} started and does not speak MCP: {error.message[:300]}.{said}")
+        written = f" It wrote: {tail}" if (tail := process.stderr_tail()) else ""
+        return UpstreamOffline(f"{plan.name} started and does not speak MCP: {error.message[:300]}.{written}")
     refusal = transport.last_refusal if transport is not None else None
     if error.code == NOT_SENT or refusal is None or refusal.status == 0:
         return UpstreamOffline(f"{plan.name} cannot be reached: {error.message[:500]}")

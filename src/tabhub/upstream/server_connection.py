@@ -31,7 +31,7 @@ log = logging.getLogger("tabhub.upstream")
 
 State = Literal["off", "connecting", "ready", "waiting", "login"]
 _STEADY = 30.0
-"""Seconds a connection has to last for the pauses to begin anew."""
+"""Seconds a connection has to last for the backoff to be reset."""
 _CANCELS = 5
 _CANCEL = 2.0
 """Seconds a connection has to end before it is cancelled once more."""
@@ -73,7 +73,7 @@ class ServerConnection:
         self.resources = ResourceLists(server.name, limits, lambda: resources_changed(self))
         """What it has beside tools."""
         self.subscriptions = ServerSubscriptions(server.name)
-        """Whose changes are to be told."""
+        """The resources agents are subscribed to."""
         self._updated = updated
         self.calls = ServerCalls()
         self.legacy = False
@@ -203,7 +203,7 @@ class ServerConnection:
                     # The connection was being closed, and something in it took offence: closed it is all the same.
                     raise asyncio.CancelledError from None
                 if isinstance(cause, _SessionExpired):
-                    continue  # it is there and wants to be greeted anew
+                    continue  # the server is reachable and needs a new handshake
                 if isinstance(cause, LoginRequired) or self.state == "login":
                     self.error = cause.message if isinstance(cause, LoginRequired) else "Nobody has logged in."
                     self._disconnected("login")
@@ -236,7 +236,7 @@ class ServerConnection:
         if isinstance(cause, TimeoutError):
             reason = f"It did not connect and list its tools within {self._limits.upstream_connect:g} s."
         if self.session is None:
-            self.legacy = not self.legacy  # some servers end when asked in words they do not know
+            self.legacy = not self.legacy  # some servers exit on a method they do not know
         if reason != self.error:
             log.warning("external server %s: %s", self.server.name, reason)
         self.error = reason

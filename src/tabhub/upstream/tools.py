@@ -19,7 +19,7 @@ from tabhub.core.upstream_names import upstream_name
 from tabhub.errors import BadInput
 
 _KEPT = ("name", "title", "description", "inputSchema", "outputSchema", "annotations", "_meta")
-_WORDS = 20_000
+_MAX_TEXT = 20_000
 _LONGEST_NAME = 500
 _LARGEST = 400_000
 
@@ -70,12 +70,12 @@ def make_tool(server: str, raw: Mapping[str, Any]) -> Tool:
         raise BadInput(f"its definition is larger than {_LARGEST} bytes.")
     if (why := schemas.find_problem(schema)) is not None:
         raise BadInput(f"its inputSchema cannot be used: {why}.")
-    words = raw.get("description")
+    description = raw.get("description")
     try:
         return Tool(
             upstream_name(server, raw["name"]),
             Source("upstream", server),
-            strip_hidden(words[:_WORDS] if isinstance(words, str) else "", schema, output or {}),
+            strip_hidden(description[:_MAX_TEXT] if isinstance(description, str) else "", schema, output or {}),
             strip_schema({"type": "object", **schema}),
             title=visible(title[:200])[0] if isinstance(title, str) else None,
             output_schema=strip_schema(output) if output is not None else None,

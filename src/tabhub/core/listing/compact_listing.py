@@ -28,8 +28,8 @@ _BOUNDS = frozenset(
         "uniqueItems",
     }
 )
-_UNSAID = {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": False, "openWorldHint": True}
-"""What MCP takes for granted where a hint is missing."""
+_HINT_DEFAULTS = {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": False, "openWorldHint": True}
+"""MCP's default of each hint."""
 
 
 def compact(listing: Mapping[str, Any]) -> dict[str, Any]:
@@ -48,11 +48,11 @@ def compact(listing: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _hints(annotations: Mapping[str, Any]) -> dict[str, Any]:
-    said = {name: value for name, value in annotations.items() if value != _UNSAID.get(name)}
-    if said.get("readOnlyHint"):  # what only reads destroys nothing and can be repeated
-        said.pop("destructiveHint", None)
-        said.pop("idempotentHint", None)
-    return said
+    hints = {name: value for name, value in annotations.items() if value != _HINT_DEFAULTS.get(name)}
+    if hints.get("readOnlyHint"):  # implies that it destroys nothing and can be repeated
+        hints.pop("destructiveHint", None)
+        hints.pop("idempotentHint", None)
+    return hints
 
 
 def _input(schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -50,7 +50,7 @@ class Profiles:
         self._families = {name: frozenset(tools) for name, tools in families.items()}
         self._core = frozenset(core)
 
-    def words(self) -> tuple[str, ...]:
+    def terms(self) -> tuple[str, ...]:
         return (CORE, ALL, *self._families, *KINDS)
 
     def select(self, text: str) -> Selection:
@@ -60,7 +60,7 @@ class Profiles:
         taken_out: set[str] = set()
         for word in wanted:
             name = word.removeprefix("-")
-            if name not in self.words() or (word != name and name in (CORE, ALL)):
+            if name not in self.terms() or (word != name and name in (CORE, ALL)):
                 raise self._unknown(word)
             if name in KINDS:
                 (kinds.discard if word != name else kinds.add)(name)
@@ -80,9 +80,9 @@ class Profiles:
         return Selection(frozenset(built_in - taken_out), frozenset(kinds))
 
     def _unknown(self, word: str) -> InvalidParams:
-        near = nearest(word[:50].removeprefix("-"), self.words())
-        told = f"Did you mean {' or '.join(near)}? " if near else ""
+        near = nearest(word[:50].removeprefix("-"), self.terms())
+        suggestion = f"Did you mean {' or '.join(near)}? " if near else ""
         return InvalidParams(
-            f"`tools` has the word {word[:50]!r}, which is no selection of tools.",
-            hint=f"{told}There are: {', '.join(self.words())}; families also with a minus, such as -page.",
+            f"Unknown term {word[:50]!r} in `tools`.",
+            hint=f"{suggestion}Available: {', '.join(self.terms())}; families also with a minus, such as -page.",
         )

@@ -1,9 +1,9 @@
 """Finding a tool: ranked search over the catalogue, and the nearest names to a wrong one.
 
-Owns the index, its weights and its ranking; what words mean is in `words`. Knows nothing of who asks or of pages.
+Owns the index, its weights and its ranking; the terms are search_terms'. Knows nothing of who asks or of pages.
 
-A tool's words are weighed by where they stand: name, source, title, description, parameters. A query word finds its
-stem, words it begins, its synonyms, and words it nearly spells when nothing else fits. The weights of one tool do not
+A tool's terms are weighted by field: name, source, title, description, parameters. A query word matches its
+stem, prefixes, synonyms, and similar spellings when nothing else matches. The weights of one tool do not
 depend on the others, so an index is extended from its predecessor, and the same tools always rank the same.
 """
 
@@ -186,7 +186,7 @@ class ToolIndex:
                     for step in range(len(saying)):
                         meant.setdefault(at + step, set()).update(meaning[step : step + 1] if aligned else meaning)
         counting = [at for at, word in enumerate(words) if at in meant or word not in STOP] or list(range(len(words)))
-        # In a large catalogue a word of every second tool tells nothing and costs the most.
+        # In a large catalogue a term of every second tool is useless and the most expensive.
         ceiling = len(self._entries) / (2 if len(self._entries) > 1_000 else 1)
         groups: list[dict[str, float]] = []
         common: list[dict[str, float]] = []

@@ -31,7 +31,7 @@ download save export | log console error | request traffic network xhr | page ta
 invite share | archive hide | label tag | coupon discount voucher promo | refund return | ship delivery track
 select choose pick dropdown | keyboard key shortcut hotkey | mute silence | html source markup | pin bookmark
 """
-# Several words that together mean another one.
+# Phrases that mean another term.
 _PHRASES: Final = {
     "screenshot": "take picture|take photo|screen shot|screen capture|capture screen|capture page|see page|look page",
     "navigate": "go to|visit|open url|open page|open website|open site|open link|browse to|load page|load url|goto",
@@ -106,7 +106,7 @@ def _synonyms() -> dict[str, frozenset[str]]:
 
 STOP: Final = frozenset(stems_of(_STOP_WORDS))
 ARTICLES: Final = frozenset({"a", "an", "the", "my"})
-"""Dropped from a query before anything else, so that they do not part the words of a saying."""
+"""Dropped from a query first, so that they do not split phrases."""
 SYNONYMS: Final = _synonyms()
 PHRASES: Final = [
     (tuple(stems_of(saying)), tuple(stems_of(meaning)))

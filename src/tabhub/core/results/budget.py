@@ -105,10 +105,10 @@ class Fitted:
     def render(self, handle: str) -> bytes:
         """The cut result, encoded, with the handle under which the whole text was stored."""
         *blocks, note = self.head["content"]
-        told = {**note, "text": note["text"].replace("{handle}", handle)}
+        filled = {**note, "text": note["text"].replace("{handle}", handle)}
         meta = {**self.head["_meta"]}
         meta["tabhub/result"] = {**meta["tabhub/result"], "handle": handle}
-        return msgspec.json.encode({**self.head, "content": [*blocks, told], "_meta": meta})
+        return msgspec.json.encode({**self.head, "content": [*blocks, filled], "_meta": meta})
 
 
 def fit(payload: bytes, max_tokens: int, *, keep_structured: bool = False) -> Fitted | None:

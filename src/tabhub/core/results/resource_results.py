@@ -1,7 +1,7 @@
 """Contents of resources and messages of prompts in the form of a tool's result and back, so that one budget fits all.
 
 Owns that form: contents are embedded resources, messages are content blocks that remember who speaks. Pure, and only
-for answers on their way through the hub; nobody outside sees it.
+for answers on their way through the hub; it is never sent.
 """
 
 from __future__ import annotations

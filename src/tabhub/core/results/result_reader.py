@@ -1,4 +1,4 @@
-"""Reading a kept result: a page of it, the places where words or a pattern occur, or parts picked by a path.
+"""Reading a stored result: a page of it, matches of a text or pattern, or parts selected by a path.
 
 Owns what `tabhub_read_result` answers, from the text alone. Knows nothing of handles, stores or expiry.
 
@@ -76,16 +76,16 @@ def read(
 
 def _search(text: str, query: str, offset: int, limit: int, max_tokens: int) -> Reading:
     if not query or len(query) > _MAX_QUERY:
-        raise InvalidParams(f"search must have 1 to {_MAX_QUERY} characters.", hint="Give words, or /a pattern/.")
+        raise InvalidParams(f"search must have 1 to {_MAX_QUERY} characters.", hint="Pass a text, or /a pattern/.")
     pattern = re.fullmatch(r"/(.+)/(i?)", query, re.DOTALL)
     if pattern:
         found, resume = _pattern_places(text, pattern[1], pattern[2], offset)
     else:
         found, resume = _plain_places(text, query, offset)
     if not found and resume is None:
-        told = f"No match for {query} from offset {offset} on, in {len(text):,} characters."
+        message = f"No match for {query} from offset {offset} on, in {len(text):,} characters."
         hint = "" if pattern else " Plain text is sought, in any case; /…/ seeks a pattern."
-        return Reading(told + hint, offset, None, len(text), 0)
+        return Reading(message + hint, offset, None, len(text), 0)
     more = "+" if resume is not None else ""
     parts = [f"{len(found)}{more} match{'es' if len(found) != 1 or more else ''} for {query} from offset {offset} on:"]
     room, tokens = limit - len(parts[0]), max_tokens - 100

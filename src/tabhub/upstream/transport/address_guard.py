@@ -22,7 +22,7 @@ _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 _PUBLIC_IPV6 = ipaddress.ip_network("2000::/3")
 """Where all addresses of the wide network are that are IPv6."""
 _SPECIAL = ipaddress.ip_network("192.0.0.0/24")
-"""Set aside for protocols; some clouds tell a machine its secrets there."""
+"""Reserved for protocols; some clouds serve a machine's secrets there."""
 
 
 class AddressGuard:
@@ -31,7 +31,7 @@ class AddressGuard:
     def __init__(self, allowed: Callable[[], Collection[str]] = tuple, look_up: LookUp | None = None) -> None:
         self._allowed = allowed
         self.look_up: LookUp = look_up or _look_up
-        """The addresses of a name; the system's resolver, unless told otherwise."""
+        """The addresses of a name; the system's resolver by default."""
 
     def check(self, host: str, address: str, *, local: bool = True) -> None:
         """Raise AddressBlocked for an address of a host that must not be reached.

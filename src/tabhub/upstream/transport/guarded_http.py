@@ -120,7 +120,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         self.template: RequestTemplate | None = None
         """What the last request of the session looked like that the server took."""
         self.session_expired = False
-        """Whether the server has said that it knows the session no more."""
+        """Whether the server has answered that it no longer knows the session."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         try:

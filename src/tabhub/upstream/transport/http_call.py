@@ -106,7 +106,7 @@ class HttpCall:
             self._sender.send_by_sdk(self)
         elif status == 202:
             self._close_connection()
-            self.fail(types.INVALID_REQUEST, "it took the request and said that no answer would follow")
+            self.fail(types.INVALID_REQUEST, "it accepted the request and announced that no answer would follow")
         elif not 200 <= status < 300:
             self._mode, self._status = "error", status
         elif kind == "application/json":

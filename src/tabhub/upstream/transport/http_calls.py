@@ -56,7 +56,7 @@ class HttpCalls:
             if call is not None:
                 call.abort()
                 if call.modern:
-                    return  # closing the request has told it
+                    return  # closing the request has cancelled it
         await self._inner.send(given)
 
     async def _send_directly(self, given: SessionMessage) -> bool:
@@ -123,7 +123,7 @@ class HttpCalls:
         kept = {name: value for name, value in call.headers.items() if name.lower() == "mcp-protocol-version"}
         kept["last-event-id"] = call.last_id
         if not _plain(kept):
-            call.resume_failed("the place to come back to cannot be told")
+            call.resume_failed("the last event id cannot be sent in a header")
             return
         rest = "".join(f"{name}: {value}\r\n" for name, value in kept.items()).encode("latin-1")
         if not await self._send(call, template, b"GET", rest + b"\r\n"):

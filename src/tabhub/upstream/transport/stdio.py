@@ -53,9 +53,9 @@ class Process:
     def exit_reason(self) -> str:
         code = self._process.returncode if self._process is not None else None
         how = "" if code is None else f" with exit code {code}" if code >= 0 else f" by signal {-code}"
-        said = f"; it wrote: {tail}" if (tail := self.stderr_tail()) else ""
-        junk = f"; {self.invalid_lines} lines of its output were no messages" if self.invalid_lines else ""
-        return f"The command ended{how}{junk}{said}."
+        written = f"; it wrote: {tail}" if (tail := self.stderr_tail()) else ""
+        invalid = f"; {self.invalid_lines} lines of its output were no messages" if self.invalid_lines else ""
+        return f"The command ended{how}{invalid}{written}."
 
     @asynccontextmanager
     async def streams(self) -> AsyncIterator[tuple[MessageQueue, _Input]]:

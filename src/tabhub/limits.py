@@ -22,20 +22,20 @@ def _limit(default: Any, doc: str) -> Any:
 class Limits:
     """The bounds of the hub."""
 
-    # what may come in
+    # input
     max_body: int = _limit(4 * MB, "largest HTTP request body")
     max_head: int = _limit(64 * 1024, "largest head of an HTTP request: its line and headers")
     max_frame: int = _limit(10 * MB, "largest WebSocket message, either way")
     max_depth: int = _limit(64, "deepest nesting of a JSON value")
     max_keys: int = _limit(90_000, "most object keys in one JSON message")
     max_digits: int = _limit(400, "longest number in a JSON message")
-    max_token: int = _limit(512, "longest token looked at")
+    max_token: int = _limit(512, "longest token accepted")
     header_timeout: float = _limit(10.0, "time for a client to send its request")
 
     # calls
     page_call_timeout: float = _limit(10.0, "deadline of a page tool's call")
-    retries: int = _limit(3, "times a page tool's call is tried again, as long as the page has not got it")
-    retry_delay: float = _limit(1.0, "pause before such a try")
+    retries: int = _limit(3, "retries of a page tool's call that the page has not received")
+    retry_delay: float = _limit(1.0, "pause before such a retry")
     call_timeout: float = _limit(30.0, "deadline of every other call")
     call_timeout_max: float = _limit(300.0, "end of a call however much progress it reports")
     concurrent_per_source: int = _limit(25, "calls one plugin, origin or server runs at once")
@@ -48,19 +48,19 @@ class Limits:
     result_store: int = _limit(256 * MB, "most bytes kept for result handles")
     result_memory: int = _limit(32 * MB, "most bytes of them kept in memory while the disk cannot be written")
     file_bytes: int = _limit(256 * MB, "largest file (PDF, trace) a tool writes")
-    read_chars: int = _limit(20_000, "characters tabhub_read_result gives when not told how many")
+    read_chars: int = _limit(20_000, "characters tabhub_read_result returns by default")
     list_page: int = _limit(1000, "entries in one page of tools/list, resources/list or prompts/list")
     gateway_page: int = _limit(50, "tools in one page of tabhub_list_tools")
 
     # rates, per minute
-    admin_rate: int = _limit(10, "requests a minute to each of /reload, /extension/reload and /plugin-settings")
-    session_rate: int = _limit(60, "new MCP sessions a minute")
-    call_rate: int = _limit(0, "tool calls a minute and session (0: no limit)")
-    auth_failure_rate: int = _limit(60, "failed authentications a minute before all are slowed")
-    list_changed_rate: int = _limit(2, "list_changed notifications a second and agent, of each list")
+    admin_rate: int = _limit(10, "requests per minute to each of /reload, /extension/reload and /plugin-settings")
+    session_rate: int = _limit(60, "new MCP sessions per minute")
+    call_rate: int = _limit(0, "tool calls per minute and session (0: no limit)")
+    auth_failure_rate: int = _limit(60, "failed authentications per minute before all are slowed")
+    list_changed_rate: int = _limit(2, "list_changed notifications per second, agent and list")
 
     # approvals
-    approvals: int = _limit(100, "calls that may wait for a person's word at once")
+    approvals: int = _limit(100, "calls that may wait for approval at once")
     approval_params: int = _limit(20_000, "characters of a call's parameters shown to the person who is asked")
 
     # sessions and streams
@@ -69,13 +69,13 @@ class Limits:
     lease_idle: float = _limit(600.0, "a tab whose holder makes no call for that long may be taken by another session")
     lease_orphan: float = _limit(
         60.0,
-        "the same if the holder's client has gone: its stream, or the request of its last call, was cut; "
+        "the same if the holder's client disconnected: its stream, or the request of its last call, was cut; "
         "of a client of the daemon's socket at most half of daemon_grace",
     )
     tab_request: float = _limit(120.0, "time for a person to answer when an agent asks for another's tab")
     daemon_line: int = _limit(4 * MB, "longest line a client of the daemon's socket may send")
     daemon_requests: int = _limit(1000, "requests of one daemon session at once")
-    daemon_grace: float = _limit(30.0, "time for a daemon client whose connection broke to come back to its session")
+    daemon_grace: float = _limit(30.0, "time for a daemon client whose connection broke to return to its session")
     stream_events: int = _limit(1000, "events kept to resume one stream")
     stream_bytes: int = _limit(4 * MB, "bytes kept to resume one stream")
     stream_keepalive: float = _limit(15.0, "time between keep-alive comments on a quiet stream")
@@ -83,100 +83,100 @@ class Limits:
     # the browser link
     ping_interval: float = _limit(15.0, "time between pings on a link")
     ping_timeout: float = _limit(20.0, "a link that is silent that long after a ping is dead")
-    send_queue: int = _limit(32 * MB, "bytes waiting for a reader before it is cut")
-    debugger_idle: float = _limit(60.0, "the debugger lets go of a tab not used that long")
+    send_queue: int = _limit(32 * MB, "bytes waiting for a slow reader before it is disconnected")
+    debugger_idle: float = _limit(60.0, "the debugger detaches from a tab not used that long")
     browser_answer: float = _limit(5.0, "time for one browser to answer when all are asked")
-    extension_back: float = _limit(10.0, "time for an extension that reloads or connects anew to be back")
-    tabs_per_browser: int = _limit(5000, "tabs of one browser the hub keeps in mind")
+    extension_back: float = _limit(10.0, "time for an extension that reloads to reconnect")
+    tabs_per_browser: int = _limit(5000, "tabs of one browser the hub tracks")
 
     # the relay
     relay_auth: float = _limit(10.0, "time for a client of a relay to authenticate")
     relay_clients: int = _limit(50_000, "connections of one relay node")
     relay_user_clients: int = _limit(1000, "connections of one user to one relay node")
-    relay_client_rate: int = _limit(12_000, "messages a minute and connection a relay takes (0: no limit)")
-    relay_user_rate: int = _limit(60_000, "messages a minute and user a relay takes, on all nodes (0: no limit)")
+    relay_client_rate: int = _limit(12_000, "messages per minute and connection a relay accepts (0: no limit)")
+    relay_user_rate: int = _limit(60_000, "messages per minute and user a relay accepts, on all nodes (0: no limit)")
     relay_calls: int = _limit(1000, "forwarded requests of one agent without an answer yet")
-    relay_queue: int = _limit(16 * MB, "bytes waiting for a reader at a relay before it is cut")
+    relay_queue: int = _limit(16 * MB, "bytes waiting for a slow reader at a relay before it is disconnected")
     relay_user_queue: int = _limit(
         64 * MB, "bytes waiting at a relay node for all readers of one user, and of messages of theirs not yet whole"
     )
     relay_stranger: int = _limit(16 * 1024, "bytes a client of a relay may send before it has authenticated")
-    relay_token: int = _limit(8192, "longest token a relay looks at")
+    relay_token: int = _limit(8192, "longest token a relay accepts")
     relay_refresh: float = _limit(60.0, "time before the end of its token at which a browser is asked for a new one")
     relay_open: float = _limit(5.0, "time for another relay node to answer")
     relay_engines: int = _limit(500, "engines of one relay node: tools for agents over HTTP, one for each token")
-    relay_user_engines: int = _limit(20, "engines of one user; of more, the one idle longest goes")
-    relay_engine_idle: float = _limit(300.0, "an engine without session or open request goes, as one without token")
+    relay_user_engines: int = _limit(20, "engines of one user; beyond that the one idle longest is stopped")
+    relay_engine_idle: float = _limit(
+        300.0, "an engine without session or open request is stopped, as is one without token"
+    )
     relay_engine_sessions: int = _limit(20, "sessions of one engine")
     relay_engine_requests: int = _limit(100, "requests and streams open at one engine")
-    relay_engine_bytes: int = _limit(8 * MB, "bytes one engine keeps of long results, and as many of what it records")
+    relay_engine_bytes: int = _limit(8 * MB, "bytes one engine stores of long results, and as many of recordings")
     relay_bus_queue: int = _limit(64 * MB, "bytes waiting for a relay's bus before more are refused")
 
-    # what pages offer
-    page_tools: int = _limit(500, "tools of one frame of a page; the rest is not taken")
+    # page tools
+    page_tools: int = _limit(500, "tools of one frame of a page; the rest is ignored")
     page_tools_all: int = _limit(20_000, "tools of all pages together")
-    page_cached: int = _limit(1000, "tools kept after their page has gone")
-    page_cache_age: float = _limit(3600.0, "kept tools not seen for that long are forgotten when the hub starts")
-    page_update_rate: int = _limit(10, "lists of tools taken a second and origin; of more, the last one counts")
-    page_call_rate: int = _limit(6000, "calls a minute of the tools of one origin, by all agents (0: no limit)")
+    page_cached: int = _limit(1000, "tools cached after their page has closed")
+    page_cache_age: float = _limit(3600.0, "cached tools not seen for that long are dropped when the hub starts")
+    page_update_rate: int = _limit(
+        10, "lists of tools accepted per second and origin; beyond that only the last one is used"
+    )
+    page_call_rate: int = _limit(6000, "calls per minute of the tools of one origin, by all agents (0: no limit)")
     page_appear: float = _limit(8.0, "time for a tool to appear in a tab that was opened for it")
 
     # external MCP servers
-    upstream_connect: float = _limit(30.0, "time for an external server to connect and to list what it has")
-    upstream_check: float = _limit(60.0, "time between looks at an external server that no call is at work on")
-    upstream_backoff: float = _limit(1.0, "first pause before an external server that failed is tried again")
+    upstream_connect: float = _limit(30.0, "time for an external server to connect and to list its tools")
+    upstream_check: float = _limit(60.0, "time between checks of an idle external server")
+    upstream_backoff: float = _limit(1.0, "first pause before a failed external server is retried")
     upstream_backoff_max: float = _limit(60.0, "longest such pause")
-    upstream_login: float = _limit(300.0, "time for a person to log in at an external server")
+    upstream_login: float = _limit(300.0, "time for a person to log in to an external server")
     upstream_question: float = _limit(
-        300.0, "time for an agent to come back with the answer to an external server's question"
+        300.0, "time for an agent to return with the answer to an external server's question"
     )
-    upstream_tools: int = _limit(1000, "tools of one external server; the rest is not taken")
-    followed_resources: int = _limit(200, "resources of external servers whose changes one client may follow")
+    upstream_tools: int = _limit(1000, "tools of one external server; the rest is ignored")
+    followed_resources: int = _limit(200, "resources of external servers one client may subscribe to")
     upstream_offers: int = _limit(
-        5000, "resources of one external server, and as many templates and prompts; the rest is not taken"
+        5000, "resources of one external server, and as many templates and prompts; the rest is ignored"
     )
     upstream_answer: int = _limit(32 * MB, "largest message of an external server")
 
     # the agent
-    agent_prompt: int = _limit(12_000, "tokens of tool definitions told to a model ahead; the rest it has to find")
-    agent_silence: float = _limit(120.0, "a model that says nothing for that long has failed")
+    agent_prompt: int = _limit(12_000, "tokens of tool definitions in the agent's prompt; other tools it has to find")
+    agent_silence: float = _limit(120.0, "a model that sends nothing for that long has failed")
     agent_answer: int = _limit(8 * MB, "largest answer of a model")
-    agent_tries: int = _limit(3, "times a model that is busy or cannot be reached is asked")
-    agent_conversations: int = _limit(200, "conversations of the agent that are kept")
+    agent_tries: int = _limit(3, "attempts to reach a model that is busy or unreachable")
+    agent_conversations: int = _limit(200, "conversations of the agent that are stored")
 
-    # what plugins say
+    # plugins
     plugin_logs: int = _limit(1000, "log entries kept of one plugin")
 
     # acting on pages
     frame_answer: float = _limit(3.0, "time for a frame of another site to answer; a page is then seen without it")
     element_appear: float = _limit(3.0, "time for an element that an action names to appear")
     element_ready: float = _limit(5.0, "time for it to become visible, enabled, still and uncovered")
-    action_settle: float = _limit(2.0, "longest an action waits for the page or tab that it opened")
-    wait_default: float = _limit(10.0, "how long the waiting tools wait when not told")
-    network_quiet: float = _limit(0.5, "a network that is silent for so long is idle")
+    action_settle: float = _limit(2.0, "longest time an action waits for the page or tab that it opened")
+    wait_default: float = _limit(10.0, "how long the waiting tools wait by default")
+    network_quiet: float = _limit(0.5, "a network without traffic for that long is idle")
 
-    # what is recorded of tabs in use
+    # recordings of tabs in use
     record_requests: int = _limit(500, "requests kept of a tab")
     record_console: int = _limit(1000, "console messages kept of a tab")
     record_frames: int = _limit(500, "WebSocket frames kept of a tab")
     record_text: int = _limit(4000, "characters kept of one console message or WebSocket frame")
     record_bytes: int = _limit(8 * MB, "most bytes of each of them kept of a tab")
-    record_all: int = _limit(
-        128 * MB, "most bytes kept of all tabs; of more, the tab not heard of longest is forgotten"
-    )
-    captured_body: int = _limit(256 * 1024, "largest answer whose body is kept ahead while capture is on")
-    intercept_wait: float = _limit(30.0, "an intercepted request nobody decides on goes on by itself after that")
+    record_all: int = _limit(128 * MB, "most bytes kept of all tabs; beyond that the tab unused longest is dropped")
+    captured_body: int = _limit(256 * 1024, "largest response whose body is stored while capture is on")
+    intercept_wait: float = _limit(30.0, "an intercepted request continues after that without a decision")
     intercept_idle: float = _limit(
-        300.0, "interception ends when requests wait and its agent asks nothing for that long"
+        300.0, "interception ends when requests wait and its agent makes no call for that long"
     )
 
     # the managed browser
     browser_start: float = _limit(30.0, "time for a managed browser to start and load the extension")
-    browser_stop: float = _limit(5.0, "time for a managed browser to end by itself before it is killed")
-    browser_restart_min: float = _limit(
-        1.0, "pause before a managed browser that died is started anew, doubled each time"
-    )
-    browser_restart_max: float = _limit(60.0, "longest such pause; a run longer than this makes it short again")
+    browser_stop: float = _limit(5.0, "time for a managed browser to exit before it is killed")
+    browser_restart_min: float = _limit(1.0, "pause before a managed browser that died is restarted, doubled each time")
+    browser_restart_max: float = _limit(60.0, "longest such pause; a run longer than this resets it")
     browser_log: int = _limit(2 * MB, "size at which the managed browser's log is rotated")
     tab_text: int = _limit(8192, "longest URL or title of a tab the hub keeps; the rest is cut")
 

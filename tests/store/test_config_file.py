@@ -145,7 +145,7 @@ def test_a_file_that_vanishes_while_running_does_not_lift_what_it_forbade(home: 
     home.config.unlink()
     config, error = file.reload()
     assert config.permissions.default == "off"
-    assert "is gone" in str(error)
+    assert "was deleted" in str(error)
     reset(home)
     config, error = file.reload()
     assert (config.permissions.default, error) == (None, None)

@@ -65,7 +65,7 @@ async def test_an_old_server_is_spoken_to_in_its_version_and_odd_answers_are_nam
     async with running_hub(tmp_path, limits=SHORT_BACKOFF) as hub, Agent(hub) as agent:
         (facts,) = await hub.hub.upstream.add({"b": broken("plain")})
         assert facts["protocol"] == "2025-03-26"
-        assert "'unusable' was left out" in facts["problems"][0]
+        assert "'unusable' was skipped" in facts["problems"][0]
         assert "mcp__b__unusable" not in names(hub)
         odd = (await agent.call("mcp__b__odd"))["result"]
         assert "something the protocol does not know" in text(odd)

@@ -118,4 +118,4 @@ async def test_a_login_the_server_knows_no_more_is_asked_for_again_by_the_person
         await logged_in(hub, url)
     async with running_hub(tmp_path) as hub, python_http("guarded", port, "60", str(log)):
         await until(lambda: state(hub, "guarded") == "login")
-        assert "wants the person to log in" in await greeting(hub)
+        assert "requires the person to log in" in await greeting(hub)

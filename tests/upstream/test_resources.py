@@ -49,7 +49,7 @@ def test_words_hold_only_what_a_person_can_read() -> None:
 def test_an_entry_without_a_usable_uri_is_left_out_and_said(bad: Any) -> None:
     found, problems = read("resources", bad, {"uri": "a:1", "name": "good"})
     assert len(found) == 1
-    assert problems == ["One of its resources has no usable uri and was left out."]
+    assert problems == ["One of its resources has no usable uri and was skipped."]
 
 
 def test_an_entry_that_cannot_be_written_or_is_too_large_is_left_out() -> None:
@@ -59,7 +59,7 @@ def test_an_entry_that_cannot_be_written_or_is_too_large_is_left_out() -> None:
     )
     assert [each["name"] for each in found] == ["3"]
     assert "larger than 32000 bytes" in problems[0]
-    assert "'a:2' was left out" in problems[1]
+    assert "'a:2' in its resources was skipped" in problems[1]
 
 
 def test_of_two_with_one_name_the_first_counts_and_no_more_are_taken_than_agreed() -> None:

@@ -79,7 +79,9 @@ async def test_the_official_client_hears_of_changes_in_both_eras(hub: RunningHub
             heard.put_nowait(message.params.uri)
 
     async with served(hub, era), Agent(hub) as other, client(hub) as one, client(hub) as two:
-        old = Client(streamable_http_client(f"{hub.url}/mcp", http_client=one), mode="legacy", message_handler=handle_message)
+        old = Client(
+            streamable_http_client(f"{hub.url}/mcp", http_client=one), mode="legacy", message_handler=handle_message
+        )
         new = Client(streamable_http_client(f"{hub.url}/mcp", http_client=two), mode="auto")
         async with old, new:
             async with new.listen(resource_subscriptions=[TODAY]) as events:

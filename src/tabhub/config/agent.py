@@ -30,13 +30,13 @@ class AgentSettings:
 
 
 AGENT: Mapping[str, tuple[str, str, str]] = {
-    "provider": ("provider", "provider", "how the agent's model is spoken to: openai (and all compatible), anthropic"),
-    "baseUrl": ("base_url", "address", "address of the model's API; the agent needs one, nothing else does"),
+    "provider": ("provider", "provider", "API of the agent's model: openai (and all compatible), anthropic"),
+    "baseUrl": ("base_url", "address", "URL of the model's API; only the agent needs one"),
     "model": ("model", "name", "name of the model"),
-    "key": ("key", "reference", "where its key is: `${NAME}` of the environment or `${keyring:SERVICE/USER}`"),
-    "format": ("format", "format", "how the model calls tools: native (the provider's way) or xml (in its text)"),
-    "images": ("images", "bool", "show the model pictures; switch off for models that see none"),
-    "steps": ("steps", "count", "answers of the model for one message of yours"),
-    "tokens": ("tokens", "count", "tokens it may use for one message of yours"),
-    "answerTokens": ("answer_tokens", "count", "tokens of one answer, where the provider wants to know"),
+    "key": ("key", "reference", "reference to its key: `${NAME}` of the environment or `${keyring:SERVICE/USER}`"),
+    "format": ("format", "format", "how the model calls tools: native (the provider's API) or xml (in its text)"),
+    "images": ("images", "bool", "send images to the model; switch off for models without vision"),
+    "steps": ("steps", "count", "model responses per message of yours"),
+    "tokens": ("tokens", "count", "tokens it may use per message of yours"),
+    "answerTokens": ("answer_tokens", "count", "tokens of one response, where the provider requires a maximum"),
 }

@@ -85,7 +85,7 @@ def _address(path: str, value: Any) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str) or not _ADDRESS.fullmatch(value):
-        raise SetupError(f"{path} must be a web address, not {shown(value)}.", hint="It begins with https://")
+        raise SetupError(f"{path} must be a URL, not {shown(value)}.", hint="Use a URL that begins with https://")
     return value
 
 
@@ -126,7 +126,7 @@ def _reference(path: str, value: Any) -> str | None:
     if value is not None and not (isinstance(value, str) and _REFERENCE.fullmatch(value)):
         # What was typed may be the secret itself: it is not shown.
         hint = "Write ${NAME} and set the variable NAME, or ${keyring:SERVICE/USER}."
-        raise SetupError(f"{path} must say where the key is, and not be the key.", hint=hint)
+        raise SetupError(f"{path} must be a reference to the key, not the key itself.", hint=hint)
     return value
 
 
@@ -138,7 +138,7 @@ def _relays(path: str, value: Any) -> tuple[RelaySettings, ...]:
         if not isinstance(item, Mapping) or item.keys() != {"url", "tokenFile"}:
             raise SetupError(f"{path}: each relay has a `url` and a `tokenFile`; this is {shown(item)}.", hint=hint)
         if not isinstance(item["url"], str) or not _RELAY.fullmatch(item["url"]):
-            raise SetupError(f"{path}: {shown(item['url'])} is not the address of a relay.", hint=hint)
+            raise SetupError(f"{path}: {shown(item['url'])} is not the URL of a relay.", hint=hint)
         if _path(f"{path}.tokenFile", item["tokenFile"]) is None:
             raise SetupError(f"{path}: `tokenFile` must be a path.", hint=hint)
     return tuple(RelaySettings(item["url"], item["tokenFile"]) for item in value)

@@ -74,7 +74,7 @@ class Config:
         default="auto", metadata=_is("choice", "that browser without a window; auto: where there is no display")
     )
     browser: str | None = field(
-        default=None, metadata=_is("path", "program of the browser to start; unset takes the first one found")
+        default=None, metadata=_is("path", "program of the browser to start; unset uses the first one found")
     )
     files_dir: str | None = field(
         default=None, metadata=_is("path", "folder that tools write files to; unset is `files` in the home")
@@ -83,7 +83,7 @@ class Config:
         default=False, metadata=_is("bool", "let tools write and upload files of this machine outside that folder")
     )
     file_urls: bool = field(
-        default=False, metadata=_is("bool", "let agents open file: addresses, and so read files of this machine")
+        default=False, metadata=_is("bool", "let agents open file: URLs, and so read files of this machine")
     )
     tools: str = field(
         default="all",
@@ -94,18 +94,16 @@ class Config:
     )
     log_messages: bool = field(
         default=False,
-        metadata=_is(
-            "bool", "write what passes between hub and browsers into the log, of those that connect from then on"
-        ),
+        metadata=_is("bool", "log the messages between hub and browsers that connect from then on"),
     )
     show_disabled: bool = field(
-        default=False, metadata=_is("bool", "list tools that are off, marked [Disabled], instead of leaving them out")
+        default=False, metadata=_is("bool", "list tools that are off, marked [Disabled], instead of hiding them")
     )
     skip_permissions: bool = field(
         default=False, metadata=_is("bool", "treat every `ask` as `auto`: no approvals are requested")
     )
     approval_timeout: float = field(
-        default=120.0, metadata=_is("seconds", "how long a call waits for a person to allow it; then it is refused")
+        default=120.0, metadata=_is("seconds", "how long a call waits for approval; then it is denied")
     )
     dataflow: Guarding = field(
         default="ask",
@@ -113,7 +111,7 @@ class Config:
     )
     require_tokens: bool = field(
         default=False,
-        metadata=_is("bool", "agents need a token of their own (`tabhub token`): the secret is not enough"),
+        metadata=_is("bool", "agents need their own token (`tabhub token`): the secret is not enough"),
     )
     keep_tabs: bool = field(
         default=False, metadata=_is("bool", "leave the tabs of a session open when it ends, instead of closing them")
@@ -126,7 +124,7 @@ class Config:
         default=(), metadata=_is("paths", "folders whose sub-folders hold plugins")
     )
     plugin_registry: str | None = field(
-        default=None, metadata=_is("address", "npm registry that plugins come from; unset takes npm's own setting")
+        default=None, metadata=_is("address", "npm registry to install plugins from; unset uses npm's own setting")
     )
     upstream_hosts: tuple[str, ...] = field(
         default=(), metadata=_is("hosts", "private hosts and networks that external MCP servers may be on")
@@ -302,11 +300,15 @@ _PAGES: Mapping[str, tuple[str, str, str]] = {
     "trustReadOnly": (
         "trust_read_only",
         "bool",
-        "believe pages which of their tools only read, and do not ask for those",
+        "trust pages about which of their tools only read, and ask for no approval of those",
     ),
 }
 _APPROVALS: Mapping[str, tuple[str, str, str]] = {
-    "elicitation": ("elicitation", "bool", "ask through the agent's own MCP client too, where it can ask its person"),
+    "elicitation": (
+        "elicitation",
+        "bool",
+        "also request approvals through the agent's own MCP client, where it supports elicitation",
+    ),
 }
 _TABLES: Mapping[str, Mapping[str, tuple[str, str, str]]] = {"pages": _PAGES, "approvals": _APPROVALS, "agent": AGENT}
 """Sections of a few keys each: by key, the field, its kind and what it means."""

@@ -134,7 +134,7 @@ class Leases:
         holder = lease.holder
         idle = max(0.0, now - holder.called)
         left = self._free_in(holder, now)
-        gone = " and its client has gone" if holder.gone else ""
+        gone = " and its client has disconnected" if holder.gone else ""
         ask = "" if asked else " ask for this one with browser_request_tab,"
         return TabLeased(
             f"Tab {lease.tab} is held by another session: {holder.client} ({holder.short}), "

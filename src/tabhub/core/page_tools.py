@@ -194,7 +194,7 @@ class PageToolTable:
     def _put(self, before: Frame | None, frame: Frame, problems: list[str]) -> PageChange:
         room = self._limits.page_tools_all - self._total + (len(before.tools) if before else 0)
         if len(frame.tools) > room:
-            problems.append(f"{len(frame.tools) - room} tools are not taken: all pages together have too many")
+            problems.append(f"{len(frame.tools) - room} tools are ignored: all pages together have too many")
             frame = replace(frame, tools=dict(list(frame.tools.items())[: max(room, 0)]))
         sites = {frame.origin}
         if before is not None:
@@ -249,11 +249,11 @@ class PageToolTable:
                 problems.append(error.message)
                 continue
             if tool.name in tools:
-                problems.append(f"tool {tool.name!r} is declared twice; the first counts")
+                problems.append(f"tool {tool.name!r} is declared twice; the first is used")
             else:
                 tools[tool.name] = tool
         if len(raw_tools) > most:
-            problems.append(f"{len(raw_tools)} tools, of which the first {most} are looked at")
+            problems.append(f"{len(raw_tools)} tools; only the first {most} are used")
         return tools, problems
 
 

@@ -38,7 +38,7 @@ class Entry:
     tool: Tool
     run: Runner
     listed: bool = True
-    """Whether agents are shown it; one that is not can be called all the same."""
+    """Whether agents are shown it; an unlisted tool can still be called."""
 
 
 class Registry:
@@ -137,7 +137,7 @@ class Registry:
                 return f"{name!r} uses the reserved prefix {prefix!r}"
         other = self._by_name.get(name)
         if name in kept or (other is not None and other.tool.source != source):
-            return f"{name!r} is taken"
+            return f"{name!r} is already in use"
         return None
 
 

@@ -51,7 +51,7 @@ class ServerResources:
     templates: tuple[ListedItem, ...] = ()
     prompts: tuple[ListedItem, ...] = ()
     reads: bool = False
-    """Whether it has resources at all; not each need be listed."""
+    """Whether it has resources at all; unlisted ones may be readable too."""
 
     def items(self, listing_name: ListName) -> tuple[ListedItem, ...]:
         found: tuple[ListedItem, ...] = getattr(self, listing_name)
@@ -109,7 +109,7 @@ class ResourceDirectory:
         )
         return sorted((row for rows in shown for row in rows), key=attrgetter("key"))
 
-    # whose a name is
+    # names
 
     def prompt(self, name: str) -> tuple[str, ListedItem]:
         """A prompt and its server; the server's own name is accepted if only one server has it."""
@@ -124,7 +124,7 @@ class ResourceDirectory:
             return own[0]
         if own:
             keys = ", ".join(sorted(row.key for _, row in own)[:_SEVERAL])
-            raise UnknownPrompt(f"{len(own)} servers have a prompt named {name[:200]!r}.", hint=f"Say which: {keys}.")
+            raise UnknownPrompt(f"{len(own)} servers have a prompt named {name[:200]!r}.", hint=f"Specify one: {keys}.")
         near = nearest(name[:200], [row.key for row in self._rows("prompts")])
         hint = f"Did you mean {', '.join(near)}?" if near else "List the prompts to see what there is."
         raise UnknownPrompt(f"There is no prompt named {name[:200]!r}.", hint=hint, data={"nearest": near})
@@ -143,7 +143,7 @@ class ResourceDirectory:
                 uris = ", ".join(resource_uri(server, uri[:200]) for server in sorted(found)[:_SEVERAL])
                 raise UnknownResource(
                     f"{len(found)} servers may have the resource {uri[:200]!r}.",
-                    hint=f"Say whose it is: {uris}.",
+                    hint=f"Specify one: {uris}.",
                     data={"uri": uri[:1000]},
                 )
         raise UnknownResource(

@@ -145,7 +145,7 @@ def _few_steps(nodes: dict[str, list[Edge]]) -> None:
     """Each value must be visited a bounded number of times, however the parts refer to each other.
 
     For every node: how often it leads, on the same value, to each part that applies one level deeper. Where parts lead
-    back to themselves, a value of depth d is looked at (times a level)^d times, so there only one time is accepted.
+    back to themselves, a value of depth d is visited (times a level)^d times, so there only one time is accepted.
     """
     here = {pointer: [to for where, to in edges if where is None] for pointer, edges in nodes.items()}
     steps: dict[str, int] = {}

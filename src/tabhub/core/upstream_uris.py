@@ -12,7 +12,7 @@ from urllib.parse import quote, unquote
 
 SCHEME = "tabhub+mcp://"
 LONGEST = 8_000
-"""Characters of an address that is looked at."""
+"""Longest URI, in characters, that is accepted."""
 _MARK = "~"
 # Brackets are valid in hosts only, and no host follows the prefix.
 _PLAIN = re.compile(

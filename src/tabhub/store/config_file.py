@@ -105,10 +105,10 @@ class ConfigFile:
         try:
             values = _read(self._home)
             if values is None and self._seen:
-                raise SetupError(f"{self._home.config} is gone.", hint="Go back to the defaults: tabhub config reset")
+                raise SetupError(f"{self._home.config} was deleted.", hint="Restore the defaults: tabhub config reset")
             self.current = _parse(self._home, values or {}).with_environment(self._env)
         except SetupError as error:
-            self.error = f"{error.text()} The settings read before stay in force."
+            self.error = f"{error.text()} The previous settings stay in force."
         else:
             self._seen = values is not None
             self.error = None

@@ -1,7 +1,7 @@
 """Conversations of the agent on disk: one file each, for this user's eyes alone.
 
 Owns the form of a conversation (messages, calls and their results, in no provider's format) and its files. Pictures are
-left out of what is kept. Knows nothing of models or of how a conversation goes on.
+not stored. Knows nothing of models or of how a conversation continues.
 """
 
 from __future__ import annotations

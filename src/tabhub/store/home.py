@@ -84,7 +84,7 @@ def write_atomic(path: Path, data: bytes | str, mode: int = 0o600) -> None:
     except OSError as error:
         raise SetupError(
             f"Could not write {path}: {error.strerror or error}.",
-            hint="The file is as it was. Make room on the disk and check that the folder is yours and writable.",
+            hint="The file is unchanged. Free space on the disk and check that the folder is yours and writable.",
         ) from error
 
 

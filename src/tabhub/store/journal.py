@@ -6,8 +6,8 @@ nothing of what a line says. One thread uses a journal; other processes may appe
 Why no line is lost:
 - one `write(2)` on an O_APPEND descriptor appends a whole line, even with other writers;
 - rotation renames the file while holding its lock, after checking that the name still means the file in hand; a
-  writer that has it open goes on writing to the renamed file, which is still there;
-- after every write the file's link count is looked at: zero means that the file was rotated away twice or removed,
+  writer that has it open continues to write to the renamed file, which still exists;
+- after every write the file's link count is checked: zero means that the file was rotated away twice or removed,
   and the line is written again, to the file that now has the name;
 - a write that ends early is cut off again, or else closed by a newline, so that no later line is joined to it.
 """

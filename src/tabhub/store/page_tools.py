@@ -47,16 +47,16 @@ class PageToolStore:
         except FileNotFoundError:
             return []
         except (OSError, ParseError) as error:
-            log.warning("the kept page tools in %s cannot be read, and are forgotten: %s", self.path, error)
+            log.warning("the cached page tools in %s cannot be read, and are dropped: %s", self.path, error)
             return []
         entries = values.get("tools") if isinstance(values, dict) and values.get("version") == _VERSION else None
         if not isinstance(entries, list):
-            log.warning("the kept page tools in %s are not in the form this version writes: forgotten", self.path)
+            log.warning("the cached page tools in %s are not in this version's format: dropped", self.path)
             return []
         kept = [cached for entry in entries if (cached := _read(entry)) is not None]
         fresh = [cached for cached in kept if now - cached.seen <= self._limits.page_cache_age]
         if len(fresh) < len(kept):
-            log.info("%d kept page tools have not been seen for long and are forgotten", len(kept) - len(fresh))
+            log.info("%d cached page tools have not been seen recently and are dropped", len(kept) - len(fresh))
         return fresh
 
     def encode(self, kept: Iterable[CachedTool]) -> bytes:
@@ -71,7 +71,7 @@ class PageToolStore:
             write_atomic(self.path, data)
         except SetupError as error:
             if self.error is None:
-                log.error("page tools cannot be kept: %s", error.text())
+                log.error("page tools cannot be saved: %s", error.text())
             self.error = error.message
             return False
         self._written, self.error = data, None
@@ -85,5 +85,5 @@ def _read(entry: Any) -> CachedTool | None:
             raise BadInput("origin, url or seen is not what it should be")
         return CachedTool(origin, url, read_tool(entry["tool"]), float(seen))
     except (BadInput, KeyError, TypeError) as error:
-        log.warning("a kept page tool cannot be used and is forgotten: %s", error)
+        log.warning("a cached page tool cannot be used and is dropped: %s", error)
         return None

@@ -82,7 +82,7 @@ class PinStore:
             write_atomic(self._path, msgspec.json.encode(saved))
         except SetupError as error:
             if self.error is None:
-                log.error("approved definitions cannot be kept: %s", error.text())
+                log.error("approved definitions cannot be saved: %s", error.text())
             self.error = error.message
         else:
             self.error = None

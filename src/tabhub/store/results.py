@@ -56,7 +56,7 @@ class ResultStore:
         self._total = 0
         self._memory: OrderedDict[str, StoredResult] = OrderedDict()
         self.degraded: str | None = None
-        """Why results are kept in memory only, while they are."""
+        """Why results are stored in memory only, while they are."""
         self.problem: str | None = None
         """What happened to an earlier file that could not be read."""
         with self._lock:

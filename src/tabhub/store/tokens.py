@@ -29,7 +29,7 @@ _LARGEST = 4 * 1024 * 1024
 
 
 class Token(msgspec.Struct, frozen=True):
-    """One token, as it is kept."""
+    """One stored token."""
 
     name: str
     hash: str

@@ -2,7 +2,7 @@
 
 Owns the verdict on a token and the reading of keys. Knows no clock, file or network: time and bytes are handed in.
 A key decides which algorithm it is for; what a token's header says only chooses among the keys there are, and keys,
-addresses or certificates in it are never looked at.
+addresses or certificates in it are ignored.
 """
 
 from __future__ import annotations
@@ -162,9 +162,7 @@ def unverified(token: str) -> dict[str, Any]:
     try:
         parts = jwt.decode_complete(token, options={"verify_signature": False})
     except (jwt.PyJWTError, ValueError) as error:
-        raise SetupError(
-            f"This is not a JWT: {error}.", hint="A token is three parts with dots between them, as it was issued."
-        ) from None
+        raise SetupError(f"This is not a JWT: {error}.", hint="A token has three parts separated by dots.") from None
     return {"header": parts["header"], "claims": parts["payload"]}
 
 

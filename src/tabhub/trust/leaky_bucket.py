@@ -18,7 +18,7 @@ class LeakyBucket:
         """At most `limit` per minute; 0 for no limit."""
         self._each = _WINDOW / limit if limit > 0 else 0.0
         self._full_at = 0.0
-        """When all that was used has come back."""
+        """When the bucket will be empty."""
 
     def hit(self, now: float) -> float | None:
         """Count one; None if within the limit, else the seconds until one is. Refused ones do not count."""

@@ -19,10 +19,10 @@ from tabhub.errors import TabhubError, UpstreamError, UpstreamLost
 
 _KEY_PREFIX = "upstream-"
 _MOST = 100
-"""Calls that wait for their agents at a time."""
+"""Maximum of suspended calls."""
 _LOG_NAME = 200
 _MOST_LOGGED = 256 * 1024
-"""Bytes of log messages of one call: an agent that gets more than it can read is cut off."""
+"""Bytes of log messages of one call."""
 _MOST_STEPS = 2_000
 """Reports of progress of one call."""
 
@@ -36,12 +36,12 @@ class ActiveCall:
     def __init__(self, ctx: Any, identity: tuple[Any, ...], suspended: SuspendedCalls) -> None:
         self.ctx = ctx
         self.identity = identity
-        """Whose call of what it is: an agent that comes back must be that one, with the same call."""
+        """Caller, method and params: only the same agent with the same call may resume it."""
         self.ident = ""
         self.suspended = suspended
         self.task: asyncio.Future[Any] | None = None
         self.outcome: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        """What this round of the agent ends with."""
+        """How the agent's current request ends."""
         self._asked = 0
         self._steps = 0
         self._logged = 0
@@ -72,7 +72,7 @@ class ActiveCall:
             return
         self._logged += len(json.dumps(data, default=str)) + _LOG_NAME
         if self._logged > _MOST_LOGGED:
-            level, data = "warning", "This server says too much: the rest of its log is left out."
+            level, data = "warning", "This server sends too many log messages: the rest is dropped."
         self.ctx.log(level, logger[:_LOG_NAME], data)
 
     async def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
@@ -117,7 +117,7 @@ class ActiveCall:
         if self.task is not None:
             self.task.cancel()
         if self._resumed is not None and not self._resumed.done():
-            self._resumed.set_exception(UpstreamError("The agent did not come back with an answer."))
+            self._resumed.set_exception(UpstreamError("The agent did not return with an answer."))
 
 
 class SuspendedCalls:

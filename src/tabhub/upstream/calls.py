@@ -42,7 +42,7 @@ class UpstreamCalls:
     def __init__(self, limits: Limits) -> None:
         self._suspended = SuspendedCalls(limits.upstream_question)
         self._tasks: set[asyncio.Task[Any]] = set()
-        """Requests whose agents have their answer already, on their way out."""
+        """Requests in progress, including those whose agents no longer wait."""
 
     def entries(self, connection: ServerConnection, tools: Iterable[Mapping[str, Any]]) -> list[Entry]:
         made = []
@@ -50,7 +50,7 @@ class UpstreamCalls:
             try:
                 made.append(Entry(make_tool(connection.server.name, raw), partial(self._run, connection, raw["name"])))
             except BadInput as error:  # cached by another version
-                log.warning("%s: %r is left out: %s", connection.server.name, str(raw.get("name"))[:100], error.message)
+                log.warning("%s: %r is skipped: %s", connection.server.name, str(raw.get("name"))[:100], error.message)
         return made
 
     async def _run(

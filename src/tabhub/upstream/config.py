@@ -97,7 +97,7 @@ def read_server(name: str, entry: Any) -> Wanted:
     if kind == "sse":
         raise InvalidServerConfig(
             f"{name}.type: servers that speak only the deprecated SSE transport are not supported.",
-            hint="Most offer Streamable HTTP as well, often at /mcp: use that address with type http.",
+            hint="Most support Streamable HTTP as well, often at /mcp: use that URL with type http.",
         )
     if kind is not None and kind not in _HTTP | _STDIO:
         raise InvalidServerConfig(f"{name}.type must be http or stdio, not {str(kind)[:60]!r}.")
@@ -124,10 +124,10 @@ def read_server(name: str, entry: Any) -> Wanted:
 def read_url(where: str, url: Any) -> str:
     """A Streamable HTTP URL; whether its host may be reached is decided by transport.address_guard."""
     if not isinstance(url, str) or not 0 < len(url) <= _LONGEST_TEXT or not url.isprintable() or " " in url:
-        raise InvalidServerConfig(f"{where} must be a web address, not {_kind(url)}.")
+        raise InvalidServerConfig(f"{where} must be a URL, not {_kind(url)}.")
     parts = addresses.split(url)
     if parts is None:
-        raise InvalidServerConfig(f"{where} is not a web address: its host or its port cannot be read.")
+        raise InvalidServerConfig(f"{where} is not a valid URL: its host or its port cannot be parsed.")
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise InvalidServerConfig(f"{where} must begin with http:// or https:// and name a host, not {url[:60]!r}.")
     if parts.username is not None or parts.password is not None:

@@ -38,7 +38,7 @@ def make_plan(server: Server, env: Mapping[str, str] = os.environ) -> Connection
         headers = expand_all(server.headers, f"{server.name}.headers", env)
         for header, value in headers.items():
             if not value.isprintable() or not value.isascii():
-                raise SetupError(f"What {server.name}.headers.{header} refers to may hold printable ASCII only.")
+                raise SetupError(f"The value of {server.name}.headers.{header} may contain printable ASCII only.")
         oauth = expand_all(server.oauth, f"{server.name}.oauth", env)
         return ConnectionPlan(
             server.name, url=expand(server.url, f"{server.name}.url", env), headers=headers, oauth=oauth
@@ -53,10 +53,10 @@ def make_plan(server: Server, env: Mapping[str, str] = os.environ) -> Connection
     )
     if program is None:
         raise SetupError(
-            f"The command {command[:200]!r} of {server.name} is not found.",
+            f"The command {command[:200]!r} of {server.name} was not found.",
             hint="Check its spelling and the hub's PATH, or write its whole path; arguments belong in `args`.",
         )
     cwd = expand(server.cwd, f"{server.name}.cwd", env) if server.cwd else None
     if cwd is not None and not Path(cwd).expanduser().is_dir():
-        raise SetupError(f"The folder {cwd[:200]!r} of {server.name} is not there.")
+        raise SetupError(f"The folder {cwd[:200]!r} of {server.name} does not exist.")
     return ConnectionPlan(server.name, argv=(program, *args), env=own, cwd=str(Path(cwd).expanduser()) if cwd else None)

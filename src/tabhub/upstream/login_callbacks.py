@@ -20,7 +20,7 @@ class PendingLogins:
         self._folder = folder
         self.redirect = f"http://127.0.0.1:{port}{PATH}"
         self.show = show
-        """Bring an address before the person, where a browser of theirs is connected."""
+        """Opens a URL in the person's browser, if one is connected."""
         self._pending: dict[str, asyncio.Future[dict[str, str]]] = {}
 
     def file(self, server_id: str) -> Path:

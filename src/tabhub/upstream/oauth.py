@@ -124,7 +124,7 @@ def make_auth(
     async def redirect(address: str) -> None:
         state = parse_qs(urlsplit(address).query).get("state", [""])[0]
         if not connection.can_prompt_login or urlsplit(address).scheme not in ("http", "https") or not state:
-            raise LoginRequired(f"{connection.server.name} wants the person to log in.")
+            raise LoginRequired(f"{connection.server.name} requires the person to log in.")
         if not token_file.redirects_here:
             # The hub's port is another than when it was made known there, and the login would end at the old one.
             await token_file.forget_client()
@@ -138,7 +138,7 @@ def make_auth(
         answer = await logins.wait(waiting[0])
         connection.login_answered()
         if "code" not in answer:
-            why = answer.get("error_description") or answer.get("error") or "no code came back"
+            why = answer.get("error_description") or answer.get("error") or "no code was returned"
             raise LoginRequired(f"The login at {connection.server.name} failed: {why[:200]}.")
         return AuthorizationCodeResult(code=answer["code"], state=answer.get("state"), iss=answer.get("iss"))
 

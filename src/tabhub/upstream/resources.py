@@ -62,22 +62,22 @@ def read_items(
     for raw in listing:
         own = raw.get(key) if isinstance(raw, Mapping) else None
         if not isinstance(raw, Mapping) or not isinstance(own, str) or not 0 < len(own) <= longest:
-            problems.append(f"One of its {listing_name} has no usable {key} and was left out.")
+            problems.append(f"One of its {listing_name} has no usable {key} and was skipped.")
             continue
         if own in kept:
             continue
         if len(kept) >= limits.upstream_offers or size > limits.upstream_answer:
-            problems.append(f"It lists more {listing_name} than are taken; {len(kept)} are.")
+            problems.append(f"It lists more {listing_name} than the maximum; only {len(kept)} are used.")
             break
         entry = {**_clean_entry(raw, _KEPT[listing_name]), key: name_of(server, own)}
         try:
             wire = orjson.dumps(entry)
         except (TypeError, ValueError) as error:  # numbers or texts that are no JSON for others
-            problems.append(f"{own[:100]!r} was left out of its {listing_name}: {error}.")
+            problems.append(f"{own[:100]!r} in its {listing_name} was skipped: {error}.")
             continue
         if len(wire) > _LARGEST:
             problems.append(
-                f"{own[:100]!r} was left out of its {listing_name}: the entry is larger than {_LARGEST} bytes."
+                f"{own[:100]!r} in its {listing_name} was skipped: the entry is larger than {_LARGEST} bytes."
             )
             continue
         size += len(wire)

@@ -142,9 +142,8 @@ class SdkSession:
             problem = error.errors(include_input=False, include_url=False)[0]
             where = ".".join(str(step) for step in problem["loc"])
             raise UpstreamError(
-                f"{self._name} answered with something the protocol does not know: {where[:200]}: "
-                f"{problem['msg'][:200]}.",
-                hint="The server may have done what was asked; only its answer cannot be used.",
+                f"{self._name} sent an answer that is not valid MCP: {where[:200]}: {problem['msg'][:200]}.",
+                hint="The server may have done the work; only its answer cannot be used.",
             ) from None
 
     def _can_call_directly(self, params: Mapping[str, Any]) -> bool:
@@ -205,9 +204,7 @@ class SdkSession:
             raise UpstreamOffline(f"{self._name} did not list its tools in time.") from None
         except ValidationError as error:
             problem = error.errors(include_input=False, include_url=False)[0]
-            raise UpstreamError(
-                f"{self._name} lists its tools in a form that cannot be read: {problem['msg']}"
-            ) from None
+            raise UpstreamError(f"{self._name} sent an invalid list of tools: {problem['msg']}") from None
         return listed.model_dump(by_alias=True, mode="json", exclude_none=True)
 
     def _failure(self, method: str, error: MCPError, *, background: bool = False) -> UpstreamError:
@@ -218,14 +215,14 @@ class SdkSession:
             return UpstreamOffline(f"{self._name} cannot be reached: {message}", data=data)
         if code == LOGIN:
             return LoginRequired(
-                f"{self._name} wants the person to log in for this.",
+                f"{self._name} requires the person to log in for this.",
                 hint=f"They ask for it with `tabhub mcp refresh {self._name}`, or in the panel; then call again.",
                 data=data,
             )
         if code == LOST:
             if self.hooks is not None and not background:
                 self.hooks.changed("tools")  # listing again shows whether the server is still there
-            return UpstreamLost(f"{self._name} gave no answer to {method}: {message}.", data=data)
+            return UpstreamLost(f"{self._name} did not answer {method}: {message}.", data=data)
         if self._transport is not None and self._transport.session_expired:
             self.session_expired = self.session_expired or not background
             self._connection_lost(background)
@@ -234,7 +231,7 @@ class SdkSession:
             self._connection_lost(background)
             return UpstreamLost(f"{self._name} ended the connection before it answered.", data=data)
         if code == types.REQUEST_TIMEOUT and message == f"Request {method!r} timed out":
-            return UpstreamLost(f"{self._name} gave no answer to {method} in time.", data=data)
+            return UpstreamLost(f"{self._name} did not answer {method} in time.", data=data)
         if self._transport is not None and message == "Server returned an error response":
             message = f"it answered with status {self._transport.last_refusal.status}"
         return UpstreamError(f"{self._name} answered {method} with an error: {message}", data=data)
@@ -346,12 +343,12 @@ def _no_connection(
     if refusal.status in (401, 403):
         return UpstreamOffline(
             f"{plan.name} refuses the hub with status {refusal.status}.",
-            hint="Check the headers it wants, or log in: tabhub mcp refresh " + plan.name,
+            hint="Check the required headers, or log in: tabhub mcp refresh " + plan.name,
         )
     what = f"status {refusal.status}" + (f" and {refusal.content_type}" if refusal.content_type else "")
     if 300 <= refusal.status < 400:
         return UpstreamOffline(f"{plan.name} redirects elsewhere, which is not followed: {error.message[:300]}")
     return UpstreamOffline(
         f"{plan.name} does not speak Streamable HTTP: it answered a POST of JSON-RPC 2.0 with {what}.",
-        hint="Check the address; it often ends in /mcp. The old SSE transport alone is not supported.",
+        hint="Check the URL; it often ends in /mcp. The old SSE transport alone is not supported.",
     )

@@ -37,19 +37,19 @@ def _value(reference: str, where: str, env: Mapping[str, str]) -> str:
         return _keyring(reference.removeprefix("keyring:"), where)
     if reference.startswith("input:"):
         raise SetupError(
-            f"{where} asks for ${{{reference}}}, which only the client it was written for can ask.",
+            f"{where} uses ${{{reference}}}, which only the client it was written for can resolve.",
             hint="Write ${NAME} instead and set the variable NAME for the hub, or use ${keyring:SERVICE/USER}.",
         )
     named = _VARIABLE.fullmatch(reference)
     if named is None:
         raise SetupError(
-            f"{where}: ${{{reference}}} is no reference.", hint="Write ${NAME} or ${keyring:SERVICE/USER}."
+            f"{where}: ${{{reference}}} is not a valid reference.", hint="Write ${NAME} or ${keyring:SERVICE/USER}."
         )
     found = env.get(named[1]) or named[2]
     if found is None:
         raise SetupError(
-            f"{where} wants the environment variable {named[1]}, which the hub does not have.",
-            hint=f"Set {named[1]} and start the hub again.",
+            f"{where} needs the environment variable {named[1]}, which is not set for the hub.",
+            hint=f"Set {named[1]} and restart the hub.",
         )
     return found
 
@@ -76,7 +76,7 @@ def _from_command(service: str, user: str, where: str) -> str | None:
     command = shutil.which("keyring")
     if command is None:
         raise SetupError(
-            f"{where} refers to the keyring, and there is no `keyring` here.",
+            f"{where} refers to the keyring, but `keyring` is not installed.",
             hint="Install it (pip install keyring), or use ${NAME} and an environment variable.",
         )
     try:
@@ -89,5 +89,5 @@ def _from_command(service: str, user: str, where: str) -> str | None:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise SetupError(f"{where}: the keyring gave no answer: {type(error).__name__}.") from None
+        raise SetupError(f"{where}: the keyring did not answer: {type(error).__name__}.") from None
     return done.stdout.rstrip("\n") if done.returncode == 0 else None

@@ -118,9 +118,9 @@ class ServerConnection:
             await asyncio.wait((task,), timeout=_CANCEL)
             if task.done():
                 if not task.cancelled() and (error := task.exception()) is not None:
-                    log.warning("the connection to %s ended badly: %r", self.server.name, error)
+                    log.warning("closing the connection to %s failed: %r", self.server.name, error)
                 return
-        log.error("the connection to %s does not end, and is left behind", self.server.name)
+        log.error("the connection to %s does not close, and is abandoned", self.server.name)
 
     async def refresh(self, *, login: bool) -> None:
         """List again, or connect now; returns when that has succeeded, failed, or waits for a login."""
@@ -157,13 +157,13 @@ class ServerConnection:
             return UpstreamOffline(f"The server {name} is disabled.", hint=f"Enable it: tabhub mcp enable {name}")
         if self.state == "login":
             return LoginRequired(
-                f"The server {name} wants the person to log in.",
+                f"The server {name} requires the person to log in.",
                 hint=f"They log in with `tabhub mcp refresh {name}`, or in the panel.",
             )
         wait = max(0, round(self.retry_at - asyncio.get_running_loop().time()))
         return UpstreamOffline(
             f"The server {name} is not connected: {self.error or 'no attempt has succeeded yet'}",
-            hint=f"It is tried again in {wait} s; `tabhub mcp refresh {name}` tries at once.",
+            hint=f"The next attempt is in {wait} s; `tabhub mcp refresh {name}` retries at once.",
         )
 
     def login_started(self, url: str) -> None:
@@ -205,7 +205,7 @@ class ServerConnection:
                 if isinstance(cause, _SessionExpired):
                     continue  # the server is reachable and needs a new handshake
                 if isinstance(cause, LoginRequired) or self.state == "login":
-                    self.error = cause.message if isinstance(cause, LoginRequired) else "Nobody has logged in."
+                    self.error = cause.message if isinstance(cause, LoginRequired) else "The login was not completed."
                     self._disconnected("login")
                     self.can_prompt_login = False
                     self._wake.clear()
@@ -276,7 +276,7 @@ class ServerConnection:
                 async with asyncio.timeout(self._limits.upstream_check):
                     await self._wake.wait()
             except TimeoutError:
-                if not self.calls:  # one that is at work may be too busy to answer
+                if not self.calls:  # a server at work may be too busy to answer
                     await self._list(session)
                     self._refresh_unannounced(session)
                 continue

@@ -39,18 +39,18 @@ def read_listing(listing: Iterable[Any], most: int) -> ToolListing:
     for raw in listing:
         name = raw.get("name") if isinstance(raw, Mapping) else None
         if not isinstance(raw, Mapping) or not isinstance(name, str) or not 0 < len(name) <= _LONGEST_NAME:
-            problems.append(f"A tool without a usable name was left out: {str(name)[:60]!r}.")
+            problems.append(f"A tool without a usable name was skipped: {str(name)[:60]!r}.")
         elif name in kept:
-            problems.append(f"{name!r} is listed twice; the first counts.")
+            problems.append(f"{name!r} is listed twice; the first is used.")
         elif len(kept) >= most:
-            problems.append(f"More than {most} tools are listed; the rest is left out.")
+            problems.append(f"More than {most} tools are listed; the rest is ignored.")
             break
         else:
             tool = {key: raw[key] for key in _KEPT if raw.get(key) is not None}
             try:
                 make_tool("check", tool)
             except BadInput as error:
-                problems.append(f"{name[:100]!r} was left out: {error.message}")
+                problems.append(f"{name[:100]!r} was skipped: {error.message}")
             else:
                 kept[name] = tool
     return ToolListing(tuple(kept.values()), tuple(problems[:20]))

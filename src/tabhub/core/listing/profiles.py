@@ -16,9 +16,9 @@ from tabhub.errors import InvalidParams
 
 CORE, ALL = "core", "all"
 KINDS = ("page", "plugin", "upstream")
-"""Sources whose tools are their own family; they are shown unless a selection takes them out."""
+"""Sources whose tools are their own family; they are shown unless a selection excludes them."""
 ALWAYS = "hub"
-"""The family that every selection has unless it is taken out."""
+"""The family that every selection has unless it is excluded."""
 _LONGEST = 500
 
 

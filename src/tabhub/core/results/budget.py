@@ -1,6 +1,6 @@
 """The output budget: how many tokens a tool result costs, and how one that costs too much is cut.
 
-Owns the estimate of tokens, the cut, and the text that is kept for reading on. Knows nothing of where that text is
+Owns the estimate of tokens, the cut, and the text that is stored for reading on. Knows nothing of where that text is
 stored or under which handle: the caller stores `Fitted.full_text` and renders the cut result with the handle it got.
 
 The estimate counts the matches of one pattern whose matches come about as often as the tokens of today's models:

@@ -108,7 +108,7 @@ def _search(text: str, query: str, offset: int, limit: int, max_tokens: int) -> 
 def _plain_places(text: str, query: str, offset: int) -> tuple[list[int], int | None]:
     """Where the query occurs, ignoring case, once per line or window of a long line; and where counting stopped."""
     low, needle = text.lower(), query.lower()
-    # A character whose small form is longer would shift every position behind it: then the slower way.
+    # A character whose lower-case form is longer would shift every later position: then the slower path.
     literal = re.compile(re.escape(query), re.IGNORECASE) if len(low) != len(text) else None
     places: list[int] = []
     start = offset

@@ -99,7 +99,7 @@ class HttpCall:
         self._parts, self._size = [], 0
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         if self.last_id is not None and (status != 200 or kind != "text/event-stream"):
-            self._mode = "other"  # the stream to come back to is not there
+            self._mode = "other"  # the stream cannot be resumed
         elif status in NOT_TAKEN:
             self._close_connection()
             self._over = True

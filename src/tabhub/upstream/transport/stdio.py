@@ -116,7 +116,7 @@ class Process:
         except ValueError:
             self.invalid_lines += 1
             if self.invalid_lines == 1:
-                log.warning("%s writes lines that are no messages to its standard output: left out", self._plan.name)
+                log.warning("%s writes lines to its standard output that are not messages: skipped", self._plan.name)
             return None
 
     async def _read_stderr(self, process: asyncio.subprocess.Process) -> None:

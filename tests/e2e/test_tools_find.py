@@ -69,7 +69,7 @@ async def test_without_a_match_the_nearest_are_listed(guest: Caller, zoo: Zoo) -
     answer = await guest.call("browser_find", text="Sent now")
     assert answer["structuredContent"]["elements"] == []
     assert any('button "Send now"' in one for one in answer["structuredContent"]["nearest"])
-    assert "Nearest there: " in answer["content"][0]["text"]
+    assert "Nearest matches: " in answer["content"][0]["text"]
     assert "Give a text, a role" in (await guest.fail("browser_find"))["text"]
 
 
@@ -89,6 +89,6 @@ async def test_a_missing_or_ambiguous_target_lists_candidates(guest: Caller, zoo
     assert several["text"].startswith("2 elements match the role 'button'")
     assert 'button "Outer button" [' in several["text"]
     absent = await guest.fail("browser_get_tab_content", text="Outer botton")
-    assert 'Nearest there: button "Outer button" [' in absent["text"]
+    assert 'Nearest matches: button "Outer button" [' in absent["text"]
     assert "is not valid CSS" in (await guest.fail("browser_get_tab_content", selector="a["))["text"]
     assert "The ref f99e1 names nothing" in (await guest.fail("browser_get_tab_content", ref="f99e1"))["text"]

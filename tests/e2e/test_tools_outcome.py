@@ -107,7 +107,7 @@ async def test_failed_form_validation_is_reported(guest: Caller, zoo: Zoo) -> No
     await guest.visit(zoo.at("act_form.html"))
     result = await guest.get(CLICK, selector="#send")
     assert "navigated" not in result
-    name = re.escape('The form was not sent. The browser says of textbox "Name"')
+    name = re.escape('The form was not submitted. The browser reports: textbox "Name"')
     assert re.fullmatch(name + r" \[\w+\]: Please fill out this field\.", result["note"])
     await guest.get(TYPE, selector="#mail", text="nobody")
     await guest.get(TYPE, selector="#name", text="Eve")

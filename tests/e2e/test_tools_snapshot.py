@@ -114,7 +114,7 @@ async def test_ref_or_selector_limits_the_snapshot_to_a_part_in_any_frame(guest:
     assert inner == f'button "Inner button back" [ref={ref(whole, "Inner button back")}]'
     assert await see(guest, selector="h1") == 'heading "Frames" [level=1]'
     missing = await guest.fail("browser_snapshot", selector="#fare")
-    assert "Nearest there: #far" in missing["text"]
+    assert "Nearest matches: #far" in missing["text"]
 
 
 async def test_a_frame_added_later_is_in_the_snapshot(guest: Caller, zoo: Zoo) -> None:

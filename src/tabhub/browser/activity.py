@@ -211,6 +211,7 @@ class Activity:
     """What goes on in all tabs in use."""
 
     def __init__(self, browsers: Browsers, watch: TabWatch) -> None:
+        self._watch = watch
         self._tabs: dict[_Key, _Tab] = {}
         browsers.on_change(self._changed)
         watch.subscribe(EventSubscription(_EVENTS, (ENABLE, ("Page.enable", {})), frames=True), self._heard)
@@ -237,6 +238,8 @@ class Activity:
         doing, tab = TrackedAction(), self._tab(page)
         tab.doing.append(doing)
         tab.acted = page.link.loop.time()
+        if self._watch.open_dialog(page.link, page.tab.chrome_id) is None:
+            self.wake(page)
         if page.tab.active:
             # A chooser would cover the window, and the page would hear nothing more until the person has answered it.
             page.cdp_nowait(CHOOSER, {"enabled": True, "cancel": True})

@@ -6,10 +6,11 @@ stopped at all is said by browser_intercept_requests.
 
 from __future__ import annotations
 
-from asyncio import Future, TimerHandle
+from asyncio import TimerHandle
 from dataclasses import dataclass
 from typing import Any
 
+from tabhub.browser.driver.cdp_send import send_cdp_nowait
 from tabhub.browser.driver.cdp_values import parse_headers, parse_text, parse_url
 from tabhub.browser.driver.page import Page
 from tabhub.browser.driver.tab_watch import EventSubscription, TabWatch
@@ -223,13 +224,7 @@ class Interceptions:
                 paused.timer.cancel()
 
     def _continue(self, key: _Key, child: str | None, fetch_id: str) -> None:
-        link, chrome_id = key
-        if link.closed is None:
-            wish: dict[str, Any] = {"tabId": chrome_id, "method": "Fetch.continueRequest"}
-            wish["params"] = {"requestId": fetch_id}
-            if child is not None:
-                wish["sessionId"] = child
-            link.request("forwardCDPCommand", wish).add_done_callback(_overlook)
+        send_cdp_nowait(*key, "Fetch.continueRequest", {"requestId": fetch_id}, child)
 
     def _change(self, change: Change) -> None:
         closed = {(tab.browser_id, tab.chrome_id) for tab in change.tabs.closed}
@@ -237,9 +232,3 @@ class Interceptions:
             if key[0].closed is not None or (key[0].browser_id, key[1]) in closed:
                 self._stopped(key)
         self._over -= closed
-
-
-def _overlook(future: Future[Any]) -> None:
-    """A request whose page has gone needs no answer."""
-    if not future.cancelled():
-        future.exception()

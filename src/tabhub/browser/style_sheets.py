@@ -9,6 +9,7 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Any
 
+from tabhub.browser.driver.cdp_send import send_cdp_nowait
 from tabhub.browser.driver.page import Page
 from tabhub.browser.driver.tab_watch import EventSubscription, TabWatch
 from tabhub.links.browsers import Browsers, Change
@@ -85,12 +86,7 @@ class StyleSheets:
             if tab.used is not None and tab.session is session:
                 tab.used = tab.session = None
                 self._watch.release(link, chrome_id, _WHY)
-                if link.closed is None:
-                    stop = {"tabId": chrome_id, "method": "CSS.stopRuleUsageTracking"}
-                    # A tab that is gone by now counts nothing either.
-                    link.request("forwardCDPCommand", stop).add_done_callback(
-                        lambda sent: None if sent.cancelled() else sent.exception()
-                    )
+                send_cdp_nowait(link, chrome_id, "CSS.stopRuleUsageTracking")
 
     def _heard(
         self, link: ExtensionLink, chrome_id: int, method: str, params: dict[str, Any], child: str | None

@@ -7,11 +7,11 @@ that asks. It does not know what the changes mean.
 
 from __future__ import annotations
 
-from asyncio import Future
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tabhub.browser.driver.cdp_send import send_cdp_nowait
 from tabhub.browser.driver.page import Page
 from tabhub.browser.driver.tab_watch import EventSubscription, TabWatch
 from tabhub.errors import CommandFailed
@@ -185,12 +185,8 @@ class TabOverrides:
         self._send((page.link, page.tab.chrome_id), None, left)
 
     def _send(self, key: _Key, child: str | None, commands: Sequence[Command]) -> None:
-        link, chrome_id = key
-        for method, params in commands if link.closed is None else ():
-            wish = {"tabId": chrome_id, "method": method, "params": params}
-            if child is not None:
-                wish["sessionId"] = child
-            link.request("forwardCDPCommand", wish).add_done_callback(_overlook)
+        for method, params in commands:
+            send_cdp_nowait(*key, method, params, child)
 
     def _gone(self, change: Change) -> None:
         closed = {(tab.browser_id, tab.chrome_id) for tab in change.tabs.closed}
@@ -202,9 +198,3 @@ class TabOverrides:
         for tab in closed:
             self._lost.pop(tab, None)
             self._left.pop(tab, None)
-
-
-def _overlook(future: Future[Any]) -> None:
-    """A frame or tab that is gone needs nothing taken back."""
-    if not future.cancelled():
-        future.exception()

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from tabhub.browser.elements.element import poll_pause
 from tabhub.browser.tool_spec import Call
 from tabhub.errors import CommandFailed, InvalidArguments
 
@@ -17,7 +18,6 @@ TIMEOUT: dict[str, Any] = {"type": "integer", "minimum": 0, "description": "ms"}
 _TELL = 10.0
 _ANSWER = 1.5
 """Seconds a page may take to answer the last question."""
-_PAUSES = (0.02, 0.05, 0.1, 0.2)
 
 
 class WaitBudget:
@@ -37,7 +37,7 @@ class WaitBudget:
         self._what = what
         self._loop = asyncio.get_running_loop()
         self._begun = self._told = self._loop.time()
-        self._turn = 0
+        self._attempt = 0
 
     @property
     def elapsed(self) -> float:
@@ -67,9 +67,9 @@ class WaitBudget:
                 hint="Look at the page (browser_snapshot); give a longer `timeout` if it only needs time.",
             )
         self.report_progress()
-        step = _PAUSES[min(self._turn, len(_PAUSES) - 1)]
-        self._turn += 1
-        await asyncio.sleep(min(step, self.remaining))
+        pause = poll_pause(self._attempt)
+        self._attempt += 1
+        await asyncio.sleep(min(pause, self.remaining))
 
     async def await_page(self, asked: Coroutine[Any, Any, T]) -> T:
         """What the page answers; one that is too busy to answer is not waited for longer than the time that is left."""
@@ -90,4 +90,4 @@ class WaitBudget:
 
     def reset_backoff(self) -> None:
         """Begin with short pauses anew: something has just happened."""
-        self._turn = 0
+        self._attempt = 0

@@ -27,8 +27,6 @@ _LETTERS = "eabcdghkmnpqrstuvwxyz"
 """Refs of a tab's first document begin with the first of these, those of its next one with the second, and so on, so
 that a ref of a document that is gone is not taken for one of the document that is there."""
 _LOST = "tabhub:lost"
-ELEMENT_GONE = "tabhub:gone"
-"""What a call on an element that is gone gives."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,12 @@ browser's own tab ids.
 
 from __future__ import annotations
 
-from asyncio import Future
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from tabhub.browser.driver import page_code
+from tabhub.browser.driver.cdp_send import send_cdp_nowait
 from tabhub.browser.driver.tab_watch import TabWatch
 from tabhub.core.tabs import Tab
 from tabhub.errors import CommandFailed, ContextDestroyed, InvalidArguments, PageNavigated, TabFailed, TabNotFound
@@ -154,11 +154,7 @@ class Page:
 
     def cdp_nowait(self, method: str, params: dict[str, Any] | None = None, session_id: str | None = None) -> None:
         """Send a CDP command without waiting for it, for what only helps the next one along."""
-        if self.link.closed is None:
-            command: dict[str, Any] = {"tabId": self.tab.chrome_id, "method": method, "params": params or {}}
-            if session_id is not None:
-                command["sessionId"] = session_id
-            self.link.request("forwardCDPCommand", command).add_done_callback(_overlook)
+        send_cdp_nowait(self.link, self.tab.chrome_id, method, params, session_id)
 
     async def evaluate(self, name: str, argument: dict[str, Any], library: str = "") -> Any:
         """Run one of our own page functions, and give the object it returns."""
@@ -175,12 +171,6 @@ class Page:
                 hint="The page may have changed what scripts rely on; browser_screenshot_tab still works.",
             )
         return value
-
-
-def _overlook(future: Future[Any]) -> None:
-    """If it failed, so does the command it was to help, which says why."""
-    if not future.cancelled():
-        future.exception()
 
 
 async def open_tab(

@@ -307,7 +307,7 @@ async function ({ need, within, patient, all, value }) {
     x: found.at.x,
     y: found.at.y,
     kind,
-    typed,
+    go: typed,
     name: describe(element),
     label: element === this ? null : kit.label(element),
     type: element.type || "",

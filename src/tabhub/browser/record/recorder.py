@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from tabhub.browser.driver.cdp_send import send_cdp
 from tabhub.browser.driver.cdp_values import parse_text, parse_url
 from tabhub.browser.driver.page import Page
 from tabhub.browser.driver.tab_watch import EventSubscription, TabWatch
@@ -250,13 +251,9 @@ class Recorder:
     def _keep(self, link: ExtensionLink, chrome_id: int, record: Traffic, request: Request) -> None:
         """Ask for a body before the page goes and takes it along."""
         most = self._browsers.limits.captured_body
-        if request.kind not in _KEPT_KINDS or request.size > most or link.closed is not None:
+        if request.kind not in _KEPT_KINDS or request.size > most:
             return
         session, request_id = request.key
-        wish: dict[str, Any] = {"tabId": chrome_id, "method": "Network.getResponseBody"}
-        wish["params"] = {"requestId": request_id}
-        if session is not None:
-            wish["sessionId"] = session
 
         def done(future: Future[Any]) -> None:
             # A request without a body is refused; so is one whose page has gone already.
@@ -267,7 +264,9 @@ class Recorder:
                 request.captured_body, request.captured_base64 = body, future.result().get("base64Encoded") is True
                 record.requests.grow(request, len(body))
 
-        link.request("forwardCDPCommand", wish).add_done_callback(done)
+        sent = send_cdp(link, chrome_id, "Network.getResponseBody", {"requestId": request_id}, session)
+        if sent is not None:
+            sent.add_done_callback(done)
 
     def _change(self, change: Change) -> None:
         closed = {(tab.browser_id, tab.chrome_id) for tab in change.tabs.closed}

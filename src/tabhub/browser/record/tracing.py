@@ -10,6 +10,7 @@ import contextlib
 from dataclasses import dataclass
 from typing import Any
 
+from tabhub.browser.driver.cdp_send import send_cdp_nowait
 from tabhub.browser.driver.cdp_stream import read_stream
 from tabhub.browser.driver.page import Page
 from tabhub.browser.driver.tab_watch import EventSubscription, TabWatch
@@ -109,7 +110,7 @@ class TabTraces:
             if trace.session is session and trace.done is None:
                 del self._running[key]
                 self._watch.release(*key, _WHY)
-                self._send(key, "Tracing.end", {})
+                send_cdp_nowait(*key, "Tracing.end")
 
     def _heard(
         self, link: ExtensionLink, chrome_id: int, method: str, params: dict[str, Any], _child: str | None
@@ -122,7 +123,7 @@ class TabTraces:
         elif trace is not None and trace.done is not None and not trace.done.done():
             trace.done.set_result(params)
         elif type(params.get("stream")) is str:
-            self._send(key, "IO.close", {"handle": params["stream"]})
+            send_cdp_nowait(*key, "IO.close", {"handle": params["stream"]})
 
     def _lose(self, key: _Key, why: str) -> None:
         trace = self._running.pop(key)
@@ -131,13 +132,6 @@ class TabTraces:
             self._lost[key[0].browser_id, key[1]] = f": the one that ran was lost when {why}"
         elif not trace.done.done():
             trace.done.set_exception(CommandFailed(f"The trace was lost: {why}."))
-
-    def _send(self, key: _Key, method: str, params: dict[str, Any]) -> None:
-        link, chrome_id = key
-        if link.closed is None:
-            future = link.request("forwardCDPCommand", {"tabId": chrome_id, "method": method, "params": params})
-            # A tab that is gone by now has no trace either.
-            future.add_done_callback(lambda sent: None if sent.cancelled() else sent.exception())
 
     def _gone(self, change: Change) -> None:
         closed = {(tab.browser_id, tab.chrome_id) for tab in change.tabs.closed}

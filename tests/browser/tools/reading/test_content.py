@@ -26,7 +26,7 @@ async def test_an_unmatched_selector_lists_similar_elements(bench: Bench) -> Non
     document(bench, {"missing": {"why": "absent", "nearest": ["#login-form"]}})
     with pytest.raises(CommandFailed, match="No element matches '#loginform'") as caught:
         await bench.call("browser_get_tab_content", tabId=1, selector="#loginform")
-    assert caught.value.hint == "Nearest there: #login-form."
+    assert caught.value.hint == "Nearest matches: #login-form."
     document(bench, {"missing": {"why": "invalid", "message": "not a selector"}})
     with pytest.raises(CommandFailed, match="is not valid CSS: not a selector"):
         await bench.call("browser_get_page_html", tabId=1, selector="##")

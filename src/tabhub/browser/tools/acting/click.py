@@ -6,10 +6,7 @@ from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tabhub.browser.activity import TrackedAction
-from tabhub.browser.driver.page import Page
-from tabhub.browser.elements import keys, pointer
-from tabhub.browser.elements.action_result import (
+from tabhub.browser.action_result import (
     OUTPUT,
     OUTPUT_REQUIRED,
     action_result,
@@ -17,6 +14,9 @@ from tabhub.browser.elements.action_result import (
     tolerate_navigation,
     unsent_form_note,
 )
+from tabhub.browser.activity import TrackedAction
+from tabhub.browser.driver.page import Page
+from tabhub.browser.elements import keys, pointer
 from tabhub.browser.elements.actionability import ActionableElement, raise_problem, wait_actionable
 from tabhub.browser.elements.element import TARGET
 from tabhub.browser.tool_spec import Call, Toolbox, hints, tool
@@ -89,7 +89,7 @@ async def click_until_it_lands(
 ) -> tuple[ActionableElement, dict[str, Any] | None]:
     """Click until it lands on the element: a click that something else caught is kept from it, and tried again."""
     attempt = 0
-    target = target or await wait_actionable(box, page, args, need)
+    target = target or await wait_actionable(page, args, need)
     while True:
         events = pointer.click(*target.input_point, button=button, count=count, modifiers=modifiers)
         sending = tolerate_navigation(
@@ -109,7 +109,7 @@ async def click_until_it_lands(
         if attempt == _RETRIES:
             raise_problem(target.element, {"problem": {"why": "covered", "detail": landed.get("cover")}})
         attempt += 1
-        target = await wait_actionable(box, page, args, need, patient=True)
+        target = await wait_actionable(page, args, need, patient=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ async def _tolerate_lost_frame(target: ActionableElement, work: Awaitable[Any]) 
 async def hover_element(call: Call) -> ToolResult:
     box, page, args = call.box, await call.page(), call.args
     with box.activity.track_action(page) as action:
-        target = await wait_actionable(box, page, args, "hover")
+        target = await wait_actionable(page, args, "hover")
         await tolerate_navigation(
             box, page, pointer.send_events(page, [pointer.mouse_move(*target.input_point)], target.session_id)
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tabhub.browser.elements.action_result import OUTPUT, OUTPUT_REQUIRED, action_result, tolerate_navigation
+from tabhub.browser.action_result import OUTPUT, OUTPUT_REQUIRED, action_result, tolerate_navigation
 from tabhub.browser.tool_spec import Call, hints, tool
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tabhub.browser.action_result import OUTPUT, OUTPUT_REQUIRED, action_result, tolerate_navigation
 from tabhub.browser.activity import TrackedAction
 from tabhub.browser.driver.frames import Frame
 from tabhub.browser.driver.page import Page
 from tabhub.browser.elements import pointer
-from tabhub.browser.elements.action_result import OUTPUT, OUTPUT_REQUIRED, action_result, tolerate_navigation
 from tabhub.browser.elements.actionability import wait_actionable
 from tabhub.browser.elements.element import REF, TARGET, names_element
 from tabhub.browser.tool_spec import Call, Toolbox, hints, tool
@@ -140,10 +140,9 @@ def _parse_end(side: str, given: Any) -> dict[str, Any]:
 async def _resolve_end(box: Toolbox, page: Page, given: Mapping[str, Any]) -> _DragEnd:
     """Where one end is, and what is there."""
     if "x" in given and "y" in given:
-        box.activity.wake(page)
         x, y = float(given["x"]), float(given["y"])
         return _DragEnd(x, y, (x, y), f"{x:g}, {y:g}")
-    target = await wait_actionable(box, page, given, "hover")
+    target = await wait_actionable(page, given, "hover")
     frame = target.element.frame if target.session_id is not None else None
     return _DragEnd(target.x, target.y, target.input_point, target.element.label, frame)
 

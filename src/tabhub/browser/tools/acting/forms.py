@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tabhub.browser.action_result import OUTPUT, OUTPUT_REQUIRED, action_result, tolerate_navigation
 from tabhub.browser.activity import TrackedAction
 from tabhub.browser.driver.page import Page
 from tabhub.browser.elements import pointer
-from tabhub.browser.elements.action_result import OUTPUT, OUTPUT_REQUIRED, action_result, tolerate_navigation
 from tabhub.browser.elements.actionability import ActionableElement, raise_problem, wait_actionable
 from tabhub.browser.elements.element import TARGET, names_element
 from tabhub.browser.tool_spec import Call, Toolbox, hints, tool
@@ -77,7 +77,7 @@ async def fill_form(call: Call) -> ToolResult:
 
 async def _fill_one(box: Toolbox, page: Page, action: TrackedAction, field: Mapping[str, Any]) -> dict[str, Any]:
     value = field["value"]
-    target = await wait_actionable(box, page, field, "field", all=True, value=value if isinstance(value, str) else None)
+    target = await wait_actionable(page, field, "field", all=True, value=value if isinstance(value, str) else None)
     facts: dict[str, Any] = {"field": target.element.label}
     if target.kind == "select":
         chosen = await target.element.call("choose", {"either": _texts(value)})
@@ -102,7 +102,7 @@ async def _fill_one(box: Toolbox, page: Page, action: TrackedAction, field: Mapp
     state = await keyboard.field_state(box, page, action, target) or {}
     if text and state.get("value") == target.facts.get("held") != text:
         # Some masks take keys only.
-        target = await wait_actionable(box, page, field, "field", all=True)
+        target = await wait_actionable(page, field, "field", all=True)
         await tolerate_navigation(box, page, pointer.send_events(page, keyboard.text_events(target, text, clear=True)))
         state = await keyboard.field_state(box, page, action, target) or {}
     if not state:
@@ -170,7 +170,7 @@ async def select_option(call: Call) -> ToolResult:
     if "value" not in args and "label" not in args:
         raise InvalidArguments("No option is named.", hint="Give `value`, or `label` for what the option says.")
     with box.activity.track_action(page) as action:
-        target = await wait_actionable(box, page, args, "field")
+        target = await wait_actionable(page, args, "field")
         wanted = {name: _texts(args[key]) for name, key in (("values", "value"), ("labels", "label")) if key in args}
         chosen = await tolerate_navigation(box, page, target.element.call("choose", wanted))
         raise_problem(target.element, chosen)

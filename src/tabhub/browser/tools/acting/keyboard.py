@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tabhub.browser.activity import TrackedAction
-from tabhub.browser.driver import page_code
-from tabhub.browser.driver.page import FollowUp, Page
-from tabhub.browser.elements import keys, pointer
-from tabhub.browser.elements.action_result import (
+from tabhub.browser.action_result import (
     OUTPUT,
     OUTPUT_REQUIRED,
     action_result,
@@ -17,6 +13,10 @@ from tabhub.browser.elements.action_result import (
     tolerate_navigation,
     unsent_form_note,
 )
+from tabhub.browser.activity import TrackedAction
+from tabhub.browser.driver import page_code
+from tabhub.browser.driver.page import FollowUp, Page
+from tabhub.browser.elements import keys, pointer
 from tabhub.browser.elements.actionability import ActionableElement, raise_problem, wait_actionable
 from tabhub.browser.elements.element import TARGET, names_element
 from tabhub.browser.tool_spec import Call, Toolbox, hints, tool
@@ -107,7 +107,7 @@ async def _find_field(
 ) -> ActionableElement | None:
     """The field, with what follows done; None if the page answered that with a dialog or by closing its tab."""
     try:
-        return await wait_actionable(box, page, field_target(args), "edit", all=clear, follow=follow)
+        return await wait_actionable(page, field_target(args), "edit", all=clear, follow=follow)
     except DialogOpen as error:
         if follow is None or error.outcome == "not_sent":
             raise
@@ -232,10 +232,8 @@ async def press_key(call: Call) -> ToolResult:
     with box.activity.track_action(page) as action:
         place = ""
         if names_element(args):
-            target = await wait_actionable(box, page, args, "key")
+            target = await wait_actionable(page, args, "key")
             place = f" in {target.element.label}"
-        else:
-            box.activity.wake(page)
         await tolerate_navigation(box, page, pointer.send_events(page, pointer.key_press(key, state)))
         # One more round trip: what the key set off is told before its answer.
         if box.watch.open_dialog(page.link, page.tab.chrome_id) is None and not action.unsettled:

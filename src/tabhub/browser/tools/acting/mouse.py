@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tabhub.browser.action_result import OUTPUT, OUTPUT_REQUIRED, action_result, tolerate_navigation
 from tabhub.browser.elements import keys, pointer
-from tabhub.browser.elements.action_result import OUTPUT, OUTPUT_REQUIRED, action_result, tolerate_navigation
 from tabhub.browser.tool_spec import Call, hints, tool
 from tabhub.core.tools import ToolResult
 
@@ -47,7 +47,6 @@ async def browser_mouse(call: Call) -> ToolResult:
     button, count = str(args.get("button", "left")), int(args.get("count", 1))
     modifiers = pointer.modifier_bits(args.get("modifiers", ()))
     with box.activity.track_action(page) as tracked:
-        box.activity.wake(page)
         held = box.activity.set_pressed_button(page, button if action == "down" else "")
         if action == "move":
             box.activity.set_pressed_button(page, held)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from tabhub.browser.action_result import OUTPUT, OUTPUT_REQUIRED, action_result
 from tabhub.browser.driver import page_code
 from tabhub.browser.driver.frames import main_frame
 from tabhub.browser.driver.page import Page
-from tabhub.browser.elements.action_result import OUTPUT, OUTPUT_REQUIRED, action_result
 from tabhub.browser.elements.actionability import wait_actionable
 from tabhub.browser.elements.element import REF, TARGET, find_element, names_element
 from tabhub.browser.tool_spec import Call, hints, tool
@@ -39,9 +39,8 @@ async def browser_scroll(call: Call) -> ToolResult:
                     "An element to bring into view and a direction, position or container exclude each other.",
                     hint="To scroll inside an element, name it as `container`.",
                 )
-            target = await wait_actionable(box, page, args, "look")
+            target = await wait_actionable(page, args, "look")
             return await action_result(box, page, action, f"Brought {target.element.label} into view")
-        box.activity.wake(page)
         options = {name: args.get(name) for name in ("direction", "distance", "position")}
         if not options["position"]:
             options["direction"] = options["direction"] or "down"

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tabhub.browser.action_result import OUTPUT, OUTPUT_REQUIRED, action_result
 from tabhub.browser.activity import CHOOSER, TrackedAction
 from tabhub.browser.driver import isolated_worlds as worlds
 from tabhub.browser.driver import page_code
 from tabhub.browser.driver.page import Page
-from tabhub.browser.elements.action_result import OUTPUT, OUTPUT_REQUIRED, action_result
 from tabhub.browser.elements.element import TARGET, Element, find_element
 from tabhub.browser.tool_spec import Call, Toolbox, hints, tool
 from tabhub.browser.tools.acting.click import click_until_it_lands
@@ -43,7 +43,6 @@ _GROUP = "tabhub chooser"
 async def upload_file(call: Call) -> ToolResult:
     box, page, args = call.box, await call.page(), call.args
     files = [await asyncio.to_thread(box.folder.input_path, path) for path in args["paths"]]
-    box.activity.wake(page)
     with box.activity.track_action(page) as action:
         element = await find_element(page, args, wait=box.browsers.limits.element_appear)
         field = await element.call("file_field")

@@ -13,13 +13,12 @@ from typing import Any
 
 from tabhub.browser.driver.frames import Frame, list_frames, main_frame
 from tabhub.browser.driver.page import Page
-from tabhub.browser.elements.element import TARGET, names_element
+from tabhub.browser.elements.element import TARGET, names_element, target_of
 from tabhub.browser.tool_spec import Call, hints, tool
 from tabhub.browser.wait_budget import TIMEOUT, WaitBudget
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments, PageNavigated, TabFailed
 
-_NAMES = ("ref", "selector", "text", "role")
 _URL = {"type": "string", "minLength": 1, "description": "part, or pattern with *"}
 _READY_STATES = {"domcontentloaded": ("interactive", "complete"), "load": ("complete",)}
 _OUTPUT: dict[str, Any] = {"did": {"type": "string"}}
@@ -185,7 +184,7 @@ async def _wait_for_idle_network(call: Call, page: Page, patience: WaitBudget) -
 
 async def _wait_for_element(page: Page, args: Mapping[str, Any], state: str, patience: WaitBudget) -> str:
     """Wait until an element is there, shown or gone; gives what is said of it."""
-    wanted = {name: args[name] for name in _NAMES if args.get(name)} | {"near": False}
+    wanted = target_of(args) | {"near": False}
     while True:
         try:
             seen = await patience.await_page(_find_in_frames(page, wanted))
@@ -243,7 +242,7 @@ def _describe(args: Mapping[str, Any]) -> str:
     """What is waited for, in words."""
     parts = []
     if names_element(args):
-        what = " and ".join(f"{name} {args[name]!r}" for name in _NAMES if args.get(name))
+        what = " and ".join(f"{name} {value!r}" for name, value in target_of(args).items())
         parts.append(f"{what} to {'go' if args.get('gone') else 'appear'}")
     if "url" in args:
         parts.append(f"the address {args['url']!r}")

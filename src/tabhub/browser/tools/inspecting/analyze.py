@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from tabhub.browser.driver.cdp_send import ignore_failure
 from tabhub.browser.driver.cdp_values import parse_text
 from tabhub.browser.driver.page import Page, open_tab, validate_url
 from tabhub.browser.record.endpoints import authentication, endpoints, suggestions
@@ -67,7 +68,7 @@ async def analyze_site(call: Call) -> ToolResult:
         return ToolResult.data(facts)
     finally:
         if not keep and page.link.closed is None:
-            page.link.request("closeTab", {"tabId": tab.chrome_id}).add_done_callback(_ignore_result)
+            page.link.request("closeTab", {"tabId": tab.chrome_id}).add_done_callback(ignore_failure)
 
 
 async def _analyze(call: Call, page: Page, url: str) -> dict[str, Any]:
@@ -124,12 +125,6 @@ def _cookies(answer: Any) -> list[dict[str, Any]]:
             facts |= {flag: True for flag in ("httpOnly", "secure", "session") if cookie.get(flag) is True}
             kept.append(facts)
     return kept
-
-
-def _ignore_result(future: asyncio.Future[Any]) -> None:
-    """A tab that is gone already is closed."""
-    if not future.cancelled():
-        future.exception()
 
 
 TOOLS = (analyze_site,)

@@ -59,7 +59,7 @@ async def find(call: Call) -> ToolResult:
     if not elements:
         nearest = [one_line(str(name), _MAX_NAME) for answer in answers for name in answer.get("nearest") or []][:6]
         facts["nearest"] = nearest
-        there = f" Nearest there: {', '.join(nearest)}." if nearest else " Nothing there is similar."
+        there = f" Nearest matches: {', '.join(nearest)}." if nearest else " Nothing there is similar."
         lines = [f"Nothing in tab {page.tab_id} ({page.tab.url[:200]}) matches.{there}"]
     return ToolResult.of([{"type": "text", "text": "\n".join(lines)}], structured=facts)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 
+from tabhub.browser.driver.cdp_values import parse_number
 from tabhub.browser.driver.page import Page
 from tabhub.browser.elements.element import TARGET, Element, find_element, names_element
 from tabhub.browser.elements.marks import Mark, collect_marks
@@ -153,11 +154,7 @@ def _area(metrics: Any, name: str) -> Area:
     if not isinstance(area, dict):
         raise CommandFailed(f"invalid response: the browser did not give {name}.")
     sides = ("x", "y", "width", "height") if "width" in area else ("pageX", "pageY", "clientWidth", "clientHeight")
-    return Area(*(_number(area.get(side)) for side in sides))
-
-
-def _number(value: Any) -> float:
-    return float(value) if type(value) in (int, float) else 0.0
+    return Area(*(parse_number(area.get(side)) for side in sides))
 
 
 def _size(kind: str, encoded: bytes) -> dict[str, int]:

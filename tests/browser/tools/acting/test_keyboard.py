@@ -10,7 +10,7 @@ from tests.browser.fake_browser import Failure
 from tests.browser.fake_page import document
 
 READY = {"x": 1, "y": 1, "kind": "text", "typed": True, "url": "https://x.example/"}
-FIELD = {"ref": "e1", "label": 'textbox "Name" [e1]', "others": 0, "ready": READY, "go": True}
+FIELD = {"ref": "e1", "label": 'textbox "Name" [e1]', "others": 0, "value": READY, "go": True}
 KEYS = "Input.dispatchKeyEvent"
 
 

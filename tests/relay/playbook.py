@@ -1,4 +1,4 @@
-"""A relay's state on its own: what is said to it, and what it wants sent, as values."""
+"""The relay's state machine without sockets: facts go in, effects come out as values."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 from tabhub.errors import InvalidToken
 from tabhub.limits import DEFAULTS
 from tabhub.relay.bus.interface import Presence
+from tabhub.relay.fast_forward import effect_of
 from tabhub.relay.records import Close, Effect, FindBrowsers, Send, ToNode, VerifyToken
 from tabhub.relay.state import Relay
 from tabhub.trust.jwt import Claims
@@ -32,12 +33,12 @@ class Play:
         self.now = 0.0
         self.ttl = 3600.0
         self.compact = True
-        """Whether messages are written as they can take the short road (relay/fast_forward.py), or not."""
+        """Whether messages are written so that they can be fast-forwarded (relay/fast_forward.py)."""
         self.sent: dict[int, list[dict[str, Any]]] = {}
         self.closed: dict[int, tuple[int, str]] = {}
         self.to_nodes: list[tuple[str, nodes.NodeMessage]] = []
         self.notes: list[Effect] = []
-        self.elsewhere: Sequence[Presence] | None = ()
+        self.remote_browsers: Sequence[Presence] | None = ()
         self._clients = itertools.count(1)
 
     def run(self, effects: list[Effect]) -> None:
@@ -52,7 +53,7 @@ class Play:
                 verdict = bad or Claims(user, 0.0, ident or effect.token)
                 self.run(self.relay.token_verified(effect.client, verdict, self.now, self.ttl))
             elif isinstance(effect, FindBrowsers):
-                self.run(self.relay.browsers_found(effect.ticket, self.elsewhere))
+                self.run(self.relay.browsers_found(effect.ticket, self.remote_browsers))
             elif isinstance(effect, ToNode):
                 self.to_nodes.append((effect.node, effect.message))
             else:
@@ -90,7 +91,11 @@ class Play:
             separators = (",", ":") if self.compact else (", ", ": ")
             message = json.dumps({"jsonrpc": "2.0", **message}, separators=separators, ensure_ascii=not self.compact)
         data = message.encode() if isinstance(message, str) else message
-        self.run(self.relay.message_received(client, data, self.now))
+        forwarded = self.relay.fast_forward(client, data, self.now)
+        if isinstance(forwarded, tuple):
+            self.run([effect_of(forwarded)])
+        else:
+            self.run(self.relay.message_received(client, data, self.now, forwarded))
 
     def take(self, client: int) -> list[dict[str, Any]]:
         """What was sent to a client since the last time."""

@@ -166,7 +166,7 @@ async def test_limits_and_revocations_hold_on_all_nodes(two: Two) -> None:
         await agent.handshake()
         await other.handshake()
         two.far_bus.report_usage("ann", 10**9)
-        await until(lambda: two.here.node.state.tables.users["ann"].pace._full_at > 0)
+        await until(lambda: two.here.node.state.tables.users["ann"].bucket._full_at > 0)
         assert (await agent.error("list_extensions"))["code"] == -32004
         two.far_bus.revoke(["t1 99999999999"])
         assert (await agent.closed())[0] == 4001
@@ -183,15 +183,15 @@ async def test_nodes_tell_one_another_what_they_took(two: Two) -> None:
     ):
         await agent.handshake()
         await other.handshake()
-        before = two.there.node.state.tables.users["ann"].pace._full_at
+        before = two.there.node.state.tables.users["ann"].bucket._full_at
         for _ in range(5):
             await agent.browsers()
-        await until(lambda: two.there.node.state.tables.users["ann"].pace._full_at > before)
+        await until(lambda: two.there.node.state.tables.users["ann"].bucket._full_at > before)
 
 
 def test_a_node_that_does_not_answer_is_not_waited_for() -> None:
     play = Play(relay_open=5.0)
-    play.elsewhere = [Presence("ann", "ext-far", "Far", "there")]
+    play.remote_browsers = [Presence("ann", "ext-far", "Far", "there")]
     agent = play.agent("ann")
     play.take(agent)
     play.say(agent, {"id": 1, "method": "connect", "params": {"extension_id": "ext-far"}})
@@ -201,10 +201,10 @@ def test_a_node_that_does_not_answer_is_not_waited_for() -> None:
     assert isinstance(opening, nodes.Open)
     play.tick(5.0)
     assert codes(play.take(agent)) == [(1, -32000)]
-    assert play.to_nodes.pop() == ("there", nodes.Ended(opening.connection, "It took too long"))
+    assert play.to_nodes.pop() == ("there", nodes.Ended(opening.connection, "Timed out"))
     play.run(play.relay.node_message_received("there", nodes.encode(nodes.Opened(opening.connection, "Far"))))
     assert play.take(agent) == []
-    assert play.to_nodes.pop()[1] == nodes.Ended(opening.connection, "The agent has gone")
+    assert play.to_nodes.pop()[1] == nodes.Ended(opening.connection, "The agent disconnected")
     assert play.relay.tables.connections == {}
 
 

@@ -325,7 +325,7 @@ async def test_a_slip_of_the_relay_is_answered(relay: RunningRelay, monkeypatch:
         def fail(*_: object) -> None:
             raise RuntimeError("a slip")
 
-        monkeypatch.setattr(relay.node.state._agents, "_find", fail)
+        monkeypatch.setattr(relay.node.state._agents, "_find_browsers", fail)
         assert (await agent.error("list_extensions"))["code"] == -32603
         monkeypatch.undo()
         assert await agent.browsers() == []

@@ -75,7 +75,7 @@ async def test_a_process_serves_and_ends_by_telling_its_clients(
         _, errors = await process.communicate()
         assert process.returncode == 0
         events = [json.loads(line)["event"] for line in errors.splitlines()]
-        assert {"agent_authenticated", "browser_authenticated", "browser_gone"} <= set(events)
+        assert {"agent_authenticated", "browser_authenticated", "browser_disconnected"} <= set(events)
         assert access.encode() not in errors
 
 
@@ -148,7 +148,7 @@ def certificate(folder: Path) -> tuple[Path, Path]:
     ("words", "said"),
     [
         ([], "needs a key"),
-        (["--key-file", "/nonexistent/key"], "There is no key file /nonexistent/key."),
+        (["--key-file", "/nonexistent/key"], "Key file not found: /nonexistent/key."),
         (["--key-file", "KEY", "--host", "0.0.0.0"], "needs TLS"),
         (["--key-file", "KEY", "--bus", "redis://x"], "nats://"),
         (["--key-file", "KEY", "--tls-cert", "KEY", "--tls-key", "KEY"], "certificate"),

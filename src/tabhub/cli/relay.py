@@ -95,7 +95,7 @@ def inspect(args: Namespace) -> int:
         except InvalidToken as error:
             verdict, valid = f"refused: {error.reason}", False
     revoked = Revocations(_revoked_file(args))
-    revoked.reread(time.time())
+    revoked.reload(time.time())
     if valid and ident in revoked:
         verdict, valid = "refused: it was revoked", False
     said = {**said, "tokenId": ident, "verdict": verdict}

@@ -1,6 +1,6 @@
-"""The agents' side of a relay: handshake, the methods the relay answers itself, and everything else handed on.
+"""The agents of a relay node: handshake, control methods, and requests forwarded to a browser.
 
-Owns what an agent may say and when. What passes over a connection is connections.py's.
+Owns which messages an agent may send and when. Forwarding over a connection belongs to connections.py.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from tabhub.wire import nodes
 from tabhub.wire import relay as wire
 from tabhub.wire.jsonrpc import Id
 from tabhub.wire.relay import UNSET, Frame
+from tabhub.wire.strict_json import Parsed
 
 
 def _not_found() -> RelayError:
@@ -48,28 +49,25 @@ class Agents:
         self._tickets: dict[int, tuple[Agent, Id, Opening | None]] = {}
         self._last_ticket = 0
         self._openings: dict[str, Agent] = {}
-        """Who waits for another node, by connection."""
+        """Agents that wait for another node, by connection id."""
 
-    def opened(self, client: int, now: float) -> None:
-        """An agent's WebSocket is there."""
+    def add(self, client: int, now: float) -> None:
         limits = self._tables.limits
-        pace = LeakyBucket(limits.relay_client_rate)
-        self._tables.agents[client] = Agent(client, pace, now + limits.relay_auth)
+        self._tables.agents[client] = Agent(client, LeakyBucket(limits.relay_client_rate), now + limits.relay_auth)
 
-    def said(self, agent: Agent, data: bytes, now: float) -> None:
-        """One message of an agent."""
+    def receive(self, agent: Agent, data: bytes, now: float, parsed: Parsed | None) -> None:
         ident: Id | None = None
         try:
-            frame = wire.read(data, self._tables.limits)
+            frame = wire.read(data, self._tables.limits, parsed)
             if frame.method is UNSET:
-                raise BadFrame(InvalidRequest("An agent sends requests; it is asked nothing and answers nothing."))
+                raise BadFrame(InvalidRequest("An agent sends requests and notifications, not replies."))
             if frame.id is not UNSET:
                 wire.check_id(frame.id)
                 ident = frame.id
-            wait = self._users.over_limit(agent, now)
+            wait = self._users.check_rate(agent, now)
             if wait is not None:
                 raise RateLimited("Too many messages.", retry_after=int(wait) + 1)
-            self._take(agent, frame, now)
+            self._dispatch(agent, frame, now)
         except BadFrame as bad:
             self._tables.counts.malformed += 1
             self._send(agent, wire.failure(bad.ident, bad.error))
@@ -84,10 +82,10 @@ class Agents:
             if ident is not None:
                 self._send(agent, wire.failure(ident, error))
 
-    def _take(self, agent: Agent, frame: Frame, now: float) -> None:
+    def _dispatch(self, agent: Agent, frame: Frame, now: float) -> None:
         method, ident = str(frame.method), frame.id
         if method in wire.RELAY_WORDS:
-            raise MethodNotFound(f"Method not found: {method} is the relay's own.")
+            raise MethodNotFound(f"Method not found: {method} is reserved for the relay.")
         if method not in wire.CONTROL:
             if agent.user is None:
                 raise RelayError("Not authenticated: send mcp_handshake first.")
@@ -97,81 +95,80 @@ class Agents:
             self._connections.forward(agent, frame, now)
             return
         if ident is UNSET:
-            return  # nobody could be answered
+            return  # a notification has no reply
         if method == "mcp_handshake":
-            self._handshake(agent, ident, frame, again=False)
+            self._handshake(agent, ident, frame, renew=False)
             return
         if agent.user is None:
             raise RelayError("Not authenticated: send mcp_handshake first.")
         if method == "list_extensions":
-            self._find(agent, agent.user, ident, None)
+            self._find_browsers(agent, agent.user, ident, None)
         elif method == "connect":
             self._connect(agent, agent.user, ident, frame, now)
         elif method == "disconnect":
             self._disconnect(agent, ident)
         else:
-            self._handshake(agent, ident, frame, again=True)
+            self._handshake(agent, ident, frame, renew=True)
 
-    def _handshake(self, agent: Agent, ident: Id, frame: Frame, *, again: bool) -> None:
-        if agent.verifying or (agent.user is not None) != again:
-            what = "its token is being looked at" if agent.verifying else "use refresh_token for another token"
-            raise InvalidRequest(f"This agent has already sent its token: {what}.")
+    def _handshake(self, agent: Agent, ident: Id, frame: Frame, *, renew: bool) -> None:
+        if agent.verifying or (agent.user is not None) != renew:
+            detail = "its verification is in progress" if agent.verifying else "use refresh_token to replace it"
+            raise InvalidRequest(f"This agent has already sent its token: {detail}.")
         token = wire.token_of(wire.params_of(frame))
-        agent.verifying, agent.asked = True, ident
-        self._users.verify(agent, token)
+        agent.verifying, agent.auth_request = True, ident
+        self._users.verify_token(agent, token)
 
-    def verified(self, agent: Agent, verdict: Claims | InvalidToken, now: float, remaining: float) -> None:
-        """A token of this agent's was judged."""
-        ident, agent.asked, agent.verifying = agent.asked, None, False
+    def token_verified(self, agent: Agent, verdict: Claims | InvalidToken, now: float, remaining: float) -> None:
+        ident, agent.auth_request, agent.verifying = agent.auth_request, None, False
         known = agent.user
         if isinstance(verdict, Claims) and known is not None and known.name != verdict.user:
             verdict = InvalidToken("of another user")
         try:
             if isinstance(verdict, InvalidToken):
                 raise verdict
-            user = known if known is not None else self._users.user(verdict.user)
+            user = known if known is not None else self._users.admit(verdict.user)
         except TabhubError as error:
             if ident is not None:
                 self._send(agent, wire.failure(ident, error))
             self._users.auth_failed("agent", error)
-            self.gone(agent, "its token is not valid")
+            self.remove(agent, "invalid token")
             self._out.append(Close(agent.client, wire.NOT_AUTHENTICATED, error.message))
             return
-        agent.due, agent.token_id = now + remaining, verdict.token_id
-        answer = {"authenticated": True, "user_id": user.name, "mcp_client_id": agent.ident}
+        agent.deadline, agent.token_id = now + remaining, verdict.token_id
+        reply = {"authenticated": True, "user_id": user.name, "mcp_client_id": agent.ident}
         if known is None:
             agent.user = user
-            agent.ident = answer["mcp_client_id"] = f"mcp-{self._ids()}"
+            agent.ident = reply["mcp_client_id"] = f"mcp-{self._ids()}"
             user.agents[agent.client] = agent
             self._tables.counts.authenticated += 1
             self._out.append(Log("agent_authenticated", {"user": user.name, "agent": agent.ident}))
         if ident is not None:
-            self._send(agent, wire.result(ident, answer))
+            self._send(agent, wire.result(ident, reply))
 
-    def _find(self, agent: Agent, user: User, ident: Id, opening: Opening | None) -> None:
+    def _find_browsers(self, agent: Agent, user: User, ident: Id, opening: Opening | None) -> None:
         self._last_ticket += 1
         self._tickets[self._last_ticket] = (agent, ident, opening)
         self._out.append(FindBrowsers(self._last_ticket, user.name))
 
-    def found(self, ticket: int, browsers: Sequence[Presence] | None) -> None:
-        """The bus has answered who is elsewhere; None: it cannot be reached."""
+    def browsers_found(self, ticket: int, browsers: Sequence[Presence] | None) -> None:
+        """The browsers on other nodes; None if the bus is unavailable."""
         agent, ident, opening = self._tickets.pop(ticket)
         user = agent.user
         if agent.client not in self._tables.agents or user is None:
             return
-        elsewhere = [b for b in browsers or () if b.user == user.name and b.extension_id not in user.browsers]
-        user.elsewhere = len(elsewhere)
+        remote = [b for b in browsers or () if b.user == user.name and b.extension_id not in user.browsers]
+        user.remote_browsers = len(remote)
         if opening is None:
-            listed = {b.extension_id: b.name for b in elsewhere} | {b.ident: b.name for b in user.browsers.values()}
+            listed = {b.extension_id: b.name for b in remote} | {b.ident: b.name for b in user.browsers.values()}
             self._send(agent, wire.result(ident, wire.extensions(sorted(listed.items()))))
             return
         if agent.opening is not opening:
-            return  # it was taken back
+            return  # cancelled meanwhile
         if opening.extension_id in user.browsers:
             agent.opening = None
             self._open_here(agent, user, ident, opening.extension_id)
             return
-        there = next((b for b in elsewhere if b.extension_id == opening.extension_id), None)
+        there = next((b for b in remote if b.extension_id == opening.extension_id), None)
         if there is not None:
             opening.connection, opening.node, opening.name = f"conn-{self._ids()}", there.node, there.name
             self._openings[opening.connection] = agent
@@ -179,7 +176,7 @@ class Agents:
         elif browsers is None:
             self._refuse_opening(
                 agent,
-                BusUnavailable("Extension not found on this node, and the others cannot be asked: bus unavailable."),
+                BusUnavailable("Extension not found on this node; other nodes cannot be reached: bus unavailable."),
             )
         else:
             self._refuse_opening(agent, _not_found())
@@ -194,82 +191,81 @@ class Agents:
             self._open_here(agent, user, ident, extension_id)
             return
         agent.opening = Opening(ident, extension_id, now + self._tables.limits.relay_open)
-        self._find(agent, user, ident, agent.opening)
+        self._find_browsers(agent, user, ident, agent.opening)
 
     def _open_here(self, agent: Agent, user: User, ident: Id, extension_id: str) -> None:
         browser = user.browsers[extension_id]
         connection = self._connections.open(f"conn-{self._ids()}", user, extension_id, agent, browser, None)
         self._connected(agent, ident, connection.ident, extension_id, browser.name)
-        self._connections.tell(connection)
+        self._connections.send_status(connection)
 
     def _connected(self, agent: Agent, ident: Id, connection: str, extension_id: str, name: str) -> None:
-        answer = {"connection_id": connection, "extension_id": extension_id, "extension_name": name}
-        self._send(agent, wire.result(ident, answer))
+        reply = {"connection_id": connection, "extension_id": extension_id, "extension_name": name}
+        self._send(agent, wire.result(ident, reply))
 
-    def from_node(self, node: str, message: nodes.Opened | nodes.Refused) -> None:
-        """Another node has answered a `connect`."""
+    def open_answered(self, node: str, message: nodes.Opened | nodes.Refused) -> None:
+        """Another node answered a `connect`."""
         agent = self._openings.get(message.connection)
         opening = agent.opening if agent is not None else None
         if agent is None or agent.user is None or opening is None or opening.node != node:
-            if isinstance(message, nodes.Opened):  # nobody waits for it any more
-                self._out.append(ToNode(node, nodes.Ended(message.connection, "The agent has gone")))
+            if isinstance(message, nodes.Opened):  # its agent no longer waits
+                self._out.append(ToNode(node, nodes.Ended(message.connection, "The agent disconnected")))
         elif isinstance(message, nodes.Refused):
             self._refuse_opening(agent, _not_found())
         else:
             agent.opening = None
             del self._openings[message.connection]
             connection = self._connections.open(message.connection, agent.user, opening.extension_id, agent, None, node)
-            self._connected(agent, opening.asked, connection.ident, opening.extension_id, message.name)
-            self._connections.tell(connection)
+            self._connected(agent, opening.request, connection.ident, opening.extension_id, message.name)
+            self._connections.send_status(connection)
 
     def _refuse_opening(self, agent: Agent, error: TabhubError) -> None:
         opening, agent.opening = agent.opening, None
         if opening is not None:
             self._openings.pop(opening.connection, None)
-            self._send(agent, wire.failure(opening.asked, error))
+            self._send(agent, wire.failure(opening.request, error))
 
     def node_lost(self, node: str | None, why: str) -> None:
-        """What waits for a node (None: for any) waits in vain."""
+        """Fail every `connect` that waits for this node; None: for any node."""
         for agent in list(self._openings.values()):
             if agent.opening is not None and node in (None, agent.opening.node):
                 self._refuse_opening(agent, BusUnavailable(why))
 
     def _disconnect(self, agent: Agent, ident: Id) -> None:
-        self._take_back(agent)
+        self._cancel_opening(agent)
         if agent.connection is not None:
-            self._connections.end(agent.connection, "The agent disconnected", told=False)
+            self._connections.end(agent.connection, "The agent disconnected", notify_agent=False)
         self._send(agent, wire.result(ident, {"disconnected": True}))
 
-    def _take_back(self, agent: Agent) -> None:
+    def _cancel_opening(self, agent: Agent) -> None:
         opening = agent.opening
         if opening is not None:
             if opening.node is not None:
-                self._out.append(ToNode(opening.node, nodes.Ended(opening.connection, "The agent took it back")))
-            self._refuse_opening(agent, RelayError("The agent disconnected before the connection was there."))
+                self._out.append(ToNode(opening.node, nodes.Ended(opening.connection, "Cancelled by the agent")))
+            self._refuse_opening(agent, RelayError("The agent disconnected before the connection was established."))
 
-    def gone(self, agent: Agent, reason: str) -> None:
-        """An agent's WebSocket has ended, or is about to."""
+    def remove(self, agent: Agent, reason: str) -> None:
+        """Forget an agent whose WebSocket has closed or is about to be closed."""
         if self._tables.agents.pop(agent.client, None) is None:
             return
-        self._take_back(agent)
+        self._cancel_opening(agent)
         if agent.connection is not None:
-            self._connections.end(agent.connection, "The agent has gone", told=False)
+            self._connections.end(agent.connection, "The agent disconnected", notify_agent=False)
         if agent.user is not None:
             agent.user.agents.pop(agent.client, None)
-            self._out.append(Log("agent_gone", {"user": agent.user.name, "agent": agent.ident, "reason": reason}))
-            self._users.left(agent.user)
+            self._out.append(
+                Log("agent_disconnected", {"user": agent.user.name, "agent": agent.ident, "reason": reason})
+            )
+            self._users.release(agent.user)
 
-    def overdue(self, now: float) -> None:
-        """Openings no node has answered."""
+    def expire(self, now: float) -> None:
+        """Fail every `connect` that no node answered in time."""
         for agent in list(self._tables.agents.values()):
-            if agent.opening is not None and agent.opening.due <= now:
-                self._take_back_late(agent)
-
-    def _take_back_late(self, agent: Agent) -> None:
-        opening = agent.opening
-        if opening is not None and opening.node is not None:
-            self._out.append(ToNode(opening.node, nodes.Ended(opening.connection, "It took too long")))
-        self._refuse_opening(agent, RelayError("The node that has this extension did not answer in time."))
+            opening = agent.opening
+            if opening is not None and opening.deadline <= now:
+                if opening.node is not None:
+                    self._out.append(ToNode(opening.node, nodes.Ended(opening.connection, "Timed out")))
+                self._refuse_opening(agent, RelayError("The node of this extension did not answer in time."))
 
     def _send(self, agent: Agent, data: bytes) -> None:
         self._out.append(Send(agent.client, data))

@@ -1,6 +1,6 @@
-"""The browsers' side of a relay: asking them who they are, and taking what they say.
+"""The browsers of a relay node: authentication, replies and notifications.
 
-Owns what a browser may say and when, and its id here. What passes over a connection is connections.py's.
+Owns which messages a browser may send and when, and its extension id. Forwarding belongs to connections.py.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ from tabhub.wire import nodes
 from tabhub.wire import relay as wire
 from tabhub.wire.jsonrpc import Id
 from tabhub.wire.relay import UNSET, Frame
+from tabhub.wire.strict_json import Parsed
 
-_LONGEST_NAME = 200
+_MAX_NAME = 200
 
 
 def extension_id(user: str, instance: str) -> str:
-    """The id of a user's browser: the same whenever it comes, and nobody else's."""
+    """The id of a user's browser: stable across connections, and unique to the user."""
     digest = sha256(orjson.dumps([user, instance])).hexdigest()
     return f"ext-{digest[:8]}-{digest[8:12]}-{digest[12:16]}-{digest[16:20]}-{digest[20:32]}"
 
@@ -43,79 +44,74 @@ class Browsers:
         self._connections = connections
         self._ids = ids
 
-    def opened(self, client: int, now: float) -> None:
-        """A browser's WebSocket is there: it waits to be asked."""
+    def add(self, client: int, now: float) -> None:
         limits = self._tables.limits
-        pace = LeakyBucket(limits.relay_client_rate)
-        self._tables.browsers[client] = Browser(client, pace, now + limits.relay_auth)
+        self._tables.browsers[client] = Browser(client, LeakyBucket(limits.relay_client_rate), now + limits.relay_auth)
         self._out.append(Send(client, wire.authenticate(1)))
 
-    def said(self, browser: Browser, data: bytes, now: float) -> None:
-        """One message of a browser."""
+    def receive(self, browser: Browser, data: bytes, now: float, parsed: Parsed | None) -> None:
         try:
-            frame = wire.read(data, self._tables.limits)
+            frame = wire.read(data, self._tables.limits, parsed)
         except BadFrame as bad:
             self._tables.counts.malformed += 1
-            if bad.answer and bad.ident == f"proxy:{browser.number}" and browser.asked:
-                self._refuse(browser, InvalidToken("an answer that is none"))
-            elif bad.answer and self._connections.spoilt(browser, bad, data):
-                return  # the agent was told
-            elif self._users.over_limit(browser, now) is None:
+            if bad.answer and bad.ident == f"proxy:{browser.auth_number}" and browser.awaiting_token:
+                self._refuse(browser, InvalidToken("malformed reply"))
+            elif bad.answer and self._connections.malformed_reply(browser, bad, data):
+                return  # the agent has been sent an error
+            elif self._users.check_rate(browser, now) is None:
                 self._send(browser, wire.failure(None if bad.answer else bad.ident, bad.error))
             return
         if frame.method is UNSET:
             if type(frame.id) is str and frame.id.startswith("proxy:"):
-                self._credentials(browser, frame)
+                self._receive_token(browser, frame)
             else:
-                self._connections.answer(browser, frame, data)
-        elif self._users.over_limit(browser, now) is not None:
+                self._connections.forward_reply(browser, frame, data)
+        elif self._users.check_rate(browser, now) is not None:
             self._tables.counts.rate_limited += 1
         elif frame.id is not UNSET:
-            self._asked(browser, frame.id, str(frame.method))
+            self._refuse_request(browser, frame.id, str(frame.method))
         elif frame.method == "ping":
             self._send(browser, wire.PONG)
         elif browser.user is None or frame.method in wire.RELAY_WORDS or frame.method in wire.CONTROL:
             self._tables.counts.foreign += 1
         else:
-            self._connections.spread(browser, frame)
+            self._connections.broadcast(browser, frame)
 
-    def _asked(self, browser: Browser, ident: Id, method: str) -> None:
-        """A browser is passive: whatever it asks, the answer is no."""
+    def _refuse_request(self, browser: Browser, ident: Id, method: str) -> None:
         if str(ident).startswith(("proxy:", "conn-")):
             self._tables.counts.malformed += 1
             error: TabhubError = InvalidRequest("The prefixes proxy: and conn- are reserved for the relay.")
         else:
-            error = MethodNotFound(f"Method not found: the relay answers no {method[:60]!r} of a browser.")
+            error = MethodNotFound(f"Method not found: browsers send no requests to the relay, got {method[:60]!r}.")
         self._send(browser, wire.failure(ident, error))
 
-    def _credentials(self, browser: Browser, frame: Frame) -> None:
-        """The answer to `authenticate`."""
-        if frame.id != f"proxy:{browser.number}" or not browser.asked or browser.verifying:
+    def _receive_token(self, browser: Browser, frame: Frame) -> None:
+        """Handle the reply to `authenticate`."""
+        if frame.id != f"proxy:{browser.auth_number}" or not browser.awaiting_token or browser.verifying:
             self._tables.counts.late += 1
             return
-        browser.asked = False
+        browser.awaiting_token = False
         if frame.result is UNSET:
-            self._refuse(browser, InvalidToken("the browser answered with an error"))
+            self._refuse(browser, InvalidToken("the browser replied with an error"))
             return
-        given: Any = orjson.loads(bytes(frame.result))
+        reply: Any = orjson.loads(bytes(frame.result))
         try:
-            if type(given) is not dict:
-                raise InvalidParams("The answer to authenticate must be an object.")
-            token = wire.token_of(given)
-            name, instance = given.get("name"), given.get("instanceId")
+            if type(reply) is not dict:
+                raise InvalidParams("The reply to authenticate must be an object.")
+            token = wire.token_of(reply)
+            name, instance = reply.get("name"), reply.get("instanceId")
             if type(name) is not str or not name.strip():
                 raise InvalidParams("`name` must be a non-empty string.")
         except InvalidParams as error:
             self._refuse(browser, error)
             return
         if browser.user is None:
-            browser.name = clean(name, _LONGEST_NAME)
-            browser.instance = instance if type(instance) is str and 0 < len(instance) <= _LONGEST_NAME else None
+            browser.name = clean(name, _MAX_NAME)
+            browser.instance = instance if type(instance) is str and 0 < len(instance) <= _MAX_NAME else None
         browser.verifying = True
-        self._users.verify(browser, token)
+        self._users.verify_token(browser, token)
 
-    def verified(self, browser: Browser, verdict: Claims | InvalidToken, now: float, remaining: float) -> None:
-        """A token of this browser's was judged."""
+    def token_verified(self, browser: Browser, verdict: Claims | InvalidToken, now: float, remaining: float) -> None:
         browser.verifying = False
         known = browser.user
         if isinstance(verdict, Claims) and known is not None and known.name != verdict.user:
@@ -128,16 +124,16 @@ class Browsers:
         except TabhubError as error:
             self._refuse(browser, error)
             return
-        browser.due, browser.token_id = now + remaining, verdict.token_id
-        browser.ask_at = now + max(remaining - self._tables.limits.relay_refresh, remaining / 2)
+        browser.deadline, browser.token_id = now + remaining, verdict.token_id
+        browser.request_token_at = now + max(remaining - self._tables.limits.relay_refresh, remaining / 2)
 
     def _admit(self, browser: Browser, name: str) -> None:
         ident = extension_id(name, browser.instance) if browser.instance is not None else f"ext-{self._ids()}"
         known = self._tables.users.get(name)
         old = known.browsers.get(ident) if known is not None else None
         if old is not None:
-            self.replaced(old)
-        user = self._users.user(name)
+            self.replace(old)
+        user = self._users.admit(name)
         browser.user, browser.ident = user, ident
         user.browsers[ident] = browser
         self._tables.counts.authenticated += 1
@@ -145,34 +141,34 @@ class Browsers:
         self._out.append(Announce(self._presence(browser, user), here=True))
         self._out.append(Log("browser_authenticated", {"user": name, "extension": ident, "name": browser.name}))
         for agent in user.agents.values():
-            self._connections.agent_status(agent)
+            self._connections.send_agent_status(agent)
 
     def _presence(self, browser: Browser, user: User) -> Presence:
         return Presence(user.name, browser.ident, browser.name, self._tables.node)
 
-    def replaced(self, browser: Browser) -> None:
-        """The same browser has come anew, here or on another node."""
+    def replace(self, browser: Browser) -> None:
+        """Close a connection whose browser has connected again, here or on another node."""
         self._tables.counts.replaced += 1
-        self.gone(browser, "The browser connected anew")
-        self._out.append(Close(browser.client, wire.REPLACED, "the same browser connected anew"))
+        self.remove(browser, "The browser reconnected")
+        self._out.append(Close(browser.client, wire.REPLACED, "the same browser connected again"))
 
     def _refuse(self, browser: Browser, error: TabhubError) -> None:
         self._users.auth_failed("browser", error)
-        self.gone(browser, "its token is not valid")
+        self.remove(browser, "invalid token")
         reason = error.message if isinstance(error, InvalidToken) else f"Authentication failed: {error.message}"
         self._out.append(Close(browser.client, wire.NOT_AUTHENTICATED, reason))
 
-    def ask_again(self, now: float) -> None:
-        """Ask for a new token where the old one ends soon."""
+    def request_tokens(self, now: float) -> None:
+        """Ask browsers whose token expires soon for a new one."""
         for browser in self._tables.browsers.values():
-            if browser.ask_at <= now and not browser.verifying:
-                browser.ask_at = now + max((browser.due - now) / 2, 1.0)
-                browser.number += 1
-                browser.asked = True
-                self._send(browser, wire.authenticate(browser.number))
+            if browser.request_token_at <= now and not browser.verifying:
+                browser.request_token_at = now + max((browser.deadline - now) / 2, 1.0)
+                browser.auth_number += 1
+                browser.awaiting_token = True
+                self._send(browser, wire.authenticate(browser.auth_number))
 
-    def wanted(self, node: str, message: nodes.Open) -> None:
-        """An agent on another node wants a connection to a browser here."""
+    def open_requested(self, node: str, message: nodes.Open) -> None:
+        """An agent on another node requests a connection to a browser on this one."""
         user = self._tables.users.get(message.user)
         browser = user.browsers.get(message.extension_id) if user is not None else None
         if user is None or browser is None or message.connection in self._tables.connections:
@@ -180,10 +176,10 @@ class Browsers:
             return
         connection = self._connections.open(message.connection, user, browser.ident, None, browser, node)
         self._out.append(ToNode(node, nodes.Opened(message.connection, browser.name)))
-        self._connections.tell(connection)
+        self._connections.send_status(connection)
 
-    def gone(self, browser: Browser, reason: str) -> None:
-        """A browser's WebSocket has ended, or is about to."""
+    def remove(self, browser: Browser, reason: str) -> None:
+        """Forget a browser whose WebSocket has closed or is about to be closed."""
         if self._tables.browsers.pop(browser.client, None) is None:
             return
         user = browser.user
@@ -195,10 +191,10 @@ class Browsers:
         for connection in list(browser.connections.values()):
             self._connections.end(connection, reason)
         for agent in others:
-            self._connections.agent_status(agent)
+            self._connections.send_agent_status(agent)
         self._out.append(Announce(self._presence(browser, user), here=False))
-        self._out.append(Log("browser_gone", {"user": user.name, "extension": browser.ident, "reason": reason}))
-        self._users.left(user)
+        self._out.append(Log("browser_disconnected", {"user": user.name, "extension": browser.ident, "reason": reason}))
+        self._users.release(user)
 
     def _send(self, browser: Browser, data: bytes) -> None:
         self._out.append(Send(browser.client, data))

@@ -1,7 +1,7 @@
-"""The crossing: connections between agents and browsers, and what passes over them.
+"""Connections between agents and browsers, and the messages forwarded over them.
 
-Owns the life of a connection, the mapping of ids, and the fate of every forwarded request: one answer, whatever
-happens. Knows nothing of authentication. A browser on another node is reached through that node, by the same rules.
+Owns opening and ending connections, the mapping of ids, and the promise that every forwarded request is answered
+exactly once. Knows nothing of authentication. A browser on another node is reached through that node by the same rules.
 """
 
 from __future__ import annotations
@@ -39,7 +39,6 @@ class Connections:
     def open(
         self, ident: str, user: User, extension_id: str, agent: Agent | None, browser: Browser | None, node: str | None
     ) -> Connection:
-        """Begin a connection; both sides that are here are told how they stand."""
         connection = Connection(ident, user, extension_id, agent, browser, node)
         self._tables.connections[ident] = connection
         if node is not None:
@@ -50,26 +49,24 @@ class Connections:
             browser.connections[ident] = connection
         return connection
 
-    def tell(self, connection: Connection) -> None:
-        """The status of both sides, after a change."""
+    def send_status(self, connection: Connection) -> None:
+        """Send both sides that are on this node their status."""
         if connection.agent is not None:
-            self.agent_status(connection.agent)
+            self.send_agent_status(connection.agent)
         if connection.browser is not None:
-            self.browser_status(connection.browser)
+            self.send_browser_status(connection.browser)
 
-    def agent_status(self, agent: Agent) -> None:
-        """Tell an agent whether it is connected, and how many browsers its user has."""
+    def send_agent_status(self, agent: Agent) -> None:
         user = agent.user
-        peers = len(user.browsers) + user.elsewhere if user is not None else 0
+        peers = len(user.browsers) + user.remote_browsers if user is not None else 0
         self._send(agent.client, wire.status(agent.connection is not None, peers, self._stamp()))
 
-    def browser_status(self, browser: Browser) -> None:
-        """Tell a browser whether and how many agents are connected to it."""
+    def send_browser_status(self, browser: Browser) -> None:
         peers = len(browser.connections)
         self._send(browser.client, wire.status(peers > 0, peers, self._stamp()))
 
-    def end(self, connection: Connection, reason: str, *, told: bool = True, node_told: bool = False) -> None:
-        """End a connection: what is under way fails, and whoever is left is told (the agent unless it asked)."""
+    def end(self, connection: Connection, reason: str, *, notify_agent: bool = True, notify_node: bool = True) -> None:
+        """End a connection, fail its pending requests and send everyone involved their status."""
         if self._tables.connections.pop(connection.ident, None) is None:
             return
         agent, browser, node = connection.agent, connection.browser, connection.node
@@ -83,28 +80,28 @@ class Connections:
         for mapped, call in pending.items():
             if here and browser is not None:
                 self._send(browser.client, wire.cancel(mapped))
-            elif node is not None and not node_told:
+            elif node is not None and notify_node:
                 self._out.append(ToNode(node, nodes.ToBrowser(connection.ident, wire.cancel(mapped))))
             if agent is not None and agent.client in self._tables.agents:
                 self._counts.failed += 1
-                hint = "Look at the page before doing it again."
+                hint = "Check the page before retrying."
                 lost = LinkLost(f"The connection to the browser ended: {reason}.", sent=True, hint=hint)
                 self._send(agent.client, wire.failure(call.ident, lost))
-        if node is not None and not node_told:
+        if node is not None and notify_node:
             self._out.append(ToNode(node, nodes.Ended(connection.ident, reason)))
         if agent is not None:
             agent.connection = None
             if agent.client in self._tables.agents:
-                if told:
+                if notify_agent:
                     self._send(agent.client, wire.disconnected(connection.ident, reason))
-                self.agent_status(agent)
+                self.send_agent_status(agent)
         if browser is not None:
             browser.connections.pop(connection.ident, None)
             if here:
-                self.browser_status(browser)
+                self.send_browser_status(browser)
 
     def forward(self, agent: Agent, frame: Frame, now: float) -> None:
-        """Pass an agent's request or notification on to its browser."""
+        """Forward a request or notification of an agent to its browser."""
         connection = agent.connection
         ident = frame.id
         if connection is None:
@@ -114,53 +111,51 @@ class Connections:
                 )
             return
         if frame.connectionId is not UNSET and frame.connectionId != connection.ident:
-            raise NotConnected(
-                "Connection not found or not accessible", hint="Leave connectionId out, or connect anew."
-            )
+            raise NotConnected("Connection not found or not accessible", hint="Omit connectionId, or connect again.")
         if ident is UNSET:
             self._counts.notices += 1
-            self._down(connection, self._mapped_notice(connection, frame))
+            self._send_to_browser(connection, self._map_notification(connection, frame))
             return
         mapped = wire.map_id(connection.ident, ident)
         pending = connection.pending
         if mapped in pending:
-            raise BadFrame(InvalidRequest(f"The id {ident!r} belongs to a request that has no answer yet."))
+            raise BadFrame(InvalidRequest(f"Duplicate id {ident!r}: an earlier request with this id is still pending."))
         if len(pending) >= self._limits.relay_calls:
-            raise Busy(f"{len(pending)} requests of this agent wait for an answer; more are not taken.")
+            raise Busy(f"This agent already has {len(pending)} pending requests, the maximum.")
         pending[mapped] = Pending(ident, now + self._limits.call_timeout_max)
         self._counts.forwarded += 1
-        self._down(connection, wire.forwarded(mapped, frame))
+        self._send_to_browser(connection, wire.forwarded(mapped, frame))
 
-    def _mapped_notice(self, connection: Connection, frame: Frame) -> bytes:
-        """A notification for the browser; one that takes a request back names it as the browser knows it."""
-        place = wire.CANCELS.get(str(frame.method))
-        if place is None:
+    def _map_notification(self, connection: Connection, frame: Frame) -> bytes:
+        """A notification for the browser; in a cancellation the request id is mapped too."""
+        param = wire.CANCELS.get(str(frame.method))
+        if param is None:
             return wire.notice(frame)
         params: dict[str, Any] = wire.params_of(frame)
-        named = params.get(place)
-        if type(named) is int or type(named) is str:
-            params[place] = wire.map_id(connection.ident, named)
+        request = params.get(param)
+        if type(request) is int or type(request) is str:
+            params[param] = wire.map_id(connection.ident, request)
         return wire.notice(frame, params)
 
-    def _down(self, connection: Connection, data: bytes) -> None:
+    def _send_to_browser(self, connection: Connection, data: bytes) -> None:
         if connection.browser is not None:
             self._send(connection.browser.client, data)
         elif connection.node is not None:
             self._out.append(ToNode(connection.node, nodes.ToBrowser(connection.ident, data)))
 
-    def answer(self, browser: Browser, frame: Frame, data: bytes) -> None:
-        """A browser's answer: to the agent that asked, if it asked this browser and still waits."""
-        connection = self._asked_by(browser, frame.id)
+    def forward_reply(self, browser: Browser, frame: Frame, data: bytes) -> None:
+        """Forward a reply to the agent whose request it answers, if that is still pending at this browser."""
+        connection = self._connection_of(browser, frame.id)
         if connection is None:
             self._counts.foreign += 1
         elif connection.agent is not None:
-            self._up(connection, connection.agent, frame)
+            self._to_agent(connection, connection.agent, frame)
         elif connection.node is not None:
             self._out.append(ToNode(connection.node, nodes.ToAgent(connection.ident, data)))
 
-    def spoilt(self, browser: Browser, bad: BadFrame, data: bytes) -> bool:
-        """A browser's answer that is none; whether it was somebody's: then that request has failed."""
-        connection = self._asked_by(browser, bad.ident)
+    def malformed_reply(self, browser: Browser, bad: BadFrame, data: bytes) -> bool:
+        """Handle a malformed reply. Returns True if its id belongs to a connection; its request then fails."""
+        connection = self._connection_of(browser, bad.ident)
         if connection is None:
             return False
         if connection.agent is not None:
@@ -170,13 +165,13 @@ class Connections:
         return True
 
     @staticmethod
-    def _asked_by(browser: Browser, ident: Any) -> Connection | None:
-        """The connection an id belongs to, if it is one of this browser's."""
+    def _connection_of(browser: Browser, ident: Any) -> Connection | None:
+        """The connection of this browser that a mapped id belongs to."""
         if type(ident) is not str:
             return None
         return browser.connections.get(ident.partition(":")[0])
 
-    def _up(self, connection: Connection, agent: Agent, frame: Frame) -> None:
+    def _to_agent(self, connection: Connection, agent: Agent, frame: Frame) -> None:
         call = connection.pending.pop(str(frame.id), None)
         if call is None:
             self._counts.late += 1
@@ -190,11 +185,11 @@ class Connections:
             self._counts.late += 1
             return
         self._counts.failed += 1
-        error = InvalidReply(f"Invalid response: the browser's answer cannot be used. {bad.error.message}")
+        error = InvalidReply(f"Invalid response: the browser sent a malformed reply. {bad.error.message}")
         self._send(agent.client, wire.failure(call.ident, error))
 
-    def spread(self, browser: Browser, frame: Frame) -> None:
-        """A browser's notification: to every agent connected to it."""
+    def broadcast(self, browser: Browser, frame: Frame) -> None:
+        """Forward a browser's notification to all agents connected to it."""
         if not browser.connections:
             return
         data = wire.notice(frame)
@@ -205,50 +200,49 @@ class Connections:
             elif connection.node is not None:
                 self._out.append(ToNode(connection.node, nodes.ToAgent(connection.ident, data)))
 
-    def from_node(self, node: str, message: nodes.ToBrowser | nodes.ToAgent | nodes.Ended) -> None:
-        """What another node sends over a connection it shares with this one."""
+    def node_message_received(self, node: str, message: nodes.ToBrowser | nodes.ToAgent | nodes.Ended) -> None:
         connection = self._tables.connections.get(message.connection)
         if connection is None or connection.node != node:
             self._counts.foreign += 1
             if not isinstance(message, nodes.Ended):
-                self._out.append(ToNode(node, nodes.Ended(message.connection, "The connection is not known here")))
+                self._out.append(ToNode(node, nodes.Ended(message.connection, "Unknown connection")))
         elif isinstance(message, nodes.Ended):
-            self.end(connection, message.reason, node_told=True)
+            self.end(connection, message.reason, notify_node=False)
         elif isinstance(message, nodes.ToBrowser):
             if connection.browser is not None:
                 self._send(connection.browser.client, message.frame)
         elif connection.agent is not None:
-            self._from_far_browser(connection, connection.agent, message.frame)
+            self._from_remote_browser(connection, connection.agent, message.frame)
 
-    def _from_far_browser(self, connection: Connection, agent: Agent, data: bytes) -> None:
-        passed = self._fast_forward.far_answer(connection, agent, data)
-        if passed is not None:
-            self._out.append(effect_of(passed))
+    def _from_remote_browser(self, connection: Connection, agent: Agent, data: bytes) -> None:
+        forwarded = self._fast_forward.remote_reply(connection, agent, data)
+        if isinstance(forwarded, tuple):
+            self._out.append(effect_of(forwarded))
             return
         try:
-            frame = wire.read(data, self._limits)
+            frame = wire.read(data, self._limits, forwarded)
         except BadFrame as bad:
             self._fail(connection, agent, bad)
             return
         if frame.method is UNSET:
-            self._up(connection, agent, frame)
+            self._to_agent(connection, agent, frame)
         else:
             self._send(agent.client, data)
 
-    def overdue(self, now: float) -> None:
-        """Answer what has waited too long; the oldest of each connection come first."""
+    def expire(self, now: float) -> None:
+        """Fail pending requests past their deadline; each connection has them in order."""
         for connection in self._tables.connections.values():
             pending = connection.pending
             while pending:
                 mapped = next(iter(pending))
                 call = pending[mapped]
-                if call.due > now:
+                if call.deadline > now:
                     break
                 del pending[mapped]
                 self._counts.timed_out += 1
-                self._down(connection, wire.cancel(mapped))
+                self._send_to_browser(connection, wire.cancel(mapped))
                 if connection.agent is not None:
-                    late = CallTimeout(f"The browser gave no answer within {self._limits.call_timeout_max:g} s.")
+                    late = CallTimeout(f"The browser did not reply within {self._limits.call_timeout_max:g} s.")
                     self._send(connection.agent.client, wire.failure(call.ident, late))
 
     def _send(self, client: int, data: bytes) -> None:

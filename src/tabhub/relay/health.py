@@ -1,7 +1,7 @@
-"""What a relay node says of itself: alive, ready, its figures and its metrics.
+"""Health of a relay node: readiness, status and Prometheus metrics.
 
-Owns those answers. Alive and ready are for anyone; figures and metrics are for callers on the node's own network that
-did not come through a proxy.
+Owns the content of these replies. Liveness and readiness are public; status and metrics are for callers on the node's
+own network that do not come through a proxy.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from tabhub.relay.node import Node
 
 _FORWARDED = (b"x-forwarded-for", b"forwarded", b"x-real-ip")
 _COUNTERS = {
-    "forwarded": "Requests passed on to browsers",
-    "answered": "Answers passed on to agents",
-    "failed": "Requests that ended without a browser's answer",
-    "notices": "Notifications passed on",
-    "late": "Late or doubled answers, dropped",
-    "foreign": "Answers to nobody's request, dropped",
-    "malformed": "Messages that are none",
-    "rate_limited": "Messages refused for being too many",
-    "timed_out": "Requests no browser answered in time",
-    "auth_failed": "Tokens refused",
-    "authenticated": "Clients let in",
-    "replaced": "Browsers that connected anew",
-    "expired": "Connections ended for want of a valid token",
-    "node_messages": "Messages of other nodes",
+    "forwarded": "Requests forwarded to browsers",
+    "answered": "Replies forwarded to agents",
+    "failed": "Requests that ended without a reply of the browser",
+    "notices": "Notifications forwarded",
+    "late": "Late or duplicate replies, dropped",
+    "foreign": "Replies that match no request, dropped",
+    "malformed": "Malformed messages",
+    "rate_limited": "Messages rejected by a rate limit",
+    "timed_out": "Requests not answered in time",
+    "auth_failed": "Tokens rejected",
+    "authenticated": "Clients authenticated",
+    "replaced": "Browser connections replaced by a newer one",
+    "expired": "Connections closed without a valid token",
+    "node_messages": "Messages from other nodes",
 }
 
 
 def near(client: Any, headers: Iterable[tuple[bytes, bytes]]) -> bool:
-    """Whether a request comes from this machine or its private network, and not through a proxy."""
+    """Whether a request comes directly from this machine or its private network, not through a proxy."""
     try:
         address = ip_address(client[0])
     except (TypeError, ValueError, IndexError):
@@ -46,19 +46,18 @@ def near(client: Any, headers: Iterable[tuple[bytes, bytes]]) -> bool:
 
 
 def readiness(node: Node) -> dict[str, Any]:
-    """Whether new clients should be sent here, and why not."""
+    """Whether a load balancer should send new clients here, and why not."""
     reasons = []
     if node.closing:
         reasons.append("shutting down")
     if not node.bus.healthy:
         reasons.append("the bus is unavailable")
     if not node.keyring.keys:
-        reasons.append("there is no key to verify tokens with")
+        reasons.append("no key to verify tokens with")
     return {"ready": not reasons, "reasons": reasons}
 
 
 def figures(node: Node, uptime: float) -> dict[str, Any]:
-    """How many are here, and what was counted."""
     tables = node.state.tables
     return {
         "version": __version__,
@@ -78,36 +77,34 @@ def figures(node: Node, uptime: float) -> dict[str, Any]:
 
 
 class _Collector:
-    """Reads the numbers when they are asked for, so that counting costs nothing else."""
+    """Reads the counters on demand, so that counting itself stays cheap."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
 
     def collect(self) -> Iterable[Metric]:
-        """All families."""
         tables = self._node.state.tables
         counts = asdict(tables.counts)
         for name, doc in _COUNTERS.items():
             yield CounterMetricFamily(f"tabhub_relay_{name}", doc, value=counts[name])
         in_flight = sum(len(connection.pending) for connection in tables.connections.values())
         gauges = {
-            "users": ("Users with someone here", len(tables.users)),
+            "users": ("Users with connected clients", len(tables.users)),
             "agents": ("Connected agents", len(tables.agents)),
             "browsers": ("Connected browsers", len(tables.browsers)),
             "connections": ("Agents connected to a browser", len(tables.connections)),
-            "engines": ("Agents over HTTP, each with an engine", self._node.engines),
-            "calls_in_flight": ("Requests without an answer yet", in_flight),
-            "sockets": ("Open connections, those of engines included", self._node.clients),
-            "revoked_tokens": ("Revoked tokens kept in mind", len(self._node.revocations)),
+            "engines": ("Engines, one per agent over HTTP", self._node.engines),
+            "calls_in_flight": ("Pending requests", in_flight),
+            "sockets": ("Open connections, including those of engines", self._node.clients),
+            "revoked_tokens": ("Known revoked tokens", len(self._node.revocations)),
             "bus_healthy": ("Whether other nodes can be reached", int(self._node.bus.healthy)),
-            "ready": ("Whether new clients can be served", int(self._node.ready)),
+            "ready": ("Whether the node is ready for new clients", int(self._node.ready)),
         }
         for name, (doc, value) in gauges.items():
             yield GaugeMetricFamily(f"tabhub_relay_{name}", doc, value=value)
 
 
 def metrics(node: Node) -> bytes:
-    """The whole page of metrics."""
     registry = CollectorRegistry()
     registry.register(_Collector(node))
     ProcessCollector(registry=registry)

@@ -1,7 +1,7 @@
-"""The keys a relay verifies tokens with: from a file, the environment, or a JWKS address, and their rotation.
+"""The keys a relay verifies tokens with: from a file, the environment or a JWKS URL, and their rotation.
 
-Owns reading and fetching them. What a key may be is trust/jwt.py's. The address is the operator's word, yet what comes
-from it is bounded in size and time, redirects are not followed, and bad tokens cannot make the relay fetch often.
+Owns reading and fetching them; trust/jwt.py defines valid keys. The operator chooses the URL, but responses are still
+bounded in size and time, redirects are not followed, and bad tokens cannot make the relay fetch often.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tabhub.wire import urls as addresses
 log = logging.getLogger("tabhub.relay")
 
 KEY_VARIABLE = "TABHUB_RELAY_KEY"
-_MOST_BYTES = 1024 * 1024
+_MAX_BYTES = 1024 * 1024
 _TIMEOUT = 5.0
 _BETWEEN_FETCHES = 30.0
 _MAX_AGE = 3600.0
@@ -40,51 +40,50 @@ class Keyring:
         self._file = file
         self._url = jwks_url
         self._clock = clock
-        self._seen: tuple[int, int] | None = None
-        self._of_file: tuple[Key, ...] = ()
+        self._version: tuple[int, int] | None = None
+        self._file_keys: tuple[Key, ...] = ()
         self._published: tuple[Key, ...] = ()
         self._fetched = float("-inf")
-        """When they were last fetched, or tried to."""
+        """When the last fetch began."""
         self._fetching: asyncio.Task[bool] | None = None
-        written = (env or {}).get(KEY_VARIABLE, "")
-        self._of_env = read_keys(written.encode()) if written else ()
+        variable = (env or {}).get(KEY_VARIABLE, "")
+        self._env_keys = read_keys(variable.encode()) if variable else ()
         if jwks_url is not None:
             _check_url(jwks_url)
         if file is not None:
-            self._of_file = _read(file)
-            self._seen = _mark(file)
-        if file is None and jwks_url is None and not self._of_env:
+            self._file_keys = _read(file)
+            self._version = _file_version(file)
+        if file is None and jwks_url is None and not self._env_keys:
             raise SetupError(
                 "A relay needs a key to verify tokens with.",
-                hint=f"Give --key-file FILE or --jwks-url URL, or set {KEY_VARIABLE}.",
+                hint=f"Use --key-file FILE or --jwks-url URL, or set {KEY_VARIABLE}.",
             )
 
     @property
     def keys(self) -> tuple[Key, ...]:
-        """The keys in force."""
-        return self._of_file + self._of_env + self._published
+        return self._file_keys + self._env_keys + self._published
 
-    def reread(self) -> None:
-        """Take the key file over if it has changed; a broken one leaves the last good keys in force."""
+    def reload(self) -> None:
+        """Read the key file if it has changed; an invalid file leaves the previous keys in use."""
         if self._file is None:
             return
-        mark = _mark(self._file)
-        if mark is None or mark == self._seen:
+        version = _file_version(self._file)
+        if version is None or version == self._version:
             return
-        self._seen = mark
+        self._version = version
         try:
-            self._of_file = _read(self._file)
+            self._file_keys = _read(self._file)
         except SetupError as error:
-            log.error("the key file cannot be used, the last good key stays: %s", error.message)
+            log.error("invalid key file, the previous keys stay in use: %s", error.message)
         else:
-            log.info("the key file was read anew")
+            log.info("reloaded the key file")
 
-    def old(self) -> bool:
-        """Whether published keys should be fetched anew, just because of their age."""
+    def expired(self) -> bool:
+        """Whether the published keys are due for another fetch."""
         return self._url is not None and self._clock() - self._fetched >= _MAX_AGE
 
     async def fetch(self) -> bool:
-        """Fetch the published keys, unless that was done a moment ago; whether they are newer than before."""
+        """Fetch the published keys, at most every 30 seconds; returns whether that succeeded."""
         if self._fetching is None:
             if self._url is None or self._clock() - self._fetched < _BETWEEN_FETCHES:
                 return False
@@ -100,10 +99,10 @@ class Keyring:
         try:
             self._published = read_published(await asyncio.to_thread(_get, url))
         except (OSError, ValueError, SetupError, HttpError) as error:
-            why = error.message if isinstance(error, SetupError) else f"{type(error).__name__}: {error}"
-            log.error("the published keys cannot be fetched, the last ones stay: %s", why)
+            reason = error.message if isinstance(error, SetupError) else f"{type(error).__name__}: {error}"
+            log.error("cannot fetch the published keys, the previous ones stay in use: %s", reason)
             return False
-        log.info("%d published keys were fetched", len(self._published))
+        log.info("fetched %d published keys", len(self._published))
         return True
 
 
@@ -112,15 +111,15 @@ def _check_url(url: str) -> None:
     if parts is not None and parts.hostname and parts.scheme in ("http", "https"):
         if parts.scheme == "https" or addresses.names_this_machine(parts.hostname):
             return
-        raise SetupError("The JWKS address must begin with https://", hint="Plain http works on this machine only.")
-    raise SetupError(f"The JWKS address {url[:100]!r} is none.", hint="It is like https://auth.example.com/keys.json")
+        raise SetupError("The JWKS URL must start with https://", hint="http:// is allowed for this machine only.")
+    raise SetupError(f"Invalid JWKS URL {url[:100]!r}.", hint="Use a URL like https://auth.example.com/keys.json")
 
 
 def _get(url: str) -> bytes:
     headers = {"Accept": "application/json"}
-    response = http_client.get(url, headers=headers, timeout=_TIMEOUT, stall_timeout=_TIMEOUT, max_body=_MOST_BYTES)
+    response = http_client.get(url, headers=headers, timeout=_TIMEOUT, stall_timeout=_TIMEOUT, max_body=_MAX_BYTES)
     if not 200 <= response.status < 300:
-        raise HttpError(f"it answered with status {response.status}")
+        raise HttpError(f"the server answered with status {response.status}")
     return response.body
 
 
@@ -128,16 +127,16 @@ def _read(file: Path) -> tuple[Key, ...]:
     try:
         return read_keys(file.read_bytes())
     except FileNotFoundError:
-        raise SetupError(f"There is no key file {file}.", hint=f"Make one: openssl rand -hex 32 > {file}") from None
+        raise SetupError(f"Key file not found: {file}.", hint=f"Create one: openssl rand -hex 32 > {file}") from None
     except OSError as error:
         raise SetupError(
-            f"The key file {file} cannot be read: {error.strerror}.", hint="Check that it is yours and readable."
+            f"Cannot read the key file {file}: {error.strerror}.", hint="Check its owner and permissions."
         ) from None
 
 
-def _mark(file: Path) -> tuple[int, int] | None:
+def _file_version(file: Path) -> tuple[int, int] | None:
     try:
-        facts = file.stat()
+        stat = file.stat()
     except OSError:
         return None
-    return facts.st_mtime_ns, facts.st_size
+    return stat.st_mtime_ns, stat.st_size

@@ -1,4 +1,4 @@
-"""A relay node at work: carries out what state.py decides, on sockets and bus.
+"""A running relay node: feeds facts to state.py and carries out its effects on sockets and bus.
 
 Owns the clock, the tasks and the order of effects. It decides nothing about the protocol.
 """
@@ -41,23 +41,19 @@ log = logging.getLogger("tabhub.relay")
 
 Role = Literal["agent", "browser"]
 _TICK = 1.0
-_TELL_REVOKED = 30.0
+_REPEAT_REVOKED = 30.0
 
 
 class Socket(Protocol):
     """A WebSocket as a node uses it."""
 
-    def send_text(self, data: bytes) -> None:
-        """Send one message."""
-        ...
+    def send_text(self, data: bytes) -> None: ...
 
-    def send_close(self, code: int, reason: str) -> None:
-        """End it."""
-        ...
+    def send_close(self, code: int, reason: str) -> None: ...
 
 
 def stamp() -> str:
-    """The time as status messages show it."""
+    """The time for status messages."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
@@ -85,13 +81,13 @@ class Node:
         self.started = clock()
         self.closing = False
         self.engines = 0
-        """Agents over HTTP, each with the tools it is served with."""
+        """The number of engines, one per agent over HTTP; kept by the engine pool."""
         self._clock = clock
         self._wall = wall
         self._sockets: dict[int, Socket] = {}
         self._last = 0
         self._tasks: set[asyncio.Task[None]] = set()
-        self._told_revoked = clock()
+        self._revoked_sent = clock()
         self._actions: dict[type, Callable[[Any], object]] = {
             Close: self._close,
             VerifyToken: self._verify,
@@ -110,31 +106,29 @@ class Node:
 
     @property
     def ready(self) -> bool:
-        """Whether new clients can be served in full."""
+        """Whether new clients can authenticate and reach browsers on all nodes."""
         return not self.closing and self.bus.healthy and bool(self.keyring.keys)
 
     async def start(self) -> None:
-        """Join the bus, fetch keys, and begin to tick."""
-        self.revocations.reread(self._wall())
+        self.revocations.reload(self._wall())
         await self.bus.start(self)
         await self.keyring.fetch()
-        self._spawn(self._clockwork())
+        self._spawn(self._run_ticks())
 
     async def stop(self) -> None:
-        """Leave the bus and end what runs."""
         await self.bus.close()
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def shut_down(self) -> None:
-        """Tell everyone to come back, and close their sockets."""
+        """Ask all clients to reconnect, and close their sockets."""
         if not self.closing:
             self.closing = True
             self.run(self.state.shutting_down())
 
     def attach(self, role: Role, socket: Socket) -> int:
-        """A WebSocket was accepted; gives its number."""
+        """Register an accepted WebSocket; returns its client number."""
         self._last += 1
         client = self._last
         self._sockets[client] = socket
@@ -143,47 +137,44 @@ class Node:
         return client
 
     def feed(self, client: int, data: bytes) -> None:
-        """A text message came."""
+        """Handle one text message of a client."""
         try:
-            passed = self.state.passed(client, data, self._clock())
-            if passed is None:
-                self.run(self.state.said_in_full(client, data, self._clock()))
-            elif passed[0] is None:
-                socket = self._sockets.get(passed[1])
+            forwarded = self.state.fast_forward(client, data, self._clock())
+            if not isinstance(forwarded, tuple):
+                self.run(self.state.message_received(client, data, self._clock(), forwarded))
+            elif forwarded[0] is None:  # the effect without creating it
+                socket = self._sockets.get(forwarded[1])
                 if socket is not None:
-                    socket.send_text(passed[2])
+                    socket.send_text(forwarded[2])
             else:
-                self.run([effect_of(passed)])
+                self.run([effect_of(forwarded)])
         except Exception:
-            log.exception("a message could not be handled")
-            self._internal(client, data)
+            log.exception("error while handling a message")
+            self._reply_internal_error(client, data)
 
     def detach(self, client: int, reason: str) -> None:
-        """A WebSocket has ended."""
         self._sockets.pop(client, None)
         self.run(self.state.client_disconnected(client, reason))
 
     def too_slow(self, client: int) -> None:
-        """A client lets too much pile up: its connection is cut by whoever calls this."""
-        self.abort(client, "it does not read what it is sent")
+        """A client does not read its messages; the caller closes its socket."""
+        self.abort(client, "it does not read its messages")
 
-    def abort(self, client: int, why: str) -> None:
-        """A client's connection is cut by whoever calls this."""
+    def abort(self, client: int, reason: str) -> None:
+        """Remove a client whose socket the caller closes."""
         self._sockets.pop(client, None)
-        self.run(self.state.client_aborted(client, why))
+        self.run(self.state.client_aborted(client, reason))
 
     def user_of(self, client: int) -> str | None:
-        """Whose client it is; None as long as it has not authenticated."""
         return self.state.user_of(client)
 
     def refuse(self, client: int, code: int, reason: str) -> None:
-        """A client broke the rules of the transport."""
         self.run(self.state.refuse_client(client, code, reason))
 
-    # agents of this process: what they came with was judged by whoever attaches them
+    # agents in this process, authenticated by the engine that attaches them
 
     async def verify_token(self, token: str) -> Claims | InvalidToken:
-        """What a token is worth; for one of an unknown key, the published keys are looked at once more."""
+        """Verify a token; if its signing key is unknown, after fetching the published keys."""
         verdict = self._check_token(token)
         if isinstance(verdict, UnknownSigningKey):
             await self.keyring.fetch()
@@ -193,19 +184,18 @@ class Node:
         return verdict
 
     def admit(self, client: int, claims: Claims) -> None:
-        """Let an agent in, or go on with a newer token of its user."""
+        """Authenticate an attached agent, or replace its token by a newer one of the same user."""
         self._verified(client, claims)
 
     def check_rate(self, client: int) -> float | None:
-        """ReportUsage one request of an agent that is no message; the seconds to wait if it is one too many."""
+        """Count one HTTP request of an agent; the seconds to wait if it exceeds the rate limit."""
         return self.state.check_rate(client, self._clock())
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Have something done beside, until the node stops."""
+        """Start a task that is cancelled when the node stops."""
         return self._spawn(work)
 
     def run(self, effects: list[Effect]) -> None:
-        """Carry effects out, in order."""
         sockets = self._sockets
         for effect in effects:
             if type(effect) is Send:
@@ -215,31 +205,25 @@ class Node:
             else:
                 self._actions[type(effect)](effect)
 
-    # what the bus says
+    # called by the bus
 
     def message_received(self, node: str, message: bytes) -> None:
-        """Another node sent a message."""
         self.run(self.state.node_message_received(node, message))
 
     def node_lost(self, node: str) -> None:
-        """Another node has gone."""
         log.info("node_lost", extra={"facts": {"node": node}})
         self.run(self.state.node_lost(node))
 
     def browsers_changed(self, user: str) -> None:
-        """A user's browser came or went elsewhere."""
-        self._spawn(self._look(user))
+        self._spawn(self._update_remote_browsers(user))
 
     def usage_reported(self, user: str, count: int) -> None:
-        """Messages of a user were taken elsewhere."""
         self.run(self.state.usage_reported(user, count, self._clock()))
 
     def tokens_revoked(self, entries: Sequence[str]) -> None:
-        """Tokens were revoked elsewhere."""
-        self._out_with(self.revocations.add(entries, self._wall()))
+        self._disconnect_revoked(self.revocations.add(entries, self._wall()))
 
     def bus_changed(self, healthy: bool) -> None:
-        """The bus has gone or is back."""
         self.run(self.state.bus_changed(healthy))
 
     # effects
@@ -268,7 +252,7 @@ class Node:
             self._verified(effect.client, verdict)
 
     async def _verify_again(self, effect: VerifyToken) -> None:
-        """Perhaps the key was published since; if not, the verdict stands."""
+        """Verify a token again after fetching the published keys."""
         await self.keyring.fetch()
         self._verified(effect.client, self._check_token(effect.token))
 
@@ -290,49 +274,49 @@ class Node:
             browsers = None
         self.run(self.state.browsers_found(effect.ticket, browsers))
 
-    async def _look(self, user: str) -> None:
+    async def _update_remote_browsers(self, user: str) -> None:
         try:
             browsers = await self.bus.browsers(user)
         except BusUnavailable:
-            return  # it is told again when the bus is back
+            return  # the bus reports the change again once it is back
         self.run(self.state.remote_browsers_changed(user, browsers))
 
     async def _replace_elsewhere(self, browser: Presence) -> None:
-        """The same browser may still seem connected to a node it has left."""
+        """Other nodes may still have an earlier connection of the same browser."""
         try:
             others = await self.bus.browsers(browser.user)
         except BusUnavailable:
-            return  # whoever is cut off cannot be told; its socket will be found dead
+            return  # the other nodes will find their sockets dead
         for other in others:
             if other.extension_id == browser.extension_id:
                 self._to_node(ToNode(other.node, nodes.Replaced(browser.user, browser.extension_id)))
 
     # time
 
-    async def _clockwork(self) -> None:
+    async def _run_ticks(self) -> None:
         while True:
             await asyncio.sleep(_TICK)
             try:
                 self._tick()
             except Exception:
-                log.exception("the tick failed")
-            if self.keyring.old():
+                log.exception("error in the periodic tick")
+            if self.keyring.expired():
                 await self.keyring.fetch()
 
     def _tick(self) -> None:
         self.run(self.state.tick(self._clock()))
-        self.keyring.reread()
-        new = self.revocations.reread(self._wall())
+        self.keyring.reload()
+        new = self.revocations.reload(self._wall())
         if new:
-            self._out_with(new)
+            self._disconnect_revoked(new)
             self.bus.revoke(new)
-        elif self._clock() - self._told_revoked >= _TELL_REVOKED:  # for nodes that were not there at the time
-            self._told_revoked = self._clock()
+        elif self._clock() - self._revoked_sent >= _REPEAT_REVOKED:  # for nodes that joined later
+            self._revoked_sent = self._clock()
             entries = self.revocations.entries(self._wall())
             if entries:
                 self.bus.revoke(entries)
 
-    def _out_with(self, entries: Sequence[str]) -> None:
+    def _disconnect_revoked(self, entries: Sequence[str]) -> None:
         if entries:
             self.run(self.state.tokens_revoked({entry.partition(" ")[0] for entry in entries}))
 
@@ -342,13 +326,13 @@ class Node:
         task.add_done_callback(self._tasks.discard)
         return task
 
-    def _internal(self, client: int, data: bytes) -> None:
-        """A slip of ours: whoever asked gets an answer all the same."""
+    def _reply_internal_error(self, client: int, data: bytes) -> None:
+        """A request is answered even if handling it failed."""
         self.state.tables.out.clear()
         socket = self._sockets.get(client)
         if socket is not None:
             ident = _id_of(data)
-            socket.send_text(wire.failure(ident, TabhubError("The relay failed to handle this; its log says why.")))
+            socket.send_text(wire.failure(ident, TabhubError("Internal error in the relay. Its log has details.")))
 
 
 def _id_of(data: bytes) -> jsonrpc.Id | None:

@@ -1,6 +1,6 @@
-"""What a relay keeps in mind, and what it wants done: records and effects, without behaviour.
+"""The records of a relay's state and the effects it returns.
 
-Owns their shape only. A client is a number the server gave to one WebSocket.
+Owns their shape only, no behaviour. A client is the number the node assigned to one WebSocket.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from tabhub.wire.nodes import NodeMessage
 
 
 class Send(NamedTuple):
-    """A text message for a client."""
+    """Send a text message to a client."""
 
     client: int
     data: bytes
 
 
 class Close(NamedTuple):
-    """End a client's WebSocket; the relay has already forgotten the client."""
+    """Close a client's WebSocket; the state has already removed the client."""
 
     client: int
     code: int
@@ -34,49 +34,49 @@ class Close(NamedTuple):
 
 
 class VerifyToken(NamedTuple):
-    """Judge a token, and tell by `verified`."""
+    """Verify a token and report by `token_verified`."""
 
     client: int
     token: str
 
 
 class FindBrowsers(NamedTuple):
-    """Ask the bus for a user's browsers, and tell by `found`."""
+    """Ask the bus for a user's browsers and report by `browsers_found`."""
 
     ticket: int
     user: str
 
 
 class ToNode(NamedTuple):
-    """A message for another node."""
+    """Send a message to another node."""
 
     node: str
     message: NodeMessage
 
 
 class Announce(NamedTuple):
-    """A browser is here, or no longer."""
+    """Announce on the bus that a browser connected or disconnected."""
 
     browser: Presence
     here: bool
 
 
 class Membership(NamedTuple):
-    """The first client of a user came, or the last one left."""
+    """The first client of a user connected, or the last one disconnected."""
 
     user: str
     here: bool
 
 
 class ReportUsage(NamedTuple):
-    """How many messages of a user were taken since the last time."""
+    """Report the messages of a user accepted since the last report."""
 
     user: str
     messages: int
 
 
 class Log(NamedTuple):
-    """Something for the log."""
+    """Write a log entry."""
 
     event: str
     facts: Mapping[str, Any]
@@ -87,7 +87,7 @@ Effect = Send | Close | VerifyToken | FindBrowsers | ToNode | Announce | Members
 
 @dataclass(slots=True)
 class Counts:
-    """What has been counted since the start."""
+    """Counters since the start; health.py describes each."""
 
     forwarded: int = 0
     answered: int = 0
@@ -107,16 +107,16 @@ class Counts:
 
 @dataclass(slots=True, eq=False)
 class User:
-    """Everyone of one user on this node."""
+    """The clients of one user on this node."""
 
     name: str
-    pace: LeakyBucket
+    bucket: LeakyBucket
     agents: dict[int, Agent] = field(default_factory=dict)
     browsers: dict[str, Browser] = field(default_factory=dict)
-    elsewhere: int = 0
-    """Browsers on other nodes, as last heard."""
-    taken: int = 0
-    """Messages the other nodes have not been told of."""
+    remote_browsers: int = 0
+    """Browsers on other nodes, as last reported."""
+    unreported: int = 0
+    """Messages not reported to other nodes yet."""
 
 
 @dataclass(slots=True, eq=False)
@@ -124,9 +124,9 @@ class Client:
     """What agents and browsers have in common."""
 
     client: int
-    pace: LeakyBucket
-    due: float
-    """When it must have authenticated; from then on, when its token ends."""
+    bucket: LeakyBucket
+    deadline: float
+    """When it must be authenticated; after that, when its token expires."""
     user: User | None = None
     token_id: str = ""
     verifying: bool = False
@@ -137,8 +137,8 @@ class Agent(Client):
     """An agent's WebSocket."""
 
     ident: str = ""
-    asked: Id | None = None
-    """The id of the handshake or refresh whose token is being judged."""
+    auth_request: Id | None = None
+    """The id of the handshake or refresh whose token is being verified."""
     connection: Connection | None = None
     opening: Opening | None = None
 
@@ -147,10 +147,10 @@ class Agent(Client):
 class Browser(Client):
     """A browser's WebSocket."""
 
-    number: int = 1
-    """Of the last `authenticate` sent to it."""
-    asked: bool = True
-    ask_at: float = float("inf")
+    auth_number: int = 1
+    """The number of the last `authenticate` sent to it."""
+    awaiting_token: bool = True
+    request_token_at: float = float("inf")
     name: str = ""
     instance: str | None = None
     ident: str = ""
@@ -161,24 +161,24 @@ class Browser(Client):
 class Opening:
     """A `connect` that waits for another node."""
 
-    asked: Id
+    request: Id
     extension_id: str
-    due: float
+    deadline: float
     connection: str = ""
     node: str | None = None
     name: str = ""
 
 
 class Pending(msgspec.Struct, gc=False, frozen=True):
-    """A forwarded request without an answer yet."""
+    """A forwarded request without a reply yet."""
 
     ident: Id
-    due: float
+    deadline: float
 
 
 @dataclass(slots=True, eq=False)
 class Connection:
-    """One agent at one browser. Of agent and browser at least one is on this node; the other may be on `node`."""
+    """One agent connected to one browser. At least one of them is on this node; the other may be on `node`."""
 
     ident: str
     user: User
@@ -187,12 +187,12 @@ class Connection:
     browser: Browser | None
     node: str | None
     pending: dict[str, Pending] = field(default_factory=dict)
-    """By mapped id; kept where the agent is."""
+    """By mapped id; kept on the agent's node."""
 
 
 @dataclass(slots=True)
 class Tables:
-    """Everything, by what it is found by."""
+    """All records of one node."""
 
     node: str
     limits: Limits
@@ -203,4 +203,4 @@ class Tables:
     connections: dict[str, Connection] = field(default_factory=dict)
     by_node: dict[str, dict[str, Connection]] = field(default_factory=dict)
     out: list[Effect] = field(default_factory=list)
-    """What is to be done; whoever called takes it."""
+    """Effects of the current fact."""

@@ -1,6 +1,6 @@
-"""The users of a relay node: who is here, how much they may say, and whose tokens are judged.
+"""The users with clients on a relay node: their records, rate limits and token checks.
 
-Owns the users' records and limits, the same for agents and browsers.
+Owns what agents and browsers have in common as clients of one user.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from tabhub.trust.leaky_bucket import LeakyBucket
 
 
 class Users:
-    """All users with someone on this node."""
+    """All users of one node."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
         self._out = tables.out
 
-    def user(self, name: str) -> User:
-        """The user, known from now on; refuses one with too many connections."""
+    def admit(self, name: str) -> User:
+        """The record of a user, created if needed; raises Busy if the user has too many connections."""
         user = self._tables.users.get(name)
         if user is None:
             user = self._tables.users[name] = User(name, LeakyBucket(self._tables.limits.relay_user_rate))
@@ -27,47 +27,43 @@ class Users:
             raise Busy("Authentication failed: this user has too many connections.")
         return user
 
-    def left(self, user: User) -> None:
-        """Someone of this user has gone."""
+    def release(self, user: User) -> None:
+        """Forget a user whose last client disconnected."""
         if not user.agents and not user.browsers and self._tables.users.pop(user.name, None) is not None:
-            self._tell(user)
+            self._report_usage(user)
             self._out.append(Membership(user.name, here=False))
 
-    def over_limit(self, client: Client, now: float) -> float | None:
-        """ReportUsage one message; seconds to wait if it is too many, for its connection or for its user."""
-        wait = client.pace.hit(now)
+    def check_rate(self, client: Client, now: float) -> float | None:
+        """Count one message; the seconds to wait if it exceeds the limit of its connection or its user."""
+        wait = client.bucket.hit(now)
         user = client.user
         if wait is None and user is not None:
-            wait = user.pace.hit(now)
-            user.taken += wait is None
+            wait = user.bucket.hit(now)
+            user.unreported += wait is None
         return wait
 
-    def counted(self, name: str, count: int, now: float) -> None:
-        """So many were taken on another node."""
+    def add_usage(self, name: str, messages: int, now: float) -> None:
+        """Count messages that another node accepted."""
         user = self._tables.users.get(name)
         if user is not None:
-            user.pace.add(count, now)
+            user.bucket.add(messages, now)
 
-    def tell(self) -> None:
-        """Let the other nodes know what was taken here."""
+    def report_usage(self) -> None:
         for user in self._tables.users.values():
-            self._tell(user)
+            self._report_usage(user)
 
-    def _tell(self, user: User) -> None:
-        if user.taken:
-            self._out.append(ReportUsage(user.name, user.taken))
-            user.taken = 0
+    def _report_usage(self, user: User) -> None:
+        if user.unreported:
+            self._out.append(ReportUsage(user.name, user.unreported))
+            user.unreported = 0
 
-    def verify(self, client: Client, token: str) -> None:
-        """Have a token judged."""
+    def verify_token(self, client: Client, token: str) -> None:
         self._out.append(VerifyToken(client.client, token))
 
     def auth_failed(self, role: str, error: TabhubError) -> None:
-        """A token was refused."""
         self._tables.counts.auth_failed += 1
         reason = error.reason if isinstance(error, InvalidToken) else error.message
         self._out.append(Log("authentication_failed", {"role": role, "reason": reason}))
 
     def clients(self) -> list[Agent | Browser]:
-        """Everyone connected."""
         return [*self._tables.agents.values(), *self._tables.browsers.values()]

@@ -60,28 +60,29 @@ _FRAME = msgspec.json.Decoder(Frame)
 _ERROR = msgspec.json.Decoder(_Error)
 
 
-def read(data: bytes, limits: Limits = DEFAULTS) -> Frame:
-    """Read one message, or raise BadFrame."""
+def read(data: bytes, limits: Limits = DEFAULTS, parsed: strict.Parsed | None = None) -> Frame:
+    """Read one message, or raise BadFrame. A text that was `parsed` before is not parsed again."""
+    value: Any = UNSET
     try:
         if len(data) <= LARGE or not _plain(data, limits):
-            strict.decode(data, limits)
+            value = strict.decode(data, limits, parsed=parsed)
         frame = _FRAME.decode(data)
     except ParseError as error:
         raise BadFrame(error) from None
     except msgspec.ValidationError:
-        raise _misshapen(data, limits) from None
+        raise _misshapen(data, limits, value) from None
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise BadFrame(ParseError(f"Not valid JSON: {error}.")) from None
     if frame.jsonrpc != "2.0" or (frame.method is UNSET) == (frame.result is UNSET and frame.error is UNSET):
-        raise _misshapen(data, limits)
+        raise _misshapen(data, limits, value)
     if frame.method is UNSET:
         if frame.id is UNSET or (frame.result is not UNSET and frame.error is not UNSET) or not _true_error(frame):
-            raise _misshapen(data, limits)
+            raise _misshapen(data, limits, value)
     elif not frame.method or (frame.params is not UNSET and bytes(frame.params)[:1] != b"{"):
         if frame.method and bytes(frame.params) == b"null":  # type: ignore[arg-type]
             frame.params = UNSET
             return frame
-        raise _misshapen(data, limits)
+        raise _misshapen(data, limits, value)
     return frame
 
 
@@ -103,12 +104,13 @@ def _true_error(frame: Frame) -> bool:
     return True
 
 
-def _misshapen(data: bytes, limits: Limits) -> BadFrame:
+def _misshapen(data: bytes, limits: Limits, value: Any) -> BadFrame:
     """What exactly is wrong with a message that is JSON."""
-    try:
-        value = strict.decode(data, limits)
-    except ParseError as error:
-        return BadFrame(error)
+    if value is UNSET:
+        try:
+            value = strict.decode(data, limits)
+        except ParseError as error:
+            return BadFrame(error)
     answer = type(value) is dict and "method" not in value
     ident = jsonrpc.id_of(value)
     if type(value) is dict and type(value.get("params", {})) not in (dict, type(None)):

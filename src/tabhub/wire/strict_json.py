@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 import orjson
 
 from tabhub.errors import ParseError
@@ -30,8 +31,20 @@ _DIGITS_ALIKE = bytes.maketrans(b"123456789", b"000000000")
 _SAMPLES = 16
 
 
-def decode(data: bytes | bytearray | memoryview | str, limits: Limits = DEFAULTS) -> Any:
-    """Parse one JSON text, or raise ParseError saying what is wrong with it."""
+class Parsed(msgspec.Struct, gc=False, frozen=True):
+    """The value orjson made of a text, and the text orjson makes of that value."""
+
+    value: Any
+    encoded: bytes
+
+
+def decode(
+    data: bytes | bytearray | memoryview | str, limits: Limits = DEFAULTS, *, parsed: Parsed | None = None
+) -> Any:
+    """Parse one JSON text, or raise ParseError saying what is wrong with it.
+
+    A text that was `parsed` before is only checked.
+    """
     if type(data) is bytes:
         raw = data
     else:
@@ -40,10 +53,10 @@ def decode(data: bytes | bytearray | memoryview | str, limits: Limits = DEFAULTS
     if _may_exceed(raw, limits):
         scan = Scan(raw, limits)
         scan.run()
-    value = _parse(raw)
+    value = _parse(raw) if parsed is None else parsed.value
     if b":" not in raw:
         return value
-    encoded = orjson.dumps(value)
+    encoded = orjson.dumps(value) if parsed is None else parsed.encoded
     if encoded == raw:  # as most programs write it
         return value
     # Encoding repeats every colon of the text unless a key was dropped. Only an escape can hide a colon in a string, so

@@ -181,7 +181,7 @@ async def test_a_node_killed_in_the_middle_is_noticed_and_the_rest_goes_on(alert
         await until(lambda: bool(far.requests))
         await world.there.kill()
         lost = (await call)["error"]
-        assert "The relay node of the other side has gone" in lost["message"]
+        assert "The relay node of the other side is unreachable" in lost["message"]
         assert lost["data"]["outcome"] == "unknown"
         assert (await agent.notified("disconnected"))["connection_id"] == agent.connection_id
         assert await agent.browsers() == []

@@ -1,4 +1,4 @@
-"""Messages that pass a relay as they came: which ones do, and that they become what reading in full makes of them."""
+"""Which messages can be fast-forwarded, and that they are equivalent to those of the full path."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tabhub.errors import BadFrame
 from tabhub.limits import DEFAULTS
-from tabhub.wire import fast_forward as passing
+from tabhub.relay.fast_forward import CanonicalReader, map_request, unmap_reply
 from tabhub.wire import relay
+from tabhub.wire.strict_json import Parsed
 
 CONNECTION = "conn-70dfcdd7-ff5e-448e-b274-59c1f6a0d7c8"
-READER = passing.Reader(DEFAULTS)
+READER = CanonicalReader(DEFAULTS)
 
 _VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats() | st.text(max_size=8),
@@ -30,7 +32,7 @@ _METHODS = st.sampled_from(["createTab", "connect", "status", "", "é"])
 
 @st.composite
 def messages(draw: st.DrawFn) -> bytes:
-    """Requests and answers, whole and spoilt, as programs write them and otherwise."""
+    """Requests and replies, valid and malformed, in canonical form and otherwise."""
     message: dict[str, Any] = {"jsonrpc": "2.0", "id": draw(_IDS)}
     if draw(st.booleans()):
         message["method"] = draw(_METHODS)
@@ -42,25 +44,25 @@ def messages(draw: st.DrawFn) -> bytes:
 
 
 @given(messages())
-def test_a_request_that_passes_becomes_what_reading_it_in_full_makes_of_it(data: bytes) -> None:
+def test_fast_forwarded_request_equals_that_of_the_full_path(data: bytes) -> None:
     ident = READER.request(data)
-    if ident is not None:
+    if isinstance(ident, int):
         frame = relay.read(data)
         assert type(frame.id) is int
         assert frame.id == ident
         assert frame.method not in relay.CONTROL | relay.RELAY_WORDS
         mapped = relay.map_id(CONNECTION, ident)
-        passed = passing.mapped_request(mapped, len(str(ident)), data)
-        assert orjson.loads(passed) == orjson.loads(relay.forwarded(mapped, frame))
+        forwarded = map_request(mapped, len(str(ident)), data)
+        assert orjson.loads(forwarded) == orjson.loads(relay.forwarded(mapped, frame))
 
 
 @given(messages())
-def test_an_answer_that_passes_becomes_what_reading_it_in_full_makes_of_it(data: bytes) -> None:
-    mapped = READER.answer(data)
+def test_fast_forwarded_reply_equals_that_of_the_full_path(data: bytes) -> None:
+    mapped = READER.reply(data)
     if mapped == f"{CONNECTION}:7":
         frame = relay.read(data)
         assert frame.id == mapped
-        assert passing.unmapped_answer(mapped, 7, data) == relay.answered(7, frame)
+        assert unmap_reply(mapped, 7, data) == relay.answered(7, frame)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +73,7 @@ def test_an_answer_that_passes_becomes_what_reading_it_in_full_makes_of_it(data:
         '{"jsonrpc":"2.0","id":-7,"params":{"a":[1,2.5,null,"é"]},"method":"x"}',
     ],
 )
-def test_what_programs_write_passes(text: str) -> None:
+def test_canonical_request_is_fast_forwarded(text: str) -> None:
     assert READER.request(text.encode()) == json.loads(text)["id"]
 
 
@@ -104,8 +106,8 @@ def test_what_programs_write_passes(text: str) -> None:
         '{"jsonrpc":"2.0","id":7,"method":"x","params":{"long":"%s"}}' % ("a" * 70_000),
     ],
 )
-def test_whatever_else_goes_the_longer_way(text: str) -> None:
-    assert READER.request(text.encode()) is None
+def test_other_requests_take_the_full_path(text: str) -> None:
+    assert not isinstance(READER.request(text.encode()), int)
 
 
 @pytest.mark.parametrize(
@@ -119,13 +121,51 @@ def test_whatever_else_goes_the_longer_way(text: str) -> None:
         '{"jsonrpc":"2.0","id":"conn-a:1","method":"x"}',
     ],
 )
-def test_answers_that_are_no_plain_results_go_the_longer_way(text: str) -> None:
-    assert READER.answer(text.encode()) is None
+def test_replies_other_than_results_take_the_full_path(text: str) -> None:
+    assert not isinstance(READER.reply(text.encode()), str)
 
 
-def test_tighter_limits_hold_here_too() -> None:
+def test_lower_limits_apply_to_fast_forwarding() -> None:
     flat = b'{"jsonrpc":"2.0","id":7,"method":"x","params":{"a":[[1]]}}'
     assert READER.request(flat) == 7
-    assert passing.Reader(replace(DEFAULTS, max_depth=3)).request(flat) is None
-    assert passing.Reader(replace(DEFAULTS, max_keys=20)).request(flat) is None
-    assert passing.Reader(replace(DEFAULTS, max_digits=10)).request(flat) is None
+    assert CanonicalReader(replace(DEFAULTS, max_depth=3)).request(flat) is None
+    assert CanonicalReader(replace(DEFAULTS, max_keys=20)).request(flat) is None
+    assert CanonicalReader(replace(DEFAULTS, max_digits=10)).request(flat) is None
+
+
+@given(messages())
+def test_full_path_gives_the_same_with_and_without_the_parsed_value(data: bytes) -> None:
+    parsed = READER.request(data)
+    if isinstance(parsed, Parsed):
+        assert _read(data, parsed) == _read(data, None)
+
+
+def _read(data: bytes, parsed: Parsed | None) -> Any:
+    try:
+        return relay.read(data, DEFAULTS, parsed)
+    except BadFrame as bad:
+        return (type(bad.error), bad.error.message, bad.ident, bad.answer)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"jsonrpc":"2.0","id":"a","method":"x","params":{"n":1}}',
+        '{"jsonrpc":"2.0","id":7,"method":"x","params":{"text":"\\u00e9"}}',
+        '{"jsonrpc": "2.0", "id": 7, "method": "x", "params": {"n": 1}}',
+        '{"jsonrpc":"2.0","id":7,"method":"x","params":[1]}',
+    ],
+)
+def test_message_on_the_full_path_is_parsed_once(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    parses = list[bytes]()
+    loads = orjson.loads
+
+    def counted(data: bytes) -> Any:
+        parses.append(data)
+        return loads(data)
+
+    monkeypatch.setattr(orjson, "loads", counted)
+    parsed = READER.request(text.encode())
+    assert not isinstance(parsed, int)
+    _read(text.encode(), parsed)
+    assert len(parses) == 1

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from tabhub.core.page_tools import Frame
-from tabhub.core.tab_routing import best_frame, never_sent, retry_where, site_url
+from tabhub.core.tab_routing import Candidate, best_tab, never_sent, retry_where, site_url
 from tabhub.core.tabs import Tab
 from tabhub.errors import CallTimeout, CommandFailed, LinkLost, NotConnected, TabhubError, TabNotFound
 
 SHOP = "https://shop.example"
 
 
-def frames(*updated: float) -> list[Frame]:
-    return [Frame(tab, 0, "d", SHOP, SHOP, "", {}, at) for tab, at in enumerate(updated, 1)]
-
-
 @pytest.mark.req("S000-spec-routing-03", "S000-spec-routing-04", "S000-flows-06", "S000-hub-03")
 def test_the_active_tab_is_best_then_the_one_updated_last() -> None:
     tabs = {tab: Tab(tab, "b", tab) for tab in (1, 2, 3)}
-    there = frames(3.0, 9.0, 5.0)
+    candidates = [Candidate(1, 3.0), Candidate(2, 9.0), Candidate(3, 5.0)]
 
     def chosen(*without: int) -> int | None:
-        found = best_frame(there, tabs.get, without)
+        found = best_tab((each for each in candidates if each.tab_id not in without), tabs.get)
         return None if found is None else found.tab_id
 
     assert chosen() == 2
@@ -34,6 +29,16 @@ def test_the_active_tab_is_best_then_the_one_updated_last() -> None:
     assert chosen() == 1
     del tabs[1]
     assert chosen() == 3
+
+
+@pytest.mark.req("S002-tabid-02")
+def test_a_ready_tab_goes_first_then_the_callers_own_then_the_focused_windows() -> None:
+    tabs = {1: Tab(1, "b", 1, active=True, window_focused=True), 2: Tab(2, "b", 2), 3: Tab(3, "b", 3)}
+    tabs[3] = Tab(3, "b", 3, window_focused=True)
+    candidates = [Candidate(1, 9.0, ready=False), Candidate(2, 5.0), Candidate(3, 1.0)]
+    assert best_tab(candidates, tabs.get) == candidates[2]
+    assert best_tab(candidates, tabs.get, lambda tab: tab == 2) == candidates[1]
+    assert best_tab(candidates[:1], tabs.get) == candidates[0]
 
 
 @pytest.mark.req("S000-spec-routing-05")

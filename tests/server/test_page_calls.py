@@ -110,9 +110,9 @@ async def test_a_page_that_never_got_the_call_is_tried_again(hub: RunningHub) ->
     [
         ({"success": False, "payload": "out of stock\u202e"}, "says: out of stock", True),
         ({"success": True, "payload": {"content": [], "isError": True}}, "", True),
-        ({"success": True, "payload": "text"}, "no tool result", True),
-        ({"success": True, "payload": {"content": [{"type": "magic"}]}}, "not as MCP has it", True),
-        ({"nonsense": 1}, "no tool result", True),
+        ({"success": True, "payload": "text"}, "not a tool result", True),
+        ({"success": True, "payload": {"content": [{"type": "magic"}]}}, "not valid MCP content", True),
+        ({"nonsense": 1}, "not a tool result", True),
         (text("fine", _meta={"io.modelcontextprotocol/x": 1, "tabhub/untrusted": 0, "shop/y": 2}), "fine", False),
     ],
 )

@@ -1,33 +1,41 @@
-"""Which tab a page tool's call goes to, and what may be retried: pure decisions, carried out elsewhere."""
+"""Which tab a call of a page or plugin tool goes to, and whether it may be retried: pure decisions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
-from typing import Literal
+from collections.abc import Callable, Iterable
+from typing import Literal, NamedTuple
 
-from tabhub.core.page_tools import Frame
 from tabhub.core.tabs import Tab
-from tabhub.errors import LinkLost, NotConnected, TabhubError, TabNotFound
+from tabhub.errors import LinkLost, NotConnected, PluginToolFailed, TabhubError, TabNotFound
 
 RetryWhere = Literal["no", "same", "other"]
 
 
-def best_frame(
-    frames: Iterable[Frame],
+class Candidate(NamedTuple):
+    """A tab that a call may go to."""
+
+    tab_id: int
+    used: float
+    """When it was used or updated last."""
+    ready: bool = True
+
+
+def best_tab(
+    candidates: Iterable[Candidate],
     tab: Callable[[int], Tab | None],
-    without: Collection[int] = (),
     held: Callable[[int], bool] = lambda _: False,
-) -> Frame | None:
-    """The frame to call: in a tab the caller holds, else in the active tab (the focused window's first), else the
-    one updated last."""
+) -> Candidate | None:
+    """The tab to call: ready before not ready, the caller's own, then active in the focused window, active, in the
+    focused window, and of the rest the one used last."""
 
-    def rank(frame: Frame) -> tuple[bool, bool, bool, float, int]:
-        there = tab(frame.tab_id)
-        active = there is not None and there.active
-        focused = active and there is not None and there.window_focused
-        return held(frame.tab_id), focused, active, frame.updated, -frame.tab_id
+    def rank(candidate: Candidate) -> tuple[bool, bool, bool, bool, bool, float, int]:
+        known = tab(candidate.tab_id)
+        active = known is not None and known.active
+        focused = known is not None and known.window_focused
+        own = held(candidate.tab_id)
+        return candidate.ready, own, active and focused, active, focused, candidate.used, -candidate.tab_id
 
-    return max((frame for frame in frames if frame.tab_id not in without), key=rank, default=None)
+    return max(candidates, key=rank, default=None)
 
 
 def site_url(origin: str, cached_url: str | None) -> str | None:
@@ -41,7 +49,7 @@ def never_sent(error: TabhubError) -> bool:
     """Whether the page certainly never received the call."""
     if isinstance(error, TabNotFound):
         return (error.data or {}).get("sent") is False
-    return isinstance(error, NotConnected | LinkLost) and error.outcome == "not_sent"
+    return isinstance(error, NotConnected | LinkLost | PluginToolFailed) and error.outcome == "not_sent"
 
 
 def retry_where(error: TabhubError, *, repeatable: bool, exact: bool) -> RetryWhere:

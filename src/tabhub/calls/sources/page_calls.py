@@ -1,136 +1,167 @@
-"""Calls of page tools: find the tab, send the call there once, try again only where that does no harm.
+"""Calls of page tools: where a page offers the tool, opening its site if none does, and what pages ask meanwhile.
 
-Owns the way of one call and what is under way in each frame. Which tab is best and what may be repeated is decided in
-hub.routing; the time a call has is the engine's. It reaches tabs through the transport and opens sites through `Sites`,
-and knows neither of them closer.
+Owns which calls run in each frame and the tabs opened for sites. Choosing, leases and retries are tab_calls'. It
+reaches tabs through the transport and opens sites through `Sites`, and knows neither of them closer.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from tabhub.calls.approvals.inbox import ApprovalInbox
 from tabhub.calls.engine import Context, InputRequired
 from tabhub.calls.sources.page_result import read_answer
+from tabhub.calls.sources.tab_calls import MESSAGE, TabCall, TabCalls
 from tabhub.core.descriptions import visible
 from tabhub.core.forwarded_meta import forwarded_meta
-from tabhub.core.leases import Lease
 from tabhub.core.page_tool_names import PageKey
 from tabhub.core.page_tools import Frame, PageToolTable
-from tabhub.core.sessions import Session
-from tabhub.core.tab_routing import best_frame, never_sent, retry_where, site_url
-from tabhub.core.tabs import TabTable
+from tabhub.core.tab_routing import Candidate, never_sent, site_url
 from tabhub.core.tools import ToolResult
-from tabhub.errors import (
-    NotConnected,
-    PageToolGone,
-    RateLimited,
-    TabFailed,
-    TabhubError,
-    TabLeased,
-    TabNotFound,
-)
-from tabhub.limits import Limits
+from tabhub.errors import NotConnected, PageToolGone, RateLimited, TabFailed, TabhubError, TabNotFound
 from tabhub.links.sites import Sites
 from tabhub.links.transport import TabHubTransport
 from tabhub.trust.approvals import Ask
 from tabhub.trust.sliding_window import SlidingWindow
 
 _GRACE = 0.5
-"""Seconds a call outlives its document: a page that answers by going elsewhere still says so."""
-_WAITING = 3.0
-_MESSAGE = 2_000
+"""Seconds a call outlives its document: a page that answers by navigating still gets its answer through."""
+_PROGRESS_EVERY = 3.0
 
 
-class Held(Protocol):
-    """What sessions hold (server.binding.Binding)."""
+class PageCall(TabCall[Frame]):
+    """One call of a page's tool."""
 
-    reading: bool
-
-    def blocking_lease(self, session: Session, tab_id: int) -> Lease | None:
-        """The lease of another session that keeps this one from the tab."""
-        ...
-
-    def holds(self, session: Session, tab_id: int) -> bool:
-        """Whether the session itself holds the tab."""
-        ...
-
-    def leased_error(self, lease: Lease) -> TabLeased:
-        """The error that names the holder."""
-        ...
-
-
-class Running:
-    """One call that a frame has (links.transport.Listener)."""
-
-    def __init__(self, ctx: Context, frame: Frame, tool: str, approvals: ApprovalInbox | None = None) -> None:
-        self.ctx = ctx
-        self._approvals = approvals
-        self.frame = frame
-        self.tool = tool
-        self.scope = asyncio.timeout(None)
-        self.need: InputRequired | None = None
+    def __init__(self, calls: PageCalls, key: PageKey, ctx: Context, arguments: dict[str, Any]) -> None:
+        super().__init__(ctx)
+        self.exact = key.number is not None
+        self.key = key
+        self.frame: Frame | None = None
+        """Where it runs now."""
+        self._calls = calls
+        self._arguments = arguments
+        self._scope = asyncio.timeout(None)
+        self._input_required: InputRequired | None = None
         self._asking: set[asyncio.Task[dict[str, Any]]] = set()
 
-    def progress(self, params: dict[str, Any]) -> None:
-        """Pass on how far the page is."""
-        done, total, message = params.get("progress"), params.get("total"), params.get("message")
-        if isinstance(done, int | float):
-            whole = total if isinstance(total, int | float) else None
-            self.ctx.progress(done, whole, visible(message[:_MESSAGE])[0] if isinstance(message, str) else None)
+    def targets(self) -> list[Frame]:
+        return self._calls.frames(self.key)
+
+    def annotations(self, target: Frame) -> Mapping[str, Any]:
+        return target.tools[self.key.tool].annotations
+
+    def candidate(self, target: Frame) -> Candidate:
+        return Candidate(target.tab_id, target.updated)
+
+    async def await_target(self, failure: TabhubError | None) -> Frame:
+        return await (self._calls.await_named(self) if self.exact else self._calls.open_site(self))
+
+    def may_retry(self, error: TabhubError, target: Frame) -> bool:
+        closed = self.exact and self._calls.tab_calls.tabs.get(target.tab_id) is None
+        return not closed and super().may_retry(error, target)
+
+    async def before_retry(self, error: TabhubError, target: Frame, failed: set[int]) -> None:
+        if not never_sent(error):
+            failed.add(target.tab_id)
+        if self._calls.tab_calls.choose(self, failed) in (None, target):
+            failed.clear()
+            await self._calls.wait_for_change(self.key.origin, self._calls.tab_calls.limits.retry_delay)
+
+    def explain(self, error: TabhubError, target: Frame) -> TabhubError:
+        if not isinstance(error, TabNotFound) or never_sent(error):
+            return error
+        return TabFailed(
+            f"The page of {target.origin} in tab {target.tab_id} is gone: {error.message}",
+            hint="Whether the call took effect is not known; look at the tab before repeating it.",
+        )
+
+    async def send(self, target: Frame, transport: TabHubTransport) -> ToolResult:
+        tool, extra = self.key.tool, self.ctx.extra
+        params: dict[str, Any] = {
+            "frameId": target.frame_id,
+            "documentId": target.document,
+            "toolName": tool,
+            "args": self._arguments,
+        }
+        extensions = extra.get("extensions", target.extensions)
+        if extensions is not None:
+            params["extensions"] = extensions
+        if meta := forwarded_meta(extra.get("_meta")):
+            params["_meta"] = meta
+        self.ctx.touch(target.tab_id, target.origin)
+        self.frame, self._scope, self._input_required = target, asyncio.timeout(None), None
+        running = self._calls.running.setdefault(target.place, set())
+        running.add(self)
+        self.ctx.sent()
+        try:
+            async with self._scope:
+                raw = await transport.send_request(
+                    target.tab_id, {"method": "browser/executeTool", "params": params}, listener=self, raw=True
+                )
+        except TimeoutError:
+            raise TabFailed(
+                f"The page of {target.origin} was unloaded while it ran {tool}.",
+                hint="Whether it took effect is not known; look at the tab before repeating it.",
+            ) from None
+        finally:
+            for task in self._asking:
+                task.cancel()
+            running.discard(self)
+            if not running:
+                self._calls.running.pop(target.place, None)
+        if self._input_required is not None:
+            raise self._input_required
+        return read_answer(raw, target.tools[tool], target.origin)
+
+    def document_unloaded(self) -> None:
+        """Wait a moment for an answer, then fail."""
+        if self._scope.when() is None:
+            self._scope.reschedule(asyncio.get_running_loop().time() + _GRACE)
+
+    # a page that wants the person to confirm
 
     def asked(self, params: dict[str, Any]) -> asyncio.Future[dict[str, Any]]:
-        """The page wants the person to confirm: ask every way there is."""
         task = asyncio.ensure_future(self._confirm(params.get("message")))
         self._asking.add(task)
         task.add_done_callback(self._asking.discard)
         return task
 
     async def _confirm(self, message: Any) -> dict[str, Any]:
+        frame, approvals = self.frame, self._calls.approvals
         if not isinstance(message, str) or not message.strip():
-            return _no("The request to confirm had no message.")
-        approvals = self._approvals
-        if approvals is None:
-            return _no("There is nobody to ask, so nobody could confirm.")
-        said = visible(message[:_MESSAGE])[0]
-        text = f"{self.frame.origin} asks you to confirm, for its tool {self.tool!r}: {said}"
-        ctx, frame = self.ctx, self.frame
-        waiting = asyncio.ensure_future(self._keep_alive())
+            return unconfirmed("The request to confirm had no message.")
+        if approvals is None or frame is None:
+            return unconfirmed("There is nobody to ask, so nobody could confirm.")
+        message = visible(message[:MESSAGE])[0]
+        text = f"{frame.origin} asks you to confirm, for its tool {self.key.tool!r}: {message}"
+        progress = asyncio.ensure_future(self._report_progress())
         try:
             ask = Ask("page", text, target=frame.origin, this_call_only=True)
-            answer = await approvals.confirm(ctx.caller, ctx.call.tool, ask, frame.tab_id)
-        except InputRequired as need:
+            answer = await approvals.confirm(self.ctx.caller, self.ctx.call.tool, ask, frame.tab_id)
+        except InputRequired as required:
             # The client of a stateless agent answers by calling again; the page must not act before that.
-            self.need = need
-            return _no("The person is being asked; the call will be made again with the answer.")
+            self._input_required = required
+            return unconfirmed("The person is being asked; the call will be made again with the answer.")
         except TabhubError as error:
-            return _no(error.message)
+            return unconfirmed(error.message)
         finally:
-            waiting.cancel()
-        return {"confirmed": True} if answer.allowed else _no(f"The person did not confirm. {answer.reason}".strip())
+            progress.cancel()
+        if answer.allowed:
+            return {"confirmed": True}
+        return unconfirmed(f"The person did not confirm. {answer.reason}".strip())
 
-    async def _keep_alive(self) -> None:
-        """A person thinks longer than a page tool may run."""
+    async def _report_progress(self) -> None:
+        """Extend the call's deadline: a person takes longer than a page tool may run."""
         waited = 0.0
         while True:
             self.ctx.progress(waited, None, "Waiting for the person to confirm.")
-            await asyncio.sleep(_WAITING)
-            waited += _WAITING
-
-    def left(self) -> None:
-        """The document is gone: wait a moment for an answer, then fail."""
-        if self.scope.when() is None:
-            self.scope.reschedule(asyncio.get_running_loop().time() + _GRACE)
-
-    def close(self) -> None:
-        """The call is over."""
-        for task in self._asking:
-            task.cancel()
+            await asyncio.sleep(_PROGRESS_EVERY)
+            waited += _PROGRESS_EVERY
 
 
-def _no(reason: str) -> dict[str, Any]:
+def unconfirmed(reason: str) -> dict[str, Any]:
     return {"confirmed": False, "reason": reason}
 
 
@@ -139,203 +170,113 @@ class PageCalls:
 
     def __init__(
         self,
-        transport: TabHubTransport,
+        tab_calls: TabCalls,
         pages: PageToolTable,
-        tabs: TabTable,
         sites: Sites,
-        limits: Limits,
         tab_of: Callable[[str, int], int | None],
-        leases: Held,
         approvals: ApprovalInbox | None,
     ) -> None:
-        self._transport = transport
+        self.tab_calls = tab_calls
+        self.approvals = approvals
+        self.running: dict[tuple[int, int], set[PageCall]] = {}
+        """By tab and frame."""
         self._pages = pages
-        self._tabs = tabs
         self._sites = sites
-        self._limits = limits
         self._tab_of = tab_of
-        self._leases = leases
-        self._rate = SlidingWindow(limits.page_call_rate)
-        self._approvals = approvals
-        self._running: dict[tuple[int, int], set[Running]] = {}
+        self._limits = tab_calls.limits
+        self._rate = SlidingWindow(tab_calls.limits.page_call_rate)
         self._waiting: dict[str, set[asyncio.Future[None]]] = {}
         self._opened: dict[str, int] = {}
         self._opening: dict[str, asyncio.Task[int]] = {}
 
     async def run(self, key: PageKey, ctx: Context, arguments: dict[str, Any]) -> ToolResult:
-        """One call, from its name to the page's answer."""
-        self._slow_down(key.origin)
-        exact, tries, lost = key.number is not None, 0, set[int]()
-        while True:
-            frame = self._find(key, lost, ctx)
-            if frame is None:
-                frame = await (self._back(key, ctx) if exact else self._appear(key, ctx))
-            try:
-                return await self._send(frame, key, ctx, arguments)
-            except TabhubError as error:
-                failed = frame.tools[key.tool].annotations
-                repeatable = failed.get("readOnlyHint") is True or failed.get("idempotentHint") is True
-                verdict = retry_where(error, repeatable=repeatable, exact=exact)
-                closed = exact and self._tabs.get(frame.tab_id) is None
-                if verdict == "no" or closed or tries >= self._limits.retries:
-                    raise self._said(error, frame) from None
-                tries += 1
-                if not never_sent(error):
-                    lost.add(frame.tab_id)
-                if self._find(key, lost, ctx) in (None, frame):
-                    lost.clear()
-                    await self._next(key.origin, self._limits.retry_delay)
+        retry_after = self._rate.hit(key.origin, asyncio.get_running_loop().time())
+        if retry_after is not None:
+            raise RateLimited(
+                f"The tools of {key.origin} were called {self._rate.limit} times within a minute, which is the limit.",
+                retry_after=int(retry_after) + 1,
+                hint="Nothing was sent. Wait, or raise limits.page_call_rate.",
+            )
+        return await self.tab_calls.run(PageCall(self, key, ctx, arguments))
 
-    def changed(self, origin: str) -> None:
-        """A site's tools changed: whoever waits for one looks again."""
+    def tools_changed(self, origin: str) -> None:
+        """Wake the calls that wait for a tool of the site."""
         for waiter in self._waiting.pop(origin, ()):
             if not waiter.done():
                 waiter.set_result(None)
 
-    def left(self, tab_id: int, frame_id: int, document: str) -> None:
-        """A document is gone, with what runs there."""
-        for running in self._running.get((tab_id, frame_id), ()):
-            if running.frame.document == document:
-                running.left()
+    def document_unloaded(self, tab_id: int, frame_id: int, document: str) -> None:
+        for call in self.running.get((tab_id, frame_id), ()):
+            if call.frame is not None and call.frame.document == document:
+                call.document_unloaded()
 
     def confirm(self, tab_id: int, params: dict[str, Any]) -> Any:
-        """A page asks to confirm without saying for which call: clear only if one alone runs."""
+        """A page asks to confirm without naming a call: clear only if exactly one call of the tool runs there."""
         frame_id = params.get("frameId")
-        running = self._running.get((tab_id, frame_id), ()) if type(frame_id) is int else ()
-        there = [each for each in running if each.tool == params.get("toolName")]
-        return there[0].asked(params) if len(there) == 1 else _no("No call of this tool is under way, or several are.")
+        running = self.running.get((tab_id, frame_id), ()) if type(frame_id) is int else ()
+        calls = [call for call in running if call.key.tool == params.get("toolName")]
+        if len(calls) != 1:
+            return unconfirmed("No call of this tool is under way, or several are.")
+        return calls[0].asked(params)
 
-    # inside
-
-    def _slow_down(self, origin: str) -> None:
-        """Refuse a call of a site that is called more often than a site may be."""
-        retry_after = self._rate.hit(origin, asyncio.get_running_loop().time())
-        if retry_after is not None:
-            raise RateLimited(
-                f"The tools of {origin} were called {self._rate.limit} times within a minute, which is the limit.",
-                retry_after=int(retry_after) + 1,
-                hint="Nothing was sent. Wait, or raise limits.page_call_rate.",
-            )
-
-    def _find(self, key: PageKey, lost: set[int], ctx: Context) -> Frame | None:
-        """The frame to call. TabLeased if only other sessions' tabs have the tool, or theirs is the one named."""
+    def frames(self, key: PageKey) -> list[Frame]:
+        """The frames that offer a tool; for a name with a tab, only the one it names."""
         frames = self._pages.holders(key.origin, key.tool)
-        if key.number is not None:
-            frames = self._at(key, frames)
-        barred = {f.tab_id: lease for f in frames if (lease := self._keeps_out(f, key, ctx)) is not None}
-        mine = ctx.session
-        frame = best_frame(frames, self._tabs.get, lost | barred.keys(), lambda tab: self._leases.holds(mine, tab))
-        if frame is None and barred and not lost:
-            raise self._leases.leased_error(next(iter(barred.values())))
-        return frame
-
-    def _at(self, key: PageKey, frames: list[Frame]) -> list[Frame]:
-        """The frame of the very tab, and place in it, that is named."""
-        tab_id = self._tab_of(key.origin, key.number) if key.number is not None else None
+        if key.number is None:
+            return frames
+        tab_id = self._tab_of(key.origin, key.number)
         if tab_id is None or key.frame is None:
             return [frame for frame in frames if frame.tab_id == tab_id]
         frame = self._pages.frame(tab_id, key.frame)
         return [frame] if frame is not None and frame.origin == key.origin and key.tool in frame.tools else []
 
-    def _keeps_out(self, frame: Frame, key: PageKey, ctx: Context) -> Lease | None:
-        """The lease that keeps a call from a frame; one that only reads is kept out where reading is not allowed."""
-        lease = self._leases.blocking_lease(ctx.session, frame.tab_id)
-        if lease is None or (self._leases.reading and frame.tools[key.tool].annotations.get("readOnlyHint") is True):
-            return None
-        return lease
-
-    async def _send(self, frame: Frame, key: PageKey, ctx: Context, arguments: dict[str, Any]) -> ToolResult:
-        params: dict[str, Any] = {
-            "frameId": frame.frame_id,
-            "documentId": frame.document,
-            "toolName": key.tool,
-            "args": arguments,
-        }
-        extra = ctx.extra
-        extensions = extra.get("extensions", frame.extensions)
-        if extensions is not None:
-            params["extensions"] = extensions
-        if meta := forwarded_meta(extra.get("_meta")):
-            params["_meta"] = meta
-        ctx.touch(frame.tab_id, frame.origin)
-        running = Running(ctx, frame, key.tool, self._approvals)
-        there = self._running.setdefault(frame.place, set())
-        there.add(running)
-        ctx.sent()
-        try:
-            async with running.scope:
-                raw = await self._transport.send_request(
-                    frame.tab_id, {"method": "browser/executeTool", "params": params}, listener=running, raw=True
-                )
-        except TimeoutError:
-            raise TabFailed(
-                f"The page of {frame.origin} that ran {key.tool} went away under the call.",
-                hint="Whether it took effect is not known; look at the tab before repeating it.",
-            ) from None
-        finally:
-            running.close()
-            there.discard(running)
-            if not there:
-                self._running.pop(frame.place, None)
-        if running.need is not None:
-            raise running.need
-        return read_answer(raw, frame.tools[key.tool], frame.origin)
-
-    def _said(self, error: TabhubError, frame: Frame) -> TabhubError:
-        """A failure of the way, in words of the tool's tab."""
-        if not isinstance(error, TabNotFound) or never_sent(error):
-            return error
-        return TabFailed(
-            f"The page of {frame.origin} in tab {frame.tab_id} is gone: {error.message}",
-            hint="Whether the call took effect is not known; look before repeating it.",
-        )
-
-    async def _back(self, key: PageKey, ctx: Context) -> Frame:
-        """The tool in the very tab that is named, which may be loading anew."""
+    async def await_named(self, call: PageCall) -> Frame:
+        """The tool in the tab the call names, which may be reloading."""
+        key = call.key
         for _ in range(self._limits.retries):
-            await self._next(key.origin, self._limits.retry_delay)
-            frame = self._find(key, set(), ctx)
+            await self.wait_for_change(key.origin, self._limits.retry_delay)
+            frame = self.tab_calls.choose(call, set())
             if frame is not None:
                 return frame
         raise PageToolGone(
-            f"Tab {key.number} of {key.origin} does not offer {key.tool} any more.",
+            f"Tab {key.number} of {key.origin} no longer offers {key.tool}.",
             hint="List the tools again; the name without a tab goes to whichever tab has it.",
         )
 
-    async def _appear(self, key: PageKey, ctx: Context) -> Frame:
+    async def open_site(self, call: PageCall) -> Frame:
         """The tool in a tab that is opened for it."""
-        origin = key.origin
-        kept = self._pages.cached(origin).get(key.tool)
-        url = site_url(origin, kept.url if kept is not None else None)
+        origin, tool, ctx = call.key.origin, call.key.tool, call.ctx
+        cached = self._pages.cached(origin).get(tool)
+        url = site_url(origin, cached.url if cached is not None else None)
         if url is None:
-            raise PageToolGone(f"No open page offers {key.tool} of {origin}.", hint="Open the page that does.")
-        why = ""
+            raise PageToolGone(f"No open page offers {tool} of {origin}.", hint="Open the page that does.")
+        reason = ""
         for attempt in range(self._limits.retries + 1):
             if attempt:
-                await self._next(origin, self._limits.retry_delay)
+                await self.wait_for_change(origin, self._limits.retry_delay)
             ctx.progress(attempt, None, f"Opening {url}")
             try:
                 tab_id = await self._tab_for(origin, url, ctx)
             except NotConnected:
                 raise
             except TabhubError as error:
-                why = error.message
+                reason = error.message
                 continue
             ctx.touch(tab_id, origin)
             try:
                 async with asyncio.timeout(self._limits.page_appear):
-                    while (frame := self._find(key, set(), ctx)) is None:
-                        await self._next(origin, None)
+                    while (frame := self.tab_calls.choose(call, set())) is None:
+                        await self.wait_for_change(origin, None)
                     return frame
             except TimeoutError:
-                why = ""
+                reason = ""
         raise PageToolGone(
-            f"{url} was opened, but offers no tool {key.tool}. {why}".rstrip(),
-            hint="The site may want the person to sign in, or has no such tool any more: look at its tab.",
+            f"{url} was opened, but offers no tool {tool}. {reason}".rstrip(),
+            hint="The site may need the person to sign in, or no longer has the tool: look at its tab.",
         )
 
     async def _tab_for(self, origin: str, url: str, ctx: Context) -> int:
-        """A tab with the site: several calls share one, and a later try loads it anew."""
+        """A tab with the site: several calls share one, and a later attempt reloads it."""
         opening = self._opening.get(origin)
         if opening is None:
             opening = self._opening[origin] = asyncio.ensure_future(self._open(origin, url, ctx))
@@ -343,23 +284,23 @@ class PageCalls:
         return await asyncio.shield(opening)
 
     async def _open(self, origin: str, url: str, ctx: Context) -> int:
-        tab = self._tabs.get(self._opened.get(origin, -1))
-        # One that the person looks at is the person's, and one that a session holds is that session's.
-        if tab is not None and not tab.active and self._leases.blocking_lease(ctx.session, tab.tab_id) is None:
+        tab = self.tab_calls.tabs.get(self._opened.get(origin, -1))
+        # A tab the person looks at is left alone, and so is one that another session holds.
+        if tab is not None and not tab.active and self.tab_calls.leases.blocking_lease(ctx.session, tab.tab_id) is None:
             await self._sites.revisit(tab.tab_id, url)
             return tab.tab_id
         tab_id = self._opened[origin] = await self._sites.open(url)
         return tab_id
 
-    async def _next(self, origin: str, seconds: float | None) -> None:
-        """The next change of a site's tools, or the end of the time."""
+    async def wait_for_change(self, origin: str, seconds: float | None) -> None:
+        """Wait for the next change of a site's tools, up to `seconds`."""
         waiter = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(origin, set()).add(waiter)
         try:
             await asyncio.wait([waiter], timeout=seconds)
         finally:
-            there = self._waiting.get(origin)
-            if there is not None:
-                there.discard(waiter)
-                if not there:
+            waiting = self._waiting.get(origin)
+            if waiting is not None:
+                waiting.discard(waiter)
+                if not waiting:
                     del self._waiting[origin]

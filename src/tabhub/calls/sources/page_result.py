@@ -1,6 +1,6 @@
-"""What a page answers to a call, as a result for an agent: checked, and marked as the content of that page.
+"""Reads a page's answer to a call: validated, and marked as untrusted content of that page.
 
-Owns the reading of `{success, payload}` and the mark of untrusted content.
+Owns the format `{success, payload}`.
 """
 
 from __future__ import annotations
@@ -10,13 +10,12 @@ from typing import Any
 import msgspec
 import orjson
 
+from tabhub.calls.sources.tab_calls import UNTRUSTED, unreadable
 from tabhub.core.descriptions import visible
 from tabhub.core.forwarded_meta import forwarded_meta
 from tabhub.core.page_tools import PageTool
 from tabhub.core.tools import ToolResult
-from tabhub.errors import CommandFailed
 
-UNTRUSTED = "tabhub/untrusted"
 _KINDS = frozenset({"text", "image", "audio", "resource", "resource_link"})
 _ERROR = 4_000
 
@@ -31,26 +30,20 @@ _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 def read_answer(raw: bytes, tool: PageTool, origin: str) -> ToolResult:
-    """The result in a page's answer; one that is none of the agreed forms is a failure of the page."""
+    """The result in a page's answer; CommandFailed if it is malformed."""
     try:
         answer = _ANSWER.decode(raw)
         if not answer.success:
             return _failed(msgspec.json.decode(answer.payload), origin)
         fields = _FIELDS.decode(answer.payload)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise CommandFailed(
-            f"{origin} ran {tool.name} and answered with something that is no tool result: {error}.",
-            hint="The call was carried out; only its answer is lost.",
-        ) from None
+        raise unreadable(f"{origin} ran {tool.name}, but its answer is not a tool result: {error}.") from None
     blocks = msgspec.json.decode(fields.get("content", b"[]"))
     if not isinstance(blocks, list) or not all(isinstance(b, dict) and b.get("type") in _KINDS for b in blocks):
-        raise CommandFailed(
-            f"{origin} ran {tool.name}, but the content of its answer is not as MCP has it.",
-            hint="The call was carried out; only its answer is lost.",
-        )
+        raise unreadable(f"{origin} ran {tool.name}, but the content of its answer is not valid MCP content.")
     is_error = bytes(fields.get("isError", b"false")).strip() == b"true"
     fields["content"] = fields.get("content", msgspec.Raw(b"[]"))
-    problem = None if is_error else _unfit(fields.get("structuredContent"), tool)
+    problem = None if is_error else _schema_problem(fields.get("structuredContent"), tool)
     if problem is not None:
         blocks.append({"type": "text", "text": f"[{problem}]"})
         fields["content"], is_error = msgspec.Raw(orjson.dumps(blocks)), True
@@ -63,8 +56,8 @@ def read_answer(raw: bytes, tool: PageTool, origin: str) -> ToolResult:
     return ToolResult(msgspec.json.encode(fields), is_error)
 
 
-def _unfit(structured: msgspec.Raw | None, tool: PageTool) -> str | None:
-    """What is wrong with the structured part, by the page's own word."""
+def _schema_problem(structured: msgspec.Raw | None, tool: PageTool) -> str | None:
+    """What is wrong with the structured content, by the page's own outputSchema."""
     if tool.output is None:
         return None
     if structured is None:

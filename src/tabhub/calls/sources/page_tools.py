@@ -14,7 +14,8 @@ from functools import partial
 from typing import Any
 
 from tabhub.calls.approvals.inbox import ApprovalInbox
-from tabhub.calls.sources.page_calls import Held, PageCalls
+from tabhub.calls.sources.page_calls import PageCalls
+from tabhub.calls.sources.tab_calls import TabCalls, TabLeases
 from tabhub.config.settings import PageSettings
 from tabhub.core.descriptions import ToolLocation, describe, one_line, strip_schema
 from tabhub.core.page_tool_names import PageKey, TabNumbers, ToolNamer, domain_of
@@ -60,7 +61,7 @@ class PageTools:
         audit: AuditLog,
         clock: Callable[[], float],
         wall: Callable[[], float],
-        leases: Held,
+        leases: TabLeases,
         approvals: ApprovalInbox | None = None,
     ) -> None:
         self.pages = PageToolTable(limits)
@@ -82,7 +83,9 @@ class PageTools:
         self._untold: set[str] = set()
         self._dirty = False
         self._seen = wall()
-        self.calls = PageCalls(transport, self.pages, tabs, sites, limits, self._numbers.tab, leases, approvals)
+        self.calls = PageCalls(
+            TabCalls(transport, tabs, limits, leases), self.pages, sites, self._numbers.tab, approvals
+        )
         transport.on_message(self.take)
         transport.on_disconnect(None, self._tab_gone)
         self.pages.restore(store.load(wall()))
@@ -114,7 +117,7 @@ class PageTools:
             if waiting is not None and waiting["params"].get("documentId") == params.get("documentId"):
                 del self._late[place]
             self._said.pop(place, None)
-            self.calls.left(*place, params["documentId"])
+            self.calls.document_unloaded(*place, params["documentId"])
             self._apply(tab_id, self.pages.gone(*place, params["documentId"]))
         elif method in ("browser/registerTools", "browser/updateTools"):
             self._list(place, message)
@@ -155,7 +158,7 @@ class PageTools:
             before = self.pages.frame(*place)
             change = self.pages.register(frame, params.get("tools"))
             if before is not None and before.document != frame.document:
-                self.calls.left(*place, before.document)
+                self.calls.document_unloaded(*place, before.document)
         if params.get("tools") == []:
             log.info("tab %d, frame %d: the page offers no tools", *place)
         self._complain(place, change)
@@ -231,7 +234,7 @@ class PageTools:
     def _apply(self, tab_id: int, change: PageChange) -> None:
         for origin in sorted(change.sites):
             self._publish(origin)
-            self.calls.changed(origin)
+            self.calls.tools_changed(origin)
             self._dirty = True
             if change.added or change.removed:
                 added, removed = _names(change.added), _names(change.removed)

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from tabhub.browser.tool_spec import PluginSite
-from tabhub.calls.sources.page_calls import Held
 from tabhub.calls.sources.plugin_calls import Active, PluginCalls
 from tabhub.calls.sources.plugin_logs import PluginLogs
+from tabhub.calls.sources.tab_calls import TabCalls, TabLeases
 from tabhub.config.settings import Config
 from tabhub.core.registry import Registry
 from tabhub.core.tabs import Tab
@@ -59,7 +59,7 @@ class Plugins:
         logs: PluginLogs,
         *,
         limits: Limits,
-        leases: Held,
+        leases: TabLeases,
         config: Callable[[], Config],
         apply: Callable[[], Any],
         wall: Callable[[], float] = time.time,
@@ -80,7 +80,7 @@ class Plugins:
         self._active: dict[str, Active] = {}
         self._told: dict[str, _Told] = {}
         self._uninstalls: set[asyncio.Task[None]] = set()
-        self.calls = PluginCalls(transport, browsers, limits, leases, self._is_ready)
+        self.calls = PluginCalls(TabCalls(transport, browsers.book, limits, leases), browsers, self._is_ready)
         self.watcher = Watcher(self._changed_on_disk, wall)
         browsers.on_plugins(self._said)
         browsers.on_hello(self._greet)

@@ -1,0 +1,157 @@
+"""Calls that run in a tab: choose the tab, check its lease, send once, retry where that does no harm.
+
+Owns the order of these steps for page and plugin tools alike. Which tab ranks first and what may be retried is decided
+in core.tab_routing; where a tool can run and how its answer reads is up to each kind of call. The deadline is the
+engine's.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic, Protocol, TypeVar
+
+from tabhub.calls.engine import Context
+from tabhub.core.descriptions import visible
+from tabhub.core.leases import Lease
+from tabhub.core.sessions import Session
+from tabhub.core.tab_routing import Candidate, best_tab, retry_where
+from tabhub.core.tabs import TabTable
+from tabhub.core.tools import ToolResult
+from tabhub.errors import CommandFailed, TabhubError, TabLeased
+from tabhub.limits import Limits
+from tabhub.links.transport import TabHubTransport
+
+UNTRUSTED = "tabhub/untrusted"
+"""The `_meta` key of content that comes from a page."""
+MESSAGE = 2_000
+"""Characters of a page's message that are passed on."""
+
+
+class TabLeases(Protocol):
+    """Which session holds which tab (calls.tab_binding.TabBinding)."""
+
+    reading: bool
+
+    def blocking_lease(self, session: Session, tab_id: int) -> Lease | None: ...
+
+    def holds(self, session: Session, tab_id: int) -> bool: ...
+
+    def leased_error(self, lease: Lease) -> TabLeased: ...
+
+
+class Target(Protocol):
+    """Where a call runs: a tab, or a frame of one."""
+
+    @property
+    def tab_id(self) -> int: ...
+
+    @property
+    def origin(self) -> str | None: ...
+
+
+T = TypeVar("T", bound=Target)
+
+
+class TabCall(ABC, Generic[T]):
+    """One call of a page or plugin tool (links.transport.Listener)."""
+
+    exact: bool
+    """Whether the call names its tab, and so runs there or not at all."""
+
+    def __init__(self, ctx: Context) -> None:
+        self.ctx = ctx
+
+    @abstractmethod
+    def targets(self) -> Sequence[T]:
+        """Where the call can run now, leases aside."""
+
+    @abstractmethod
+    def annotations(self, target: T) -> Mapping[str, Any]:
+        """The tool's annotations, as that target declares it."""
+
+    @abstractmethod
+    def candidate(self, target: T) -> Candidate: ...
+
+    @abstractmethod
+    async def await_target(self, failure: TabhubError | None) -> T:
+        """Wait for a target or open one; raises, `failure` if there was one, where that is not possible."""
+
+    @abstractmethod
+    async def send(self, target: T, transport: TabHubTransport) -> ToolResult:
+        """Send the call and read its answer."""
+
+    def may_retry(self, error: TabhubError, target: T) -> bool:
+        hints = self.annotations(target)
+        repeatable = hints.get("readOnlyHint") is True or hints.get("idempotentHint") is True
+        return retry_where(error, repeatable=repeatable, exact=self.exact) != "no"
+
+    @abstractmethod
+    async def before_retry(self, error: TabhubError, target: T, failed: set[int]) -> None:
+        """Add tabs to avoid to `failed`, and wait where the same tab is to be tried again."""
+
+    def explain(self, error: TabhubError, target: T) -> TabhubError:
+        """The error the call ends with."""
+        return error
+
+    # while it runs
+
+    def progress(self, params: dict[str, Any]) -> None:
+        done, total, message = params.get("progress"), params.get("total"), params.get("message")
+        if isinstance(done, int | float):
+            text = visible(message[:MESSAGE])[0] if isinstance(message, str) else None
+            self.ctx.progress(done, total if isinstance(total, int | float) else None, text)
+
+    def asked(self, params: dict[str, Any]) -> Any:
+        """A question of the tab in the middle of the call."""
+        return None
+
+
+class TabCalls:
+    """Runs calls in tabs."""
+
+    def __init__(self, transport: TabHubTransport, tabs: TabTable, limits: Limits, leases: TabLeases) -> None:
+        self.leases = leases
+        self.limits = limits
+        self.tabs = tabs
+        self._transport = transport
+
+    async def run(self, call: TabCall[T]) -> ToolResult:
+        failed: set[int] = set()
+        failure: TabhubError | None = None
+        attempts = 0
+        while True:
+            target = self.choose(call, failed)
+            if target is None:
+                target = await call.await_target(failure)
+            try:
+                return await call.send(target, self._transport)
+            except TabhubError as error:
+                if attempts >= self.limits.retries or not call.may_retry(error, target):
+                    raise call.explain(error, target) from None
+                failure = failure or error
+                attempts += 1
+                await call.before_retry(error, target, failed)
+
+    def choose(self, call: TabCall[T], failed: set[int]) -> T | None:
+        """The best target. TabLeased if the tool is only in tabs that other sessions hold."""
+        session = call.ctx.session
+        free: dict[Candidate, T] = {}
+        blocking: Lease | None = None
+        for target in call.targets():
+            if target.tab_id in failed:
+                continue
+            lease = self.leases.blocking_lease(session, target.tab_id)
+            if lease is None or (self.leases.reading and call.annotations(target).get("readOnlyHint") is True):
+                free.setdefault(call.candidate(target), target)
+            else:
+                blocking = blocking or lease
+        best = best_tab(free, self.tabs.get, lambda tab_id: self.leases.holds(session, tab_id))
+        if best is None and blocking is not None and not failed:
+            raise self.leases.leased_error(blocking)
+        return None if best is None else free[best]
+
+
+def unreadable(message: str) -> CommandFailed:
+    """The tool ran, but its answer cannot be used."""
+    return CommandFailed(message, hint="The call was carried out; only its answer is lost.")

@@ -18,7 +18,16 @@ from tabhub.calls.engine import Engine
 from tabhub.calls.protocols import Caller
 from tabhub.core.registry import Entry
 from tabhub.core.resource_subscriptions import Subscription
-from tabhub.core.resources import COMPLETE, GET, READ, SUBSCRIBE, ListName, ResourceDirectory
+from tabhub.core.resources import (
+    COMPLETE,
+    GET,
+    READ,
+    SUBSCRIBE,
+    ChangeKind,
+    ListName,
+    ResourceDirectory,
+    ServerResources,
+)
 from tabhub.core.results.resource_results import as_blocks, completions, from_blocks
 from tabhub.core.tools import CallContext, Source, Tool, ToolResult
 from tabhub.core.upstream_uris import LONGEST, resource_uri
@@ -96,6 +105,16 @@ class Offering:
     def versions(self) -> dict[str, int]:
         """Counts the changes of each list."""
         return {"tools": self._engine.registry.version, **self.book.versions}
+
+    def replace(self, server: str, resources: ServerResources) -> list[ChangeKind]:
+        """Set what a server has. Returns the lists that changed."""
+        return self.book.replace(server, resources)
+
+    def resource_updated(self, server: str, uri: str) -> None:
+        self.following.updated(server, uri)
+
+    def subscribed_uris(self, server: str) -> frozenset[str]:
+        return self.following.book.uris(server)
 
     def forget(self, server: str) -> None:
         """A server is gone."""

@@ -35,7 +35,18 @@ Route = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 def upstream_parts(hub: Hub) -> Upstreams:
     """The external servers of a hub, known to its panel."""
-    upstreams = Upstreams(hub)
+    upstreams = Upstreams(
+        hub.home.root,
+        hub.port,
+        limits=hub.limits,
+        registry=hub.registry,
+        resources=hub.offering,
+        browsers=hub.browsers,
+        pins=hub.trust.pins,
+        allowed_hosts=lambda: hub.config.upstream_hosts,
+        list_changed=hub.notices.changed,
+    )
+    hub.offering.following.changed = upstreams.subscriptions_changed
     hub.trust.panel.add(UpstreamWays(hub, upstreams).methods(), upstream=upstreams.all)
     return upstreams
 

@@ -92,7 +92,7 @@ class Pool:
         plan = await asyncio.to_thread(make_plan, connection.server)
         sdk = await self._load()
         auth = self._authorize(connection, plan) if self._authorize is not None else None
-        opened = sdk.open_link(plan, hooks_of(), self.guard, self._limits, legacy=connection.legacy, auth=auth)
+        opened = sdk.open_session(plan, hooks_of(), self.guard, self._limits, legacy=connection.legacy, auth=auth)
         async with opened as session:
             yield session
 

@@ -1,8 +1,8 @@
 """External MCP servers in the hub: their records, their tools in the registry, and what panel and command line may do.
 
-Owns which servers there are and what of them is offered: from the cache at once, from the server as soon as it answers.
-Connections are upstream.pool's, calls upstream.calls'. Changing servers is the person's alone, as a command in a record
-runs on this machine: the panel's link and the approver's key open these ways, agents have none.
+Owns which servers there are and which of their tools are listed: from the cache at once, from the server once it
+answers. Connections are upstream.pool's, calls upstream.calls'. Only the person may change servers, since a record can
+name a command that runs on this machine: the panel's link and the approver's key reach these methods, agents do not.
 """
 
 from __future__ import annotations
@@ -10,16 +10,21 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Awaitable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, Protocol
 from urllib.parse import urlsplit, urlunsplit
 
 from msgspec.structs import replace
 
-from tabhub.core.resources import NO_RESOURCES, ServerResources
+from tabhub.core.registry import Registry
+from tabhub.core.resources import NO_RESOURCES, ChangeKind, ServerResources
 from tabhub.core.tools import Source
 from tabhub.core.upstream_names import upstream_name
 from tabhub.errors import InvalidParams, TabhubError, UnknownServer, UpstreamOffline
+from tabhub.limits import Limits
+from tabhub.links.browsers import Browsers
+from tabhub.store.pins import PinStore
 from tabhub.store.upstream_servers import Server, UpstreamStore
 from tabhub.trust.redact import redact
 from tabhub.upstream import config
@@ -33,34 +38,64 @@ from tabhub.upstream.server_connection import ServerConnection, facts_of
 from tabhub.upstream.tools import ToolListing
 from tabhub.wire import strict_json as strict
 
-if TYPE_CHECKING:
-    from tabhub.server.hub import Hub
-
 log = logging.getLogger("tabhub.upstream")
 
 _WORDS = 2_000
 
 
+class SharedResources(Protocol):
+    """Resources and prompts of servers, as agents reach them (mcp.resources.Offering)."""
+
+    def catch_up(self) -> None:
+        """Resume the subscriptions from before a restart."""
+        ...
+
+    def replace(self, server: str, resources: ServerResources) -> Iterable[ChangeKind]:
+        """Set what a server has. Returns the lists that changed."""
+        ...
+
+    def forget(self, server: str) -> None: ...
+
+    def resource_updated(self, server: str, uri: str) -> None: ...
+
+    def subscribed_uris(self, server: str) -> frozenset[str]: ...
+
+
 class Upstreams:
     """All external servers of one hub."""
 
-    def __init__(self, hub: Hub) -> None:
-        self._hub = hub
-        self._limits = hub.engine.limits
-        self.store = UpstreamStore(hub.home.root / "mcp.json")
+    def __init__(
+        self,
+        folder: Path,
+        port: int,
+        *,
+        limits: Limits,
+        registry: Registry,
+        resources: SharedResources,
+        browsers: Browsers,
+        pins: PinStore,
+        allowed_hosts: Callable[[], Sequence[str]],
+        list_changed: Callable[[ChangeKind], None],
+    ) -> None:
+        self._limits = limits
+        self._registry = registry
+        self._resources = resources
+        self._browsers = browsers
+        self._pins = pins
+        self._list_changed = list_changed
+        self.store = UpstreamStore(folder / "mcp.json")
         self._servers = {server.name: server for server in self.store.load()}
         self.calls = UpstreamCalls(self._limits)
         self.pool = Pool(
             self._limits,
-            hosts=lambda: hub.config.upstream_hosts,
+            hosts=allowed_hosts,
             listed=self._listed,
             changed=self._changed,
-            resources_changed=self._offered,
-            updated=lambda connection, uri: hub.offering.following.updated(connection.server.name, uri),
+            resources_changed=self._resources_changed,
+            updated=lambda connection, uri: resources.resource_updated(connection.server.name, uri),
             authorize=self._authorize,
         )
-        hub.offering.following.changed = self._followed
-        self.logins = PendingLogins(hub.home.root / "mcp-logins", hub.port, self._show)
+        self.logins = PendingLogins(folder / "mcp-logins", port, self._show)
         self.changes = 0
         """Counts what the panel would show otherwise."""
         self._starting: asyncio.Task[None] | None = None
@@ -74,7 +109,7 @@ class Upstreams:
 
     async def _start(self) -> None:
         await self.pool.apply_servers(self._servers.values())
-        self._hub.offering.catch_up()
+        self._resources.catch_up()
         for server in self._servers.values():
             await self._offer(server)
 
@@ -100,31 +135,31 @@ class Upstreams:
         """Put the tools of a server into the registry: those that are on, of a server that is."""
         connection = self.pool.get(server.name)
         if connection is None or not server.enabled:
-            self._hub.registry.remove(Source("upstream", server.name))
-            self._pass_on(server.name, NO_RESOURCES)
+            self._registry.remove(Source("upstream", server.name))
+            self._share(server.name, NO_RESOURCES)
             return
-        self._pass_on(server.name, connection.resources.current)
-        self._followed(server.name)
+        self._share(server.name, connection.resources.current)
+        self.subscriptions_changed(server.name)
         on = [tool for tool in server.cached_tools if tool.get("name") not in server.disabled_tools]
         # Schemas are compiled on the way, which takes its time where there are hundreds.
         entries = await asyncio.to_thread(self.calls.entries, connection, on)
         if self._servers.get(server.name) is server:
-            self._hub.register(Source("upstream", server.name), entries)
+            for problem in self._registry.replace(Source("upstream", server.name), entries):
+                log.warning("tool refused: %s", problem)
 
-    def _offered(self, connection: ServerConnection) -> None:
-        """A server has other resources or prompts than before."""
+    def _resources_changed(self, connection: ServerConnection) -> None:
         if self.pool.get(connection.server.name) is connection and connection.server.enabled:
             self.changes += 1
-            self._pass_on(connection.server.name, connection.resources.current)
+            self._share(connection.server.name, connection.resources.current)
 
-    def _followed(self, name: str) -> None:
-        """Others of a server's resources are followed than before, or it is another connection's to tell."""
+    def subscriptions_changed(self, name: str) -> None:
+        """Agents have subscribed to other resources of a server, or it has a new connection."""
         if (connection := self.pool.get(name)) is not None:
-            connection.subscriptions.set_wanted(self._hub.offering.following.book.uris(name))
+            connection.subscriptions.set_wanted(self._resources.subscribed_uris(name))
 
-    def _pass_on(self, name: str, offers: ServerResources) -> None:
-        for kind in self._hub.offering.book.replace(name, offers):
-            self._hub.notices.changed(kind)
+    def _share(self, name: str, resources: ServerResources) -> None:
+        for kind in self._resources.replace(name, resources):
+            self._list_changed(kind)
 
     def _changed(self, _connection: ServerConnection) -> None:
         self.changes += 1
@@ -148,7 +183,7 @@ class Upstreams:
 
     async def _show(self, address: str) -> None:
         """Open the login in the person's own browser where one is connected; panel and terminal show it too."""
-        for link in self._hub.browsers.links():
+        for link in self._browsers.links():
             if link.local:
                 try:
                     await link.request("createTab", {"url": address, "active": True})
@@ -241,10 +276,10 @@ class Upstreams:
             await self._store((), gone=[name])
             await self.pool.apply_servers(self._servers.values())
             self.logins.forget(server.id)
-            self._hub.registry.remove(Source("upstream", name))
-            self._pass_on(name, NO_RESOURCES)
-            self._hub.offering.forget(name)
-            self._hub.trust.pins.forget(Source("upstream", name).setting)
+            self._registry.remove(Source("upstream", name))
+            self._share(name, NO_RESOURCES)
+            self._resources.forget(name)
+            self._pins.forget(Source("upstream", name).setting)
             log.info("external server %s (%s) was removed", name, server.id)
 
     # facts

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-import uvicorn
+from tabhub.http.server import HttpServer
 
 BEAT = 0.001
 
@@ -45,9 +45,9 @@ class Heart:
 def main() -> None:
     """Become the hub."""
     out, heart = Path(sys.argv[1]), Heart()
-    startup = uvicorn.Server.startup
+    startup = HttpServer.start
 
-    async def started(server: uvicorn.Server, *args: Any, **named: Any) -> None:
+    async def started(server: HttpServer, *args: Any, **named: Any) -> None:
         await startup(server, *args, **named)
         heart.start(asyncio.get_running_loop())
 
@@ -56,7 +56,7 @@ def main() -> None:
         half.write_text(f"{heart.longest * 1000:.2f}")
         half.rename(out)  # complete as soon as it is there
 
-    uvicorn.Server.startup = started  # type: ignore[method-assign,assignment]
+    HttpServer.start = started  # type: ignore[method-assign,assignment]
     signal.signal(signal.SIGUSR1, lambda *_: heart.reset())
     signal.signal(signal.SIGUSR2, finish)
     sys.argv = ["tabhub", *sys.argv[2:]]

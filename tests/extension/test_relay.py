@@ -204,8 +204,8 @@ async def test_it_comes_back_by_itself_with_the_same_id_and_a_fresh_token(relay:
     await connected(panel, relay)
     browsers = relay.node.state.tables.browsers
     before, old = {b.ident for b in browsers.values()}, set(browsers)
-    for connection in list(relay.server.server_state.connections):
-        connection.transport.abort()
+    for connection in list(relay.server.connections):
+        connection.cancel()
     await until(lambda: any(b.user is not None and client not in old for client, b in browsers.items()), 15)
     assert {b.ident for b in browsers.values()} == before
     await panel("relay.set", token=token("bob"))

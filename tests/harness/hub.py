@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -10,10 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import uvicorn
-
 from tabhub.server.hub import Hub
-from tabhub.server.run import listen, uvicorn_config
+from tabhub.server.run import listen, shut_down, start_up
 from tabhub.store import secret as secrets_store
 from tabhub.store.config_file import ConfigFile
 from tabhub.store.home import Home
@@ -60,14 +57,11 @@ async def running_hub(folder: Path, **settings: Any) -> AsyncIterator[RunningHub
     port: int = sockets[0].getsockname()[1]
     secret = secrets_store.load_or_create(home)
     hub = Hub(home, port=port, config_file=ConfigFile(home), secret=secret)
-    server = uvicorn.Server(uvicorn_config(hub))
-    server.config.load()
-    server.lifespan = server.config.lifespan_class(server.config)
-    await server.startup(sockets=sockets)
+    server = await start_up(hub, sockets)
     try:
         yield RunningHub(hub=hub, port=port, secret=secret, home=home)
     finally:
-        await _end(server, hub)
+        await shut_down(hub, server)
         for sock in sockets:
             sock.close()
 
@@ -81,16 +75,3 @@ def without_approvals(settings: dict[str, Any]) -> dict[str, Any]:
     else:
         filled["permissions"] = {"default": "auto", **permissions}
     return filled
-
-
-async def _end(server: uvicorn.Server, hub: Hub) -> None:
-    """What uvicorn does to shut down, without the pauses it makes for busy sites."""
-    hub.closing()
-    for listener in server.servers:
-        listener.close()
-    for connection in list(server.server_state.connections):
-        connection.shutdown()
-    if tasks := list(server.server_state.tasks):
-        _, late = await asyncio.wait(tasks, timeout=30)
-        assert not late, f"still running after the hub's end: {late}"
-    await server.lifespan.shutdown()

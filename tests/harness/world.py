@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -92,10 +93,8 @@ class TestCaller:
         self.via = "test"
         self.answers: Answers | None = None
         self.heard: list[float] = []
-        self.was_slow = 0
-
-    def slow(self) -> None:
-        self.was_slow += 1
+        self.params: Mapping[str, Any] = {}
+        self.answers: Answers | None = None
 
     def progress(self, progress: float, total: float | None, message: str | None) -> None:
         self.heard.append(progress)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tabhub.core.registry import Entry
 from tabhub.core.tools import CallContext, Source, Tool, ToolResult
 from tabhub.http.event_streams import EventStream, serve
+from tabhub.http.messages import Request
 from tabhub.limits import MB, Limits
 from tests.harness.agent import Agent
 from tests.harness.hub import RunningHub
@@ -39,14 +40,21 @@ class Reader:
         self.ended = False
         self.free = asyncio.Event()
         self.free.set()
-        self.task = loop.create_task(stream.deliver(self._send, after, prime=prime))
+        self.disconnected = False
+        self.aborted = False
+        self.task = loop.create_task(self._read(stream, after, prime))
         loop.run_for()
 
-    async def _send(self, message: MutableMapping[str, Any]) -> None:
+    async def _read(self, stream: EventStream, after: int | None, prime: bool) -> None:
+        await stream.deliver(self, after, prime=prime)
+        self.ended = True
+
+    async def write(self, data: bytes) -> None:
         await self.free.wait()
-        if message["body"]:
-            self.blocks.append(message["body"])
-        self.ended = not message.get("more_body", False)
+        self.blocks.append(data)
+
+    def abort(self) -> None:
+        self.aborted = True
 
     @property
     def data(self) -> list[bytes]:
@@ -173,24 +181,39 @@ def test_one_large_message_behind_unread_small_ones_is_no_overrun(loop: VirtualL
     assert [len(each) for each in reader.data] == [5, 5000]
 
 
-def test_serving_ends_when_the_client_leaves(loop: VirtualLoop) -> None:
-    one = stream(loop)
-    sent: list[MutableMapping[str, Any]] = []
-    left = asyncio.Event()
+class Connection:
+    """A connection with one streamed response."""
 
-    async def receive() -> MutableMapping[str, Any]:
-        await left.wait()
-        return {"type": "http.disconnect"}
+    def __init__(self) -> None:
+        self.headers: list[tuple[bytes, bytes]] = []
+        self.written: list[bytes] = []
+        self.disconnected = False
 
-    async def send(message: MutableMapping[str, Any]) -> None:
-        sent.append(message)
+    def start_stream(self, request: Request, headers: Sequence[tuple[bytes, bytes]]) -> Connection:
+        self.headers += headers
+        return self
 
-    serving = loop.create_task(serve(one, receive, send, [(b"x", b"y")]))
+    async def write(self, data: bytes) -> None:
+        self.written.append(data)
+
+    def abort(self) -> None:
+        raise AssertionError("it reads everything")
+
+
+def test_serving_ends_when_the_client_disconnects(loop: VirtualLoop) -> None:
+    one, connection = stream(loop), Connection()
+    request = Request(connection, "GET", "/mcp", b"", [])
+    serving = loop.create_task(serve(one, request, [(b"x", b"y")]))
     put(loop, one, b"1")
-    assert sent[0]["status"] == 200
-    assert (b"x", b"y") in sent[0]["headers"]
-    assert b"data: 1" in sent[1]["body"]
-    loop.act(left.set)
+    assert (b"x", b"y") in connection.headers
+    assert b"data: 1" in connection.written[0]
+
+    def disconnect() -> None:
+        connection.disconnected = request.disconnected = True
+        for callback in request.on_disconnect:
+            callback()
+
+    loop.act(disconnect)
     assert serving.done()
     assert asyncio.all_tasks(loop) == set()
 

@@ -8,10 +8,12 @@ import pytest
 
 from tabhub.errors import Forbidden, RateLimited, TabhubError, TooLarge, Unauthorized
 from tabhub.http.guard import Guard
+from tabhub.http.messages import Request
 from tabhub.limits import Limits
 from tabhub.trust.guard import EXTENSION_ORIGIN
 
 SECRET = b"5" * 64
+NO_CONNECTION: Any = None
 HOST = (b"host", b"127.0.0.1:9515")
 TOKEN = (b"authorization", b"Bearer " + SECRET)
 
@@ -23,8 +25,9 @@ def guard(**limits: Any) -> Guard:
 def verdict(guarding: Guard, *headers: tuple[bytes, bytes], now: float = 0.0) -> type[TabhubError] | None:
     """What a request with these headers is refused with."""
     try:
-        found = guarding.place({"headers": list(headers)})
-        guarding.require(found.get(b"authorization"), now)
+        request = Request(NO_CONNECTION, "GET", "/", b"", list(headers))
+        guarding.check_place(request)
+        guarding.require(request.headers.get(b"authorization"), now)
     except TabhubError as error:
         return type(error)
     return None

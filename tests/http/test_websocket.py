@@ -12,25 +12,12 @@ from websockets.protocol import State
 from websockets.typing import Subprotocol
 from websockets.uri import parse_uri
 
-from tabhub.http.websocket import text_frame
 from tests.harness.fake_extension import FakeExtension
 from tests.harness.hub import RunningHub
 
 
-@pytest.mark.parametrize("size", [0, 1, 125, 126, 127, 65535, 65536, 70_000, 300_000])
-def test_a_frame_written_by_hand_reads_back(size: int) -> None:
-    reader = ClientProtocol(parse_uri("ws://localhost/"), state=State.OPEN, max_size=None)
-    data = b"x" * size
-    reader.receive_data(text_frame(data) + text_frame(b"next"))
-    first, second = reader.events_received()
-    assert isinstance(first, Frame)
-    assert isinstance(second, Frame)
-    assert (first.opcode, first.fin, first.data) == (Opcode.TEXT, True, data)
-    assert second.data == b"next"
-
-
 @pytest.mark.parametrize("count", [1, 3, 500])
-async def test_what_is_sent_in_one_turn_arrives_in_order(hub: RunningHub, count: int) -> None:
+async def test_messages_sent_together_arrive_in_order(hub: RunningHub, count: int) -> None:
     async with FakeExtension(hub) as browser:
         (link,) = hub.hub.browsers.links()
         sizes = [(7, 130, 66_000)[i % 3] if i < 9 else i % 300 for i in range(count)]
@@ -129,9 +116,7 @@ async def test_fragments_and_control_frames_between_them_make_one_message(hub: R
     ],
     ids=["unmasked", "continuation of nothing", "far too large", "text inside fragments", "reserved bit"],
 )
-async def test_frames_that_break_the_rules_close_the_socket_with_their_code(
-    hub: RunningHub, bad: bytes, code: int
-) -> None:
+async def test_invalid_frames_close_the_connection_with_their_code(hub: RunningHub, bad: bytes, code: int) -> None:
     seen, answers = await _talk(hub, _frame(_note(0)), bad)
     assert seen == [0]
     assert answers[-1].opcode is Opcode.CLOSE

@@ -1,65 +1,83 @@
-"""The order of lines and answers in one turn of the event loop."""
+"""The order of log lines and writes in one iteration of the event loop."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from typing import Any
 
-from tabhub.http.write_batch import Turn
+from tabhub.http.write_batch import WriteBatch
 
 
-class Noting:
-    """Stands in for the log, a transport and what is done after a write; notes what happened, in order."""
+class Transport(asyncio.Transport):
+    """Notes what is written to it, in a list it may share with others."""
 
-    def __init__(self) -> None:
-        self.seen: list[str] = []
+    def __init__(self, seen: list[Any]) -> None:
+        super().__init__()
+        self.seen = seen
         self.closing = False
 
-    def hold(self) -> None:
-        self.seen.append("hold")
+    def write(self, data: Any) -> None:
+        self.seen.append(bytes(data))
 
-    def release(self) -> None:
-        self.seen.append("release")
-
-    def write(self, data: bytes) -> None:
-        self.seen.append(data.decode())
+    def writelines(self, list_of_data: Iterable[Any]) -> None:
+        self.seen.append([bytes(data) for data in list_of_data])
 
     def is_closing(self) -> bool:
         return self.closing
 
 
-def put(turn: Turn, transport: Any, seen: list[str], what: str) -> None:
-    turn.write(asyncio.get_running_loop(), transport, what.encode(), lambda: seen.append(f"{what} done"))
+def batch_with_log(seen: list[Any]) -> WriteBatch:
+    batch = WriteBatch()
+    batch.before_write(lambda: seen.append("log"))
+    return batch
 
 
-async def test_the_first_answer_leaves_at_once_and_the_others_after_the_lines_at_the_end() -> None:
-    noting = Noting()
-    turn = Turn(noting)
-    for what in ("one", "two", "three"):
-        put(turn, noting, noting.seen, what)
-        assert turn.open
-    assert noting.seen == ["hold", "one", "one done"]
+async def test_the_first_write_leaves_at_once_and_the_others_together_after_the_log() -> None:
+    seen: list[Any] = []
+    batch, one, other = batch_with_log(seen), Transport(seen), Transport(seen)
+    for transport, data in ((one, b"1"), (one, b"2"), (other, b"a"), (one, b"3")):
+        batch.write(transport, data)
+        assert batch.open
+    assert seen == ["log", b"1"]
     await asyncio.sleep(0)
-    assert noting.seen[3:] == ["release", "two", "three", "two done", "three done"]
-    assert not turn.open
+    assert seen[2:] == ["log", [b"2", b"3"], [b"a"]]
+    assert not batch.open
 
 
-async def test_each_turn_begins_anew() -> None:
-    noting = Noting()
-    turn = Turn(noting)
-    for what in ("one", "two"):
-        put(turn, noting, noting.seen, what)
+async def test_each_iteration_begins_with_a_write_at_once() -> None:
+    seen: list[Any] = []
+    batch, transport = batch_with_log(seen), Transport(seen)
+    for data in (b"1", b"2"):
+        batch.write(transport, data)
         await asyncio.sleep(0)
-    assert noting.seen == ["hold", "one", "one done", "release", "hold", "two", "two done", "release"]
+    assert [each for each in seen if each != "log"] == [b"1", b"2"]
 
 
 async def test_a_connection_that_closed_meanwhile_is_not_written_to_and_the_others_are() -> None:
-    noting, gone = Noting(), Noting()
-    turn = Turn(noting)
-    put(turn, noting, noting.seen, "one")
-    put(turn, gone, noting.seen, "two")
-    put(turn, noting, noting.seen, "three")
-    gone.closing = True
+    seen: list[Any] = []
+    batch, open_one, closed = WriteBatch(), Transport(seen), Transport([])
+    batch.write(open_one, b"1")
+    batch.write(closed, b"2")
+    batch.write(open_one, b"3")
+    closed.closing = True
     await asyncio.sleep(0)
-    assert gone.seen == []
-    assert noting.seen[-3:] == ["three", "two done", "three done"]
+    assert closed.seen == []
+    assert seen == [b"1", [b"3"]]
+
+
+async def test_what_is_held_for_a_connection_can_be_written_before_it_is_closed() -> None:
+    seen: list[Any] = []
+    batch, transport = batch_with_log(seen), Transport(seen)
+    batch.write(transport, b"1")
+    batch.write(transport, b"2")
+    batch.flush(transport)
+    assert seen == ["log", b"1", "log", [b"2"]]
+
+
+async def test_large_writes_are_not_held() -> None:
+    seen: list[Any] = []
+    batch, transport = WriteBatch(), Transport(seen)
+    for _ in range(3):
+        batch.write(transport, b"x" * 700_000)
+    assert [len(each) for each in seen] == [700_000, 2]

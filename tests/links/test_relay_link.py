@@ -123,8 +123,8 @@ async def test_call_fails_at_once_when_its_link_breaks_and_the_link_is_re_establ
             if end == "browser":
                 far.ws.transport.abort()
             else:
-                for connection in list(relay.server.server_state.connections):
-                    connection.transport.abort()
+                for connection in list(relay.server.connections):
+                    connection.cancel()
             async with asyncio.timeout(30):
                 with pytest.raises(LinkLost) as failed:
                     await call

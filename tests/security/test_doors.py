@@ -197,7 +197,6 @@ async def test_the_socket_wants_the_token_as_its_protocol_and_no_log_shows_one(
     hub: RunningHub, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    caplog.set_level(logging.WARNING, logger="uvicorn")  # as a running hub has it
     secret = hub.secret
     offers: list[str | None] = [
         None,
@@ -220,8 +219,7 @@ async def test_the_socket_wants_the_token_as_its_protocol_and_no_log_shows_one(
         headers = [host, *([("Sec-WebSocket-Protocol", offer)] if offer is not None else [])]
         for query in ("", f"?token={secret}"):
             answer = await exchange(hub.port, head(hub, ("GET", "/ws" + query), [*headers, *hub.bearer.items()]))
-            refusals = (431,) if "a" * 30_000 in str(offer) else (400, 401)  # 400: not a list of protocols at all
-            assert answer.status in refusals, (offer, answer)
+            assert answer.status == 401, (offer, answer)
     assert hub.hub.browsers.links() == []
     assert secret[:-1] not in caplog.text
 

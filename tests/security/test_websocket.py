@@ -1,21 +1,25 @@
-"""WebSocket frames read by hand: the same bytes give the same messages and the same answers as another reader's."""
+"""WebSocket frames however they are cut: the same messages and answers as the library gives for the same bytes."""
 
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-import uvicorn
 import uvloop
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from uvicorn.server import ServerState
 from websockets.frames import Frame, Opcode
-from websockets.http11 import Request
+from websockets.http11 import Request as HandshakeRequest
 from websockets.server import ServerProtocol
 
-from tabhub.http.websocket import EXTENSION, LinkProtocol
+from tabhub.errors import NotFound, TabhubError
+from tabhub.http.messages import Request, Response, Route, error_response
+from tabhub.http.protocol import HttpProtocol
+from tabhub.http.websocket import WebSocket, WebSocketRoute
+from tabhub.http.write_batch import WriteBatch
+from tabhub.limits import DEFAULTS
 from tests.security.test_http import Ends
 
 LARGEST = 500
@@ -43,39 +47,66 @@ class Written(Ends):
         super().__init__()
         self.out = b""
 
+    protocol: asyncio.Protocol
+
+    def set_protocol(self, protocol: Any) -> None:
+        self.protocol = protocol
+
     def write(self, data: Any) -> None:
         self.out += b"" if self.closed else bytes(data)
+
+    def writelines(self, list_of_data: Any) -> None:
+        for data in list_of_data:
+            self.write(data)
 
     def get_write_buffer_size(self) -> int:
         return 0
 
 
+class Messages:
+    """Keeps the text messages of a connection."""
+
+    def __init__(self) -> None:
+        self.got: list[bytes] = []
+
+    def receive(self, message: bytes) -> None:
+        self.got.append(message)
+
+    def receive_binary(self) -> None: ...
+
+    def overflow(self) -> None: ...
+
+    def closed(self, reason: str) -> None: ...
+
+
+class SocketApp:
+    """An application that admits every WebSocket."""
+
+    def __init__(self) -> None:
+        self.messages = Messages()
+
+    def route(self, request: Request) -> Route:
+        raise NotFound("There are only WebSockets here.")
+
+    def refusal(self, request: Request, error: TabhubError) -> Response:
+        return error_response(error)
+
+    def websocket(self, request: Request) -> WebSocketRoute:
+        return WebSocketRoute(None, lambda upgrade: WebSocket(upgrade, lambda _: self.messages, 1_000_000))
+
+
 async def as_the_hub_reads(pieces: list[bytes]) -> tuple[list[bytes], bytes]:
     """The text messages in these bytes, and what is written back."""
-    got: list[bytes] = []
-
-    async def app(scope: Any, receive: Any, send: Any) -> None:
-        await receive()
-        await send({"type": "websocket.accept"})
-        scope["extensions"][EXTENSION].take_over(got.append, 1_000_000, lambda: None)
-        while (await receive())["type"] != "websocket.disconnect":
-            pass
-
-    config = uvicorn.Config(
-        app, lifespan="off", log_level="critical", ws_max_size=LARGEST, ws_per_message_deflate=False
-    )
-    config.load()
-    transport = Written()
-    protocol = LinkProtocol(config=config, server_state=ServerState(), app_state={})
-    protocol.connection_made(transport)
+    app, transport = SocketApp(), Written()
+    transport.protocol = HttpProtocol(app, replace(DEFAULTS, max_frame=LARGEST), WriteBatch(), set())
+    transport.protocol.connection_made(transport)
     for piece in [HANDSHAKE, *pieces]:
         if not transport.closed:
-            protocol.data_received(piece)
+            transport.protocol.data_received(piece)
         for _ in range(5):
             await asyncio.sleep(0)
-    protocol.connection_lost(None)
-    await asyncio.sleep(0)
-    return got, transport.out.partition(b"\r\n\r\n")[2]
+    transport.protocol.connection_lost(None)
+    return app.messages.got, transport.out.partition(b"\r\n\r\n")[2]
 
 
 def as_websockets_reads(pieces: list[bytes]) -> tuple[list[bytes], bytes]:
@@ -83,7 +114,7 @@ def as_websockets_reads(pieces: list[bytes]) -> tuple[list[bytes], bytes]:
     server = ServerProtocol(max_size=LARGEST)
     server.receive_data(HANDSHAKE)
     (request,) = server.events_received()
-    assert isinstance(request, Request)
+    assert isinstance(request, HandshakeRequest)
     server.send_response(server.accept(request))
     server.data_to_send()
     got, out, message, text = list[bytes](), b"", b"", False

@@ -234,8 +234,8 @@ async def test_every_connected_extension_is_told_to_reload(hub: RunningHub) -> N
         ({"plugin": "slack"}, 400, "settings"),
         ({"plugin": "slack", "settings": []}, 400, "settings"),
         ({"plugin": "slack", "settings": {}, "colour": 1}, 400, "colour"),
-        ([], 400, "plugin"),
-        ("x", 400, "plugin"),
+        ([], 400, "JSON object"),
+        ("x", 400, "JSON object"),
     ],
     ids=str,
 )

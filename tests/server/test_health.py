@@ -6,9 +6,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tabhub import __version__
+from tabhub.store.audit import CallRecord
 from tests.harness.agent import Agent, client
 from tests.harness.fake_extension import FakeExtension
 from tests.harness.hub import RunningHub, running_hub
@@ -155,7 +157,7 @@ async def test_the_audit_summary_counts_calls(hub: RunningHub) -> None:
     assert summary["last24h"] == {"total": 3, "success": 2, "failure": 1}
     async with client(hub) as http:
         lines = (await http.get("/audit")).json()
-    hub.hub.engine.audit.write({**lines[0], "durationMs": 9000})
+    hub.hub.engine.audit.write(msgspec.convert({**lines[0], "durationMs": 9000.0}, CallRecord))
     took = [*(line["durationMs"] for line in lines), 9000]
     assert (await health(hub))["auditSummary"]["avgDurationMs"] == pytest.approx(sum(took) / 4, abs=1)
 

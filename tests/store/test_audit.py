@@ -4,13 +4,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import orjson
 import pytest
 
 from tabhub.core.tools import BROWSER, Source
 from tabhub.errors import CallTimeout, CommandFailed
 from tabhub.limits import Limits
-from tabhub.store.audit import AuditLog, digest, entry, read_log, stamp
+from tabhub.store.audit import AuditLog, CallRecord, call_error, digest, read_log, stamp
 
 NOON = 1_771_669_800.0  # 2026-02-21T10:30:00Z
 DAY = 86_400.0
@@ -24,17 +25,27 @@ class Clock:
         return self.now
 
 
-def made(number: int = 0, *, success: bool = True, now: float = NOON, **more: Any) -> dict[str, Any]:
-    facts: dict[str, Any] = {
-        "tool": f"browser_tool_{number}",
-        "source": BROWSER,
-        "duration_ms": 10.0,
-        "session": "s1",
-        "client": "agent 1.0",
-        "via": "mcp",
-        "arguments": {"tabId": number},
-    }
-    return entry(now=now, success=success, **{**facts, **more})
+def made(number: int = 0, **more: Any) -> CallRecord:
+    """A record of a call; its arguments are kept with `keep_arguments`."""
+    facts: dict[str, Any] = {"tool": f"browser_tool_{number}", "source": BROWSER, "now": NOON, "duration_ms": 10.0}
+    facts |= {"success": True, "session": "s1", "client": "agent 1.0", "via": "mcp", "arguments": {"tabId": number}}
+    facts |= more
+    source, error, arguments = facts.pop("source"), facts.pop("error", None), facts.pop("arguments")
+    return CallRecord(
+        timestamp=stamp(facts.pop("now")),
+        plugin=source.key,
+        source=str(source),
+        args_digest=digest(arguments),
+        arguments=arguments if facts.pop("keep_arguments", False) else None,
+        error=None if error is None else call_error(error),
+        outcome=None if error is None else error.outcome,
+        **facts,
+    )
+
+
+def as_json(record: CallRecord) -> dict[str, Any]:
+    decoded: dict[str, Any] = orjson.loads(msgspec.json.encode(record))
+    return decoded
 
 
 def open_log(tmp_path: Path, clock: Clock | None = None, **limits: int) -> AuditLog:
@@ -44,20 +55,19 @@ def open_log(tmp_path: Path, clock: Clock | None = None, **limits: int) -> Audit
 @pytest.mark.req("S002-audit-10", "S002-audit-11")
 def test_an_entry_says_who_did_what_where_and_how_it_ended() -> None:
     error = CommandFailed("The page said no: Bearer abcdef\nsecond line")
-    assert entry(
+    record = made(
         now=NOON + 0.2455,
         tool="slack_send_message",
         source=Source("plugin", "slack"),
         success=False,
-        duration_ms=245.12345,
-        session="s1",
-        client="agent 1.0",
+        duration_ms=245.123,
         via="gateway",
         arguments={"b": 1, "a": "x"},
         tab_id=7,
         origin="https://app.slack.com",
         error=error,
-    ) == {
+    )
+    assert as_json(record) == {
         "timestamp": "2026-02-21T10:30:00.245Z",
         "tool": "slack_send_message",
         "plugin": "slack",
@@ -80,16 +90,16 @@ def test_an_entry_says_who_did_what_where_and_how_it_ended() -> None:
 
 
 def test_arguments_are_kept_only_when_asked_for() -> None:
-    assert "arguments" not in made(1)
-    assert made(1, keep_arguments=True)["arguments"] == {"tabId": 1}
-    assert len(made(1)["argsDigest"]) == 16
-    assert made(1)["argsDigest"] != made(2)["argsDigest"]
+    assert "arguments" not in as_json(made(1))
+    assert as_json(made(1, keep_arguments=True))["arguments"] == {"tabId": 1}
+    assert len(made(1).args_digest) == 16
+    assert made(1).args_digest != made(2).args_digest
     assert digest({"x": "\ud800", "n": 2**100})
 
 
 def test_an_unknown_outcome_is_said() -> None:
-    assert made(error=CallTimeout("late"), success=False)["outcome"] == "unknown"
-    assert "outcome" not in made()
+    assert as_json(made(error=CallTimeout("late"), success=False))["outcome"] == "unknown"
+    assert "outcome" not in as_json(made())
 
 
 def test_times_are_written_to_the_millisecond() -> None:
@@ -104,7 +114,7 @@ def test_every_call_is_one_line_of_json_on_disk_when_write_returns(tmp_path: Pat
     for number, one in enumerate(entries, 1):
         log.write(one)
         lines = (tmp_path / "audit.log").read_bytes().splitlines()
-        assert [orjson.loads(line) for line in lines] == entries[:number]
+        assert [orjson.loads(line) for line in lines] == [as_json(one) for one in entries[:number]]
     assert (tmp_path / "audit.log").stat().st_mode & 0o777 == 0o600
     log.close()
 
@@ -196,7 +206,7 @@ def test_a_torn_last_line_is_skipped_counted_and_never_joined_to_the_next(tmp_pa
     log.close()
     path = tmp_path / "audit.log"
     with path.open("ab") as file:
-        file.write(orjson.dumps(made(2))[:40])
+        file.write(msgspec.json.encode(made(2))[:40])
     again = open_log(tmp_path)
     assert again.torn == 1
     assert [one["tool"] for one in again.recent()] == ["browser_tool_1"]
@@ -208,7 +218,7 @@ def test_a_torn_last_line_is_skipped_counted_and_never_joined_to_the_next(tmp_pa
 
 def test_a_last_line_that_lacks_only_its_newline_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "audit.log"
-    path.write_bytes(orjson.dumps(made(1)))
+    path.write_bytes(msgspec.json.encode(made(1)))
     log = open_log(tmp_path)
     log.write(made(2))
     assert log.torn == 0
@@ -235,13 +245,12 @@ def test_odd_text_in_any_field_stays_inside_its_line(tmp_path: Path, odd: str) -
     assert entries == log.recent()
 
 
-def test_values_json_cannot_hold_are_written_as_text(tmp_path: Path) -> None:
+def test_unusual_values_leave_a_line_that_can_be_read(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     deep: Any = []
     for _ in range(500):
         deep = [deep]
     odd: dict[Any, Any] = {
-        "tool": "x",
         "big": 2**200,
         "set": {1},
         5: "key",
@@ -249,10 +258,12 @@ def test_values_json_cannot_hold_are_written_as_text(tmp_path: Path) -> None:
         "deep": deep,
         "tuple": (1, None),
     }
-    log.write(odd)
+    log.write(made(keep_arguments=True, arguments=odd))
     entries, skipped = read_log(tmp_path / "audit.log")
     assert skipped == 0
-    assert (entries[0]["big"], entries[0]["set"], entries[0]["5"]) == (str(2**200), "{1}", "key")
+    kept = entries[0]["arguments"]
+    assert (kept["set"], kept["5"], kept["nan"]) == ([1], "key", None)
+    assert str(2**200) in (tmp_path / "audit.log").read_text()
 
 
 def test_a_line_that_is_too_long_leaves_its_arguments_out(tmp_path: Path) -> None:
@@ -309,39 +320,39 @@ def tools_on_disk(tmp_path: Path) -> list[str]:
     return [orjson.loads(line)["tool"] for line in (tmp_path / "audit.log").read_bytes().splitlines()]
 
 
-def succeed(log: AuditLog, tool: str, *, may_wait: bool) -> None:
-    log.succeeded(
-        now=NOON, tool=tool, source=Source("plugin", "shop"), duration_ms=1.0, session="s", client="c", via="mcp",
-        arguments={}, tab_id=None, origin=None, may_wait=may_wait,
-    )  # fmt: skip
+class Batch:
+    """Answers that are held back, or not."""
+
+    def __init__(self) -> None:
+        self.open = False
+        self.hooks: list[Callable[[], None]] = []
+
+    def before_write(self, hook: Callable[[], None]) -> None:
+        self.hooks.append(hook)
 
 
-def test_lines_that_may_wait_are_written_when_they_are_released_and_others_never_before_them(tmp_path: Path) -> None:
-    log = open_log(tmp_path)
-    succeed(log, "before", may_wait=True)
+def test_lines_are_written_together_while_answers_are_held_back_and_before_them(tmp_path: Path) -> None:
+    batch = Batch()
+    log = AuditLog(tmp_path / "audit.log", clock=Clock(), batch=batch)
+    log.write(made(tool="before"))
     assert tools_on_disk(tmp_path) == ["before"]
-    log.hold()
-    succeed(log, "one", may_wait=True)
+    batch.open = True
+    log.write(made(tool="one"))
+    log.write(made(tool="two", success=False))
     assert tools_on_disk(tmp_path) == ["before"]
-    assert [entry["tool"] for entry in log.recent()] == ["one", "before"]
-    succeed(log, "two", may_wait=False)
+    assert [entry["tool"] for entry in log.recent()] == ["two", "one", "before"]
+    for hook in batch.hooks:
+        hook()
     assert tools_on_disk(tmp_path) == ["before", "one", "two"]
-    succeed(log, "three", may_wait=True)
-    log.write(made(tool="four"))
-    assert tools_on_disk(tmp_path)[3:] == ["three", "four"]
-    succeed(log, "five", may_wait=True)
-    log.release()
-    assert tools_on_disk(tmp_path)[5:] == ["five"]
-    succeed(log, "six", may_wait=True)
-    assert tools_on_disk(tmp_path)[6:] == ["six"]
 
 
 @pytest.mark.parametrize("end", [AuditLog.flush, AuditLog.close])
 def test_what_is_held_is_written_when_the_log_is_flushed_or_closed(
     tmp_path: Path, end: Callable[[AuditLog], object]
 ) -> None:
-    log = open_log(tmp_path)
-    log.hold()
-    succeed(log, "held", may_wait=True)
+    batch = Batch()
+    batch.open = True
+    log = AuditLog(tmp_path / "audit.log", clock=Clock(), batch=batch)
+    log.write(made(tool="held"))
     end(log)
     assert tools_on_disk(tmp_path) == ["held"]

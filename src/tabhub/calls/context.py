@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Context:
     """One running call, as its tool sees it (hub.tools.CallContext)."""
 
-    __slots__ = ("_engine", "call", "caller", "slow", "task", "turn")
+    __slots__ = ("_engine", "call", "caller", "task", "turn")
 
     def __init__(self, engine: Engine, call: Call, caller: Caller) -> None:
         self._engine = engine
@@ -28,7 +28,6 @@ class Context:
         self.caller = caller
         self.task: asyncio.Task[Any] | None = asyncio.current_task(engine.loop)
         self.turn: asyncio.Future[None] | None = None
-        self.slow = False
 
     @property
     def session(self) -> Session:
@@ -38,8 +37,7 @@ class Context:
     @property
     def extra(self) -> Mapping[str, Any]:
         """The request's own params, for what passes through the hub (`_meta`, `extensions`); REST has none."""
-        params: Mapping[str, Any] = getattr(self.caller, "params", None) or {}
-        return params
+        return self.caller.params
 
     def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Extend the deadline and tell the agent."""

@@ -26,7 +26,7 @@ from tabhub.core.sessions import Session, Sessions
 from tabhub.core.tools import Source, Tool, ToolResult
 from tabhub.errors import CallCancelled, NotConnected, RateLimited, TabhubError, UnknownTool
 from tabhub.limits import Limits
-from tabhub.store.audit import AuditLog, entry
+from tabhub.store.audit import AuditLog, CallRecord, call_error, digest, stamp
 from tabhub.store.results import ResultStore
 from tabhub.trust.approvals import ALLOWED, Approval, Ask, Denied
 from tabhub.trust.redact import clean, redact
@@ -227,11 +227,6 @@ class Engine:
         for call in self.calls.due(now):
             if call.carrier is not None:
                 call.carrier.interrupt()
-        for call in self.calls:
-            ctx: Context | None = call.carrier
-            if ctx is not None and not ctx.slow and now - call.opened >= _TICK:
-                ctx.slow = True
-                ctx.caller.slow()
         self._ticker = asyncio.get_running_loop().call_later(_TICK, self._tick) if len(self.calls) else None
 
     def cancel(self, call: Call, reason: str) -> None:
@@ -298,39 +293,25 @@ class Engine:
             self.watcher.ended(call, duration, error, success=success)
         self.meter.call(source.key, duration, ok=success)
         session = caller.session
-        tab, origin = (call.tab, call.origin) if call is not None else (None, None)
-        if success and not self.keep_arguments and approval is None:
-            self.audit.succeeded(
-                now=self.wall(),
-                tool=name,
-                source=source,
-                duration_ms=duration * 1000,
-                session=session.id,
-                client=session.client,
-                via=caller.via,
-                token=session.token,
-                arguments=arguments,
-                tab_id=tab,
-                origin=origin,
-                may_wait=at_once() if (at_once := getattr(caller, "at_once", None)) is not None else False,
-            )
-            return
+        approved = approval.facts() if approval is not None else ((error and error.data) or {}).get("approval")
         self.audit.write(
-            entry(
-                now=self.wall(),
+            CallRecord(
+                timestamp=stamp(self.wall()),
                 tool=name,
-                source=source,
+                plugin=source.key,
+                source=str(source),
                 success=success,
-                duration_ms=duration * 1000,
+                duration_ms=round(duration * 1000, 3),
                 session=session.id,
                 client=session.client,
                 via=caller.via,
-                token=session.token,
-                arguments=arguments,
-                keep_arguments=self.keep_arguments,
-                tab_id=tab,
-                origin=origin,
-                error=error,
-                approval=approval.facts() if approval is not None else ((error and error.data) or {}).get("approval"),
+                token_name=session.token,
+                args_digest=digest(arguments),
+                tab_id=None if call is None else call.tab,
+                origin=None if call is None else call.origin,
+                approval=approved,
+                arguments=arguments if self.keep_arguments else None,
+                error=None if error is None else call_error(error),
+                outcome=None if error is None else error.outcome,
             )
         )

@@ -38,7 +38,6 @@ class HeldCalls:
         """Wait until released; TimeoutError after `seconds`, or the error the call was failed with."""
         call = _HeldCall(caller, tool, asyncio.get_running_loop().create_future())
         self._calls.append(call)
-        caller.slow()  # begins to watch whether the agent disconnects
         try:
             async with asyncio.timeout(seconds):
                 await call.released

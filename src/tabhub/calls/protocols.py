@@ -39,8 +39,9 @@ class Caller(Protocol):
         """What the client brought in answer to earlier questions; None if it does not answer by calling again."""
         ...
 
-    def slow(self) -> None:
-        """The call is still running: begin to watch whether the agent is still there."""
+    @property
+    def params(self) -> Mapping[str, Any]:
+        """The request's own parameters, for what passes through the hub (`_meta`, `extensions`); REST has none."""
         ...
 
     def progress(self, progress: float, total: float | None, message: str | None) -> None:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Sequence
 
-from tabhub.http.responses import Header, Receive, Send, cut
+from tabhub.http.messages import Header, Request, ResponseStream
 from tabhub.limits import Limits
 from tabhub.wire import sse
 
@@ -34,7 +35,7 @@ class EventStream:
         self._seq = 0
         self._delivered = 0
         self._reader = 0
-        self._reading: Send | None = None
+        self._reading: ResponseStream | None = None
         """Where the current reader is written to."""
         self._wake = asyncio.Event()
 
@@ -59,7 +60,7 @@ class EventStream:
             if seq > self._delivered:
                 self.overrun = self.done = True
                 if self._reading is not None:
-                    cut(self._reading)
+                    self._reading.abort()
                 return
             self._events.popleft()
             self._bytes -= len(data)
@@ -70,23 +71,27 @@ class EventStream:
         self.done = True
         self._wake.set()
 
+    def wake(self) -> None:
+        """Have the reader look whether it is still connected."""
+        self._wake.set()
+
     def knows(self, seq: int) -> bool:
         """Whether everything after `seq` is still here."""
         return not self._events or self._events[0][0] <= seq + 1
 
-    async def deliver(self, send: Send, after: int | None = None, *, prime: bool = False) -> None:
+    async def deliver(self, writer: ResponseStream, after: int | None = None, *, prime: bool = False) -> None:
         """Write the stream to a reader, from after what it saw last, until it ends or another reader takes over."""
         self._reader += 1
         reader, seen = self._reader, self._delivered if after is None else after
-        self._reading = send
+        self._reading = writer
         self._wake.set()
         if prime and self.resumable:
-            await self._write(send, sse.priming(f"{self.id}.{seen}", RETRY_MS))
-        while reader == self._reader:
+            await writer.write(sse.priming(f"{self.id}.{seen}", RETRY_MS))
+        while reader == self._reader and not writer.disconnected:
             for seq, data in list(self._events):
                 if seq > seen:
                     event_id = f"{self.id}.{seq}" if self.resumable else None
-                    await self._write(send, sse.event(data, event_id))
+                    await writer.write(sse.event(data, event_id))
                     if reader != self._reader:
                         break
                     seen = seq
@@ -100,38 +105,19 @@ class EventStream:
                 async with asyncio.timeout(self._limits.stream_keepalive):
                     await self._wake.wait()
             except TimeoutError:
-                await self._write(send, sse.KEEPALIVE)
+                await writer.write(sse.KEEPALIVE)
         if reader == self._reader:
             self._reading = None
-        await send({"type": "http.response.body", "body": b""})
-
-    @staticmethod
-    async def _write(send: Send, data: bytes) -> None:
-        await send({"type": "http.response.body", "body": data, "more_body": True})
-
-
-async def gone(receive: Receive) -> None:
-    """Wait until the client has closed the request."""
-    while (await receive())["type"] != "http.disconnect":
-        pass
 
 
 async def serve(
     stream: EventStream,
-    receive: Receive,
-    send: Send,
-    headers: list[Header],
+    request: Request,
+    headers: Sequence[Header] = (),
     after: int | None = None,
     *,
     prime: bool = False,
 ) -> None:
-    """Answer a request with a stream, until the stream ends or the client leaves."""
-    await send({"type": "http.response.start", "status": 200, "headers": [*HEADERS, *headers]})
-    writer = asyncio.ensure_future(stream.deliver(send, after, prime=prime))
-    watcher = asyncio.ensure_future(gone(receive))
-    try:
-        await asyncio.wait((writer, watcher), return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in (writer, watcher):
-            task.cancel()
-        await asyncio.gather(writer, watcher, return_exceptions=True)
+    """Answer a request with a stream, until the stream ends or the client disconnects."""
+    request.on_disconnect.append(stream.wake)
+    await stream.deliver(request.start_stream([*HEADERS, *headers]), after, prime=prime)

@@ -11,8 +11,7 @@ from hmac import compare_digest
 from typing import Protocol
 
 from tabhub.errors import Forbidden, RateLimited, TooLarge, Unauthorized
-from tabhub.http.known_heads import TOKEN
-from tabhub.http.responses import Header, Scope
+from tabhub.http.messages import Request
 from tabhub.limits import Limits
 from tabhub.trust.guard import host_allowed, origin_allowed
 from tabhub.trust.sliding_window import SlidingWindow
@@ -45,12 +44,11 @@ class Guard:
         self._secret = secret
         self._usual = b"Bearer " + secret
 
-    def place(self, scope: Scope) -> dict[bytes, bytes]:
-        """Check where a request comes from and how large it says it is; its headers are returned, by name."""
-        raw: list[Header] = scope["headers"]
-        headers: dict[bytes, bytes] = dict(raw)
-        if len(headers) != len(raw):
-            self._refuse_doubled(raw, headers)
+    def check_place(self, request: Request) -> None:
+        """Check where a request comes from and how large it says it is."""
+        headers = request.headers
+        if len(headers) != len(request.raw_headers):
+            self._check_repeats(request)
         if not host_allowed(headers.get(b"host"), self._port):
             raise Forbidden(
                 "The Host header does not name this hub.",
@@ -61,28 +59,15 @@ class Guard:
         length = headers.get(b"content-length")
         if length is not None and length.isdigit() and int(length[:20]) > self._limits.max_body:
             raise TooLarge(f"The request body is larger than {self._limits.max_body} bytes.")
-        return headers
-
-    def admits_again(self, headers: dict[bytes, bytes], size: int) -> bool:
-        """Whether headers that an agent passed with would pass once more.
-
-        What may differ is the secret or token, that one is required, and the body's size.
-        """
-        if size > self._limits.max_body:
-            return False
-        authorization = headers.get(b"authorization")
-        if (name := headers.get(TOKEN)) is None:
-            return not self.tokens_required and self.authenticated(authorization)
-        return self.named(authorization) == name.decode()
 
     @staticmethod
-    def _refuse_doubled(raw: list[Header], headers: dict[bytes, bytes]) -> None:
-        """Readers would disagree on which of two counts: a doubled Host or Origin is as bad as a wrong one."""
-        names = [name for name, _ in raw]
+    def _check_repeats(request: Request) -> None:
+        """Readers would disagree on which of two counts: a repeated Host or Origin is as bad as a wrong one."""
+        names = [name for name, _ in request.raw_headers]
         if names.count(b"host") > 1 or names.count(b"origin") > 1:
             raise Forbidden("The Host or Origin header appears more than once.")
         if names.count(b"authorization") > 1:
-            headers[b"authorization"] = b""
+            request.headers[b"authorization"] = b""
 
     def authenticated(self, authorization: bytes | None) -> bool:
         """Whether an Authorization header carries the secret."""

@@ -1,206 +1,469 @@
-"""Requests must arrive: a head that is too large, and a request that is too slow, end their connection.
+"""HTTP/1.1 on one connection: bytes to requests, responses to bytes.
 
-Owns both bounds, for every connection and before anything else looks at it; uvicorn with httptools has neither. Also
-owns the two roads from here. A request in one piece whose head is known (heads.py) takes the straight one: a task for
-its route, and nothing else. All others take the ordinary one, through uvicorn's parser and ASGI, and the heads that are
-let in there are known from then on.
+Owns reading with its bounds (size of the head and body, time to arrive, requests sent ahead), the order of responses,
+keep-alive and the switch to a WebSocket. Every request takes this one path. Which route serves a request, and whether
+it is admitted, is the application's; it decides when the head is complete, before any of the body is accepted.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Protocol
+import logging
+from collections import deque
+from collections.abc import Sequence
+from functools import lru_cache
+from http import HTTPStatus
+from typing import Any, Protocol, cast
+from urllib.parse import unquote
 
-import orjson
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE
-from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+import httptools
 
-from tabhub.errors import HeadersTooLarge, RequestTimeout, TabhubError
-from tabhub.http.fast_cycle import Visit
-from tabhub.http.ignore_upgrade import PlainHttp
-from tabhub.http.known_heads import HEAD, Head, Heads, Post
-from tabhub.http.write_batch import Lines, Turn
-from tabhub.limits import DEFAULTS, Limits
+from tabhub.errors import (
+    BadInput,
+    ClientDisconnected,
+    HeadersTooLarge,
+    MethodNotAllowed,
+    RequestTimeout,
+    TabhubError,
+    TooLarge,
+)
+from tabhub.http.messages import TEXT, Header, Request, Response, Route, error_response
+from tabhub.http.websocket import Upgrade, WebSocket, WebSocketRoute, shake_hands
+from tabhub.http.write_batch import WriteBatch
+from tabhub.limits import Limits
 
-_AHEAD = 64
-"""Requests a client may send before the answer to an earlier one is through."""
+log = logging.getLogger("tabhub.http")
+
+_MAX_AHEAD = 64
+"""Requests a client may send before an earlier one is answered."""
+_KEEP_ALIVE = 120.0
+"""Longer than proxies keep their connections: a request must not meet a connection that is being closed."""
+_LINGER = 2.0
+"""Seconds a refused client has to read its answer before the connection is closed."""
+_LARGE_BODY = 64 * 1024
+_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+_INTERNAL_ERROR = Response(500, b"Internal Server Error", (TEXT,))
+_PHRASES = {status.value: status.phrase for status in HTTPStatus} | {499: "Client Closed Request"}
 
 
-class Gate(Protocol):
-    """The app, as far as the straight road asks it."""
+class Application(Protocol):
+    """What a server serves."""
 
-    def admits(self, head: Head, size: int) -> bool:
-        """Whether a request with a known head and a body of this size may come in now."""
+    def route(self, request: Request) -> Route:
+        """The route of a request whose head has arrived; TabhubError refuses it."""
+        ...
+
+    def refusal(self, request: Request, error: TabhubError) -> Response:
+        """The response to a request that is refused, or whose route failed."""
+        ...
+
+    def websocket(self, request: Request) -> WebSocketRoute:
+        """How a WebSocket is opened; TabhubError refuses it."""
         ...
 
 
-class ArrivingHttp(PlainHttp):
-    """uvicorn's HTTP protocol with both bounds and the straight road."""
+class HttpProtocol(asyncio.Protocol):
+    """One connection."""
 
-    limits: Limits = DEFAULTS
-    gate: Gate | None = None
-    heads: Heads = Heads()
-    turn: Turn = Turn()
-    _timer: asyncio.TimerHandle | None = None
-    _head = 0
-    _upgraded = False
-    _between = True
-    """Whether the parser is between two requests."""
-    _seen: tuple[bytes, Any] | None = None
-    """A whole request on the ordinary road and its scope, whose head may be learned."""
-    _begun = b""
-    """A known head whose body is still to come; the parser has not seen it."""
-    _idle_since = 0.0
+    def __init__(
+        self,
+        app: Application,
+        limits: Limits,
+        batch: WriteBatch,
+        connections: set[HttpProtocol | WebSocket],
+    ) -> None:
+        self._app = app
+        self._limits = limits
+        self._batch = batch
+        self._connections = connections
+        self._loop = asyncio.get_running_loop()
+        self._parser: Any = httptools.HttpRequestParser(self)
+        self._transport: asyncio.Transport = None  # type: ignore[assignment] # set by connection_made, before any use
+        self._peer: str | None = None
+        # The request that is arriving.
+        self._url = b""
+        self._headers: list[Header] = []
+        self._head_size = 0
+        self._in_head = False
+        self._arriving: Request | None = None
+        self._route: Route | TabhubError | None = None
+        self._body: list[bytes] = []
+        self._body_size = 0
+        # Requests that have arrived.
+        self._current: Request | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._stream: _ChunkedStream | None = None
+        self._ahead: deque[tuple[Request, Route | TabhubError]] = deque()
+        # The connection.
+        self._closing = False
+        """Whether it is closed after the current response."""
+        self.refusing = False
+        """Whether what still arrives is ignored: the request was refused."""
+        self._lost = False
+        self._write_paused = False
+        self._drained: asyncio.Future[None] | None = None
+        self._deadline = 0.0
+        """When the connection is closed if nothing happens; 0 for never."""
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_due = 0.0
 
-    @classmethod
-    def within(cls, limits: Limits, gate: Gate | None = None, lines: Lines | None = None) -> type[ArrivingHttp]:
-        """The protocol for one hub: its limits, its app, and the log whose lines go before its answers."""
-        return type(cls.__name__, (cls,), {"limits": limits, "gate": gate, "heads": Heads(), "turn": Turn(lines)})
+    # the connection
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """A client is there: its first request is awaited."""
-        super().connection_made(transport)
-        self._await_rest()
-
-    def data_received(self, data: bytes) -> None:
-        """Take bytes: a request of a known kind at once, everything else through the parser."""
-        if self._begun:
-            data, self._begun = self._begun + data, b""
-        cycle = self.cycle
-        alone = self._between and (cycle is None or cycle.response_complete)
-        if alone and self.gate is not None and (found := self.heads.find(data)) is not None:
-            head, body = found
-            if body is None:  # many clients send it in a packet of its own
-                self._begun = data
-                self._unset_keepalive_if_required()
-                if self._timer is None:
-                    self._await_rest()
-                return
-            if head.route is not None and self.gate.admits(head, len(body)):
-                self._go_straight(head.route, head, body)
-                return
-        super().data_received(data)
-        if len(self.pipeline) > _AHEAD:  # whoever reads no answer could have no end of them kept
-            self.transport.abort()
-            return
-        cycle = self.cycle
-        if cycle is not None and cycle.scope is self.scope and not cycle.more_body:
-            if self._timer is not None:
-                self._stop_waiting()
-            self._seen = (data, self.scope) if alone and cycle.keep_alive else None
-        elif not self._upgraded and not self.transport.is_closing():
-            self._incomplete(len(data))
-
-    def _go_straight(self, route: Post, head: Head, body: bytes) -> None:
-        if self._timer is not None:
-            self._stop_waiting()
-        visit = self.cycle = Visit(self)
-        receive: Any = visit.receive
-        send: Any = visit.send
-        task = self.loop.create_task(route(head, body, receive, send))
-        self.tasks.add(task)
-        task.add_done_callback(visit.ended)
-
-    def on_message_begin(self) -> None:
-        """The parser has the first byte of a request."""
-        self._between = False
-        super().on_message_begin()
-
-    def on_message_complete(self) -> None:
-        """The parser has its last byte."""
-        self._between = True
-        super().on_message_complete()
-
-    def on_response_complete(self) -> None:
-        """An answer is written. One timer watches an idle connection, and is not set anew for each answer."""
-        if self._seen is not None:
-            (data, scope), self._seen = self._seen, None
-            head: Head | None = scope.get(HEAD)
-            # Whoever expects a sign before it sends the body gets it on the ordinary road.
-            if head is not None and head.route is not None and b"expect" not in head.headers:
-                self.heads.learn(data, head)
-        self._idle_since = self.loop.time()
-        if self.timeout_keep_alive_task is None or self.pipeline or self.flow.read_paused:
-            super().on_response_complete()
-        else:
-            self.server_state.total_requests += 1
-
-    def timeout_keep_alive_handler(self) -> None:
-        """The connection may have been idle for long: close it if it was; an answer under way sets the timer anew."""
-        self.timeout_keep_alive_task = None
-        if self.cycle is not None and not self.cycle.response_complete:
-            return
-        left = self._idle_since + self.timeout_keep_alive - self.loop.time()
-        if left > 0:
-            self.timeout_keep_alive_task = self.loop.call_later(left, self.timeout_keep_alive_handler)
-        else:
-            super().timeout_keep_alive_handler()
-
-    def handle_websocket_upgrade(self) -> None:
-        """The connection is no longer ours."""
-        self._upgraded = True
-        self._stop_waiting()
-        super().handle_websocket_upgrade()
-        protocol = self.transport.get_protocol()
-        if isinstance(protocol, WebSocketsSansIOProtocol) and not protocol.handshake_initiated:
-            # uvicorn would say nothing and keep the connection: headers longer than a WebSocket may have.
-            self._answer(HeadersTooLarge("The headers of this WebSocket request cannot be read."))
-            self.transport.close()
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._connections.add(self)
+        peer = transport.get_extra_info("peername")
+        self._peer = peer[0] if isinstance(peer, tuple) else None
+        self._close_after(self._limits.header_timeout)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nothing more will come."""
-        self._stop_waiting()
-        self._unset_keepalive_if_required()
-        super().connection_lost(exc)
-
-    def _await_rest(self) -> None:
-        self._timer = self.loop.call_later(self.limits.header_timeout, self._late)
-
-    def _stop_waiting(self) -> None:
-        self._head = 0
+        self._lost = True
+        self._parser = None
         if self._timer is not None:
             self._timer.cancel()
-            self._timer = None
-
-    def _body_outstanding(self) -> bool:
-        return self.cycle is not None and self.cycle.scope is self.scope
-
-    def _incomplete(self, size: int) -> None:
-        if not self._body_outstanding():
-            self._head += size
-            if self._head > self.limits.max_head:
-                self._refuse(HeadersTooLarge(f"The request's headers are larger than {self.limits.max_head} bytes."))
-                return
-        if self._timer is None:
-            self._await_rest()
-
-    def _late(self) -> None:
-        self._timer = None
-        if self._begun:
-            data, self._begun = self._begun, b""
-            super().data_received(data)  # it ends as if it had come this way
-        if self.transport.is_closing():
+        self._ahead.clear()
+        if self._drained is not None and not self._drained.done():
+            self._drained.set_exception(ClientDisconnected())
+            self._drained.exception()
+        request = self._current
+        if request is None:
+            self._connections.discard(self)
             return
-        answering = self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete
-        if answering:  # cutting it would break the answer; look again when that is through
-            self._await_rest()
-        elif self.scope is None or (self._body_outstanding() and self.cycle.response_complete):
-            self.transport.close()
+        request.disconnected = True
+        callbacks, request.on_disconnect = request.on_disconnect, []
+        for callback in callbacks:
+            callback()
+
+    def pause_writing(self) -> None:
+        self._write_paused = True
+
+    def resume_writing(self) -> None:
+        self._write_paused = False
+        if self._drained is not None and not self._drained.done():
+            self._drained.set_result(None)
+        if self._current is None:
+            self._serve_next()
+
+    async def drain(self) -> None:
+        """Wait until the client has read what it was sent."""
+        if self._lost:
+            raise ClientDisconnected
+        if self._write_paused:
+            self._drained = self._loop.create_future()
+            await self._drained
+
+    def shut_down(self) -> None:
+        """Close the connection once its current request is answered."""
+        self._closing = True
+        if self._current is None and not self._lost:
+            self._transport.close()
+
+    def cancel(self) -> asyncio.Task[None] | None:
+        """Close the connection at once; gives the task that still has to end."""
+        if not self._lost:
+            self._transport.abort()
+        if self._task is not None and not self._task.done():
+            self._task.cancel()
+            return self._task
+        return None
+
+    # time
+
+    def _close_after(self, seconds: float) -> None:
+        self._deadline = deadline = self._loop.time() + seconds
+        timer = self._timer
+        if timer is not None:
+            if self._timer_due <= deadline:
+                return  # it looks again when it fires
+            timer.cancel()
+        self._timer_due = deadline
+        self._timer = self._loop.call_at(deadline, self._check_deadline)
+
+    def _check_deadline(self) -> None:
+        self._timer = None
+        if self._lost or not self._deadline:
+            return
+        if self._loop.time() < self._deadline:
+            self._timer_due = self._deadline
+            self._timer = self._loop.call_at(self._deadline, self._check_deadline)
+        elif self.refusing or not (self._in_head or self._arriving is not None):
+            self._transport.close()
         else:
-            self._refuse(RequestTimeout(f"The request did not arrive within {self.limits.header_timeout:g} s."))
+            self._refuse(RequestTimeout(f"The request did not arrive within {self._limits.header_timeout:g} s."))
+
+    # reading
+
+    def data_received(self, data: bytes) -> None:
+        if self.refusing:
+            return
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade as upgrade:
+            self._switch_protocol(data[upgrade.args[0] :])
+            return
+        except httptools.HttpParserError:
+            if not self.refusing:
+                self._refuse(BadInput("Invalid HTTP request."))
+            return
+        if self._in_head or self._arriving is not None:
+            self._await_rest(len(data))
+        if len(self._ahead) > _MAX_AHEAD:  # a client that reads no answers
+            self._transport.abort()
+
+    def _await_rest(self, received: int) -> None:
+        """The request is incomplete. A refused one is answered now; others have a limited time to arrive."""
+        if self._in_head:
+            self._head_size += received
+            if self._head_size > self._limits.max_head:
+                self._refuse(HeadersTooLarge(f"The request's headers are larger than {self._limits.max_head} bytes."))
+                return
+        elif isinstance(self._route, TabhubError):
+            self._refuse(self._route)
+            return
+        elif self._arriving is not None and self._arriving.headers.get(b"expect", b"").lower() == b"100-continue":
+            del self._arriving.headers[b"expect"]
+            self._transport.write(_CONTINUE)
+        if not self._deadline:
+            self._close_after(self._limits.header_timeout)
+
+    def on_message_begin(self) -> None:
+        self._in_head = True
+        self._url = b""
+        self._headers = []
+        self._head_size = 0
+        if self._current is None:
+            self._deadline = 0.0
+
+    def on_url(self, url: bytes) -> None:
+        self._url += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._in_head:  # fields after the body come here too
+            self._headers.append((name.lower(), value))
+
+    def on_headers_complete(self) -> None:
+        parser = self._parser
+        if parser.should_upgrade():
+            return
+        self._in_head = False
+        request = self._new_request()
+        request.keep_alive = request.version == "1.1" and parser.should_keep_alive()
+        self._arriving = request
+        try:
+            self._route = self._app.route(request)
+        except TabhubError as error:
+            self._route = error
+
+    def _new_request(self) -> Request:
+        target = self._url
+        if not target.startswith(b"/"):
+            target = httptools.parse_url(target).path or b"/" if b"://" in target else target
+        raw_path, _, query = target.partition(b"?")
+        path = raw_path.decode("latin-1")
+        return Request(
+            self,
+            self._parser.get_method().decode("latin-1"),
+            unquote(path) if "%" in path else path,
+            query,
+            self._headers,
+            version=self._parser.get_http_version(),
+            peer=self._peer,
+        )
+
+    def on_body(self, body: bytes) -> None:
+        if isinstance(self._route, TabhubError):
+            return
+        self._body_size += len(body)
+        if self._body_size > self._limits.max_body:
+            self._body = []
+            self._route = TooLarge(f"The request body is larger than {self._limits.max_body} bytes.")
+            return
+        self._body.append(body)
+
+    def on_message_complete(self) -> None:
+        request, route = self._arriving, self._route
+        if request is None or route is None:  # an upgrade: see _switch_protocol
+            return
+        body = self._body
+        if body:
+            request.body = body[0] if len(body) == 1 else b"".join(body)
+            self._body = []
+            self._body_size = 0
+        self._arriving = self._route = None
+        if self._current is not None or self._write_paused:
+            self._ahead.append((request, route))
+            if len(self._ahead) == 1:
+                self._transport.pause_reading()
+        else:
+            self._start(request, route)
 
     def _refuse(self, error: TabhubError) -> None:
-        """Say no and close; a route that waits for the body is told that the client is gone."""
-        self._answer(error)
-        self._stop_waiting()
-        if self._body_outstanding():
-            self.cycle.disconnected = True
-            self.cycle.message_event.set()
-        self.transport.close()
+        """Answer a request that has not arrived whole, and close the connection."""
+        self.refusing = self._closing = True
+        if self._current is not None:
+            return  # the response to an earlier request comes first
+        response = error_response(error) if self._arriving is None else self._app.refusal(self._arriving, error)
+        self.write(_respond_and_close(response))
+        self._batch.flush(self._transport)
+        # Closing at once would reset the connection, and the client might never read the answer.
+        if self._transport.can_write_eof():
+            self._transport.write_eof()
+        self._close_after(_LINGER)
 
-    def _answer(self, error: TabhubError) -> None:
-        body = orjson.dumps({"error": {"message": error.message, **error.facts()}})
-        self.transport.write(
-            b"%bcontent-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n%b"
-            % (STATUS_LINE[error.status], len(body), body)
+    # answering
+
+    def _start(self, request: Request, route: Route | TabhubError) -> None:
+        self._current = request
+        self._deadline = 0.0
+        if isinstance(route, TabhubError):
+            self._finish(request, self._app.refusal(request, route))
+        else:
+            self._task = self._loop.create_task(self._serve(request, route))
+
+    async def _serve(self, request: Request, route: Route) -> None:
+        response: Response | None = None
+        try:
+            if not request.disconnected:
+                response = await route(request)
+        except ClientDisconnected:
+            response = None
+        except TabhubError as error:
+            response = self._app.refusal(request, error)
+        except Exception:
+            log.exception("%s %s failed", request.method, request.path[:200])
+            response = _INTERNAL_ERROR
+        self._finish(request, response)
+
+    def start_stream(self, request: Request, headers: Sequence[Header]) -> _ChunkedStream:
+        if request.disconnected:
+            raise ClientDisconnected
+        self._stream = _ChunkedStream(self, request, headers)
+        return self._stream
+
+    def _finish(self, request: Request, response: Response | None) -> None:
+        stream, self._stream = self._stream, None
+        self._current = self._task = None
+        request.on_disconnect.clear()
+        if self._lost:
+            self._connections.discard(self)
+            return
+        close = self._closing or not request.keep_alive
+        if stream is not None:
+            if response is not None:  # it failed in the middle: an end that looks complete would hide that
+                self._transport.abort()
+                return
+            self.write(stream.end)
+        else:
+            self._write_response(request, response or _INTERNAL_ERROR, close=close)
+        if close:
+            self._batch.flush(self._transport)
+            self._transport.close()
+        elif self._ahead:
+            self._serve_next()
+        else:
+            arriving = self._in_head or self._arriving is not None
+            self._close_after(self._limits.header_timeout if arriving else _KEEP_ALIVE)
+
+    def _write_response(self, request: Request, response: Response, *, close: bool) -> None:
+        head = response_head(response.status, response.headers)
+        if response.status != HTTPStatus.NO_CONTENT:
+            head += b"content-length: %d\r\n" % len(response.body)
+        head += b"connection: close\r\n\r\n" if close else b"\r\n"
+        body = b"" if request.method == "HEAD" else response.body
+        if len(body) > _LARGE_BODY:
+            self.write(head)
+            self.write(body)
+        else:
+            self.write(head + body)
+
+    def _serve_next(self) -> None:
+        if self._ahead and not self._write_paused and not self._lost:
+            request, route = self._ahead.popleft()
+            if not self._ahead:
+                self._transport.resume_reading()
+            self._start(request, route)
+
+    def write(self, data: bytes) -> None:
+        self._batch.write(self._transport, data)
+
+    def abort(self) -> None:
+        self._transport.abort()
+
+    # other protocols
+
+    def _switch_protocol(self, rest: bytes) -> None:
+        """The client asks for another protocol: a WebSocket is opened, anything else is answered as plain HTTP."""
+        request = self._new_request()
+        self._in_head = False
+        if request.method == "CONNECT":
+            self._refuse(MethodNotAllowed("This server is not a proxy."))
+        elif request.headers.get(b"upgrade", b"").lower() == b"websocket" and request.method == "GET":
+            self._open_websocket(request, rest)
+        else:
+            # Some clients ask for HTTP/2 with every first request. Read it again without that wish.
+            line = b"%b %b HTTP/%b\r\n" % (request.method.encode(), self._url, request.version.encode())
+            fields = b"".join([b"%b: %b\r\n" % field for field in self._headers if field[0] != b"upgrade"])
+            self._parser = httptools.HttpRequestParser(self)
+            self.data_received(line + fields + b"\r\n" + rest)
+
+    def _open_websocket(self, request: Request, rest: bytes) -> None:
+        self._deadline = 0.0
+        try:
+            if self._current is not None:
+                raise BadInput("A WebSocket must be opened on a connection without requests in flight.")
+            route = self._app.websocket(request)
+            protocol = shake_hands(request, self._transport, route.subprotocol, self._limits, self._batch)
+        except TabhubError as error:
+            self.write(_respond_and_close(Response(error.status, error.text().encode(), (TEXT,))))
+            self._batch.flush(self._transport)
+            self._transport.close()
+            return
+        self._connections.discard(self)
+        if self._timer is not None:
+            self._timer.cancel()
+        self._parser = None
+        socket = route.connect(Upgrade(self._transport, protocol, self._batch, self._connections))
+        self._transport.set_protocol(socket)
+        if rest:
+            socket.data_received(rest)
+
+
+class _ChunkedStream:
+    """A response with a chunked body; HTTP/1.0 gets it plain, up to the end of the connection."""
+
+    __slots__ = ("_chunked", "_protocol", "_request", "end")
+
+    def __init__(self, protocol: HttpProtocol, request: Request, headers: Sequence[Header]) -> None:
+        self._protocol = protocol
+        self._request = request
+        self._chunked = request.version != "1.0"
+        self.end = b"0\r\n\r\n" if self._chunked else b""
+        head = response_head(HTTPStatus.OK, tuple(headers))
+        protocol.write(
+            head + (b"transfer-encoding: chunked\r\n\r\n" if self._chunked else b"connection: close\r\n\r\n")
         )
+
+    @property
+    def disconnected(self) -> bool:
+        return self._request.disconnected
+
+    async def write(self, data: bytes) -> None:
+        if self._request.disconnected:
+            raise ClientDisconnected
+        self._protocol.write(b"%x\r\n%b\r\n" % (len(data), data) if self._chunked else data)
+        await self._protocol.drain()
+
+    def abort(self) -> None:
+        self._protocol.abort()
+
+
+@lru_cache(maxsize=512)
+def response_head(status: int, headers: tuple[Header, ...]) -> bytes:
+    """The status line and headers; nearly all responses have one of a few."""
+    line = f"HTTP/1.1 {status} {_PHRASES.get(status, '')}\r\n".encode()
+    return line + b"".join([b"%b: %b\r\n" % header for header in headers])
+
+
+def _respond_and_close(response: Response) -> bytes:
+    head = response_head(response.status, response.headers)
+    return b"%bcontent-length: %d\r\nconnection: close\r\n\r\n%b" % (head, len(response.body), response.body)

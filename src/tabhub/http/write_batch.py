@@ -1,66 +1,67 @@
-"""Answers of one turn of the event loop: the first leaves at once, the others together at its end.
+"""Writes of one iteration of the event loop: the first leaves at once, the others together at its end.
 
-Owns only the order, also that between the audit log and the answers: lines are held while the turn is open, and written
-before the answers that were held with them. Under load many calls are answered in one turn; written one by one between
-their work, each write wakes the client's process anew, written together they wake it once. A single call loses nothing.
+Owns the order, also between log lines and answers: whatever must be on disk before an answer leaves is written by a
+hook that runs before every write. Under load many calls are answered in one iteration; each separate write would wake
+the other process again. A single call loses nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Protocol
+
+_MAX_HELD = 1024 * 1024
+"""Bytes held before they are written without waiting for the iteration's end."""
 
 
-class Lines(Protocol):
-    """What writes lines (store.audit.AuditLog)."""
+class WriteBatch:
+    """The writes of all connections of one application."""
 
-    def hold(self) -> None:
-        """Keep lines back that may wait."""
-        ...
+    __slots__ = ("_held", "_held_bytes", "_hooks", "open")
 
-    def release(self) -> None:
-        """Write them."""
-        ...
-
-
-class Turn:
-    """What is held until the turn ends."""
-
-    __slots__ = ("_held", "_lines", "open")
-
-    def __init__(self, lines: Lines | None = None) -> None:
+    def __init__(self) -> None:
         self.open = False
-        """Whether an answer left in this turn, so that others wait for its end."""
-        self._lines = lines
-        self._held: list[tuple[asyncio.Transport, bytes, Callable[[], None]]] = []
+        """Whether something was written in this iteration, so that more writes wait for its end."""
+        self._hooks: list[Callable[[], None]] = []
+        self._held: dict[asyncio.WriteTransport, list[bytes]] = {}
+        self._held_bytes = 0
 
-    def write(
-        self, loop: asyncio.AbstractEventLoop, transport: asyncio.Transport, data: bytes, done: Callable[[], None]
-    ) -> None:
-        """Write now or at the end of the turn, then call `done`."""
-        if self.open:
-            self._held.append((transport, data, done))
+    def before_write(self, hook: Callable[[], None]) -> None:
+        """Run this before anything is written."""
+        self._hooks.append(hook)
+
+    def write(self, transport: asyncio.WriteTransport, data: bytes) -> None:
+        if not self.open:
+            self.open = True
+            asyncio.get_running_loop().call_soon(self._end)
+            for hook in self._hooks:
+                hook()
+            transport.write(data)
             return
-        self.open = True
-        if self._lines is not None:
-            self._lines.hold()
-        loop.call_soon(self._end)
-        transport.write(data)
-        done()
+        held = self._held.get(transport)
+        if held is None:
+            self._held[transport] = [data]
+        else:
+            held.append(data)
+        self._held_bytes += len(data)
+        if self._held_bytes > _MAX_HELD:
+            self._flush()
 
-    def release(self) -> None:
-        """Something leaves outside of the turn: what the log holds is written before."""
-        if self._lines is not None:
-            self._lines.release()
+    def flush(self, transport: asyncio.WriteTransport) -> None:
+        """Write what is held for one connection, before it is closed."""
+        if (parts := self._held.pop(transport, None)) is not None:
+            for hook in self._hooks:
+                hook()
+            transport.writelines(parts)
 
     def _end(self) -> None:
         self.open = False
-        self.release()
-        if self._held:
-            held, self._held = self._held, []
-            for transport, data, _ in held:
-                if not transport.is_closing():
-                    transport.write(data)
-            for _, _, done in held:
-                done()
+        self._flush()
+
+    def _flush(self) -> None:
+        for hook in self._hooks:
+            hook()
+        held, self._held, self._held_bytes = self._held, {}, 0
+        for transport, parts in held.items():
+            if not transport.is_closing():
+                transport.writelines(parts)

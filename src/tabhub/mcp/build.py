@@ -58,4 +58,4 @@ def make_endpoint(
     stateless = StatelessEdge(
         engine, surface, notices, offering, server=server, capabilities=capabilities, instructions=INSTRUCTIONS
     )
-    return McpEndpoint(handshake, stateless, engine.limits, select=select)
+    return McpEndpoint(handshake, stateless, engine.limits, check_selection=select)

@@ -1,41 +1,23 @@
 """The MCP endpoint: one per surface, both eras. Reads a request, finds its era, hands it to that era's edge.
 
-Owns the HTTP rules common to both (methods, Accept, body, JSON-RPC shape); the eras are mcp_handshake.py and
-mcp_stateless.py.
+Owns the HTTP rules common to both (methods, Accept, body, JSON-RPC shape); the eras are handshake.py and stateless.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
+from urllib.parse import parse_qs
 
-from tabhub.errors import (
-    ClientDisconnected,
-    HeaderMismatch,
-    InvalidRequest,
-    NotAcceptable,
-    TabhubError,
-    UnsupportedMediaType,
-)
-from tabhub.http.known_heads import HEAD, TOOLS, Head
-from tabhub.http.responses import JSON, Receive, Scope, Send, read_body, respond
+from tabhub.errors import HeaderMismatch, InvalidRequest, NotAcceptable, TabhubError, UnsupportedMediaType
+from tabhub.http.messages import JSON, Request, Response, retry_after
 from tabhub.limits import Limits
 from tabhub.mcp.handshake import HandshakeEdge
 from tabhub.mcp.stateless import StatelessEdge
 from tabhub.wire import strict_json as strict
-from tabhub.wire.jsonrpc import Message, Request, encode_error, encode_failure, id_of, parse
+from tabhub.wire.jsonrpc import Message, encode_error, encode_failure, id_of, parse
+from tabhub.wire.jsonrpc import Request as RpcRequest
 from tabhub.wire.mcp import HANDSHAKE_VERSIONS, ROUTING_HEADERS, error_status, refuse_doubled
-
-Headers = dict[bytes, bytes]
-
-
-@dataclass(frozen=True, slots=True)
-class Edge:
-    """What the headers of a request say of its era."""
-
-    version: str
-    stateless: bool
 
 
 class McpEndpoint:
@@ -47,89 +29,69 @@ class McpEndpoint:
         stateless: StatelessEdge,
         limits: Limits,
         *,
-        select: Callable[[str], Any],
+        check_selection: Callable[[str], object],
     ) -> None:
         self.handshake = handshake
         self.stateless = stateless
         self._limits = limits
-        self._select = select
-        """Reads a selection of tools; one that is wrong is refused with the first request."""
+        self._check_selection = check_selection
+        """Raises InvalidParams for an invalid selection of tools (`/mcp?tools=core`)."""
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one HTTP request."""
-        head: Head = scope[HEAD]
-        try:
-            edge = self._edge(head)
-            method = scope["method"]
-            if method == "POST":
-                self._expect_json(head.headers)
-                head.facts = edge
-                await self.post(head, await read_body(receive, self._limits), receive, send)
-            elif edge.stateless or method not in ("GET", "DELETE"):
-                allow = b"POST" if edge.stateless else b"POST, GET, DELETE"
-                body = encode_error(None, -32600, f"{method} is not used here.")
-                await respond(send, 405, body, [JSON, (b"allow", allow)])
-            elif method == "GET":
-                await self.handshake.listen(head.headers, receive, send)
-            else:
-                await self.handshake.delete(head.headers, send)
-        except ClientDisconnected:
-            return
-        except TabhubError as error:
-            await _refuse(send, None, error, _status(error))
-
-    async def post(self, head: Head, body: bytes, receive: Receive, send: Send) -> None:
-        """Serve one POST whose body is there."""
+    async def serve(self, request: Request) -> Response | None:
         value: Any = None
-        request = False
+        is_request = False
         try:
-            if (edge := head.facts) is None:
-                edge = self._edge(head)
-                self._expect_json(head.headers)
-                head.facts = edge
-            value = strict.decode(body, self._limits)
-            if edge.stateless:
+            version = self._version(request)
+            stateless = bool(version) and version not in HANDSHAKE_VERSIONS
+            if request.method != "POST":
+                return await self._serve_other(request, stateless=stateless)
+            _require_json(request.headers)
+            value = strict.decode(request.body, self._limits)
+            if stateless:
                 message = parse(value)
-                request = type(message) is Request
-                await self.stateless.post(message, edge.version, head, receive, send)
-            elif type(value) is list:
-                await self.handshake.batch([_parse_each(v) for v in value], head.headers, receive, send)
-            else:
-                await self.handshake.post(parse(value), head.headers, receive, send)
-        except ClientDisconnected:
-            return
+                is_request = type(message) is RpcRequest
+                return await self.stateless.post(message, version, request, _tools(request))
+            if type(value) is list:
+                return await self.handshake.batch([_parse_each(v) for v in value], request, _tools(request))
+            return await self.handshake.post(parse(value), request, _tools(request))
         except TabhubError as error:
-            await _refuse(send, value, error, error_status(error) if request else _status(error))
+            status = error_status(error) if is_request or isinstance(error, HeaderMismatch) else error.status
+            return Response(status, encode_failure(id_of(value), error), (JSON, *retry_after(error)))
 
-    def _edge(self, head: Head) -> Edge:
-        """Which era a request is of."""
-        if TOOLS in head.headers:
-            self._select(head.headers[TOOLS].decode())
-        if len(head.headers) != len(head.raw):
-            refuse_doubled(head.raw, ROUTING_HEADERS)
-        version = head.headers.get(b"mcp-protocol-version", b"").decode("latin-1")
-        return Edge(version, bool(version) and version not in HANDSHAKE_VERSIONS)
+    async def _serve_other(self, request: Request, *, stateless: bool) -> Response | None:
+        if request.method == "GET" and not stateless:
+            await self.handshake.listen(request, _tools(request))
+            return None
+        if request.method == "DELETE" and not stateless:
+            return self.handshake.delete(request, _tools(request))
+        allow = b"POST" if stateless else b"POST, GET, DELETE"
+        body = encode_error(None, -32600, f"{request.method} is not used here.")
+        return Response(405, body, (JSON, (b"allow", allow)))
 
-    @staticmethod
-    def _expect_json(headers: Headers) -> None:
-        kind = headers.get(b"content-type", b"")
-        if kind != b"application/json" and kind.split(b";")[0].strip().lower() != b"application/json":
-            raise UnsupportedMediaType("Send JSON: the Content-Type must be application/json.")
-        accept = headers.get(b"accept")
-        if accept is not None and b"application/json" not in accept and b"*/*" not in accept:
-            raise NotAcceptable("The Accept header must allow application/json and text/event-stream.")
-
-
-def _status(error: TabhubError) -> int:
-    return 400 if isinstance(error, HeaderMismatch) else error.status
+    def _version(self, request: Request) -> str:
+        """The protocol version a request names; checks what must be unambiguous before it is read."""
+        if request.query and (tools := _tools(request)) is not None:
+            self._check_selection(tools)
+        if len(request.headers) != len(request.raw_headers):
+            refuse_doubled(request.raw_headers, ROUTING_HEADERS)
+        return request.headers.get(b"mcp-protocol-version", b"").decode("latin-1")
 
 
-async def _refuse(send: Send, value: Any, error: TabhubError, status: int) -> None:
-    extra = [JSON]
-    retry_after = error.retry_after
-    if retry_after is not None:
-        extra.append((b"retry-after", b"%d" % retry_after))
-    await respond(send, status, encode_failure(id_of(value), error), extra)
+def _tools(request: Request) -> str | None:
+    """The selection of tools the URL names."""
+    if not request.query:
+        return None
+    tools = parse_qs(request.query.decode("latin-1")).get("tools")
+    return None if tools is None else ",".join(tools)
+
+
+def _require_json(headers: dict[bytes, bytes]) -> None:
+    kind = headers.get(b"content-type", b"")
+    if kind != b"application/json" and kind.split(b";")[0].strip().lower() != b"application/json":
+        raise UnsupportedMediaType("Send JSON: the Content-Type must be application/json.")
+    accept = headers.get(b"accept")
+    if accept is not None and b"application/json" not in accept and b"*/*" not in accept:
+        raise NotAcceptable("The Accept header must allow application/json and text/event-stream.")
 
 
 def _parse_each(value: Any) -> Message | InvalidRequest:

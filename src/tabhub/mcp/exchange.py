@@ -1,112 +1,90 @@
-"""One POST and its answer: plain JSON, or an event stream from the first notification on.
+"""One request and what is sent before its answer.
 
-Owns the choice between the two and the watch over a client that leaves. A quick call touches none of the machinery.
+Owns the choice between plain JSON and an event stream: the first notification turns the answer into a stream. A quick
+call touches none of that.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Protocol
 
-from tabhub.http.event_streams import HEADERS, EventStream, gone
-from tabhub.http.responses import JSON, Header, Receive, Send, answered, at_once, respond
+from tabhub.errors import ClientDisconnected
+from tabhub.http.event_streams import HEADERS, EventStream
+from tabhub.http.messages import JSON, Header, Request, Response
 
 
-class Exchange:
-    """The answer to one request."""
+class Exchange(Protocol):
+    """How a running call reaches the client that made it."""
 
-    via = "mcp"
+    via: str
     """How the request came, for the audit log."""
 
-    __slots__ = (
-        "_headers",
-        "_new_stream",
-        "_prime",
-        "_receive",
-        "_send",
-        "_watcher",
-        "_when_left",
-        "_writer",
-        "left",
-        "stream",
-    )
+    @property
+    def resumable(self) -> bool:
+        """Whether the client can read the answer later on another connection."""
+        ...
+
+    def notify(self, message: bytes) -> None:
+        """Send a message before the answer."""
+        ...
+
+    def on_disconnect(self, callback: Callable[[], None]) -> None:
+        """Call this when the client disconnects before it is answered."""
+        ...
+
+
+class HttpExchange:
+    """One POST and its response."""
+
+    via = "mcp"
+    __slots__ = ("_headers", "_new_stream", "_prime", "_request", "_stream", "_writer")
 
     def __init__(
         self,
-        receive: Receive,
-        send: Send,
+        request: Request,
         *,
         new_stream: Callable[[], EventStream],
         headers: Sequence[Header] = (),
         prime: bool = False,
     ) -> None:
-        self._receive = receive
-        self._send = send
+        self._request = request
         self._new_stream = new_stream
         self._headers = headers
         self._prime = prime
-        self._writer: asyncio.Future[None] | None = None
-        self._watcher: asyncio.Task[None] | None = None
-        self.stream: EventStream | None = None
-        self.left = False
-        self._when_left: list[Callable[[], None]] = []
+        self._stream: EventStream | None = None
+        self._writer: asyncio.Task[None] | None = None
 
-    def notify(self, data: bytes) -> None:
-        """Send a message before the answer; the first one turns the answer into a stream."""
-        if self.left and (self.stream is None or not self.stream.resumable):
+    @property
+    def resumable(self) -> bool:
+        return self._stream is not None and self._stream.resumable
+
+    def on_disconnect(self, callback: Callable[[], None]) -> None:
+        self._request.on_disconnect.append(callback)
+
+    def notify(self, message: bytes) -> None:
+        if self._request.disconnected and not self.resumable:
             return
-        if self.stream is None:
-            self.stream = self._new_stream()
-            self._writer = asyncio.ensure_future(self._write(self.stream))
-        self.stream.append(data)
+        if self._stream is None:
+            self._stream = self._new_stream()
+            self._request.on_disconnect.append(self._stream.wake)
+            self._writer = asyncio.ensure_future(self._write(self._stream))
+        self._stream.append(message)
 
     async def _write(self, stream: EventStream) -> None:
-        await self._send({"type": "http.response.start", "status": 200, "headers": [*HEADERS, *self._headers]})
-        await stream.deliver(self._send, prime=self._prime)
+        writer = self._request.start_stream([*HEADERS, *self._headers])
+        await stream.deliver(writer, prime=self._prime)
 
-    def when_left(self, tell: Callable[[], None]) -> None:
-        """Call `tell` once the client is seen to have left; each call of a batch has its own."""
-        self._when_left.append(tell)
-
-    def watch(self) -> None:
-        """Begin to notice a client that closes the request."""
-        if self._watcher is None:
-            self._watcher = asyncio.ensure_future(self._watch())
-
-    async def _watch(self) -> None:
-        await gone(self._receive)
-        self.left = True
-        if self._writer is not None:
-            self._writer.cancel()
-        for tell in self._when_left:
-            tell()
-
-    def at_once(self) -> bool:
-        """Whether an answer given now leaves with those of this turn, for which lines of the audit log may wait."""
-        send = getattr(self, "_send", None)  # an exchange over something else than HTTP has none
-        return self.stream is None and not self.left and at_once(send) and self._watcher is None
-
-    def finished(self, data: bytes, status: int = 200) -> bool:
-        """Send the answer if that takes no waiting, as nearly always; otherwise `finish` has to be awaited."""
-        if self.stream is not None or self.left or self._watcher is not None:
-            return False
-        if answered(self._send, status, data, (JSON, *self._headers)):
-            self._when_left.clear()
-            return True
-        return False
-
-    async def finish(self, data: bytes, status: int = 200) -> None:
-        """Send the answer."""
-        try:
-            if self.stream is not None and self._writer is not None:
-                self.stream.append(data)
-                self.stream.finish()
-                await asyncio.wait((self._writer,))
-                if not self._writer.cancelled():
-                    self._writer.result()
-            elif not self.left:
-                await respond(self._send, status, data, [JSON, *self._headers])
-        finally:
-            self._when_left.clear()  # what is told knows this exchange: a circle the collector would have to find
-            if self._watcher is not None:
-                self._watcher.cancel()
+    async def finish(self, answers: Sequence[bytes], status: int = 200) -> Response | None:
+        """The response, or None once the answers have been streamed."""
+        if self._stream is None or self._writer is None:
+            body = answers[0] if len(answers) == 1 else b"[%b]" % b",".join(answers)
+            return Response(status, body, (JSON, *self._headers))
+        for answer in answers:
+            self._stream.append(answer)
+        self._stream.finish()
+        with suppress(ClientDisconnected):  # a resumable stream keeps the answer for the client's next connection
+            await self._writer
+        return None

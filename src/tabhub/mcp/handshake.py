@@ -28,9 +28,9 @@ from tabhub.errors import (
     UnknownTool,
 )
 from tabhub.http.event_streams import serve
-from tabhub.http.known_heads import TOKEN, TOOLS
-from tabhub.http.responses import JSON, Receive, Send, respond
-from tabhub.mcp.exchange import Exchange
+from tabhub.http.messages import JSON, Response
+from tabhub.http.messages import Request as HttpRequest
+from tabhub.mcp.exchange import Exchange, HttpExchange
 from tabhub.mcp.handshake_session import HandshakeCaller, McpSession, agree, new_stream_id
 from tabhub.mcp.notifications import Notices
 from tabhub.mcp.resources import LISTS, PASSED, Offering
@@ -41,12 +41,12 @@ from tabhub.wire.jsonrpc import (
     Message,
     Notification,
     Request,
-    Response,
     encode_error,
     encode_failure,
     encode_notification,
     encode_result,
 )
+from tabhub.wire.jsonrpc import Response as RpcResponse
 from tabhub.wire.mcp import (
     HANDSHAKE_VERSIONS,
     LIST_CHANGED,
@@ -90,33 +90,27 @@ class HandshakeEdge:
 
     # POST
 
-    def post(self, message: Message, headers: dict[bytes, bytes], receive: Receive, send: Send) -> Awaitable[None]:
-        """Serve one message."""
-        if isinstance(message, Request) and message.method == "initialize":
-            return self._initialize(message, headers, send)
-        return self._post(self._require(headers), message, receive, send)
-
-    async def _post(self, mcp: McpSession, message: Message, receive: Receive, send: Send) -> None:
-        session = mcp.session
-        session.busy += 1
-        try:
-            if isinstance(message, Request):
-                exchange = self._exchange(mcp, receive, send)
-                answer = await self.answer(mcp, message, exchange)
-                if not exchange.finished(answer):
-                    await exchange.finish(answer)
-            else:
-                self.take(mcp, message)
-                await respond(send, 202)
-        finally:
-            session.busy -= 1
-            session.seen = self._engine.clock()
+    async def post(self, message: Message, request: HttpRequest, tools: str | None) -> Response | None:
+        if isinstance(message, Request):
+            if message.method == "initialize":
+                return self._initialize(message, request)
+            mcp = self._require(request, tools)
+            session = mcp.session
+            session.busy += 1
+            try:
+                exchange = self._exchange(mcp, request)
+                return await exchange.finish((await self.answer(mcp, message, exchange),))
+            finally:
+                session.busy -= 1
+                session.seen = self._engine.clock()
+        self.receive_notification(self._require(request, tools), message)
+        return Response(202)
 
     async def batch(
-        self, messages: list[Message | InvalidRequest], headers: dict[bytes, bytes], receive: Receive, send: Send
-    ) -> None:
+        self, messages: list[Message | InvalidRequest], request: HttpRequest, tools: str | None
+    ) -> Response | None:
         """Serve a batch, which only the first revision has."""
-        mcp = self._require(headers)
+        mcp = self._require(request, tools)
         if mcp.version != _BATCHES:
             raise InvalidRequest(f"Batches are not part of MCP {mcp.version}. Send one message at a time.")
         if not messages:
@@ -125,44 +119,37 @@ class HandshakeEdge:
             raise InvalidRequest("`initialize` must not be part of a batch.")
         mcp.session.busy += 1
         try:
-            await self._batch(mcp, messages, self._exchange(mcp, receive, send), send)
+            exchange = self._exchange(mcp, request)
+            answers = await self._answer_batch(mcp, messages, exchange)
+            return await exchange.finish(answers) if answers else Response(202)
         finally:
             mcp.session.busy -= 1
             mcp.session.seen = self._engine.clock()
 
-    async def _batch(
-        self, mcp: McpSession, messages: list[Message | InvalidRequest], exchange: Exchange, send: Send
-    ) -> None:
+    async def _answer_batch(
+        self, mcp: McpSession, messages: list[Message | InvalidRequest], exchange: Exchange
+    ) -> list[bytes]:
         pending: list[Awaitable[bytes]] = []
-        broken: list[bytes] = []
+        invalid: list[bytes] = []
         for message in messages:
             if isinstance(message, InvalidRequest):
-                broken.append(encode_failure(None, message))
+                invalid.append(encode_failure(None, message))
             elif isinstance(message, Request):
                 pending.append(self.answer(mcp, message, exchange))
             else:
-                self.take(mcp, message)
-        answers = [*await asyncio.gather(*pending), *broken]
-        if not answers:
-            await respond(send, 202)
-        elif exchange.stream is not None:
-            for data in answers[:-1]:
-                exchange.notify(data)
-            await exchange.finish(answers[-1])
-        else:
-            await exchange.finish(b"[%b]" % b",".join(answers))
+                self.receive_notification(mcp, message)
+        return [*await asyncio.gather(*pending), *invalid]
 
-    def _exchange(self, mcp: McpSession, receive: Receive, send: Send) -> Exchange:
-        return Exchange(
-            receive,
-            send,
+    def _exchange(self, mcp: McpSession, request: HttpRequest) -> HttpExchange:
+        return HttpExchange(
+            request,
             new_stream=lambda: mcp.new_stream(self._engine.limits),
             headers=mcp.headers,
             prime=mcp.version >= "2025-11-25",
         )
 
-    async def _initialize(self, request: Request, headers: dict[bytes, bytes], send: Send) -> None:
-        if b"mcp-session-id" in headers:
+    def _initialize(self, request: Request, http: HttpRequest) -> Response:
+        if b"mcp-session-id" in http.headers:
             raise InvalidRequest("This session is initialized already. Initialize without Mcp-Session-Id.")
         params = request.params
         version, capabilities = agree(params)
@@ -175,34 +162,33 @@ class HandshakeEdge:
                 hint="Wait, or raise limits.session_rate.",
             )
         ident = secrets.token_hex(16)
-        client, token = client_name(params.get("clientInfo")), headers.get(TOKEN, b"").decode() or None
-        session = self._engine.sessions.open(ident, "mcp", client, now, token)
+        session = self._engine.sessions.open(ident, "mcp", client_name(params.get("clientInfo")), now, http.agent)
         mcp = McpSession(session, version, capabilities, new_stream_id)
         self.sessions[ident] = mcp
-        await respond(send, 200, encode_result(request.id, self.greeting(version)), [JSON, *mcp.headers])
+        return Response(200, encode_result(request.id, self.greeting(version)), (JSON, *mcp.headers))
 
     def greeting(self, version: str) -> bytes:
         """The result of `initialize`."""
         return initialize_payload(version, self._server, self._capabilities(), self._instructions)
 
-    def _require(self, headers: dict[bytes, bytes]) -> McpSession:
+    def _require(self, request: HttpRequest, tools: str | None) -> McpSession:
         """The session a request names; its version header must be one we speak."""
-        raw = headers.get(b"mcp-session-id")
+        raw = request.headers.get(b"mcp-session-id")
         if raw is None:
             raise InvalidRequest("The Mcp-Session-Id header is missing.", hint="Begin with `initialize`.")
         mcp = self.sessions.get(raw.decode("latin-1"))
-        if mcp is None or (mcp.session.token or "") != headers.get(TOKEN, b"").decode():
+        if mcp is None or mcp.session.token != request.agent:
             raise SessionNotFound("This session has ended or never was.", hint="Begin again with `initialize`.")
-        if TOOLS in headers:
-            mcp.tools = headers[TOOLS].decode()
-        version = headers.get(b"mcp-protocol-version")
+        if tools is not None:
+            mcp.tools = tools
+        version = request.headers.get(b"mcp-protocol-version")
         if version is not None and version.decode("latin-1") not in HANDSHAKE_VERSIONS:
             raise InvalidRequest("The MCP-Protocol-Version header names a version this session does not speak.")
         return mcp
 
-    def take(self, mcp: McpSession, message: Notification | Response | InvalidRequest) -> None:
+    def receive_notification(self, mcp: McpSession, message: Notification | RpcResponse) -> None:
         """A message that wants no answer."""
-        if isinstance(message, Response):
+        if isinstance(message, RpcResponse):
             mcp.answered(message)
         elif isinstance(message, Notification) and message.method == "notifications/cancelled":
             ident = message.params.get("requestId")
@@ -264,7 +250,7 @@ class HandshakeEdge:
         except TabhubError as error:
             return encode_failure(request.id, error)
         caller = HandshakeCaller(mcp, exchange, progress_token(params) if "_meta" in params else None, params)
-        exchange.when_left(lambda: self._left(mcp, caller, exchange))
+        exchange.on_disconnect(lambda: self._disconnected(mcp, caller, exchange))
         mcp.in_flight[request.id] = caller
         try:
             result = await self._surface.call(caller, name, arguments)
@@ -287,7 +273,7 @@ class HandshakeEdge:
             return _refusal(request, error)
         params = request.params
         caller = HandshakeCaller(mcp, exchange, progress_token(params) if "_meta" in params else None, params)
-        exchange.when_left(lambda: self._left(mcp, caller, exchange))
+        exchange.on_disconnect(lambda: self._disconnected(mcp, caller, exchange))
         mcp.in_flight[request.id] = caller
         try:
             result = await self.offering.answer(caller, wanted, stateless=False)
@@ -300,42 +286,43 @@ class HandshakeEdge:
         finally:
             del mcp.in_flight[request.id]
 
-    def _left(self, mcp: McpSession, caller: HandshakeCaller, exchange: Exchange) -> None:
+    def _disconnected(self, mcp: McpSession, caller: HandshakeCaller, exchange: Exchange) -> None:
         """A dropped stream can be resumed; without one the answer could never be read, so the call ends."""
-        if exchange.stream is None:
+        if not exchange.resumable:
             listens = mcp.listening or exchange.via == "daemon"
-            gone = self._engine.cancel_for if listens else self._engine.left
-            gone(caller, "the agent disconnected")
+            end = self._engine.cancel_for if listens else self._engine.left
+            end(caller, "the agent disconnected")
 
     # GET and DELETE
 
-    async def listen(self, headers: dict[bytes, bytes], receive: Receive, send: Send) -> None:
+    async def listen(self, request: HttpRequest, tools: str | None) -> None:
         """Serve the session's own stream, or resume a broken one."""
-        mcp = self._require(headers)
-        if b"text/event-stream" not in headers.get(b"accept", b"") and b"*/*" not in headers.get(b"accept", b""):
+        mcp = self._require(request, tools)
+        accept = request.headers.get(b"accept", b"")
+        if b"text/event-stream" not in accept and b"*/*" not in accept:
             raise InvalidRequest("The Accept header must allow text/event-stream.")
         mcp.session.busy += 1
         try:
-            last = headers.get(b"last-event-id")
+            last = request.headers.get(b"last-event-id")
             if last is not None:
-                await self._resume(mcp, last.decode("latin-1"), receive, send)
+                await self._resume(mcp, last.decode("latin-1"), request)
             else:
-                await self._standalone(mcp, receive, send)
+                await self._serve_listener(mcp, request)
         finally:
             mcp.session.busy -= 1
             mcp.session.seen = self._engine.clock()
 
-    async def _resume(self, mcp: McpSession, last: str, receive: Receive, send: Send) -> None:
+    async def _resume(self, mcp: McpSession, last: str, request: HttpRequest) -> None:
         stream_id, _, seq = last.partition(".")
         stream = mcp.streams.get(stream_id)
         if stream is None or not seq.isdecimal() or len(seq) > 12 or not stream.knows(int(seq)):
             raise InvalidRequest("That event is no longer kept, so this stream cannot be resumed.")
         if stream is mcp.listener:
-            await self._standalone(mcp, receive, send, int(seq))
-            return
-        await serve(stream, receive, send, mcp.headers, int(seq))
+            await self._serve_listener(mcp, request, int(seq))
+        else:
+            await serve(stream, request, mcp.headers, int(seq))
 
-    async def _standalone(self, mcp: McpSession, receive: Receive, send: Send, after: int | None = None) -> None:
+    async def _serve_listener(self, mcp: McpSession, request: HttpRequest, after: int | None = None) -> None:
         stream = mcp.listener
         if stream is None or stream.done:  # one that was cut for a slow reader, or ended, is over for good
             stream, after = mcp.new_stream(self._engine.limits), None
@@ -352,18 +339,17 @@ class HandshakeEdge:
         mcp.session.asker = mcp.ask if isinstance(mcp.capabilities.get("elicitation"), dict) else None
         try:
             with self._notices.subscribe(tell, stream.finish, token=mcp.session.token):
-                await serve(stream, receive, send, mcp.headers, after, prime=mcp.version >= "2025-11-25")
+                await serve(stream, request, mcp.headers, after, prime=mcp.version >= "2025-11-25")
         finally:
             mcp.listening -= 1
             if not mcp.listening:
                 mcp.session.asker = None
                 mcp.session.left = self._engine.clock()
 
-    async def delete(self, headers: dict[bytes, bytes], send: Send) -> None:
-        """End a session."""
-        mcp = self._require(headers)
+    def delete(self, request: HttpRequest, tools: str | None) -> Response:
+        mcp = self._require(request, tools)
         self.end(mcp.session.id, "the session was ended")
-        await respond(send, 204)
+        return Response(204)
 
     # over a restart of the hub
 

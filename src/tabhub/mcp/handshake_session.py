@@ -16,7 +16,7 @@ from tabhub.core.resources import KINDS
 from tabhub.core.sessions import Session
 from tabhub.errors import InvalidParams, MissingCapability, TabhubError
 from tabhub.http.event_streams import EventStream
-from tabhub.http.responses import Header
+from tabhub.http.messages import Header
 from tabhub.limits import Limits
 from tabhub.mcp.exchange import Exchange
 from tabhub.mcp.subscriptions import Follower, Following
@@ -152,27 +152,16 @@ class McpSession:
 class HandshakeCaller:
     """One call of a handshake client."""
 
-    __slots__ = ("_exchange", "_mcp", "_token", "params", "session", "via")
+    __slots__ = ("_exchange", "_mcp", "_token", "answers", "params", "session", "via")
 
-    answers: Answers | None = None
-
-    def __init__(
-        self, mcp: McpSession, exchange: Exchange, token: str | int | None, params: dict[str, Any] | None = None
-    ) -> None:
+    def __init__(self, mcp: McpSession, exchange: Exchange, token: str | int | None, params: Mapping[str, Any]) -> None:
         self._mcp = mcp
         self._exchange = exchange
         self._token = token
         self.params = params
+        self.answers: Answers | None = None
         self.session = mcp.session
         self.via = exchange.via
-
-    def at_once(self) -> bool:
-        """Whether the answer would leave with the others of this turn."""
-        return self._exchange.at_once()
-
-    def slow(self) -> None:
-        """Notice it when the client closes the request."""
-        self._exchange.watch()
 
     def progress(self, progress: float, total: float | None, message: str | None) -> None:
         """Progress, if the client gave a token."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from typing import Any
 
@@ -20,9 +20,9 @@ from tabhub.core.sessions import Session
 from tabhub.core.tools import ToolResult
 from tabhub.errors import InvalidParams, MethodNotFound, MissingCapability, TabhubError, UnknownTool, UnsupportedVersion
 from tabhub.http.event_streams import EventStream, serve
-from tabhub.http.known_heads import TOKEN, TOOLS, Head
-from tabhub.http.responses import JSON, Receive, Send, respond
-from tabhub.mcp.exchange import Exchange
+from tabhub.http.messages import JSON, Response
+from tabhub.http.messages import Request as HttpRequest
+from tabhub.mcp.exchange import Exchange, HttpExchange
 from tabhub.mcp.notifications import Notices
 from tabhub.mcp.resources import LISTS, PASSED, Offering
 from tabhub.mcp.surface import Surface, failure_result, with_note
@@ -30,11 +30,11 @@ from tabhub.wire.jsonrpc import (
     Message,
     Notification,
     Request,
-    Response,
     encode_failure,
     encode_notification,
     encode_result,
 )
+from tabhub.wire.jsonrpc import Response as RpcResponse
 from tabhub.wire.mcp import (
     CAPABILITY_OF,
     LIST_CHANGED,
@@ -68,7 +68,7 @@ class StatelessCaller:
         envelope: Envelope,
         session: Session,
         answers: Answers,
-        params: dict[str, Any] | None = None,
+        params: Mapping[str, Any],
     ) -> None:
         self._exchange = exchange
         self._envelope = envelope
@@ -76,14 +76,6 @@ class StatelessCaller:
         self.params = params
         self.session = session
         self.via = exchange.via
-
-    def at_once(self) -> bool:
-        """Whether the answer would leave with the others of this turn."""
-        return self._exchange.at_once()
-
-    def slow(self) -> None:
-        """Notice it when the client closes the request."""
-        self._exchange.watch()
 
     def progress(self, progress: float, total: float | None, message: str | None) -> None:
         """Progress rides on the request's own stream."""
@@ -150,39 +142,38 @@ class StatelessEdge:
             "_meta": {META_SERVER: server},
         }
 
-    def post(self, message: Message, version: str, head: Head, receive: Receive, send: Send) -> Awaitable[None]:
-        """Serve one message."""
+    async def post(self, message: Message, version: str, http: HttpRequest, tools: str | None) -> Response | None:
         if not isinstance(message, Request):
-            return self._no_request(message, version, send)
-        envelope = read_envelope(message, version, head.headers)
+            return self._receive_other(message, version)
+        envelope = read_envelope(message, version, http.headers)
         if message.method == "tools/call":
-            token = head.headers.get(TOKEN)
-            exchange = Exchange(receive, send, new_stream=self._stream)
-            return self.call(message, envelope, exchange, head.raw, token=None if token is None else token.decode())
+            exchange = HttpExchange(http, new_stream=self._new_stream)
+            body, status = await self.call(message, envelope, exchange, http.raw_headers, agent=http.agent)
+            return await exchange.finish((body,), status)
         if message.method in PASSED:
-            token = head.headers.get(TOKEN)
-            exchange = Exchange(receive, send, new_stream=self._stream)
-            return self.pass_on(message, envelope, exchange, token=None if token is None else token.decode())
+            exchange = HttpExchange(http, new_stream=self._new_stream)
+            body, status = await self.pass_on(message, envelope, exchange, agent=http.agent)
+            return await exchange.finish((body,), status)
         if message.method == "subscriptions/listen":
-            return self._listen(message, head.headers.get(TOKEN), receive, send)
-        return respond(send, 200, encode_result(message.id, self.simple(message, head.headers.get(TOOLS))), [JSON])
+            await self._listen(message, http)
+            return None
+        return Response(200, encode_result(message.id, self.simple(message, tools)), (JSON,))
 
-    async def _no_request(self, message: Notification | Response, version: str, send: Send) -> None:
-        """This revision has no notifications from client to server over HTTP: they are taken and dropped."""
-        if isinstance(message, Response):
+    def _receive_other(self, message: Notification | RpcResponse, version: str) -> Response:
+        """This revision has no notifications from client to server over HTTP: they are accepted and dropped."""
+        if isinstance(message, RpcResponse):
             raise InvalidParams("A client does not post responses in this revision: retry with inputResponses.")
         if version != STATELESS:
             raise UnsupportedVersion(version, SUPPORTED)
-        await respond(send, 202)
+        return Response(202)
 
-    def simple(self, request: Request, tools: bytes | None = None) -> bytes:
+    def simple(self, request: Request, tools: str | None = None) -> bytes:
         """The result of a method that only looks something up."""
         if request.method == "tools/list":
             cursor = request.params.get("cursor")
             if cursor is not None and not isinstance(cursor, str):
                 raise InvalidParams("`cursor` must be a string.")
-            wanted = None if tools is None else tools.decode()
-            return stateless_payload(self._surface.page(cursor, stateless=True, tools=wanted))
+            return stateless_payload(self._surface.page(cursor, stateless=True, tools=tools))
         if request.method in LISTS:
             return stateless_payload(self.offering.page(request.method, request.params, stateless=True))
         if request.method == "server/discover":
@@ -196,9 +187,9 @@ class StatelessEdge:
         exchange: Exchange,
         raw_headers: list[tuple[bytes, bytes]] | None,
         own: Session | None = None,
-        token: str | None = None,
-    ) -> None:
-        """Serve `tools/call`; a carrier other than HTTP has no headers, and may have a session of its own."""
+        agent: str | None = None,
+    ) -> tuple[bytes, int]:
+        """The answer to `tools/call` and its HTTP status; the bridge has no headers and a session of its own."""
         params = request.params
         name, arguments = params.get("name"), params.get("arguments")
         if not isinstance(name, str):
@@ -210,27 +201,23 @@ class StatelessEdge:
         engine = self._engine
         if raw_headers is not None and (entry := engine.registry.get(name)) is not None and entry.tool.param_headers:
             check_params(entry.tool.param_headers, arguments, raw_headers)
-        session, handed = self._session(name, arguments, envelope, own, token)
+        session, handed = self._session(name, arguments, envelope, own, agent)
         answers = self._answers(request, name) if "inputResponses" in params or "requestState" in params else {}
         caller = StatelessCaller(exchange, envelope, session, answers, params)
-        gone = engine.left if own is None else engine.cancel_for  # a carrier knows better when its client is gone
-        exchange.when_left(lambda: gone(caller, "the client closed the request"))
+        end = engine.left if own is None else engine.cancel_for  # the bridge knows better when its client is gone
+        exchange.on_disconnect(lambda: end(caller, "the client closed the request"))
         session.busy += 1
         try:
             result = await self._surface.call(caller, name, arguments)
             if session.tab is not None and not handed:
                 result = _with_handle(result, session)
-            body = encode_result(request.id, stateless_payload(result.payload))
-            if not exchange.finished(body):
-                await exchange.finish(body)
+            return encode_result(request.id, stateless_payload(result.payload)), 200
         except InputRequired as asked:
-            payload = self._input_required(asked.questions, answers, name)
-            await exchange.finish(encode_result(request.id, payload))
+            return encode_result(request.id, self._input_required(asked.questions, answers, name)), 200
         except (UnknownTool, MissingCapability) as error:
-            await exchange.finish(encode_failure(request.id, error), 400)
+            return encode_failure(request.id, error), 400
         except TabhubError as error:
-            result = failure_result(error)
-            await exchange.finish(encode_result(request.id, stateless_payload(result.payload)))
+            return encode_result(request.id, stateless_payload(failure_result(error).payload)), 200
         finally:
             session.busy -= 1
             session.seen = engine.clock()
@@ -241,54 +228,53 @@ class StatelessEdge:
         envelope: Envelope,
         exchange: Exchange,
         own: Session | None = None,
-        token: str | None = None,
-    ) -> None:
-        """Serve what an external server answers: a resource, a prompt, a completion."""
+        agent: str | None = None,
+    ) -> tuple[bytes, int]:
+        """What an external server answers (a resource, a prompt, a completion) and its HTTP status."""
         params, engine = request.params, self._engine
         try:
             wanted = self.offering.find(request.method, params)
             about = f"{wanted.method} {wanted.asked}"
             answers = self._answers(request, about) if "inputResponses" in params or "requestState" in params else {}
         except TabhubError as error:
-            await exchange.finish(encode_failure(request.id, error), error_status(error))
-            return
+            return encode_failure(request.id, error), error_status(error)
         now = engine.clock()
-        session = own if own is not None else Session("stateless", "handle", envelope.client, now, now, token=token)
+        session = own if own is not None else Session("stateless", "handle", envelope.client, now, now, token=agent)
         caller = StatelessCaller(exchange, envelope, session, answers, params)
-        gone = engine.left if own is None else engine.cancel_for
-        exchange.when_left(lambda: gone(caller, "the client closed the request"))
+        end = engine.left if own is None else engine.cancel_for
+        exchange.on_disconnect(lambda: end(caller, "the client closed the request"))
         session.busy += 1
         try:
             payload = stateless_payload(await self.offering.answer(caller, wanted, stateless=True))
-            await exchange.finish(encode_result(request.id, payload))
+            return encode_result(request.id, payload), 200
         except InputRequired as asked:
-            await exchange.finish(encode_result(request.id, self._input_required(asked.questions, answers, about)))
+            return encode_result(request.id, self._input_required(asked.questions, answers, about)), 200
         except TabhubError as error:
-            await exchange.finish(encode_failure(request.id, error), error_status(error))
+            return encode_failure(request.id, error), error_status(error)
         finally:
             session.busy -= 1
             session.seen = engine.clock()
 
     def _session(
-        self, name: str, arguments: dict[str, Any], envelope: Envelope, own: Session | None, token: str | None
+        self, name: str, arguments: dict[str, Any], envelope: Envelope, own: Session | None, agent: str | None
     ) -> tuple[Session, bool]:
         """The session the handle names, the carrier's, or one that is not kept unless the call binds a tab to it."""
         if "session" in arguments and self._surface.takes_session(name):
             handle = arguments.pop("session")
             if not isinstance(handle, str):
                 raise InvalidParams("`session` must be a string: the handle from an earlier result.")
-            return self._engine.sessions.require(handle, "handle", token), True
+            return self._engine.sessions.require(handle, "handle", agent), True
         if own is not None:
             return own, True
         now = self._engine.clock()
-        return Session("stateless", "handle", envelope.client, now, now, token=token), False
+        return Session("stateless", "handle", envelope.client, now, now, token=agent), False
 
-    def _stream(self) -> EventStream:
+    def _new_stream(self) -> EventStream:
         return EventStream("", self._engine.limits, resumable=False)
 
-    async def _listen(self, request: Request, token: bytes | None, receive: Receive, send: Send) -> None:
+    async def _listen(self, request: Request, http: HttpRequest) -> None:
         kinds, wanted = read_listen(request), read_followed(request)
-        stream = self._stream()
+        stream = self._new_stream()
         meta = {META_SUBSCRIPTION: request.id}
         follower = self.offering.following.follower(
             lambda uri: stream.append(encode_notification(RESOURCE_UPDATED, {"uri": uri, "_meta": meta}))
@@ -303,9 +289,8 @@ class StatelessEdge:
             stream.append(encode_result(request.id, orjson.dumps({"resultType": "complete", "_meta": meta})))
             stream.finish()
 
-        whose = None if token is None else token.decode()
-        with closing(follower), self._notices.subscribe(tell, end, kinds=kinds, token=whose):
-            await serve(stream, receive, send, [])
+        with closing(follower), self._notices.subscribe(tell, end, kinds=kinds, token=http.agent):
+            await serve(stream, http)
 
     # multi-round-trip input: what was answered so far travels in a signed state
 

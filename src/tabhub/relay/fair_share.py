@@ -11,8 +11,11 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
+T = TypeVar("T")
+_FEW = 64
+"""Accounts that are kept without looking whether they are still needed."""
 _STRETCH = 0.002
 """Seconds a user may have in one turn of the loop; then all others have theirs."""
 _SAVED = 0.02
@@ -79,23 +82,35 @@ class FairShare:
         self._turn = 1
         self._turning = False
         self._timer: asyncio.TimerHandle | None = None
+        self._sweep_at = _FEW
 
     def __len__(self) -> int:
-        return len(self._shares)
+        """Users with a connection or request."""
+        return sum(1 for share in self._shares.values() if share.readers)
 
     def add(self, reader: Participant, name: str | None) -> UserShare:
-        """A connection of this user is there."""
+        """A connection or request of this user begins."""
         share = self._shares.get(name)
         if share is None:
-            share = self._shares[name] = UserShare(name, self.clock())
+            now = self.clock()
+            if len(self._shares) >= self._sweep_at:
+                self._sweep(now)
+            share = self._shares[name] = UserShare(name, now)
         share.readers.add(reader)
         return share
 
     def remove(self, reader: Participant, share: UserShare) -> None:
-        """It has gone, or belongs to another from now on."""
+        """It has ended, or belongs to another user from now on."""
         share.readers.discard(reader)
-        if not share.readers and not share.waiting:
-            self._shares.pop(share.name, None)
+
+    def _sweep(self, now: float) -> None:
+        """Forget users without connections. What a user has spent is kept until it is made up for: each request of
+        its own would otherwise begin with a new account."""
+        for share in [each for each in self._shares.values() if not each.readers and not each.waiting]:
+            self._save(share, now)
+            if share.left >= _SAVED:
+                del self._shares[share.name]
+        self._sweep_at = 2 * len(self._shares) + _FEW
 
     # time
 
@@ -179,7 +194,7 @@ class FairShare:
                 if not share.readers:
                     self._shares.pop(name, None)
 
-    async def run(self, name: str, work: Coroutine[Any, Any, None]) -> None:
+    async def run(self, name: str, work: Coroutine[Any, Any, T]) -> T:
         """Do something for a user when it is that user's turn; the time it is at work, not that it waits, is spent."""
         request = _Request()
         share = request.share = self.add(request, name)
@@ -187,7 +202,7 @@ class FairShare:
             if not self.may_read(share):
                 self.enqueue(request, share)
                 await request.turn
-            await _Reckoned(self, share, work)
+            return await _Reckoned(self, share, work)
         finally:
             work.close()
             self.remove(request, share)
@@ -225,21 +240,22 @@ class _Request:
         raise AssertionError(f"nothing is kept for a request: {why}")
 
 
-class _Reckoned:
+class _Reckoned(Generic[T]):
     """Runs something step by step, and has the time of each step counted."""
 
-    def __init__(self, shares: FairShare, share: UserShare, work: Coroutine[Any, Any, None]) -> None:
+    def __init__(self, shares: FairShare, share: UserShare, work: Coroutine[Any, Any, T]) -> None:
         self._shares, self._share, self._work = shares, share, work
 
-    def __await__(self) -> Generator[Any, Any, None]:
+    def __await__(self) -> Generator[Any, Any, T]:
         value: Any = None
         thrown: BaseException | None = None
         while True:
             began = self._shares.clock()
             try:
                 awaited = self._work.send(value) if thrown is None else self._work.throw(thrown)
-            except StopIteration:
-                return
+            except StopIteration as done:
+                result: T = done.value
+                return result
             finally:
                 now = self._shares.clock()
                 self._shares.charge(self._share, now - began, now)

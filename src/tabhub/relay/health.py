@@ -36,11 +36,11 @@ _COUNTERS = {
 }
 
 
-def near(client: Any, headers: Iterable[tuple[bytes, bytes]]) -> bool:
+def near(peer: str | None, headers: Iterable[tuple[bytes, bytes]]) -> bool:
     """Whether a request comes directly from this machine or its private network, not through a proxy."""
     try:
-        address = ip_address(client[0])
-    except (TypeError, ValueError, IndexError):
+        address = ip_address(peer or "")
+    except ValueError:
         return False
     return address.is_private and not any(name in _FORWARDED for name, _ in headers)
 

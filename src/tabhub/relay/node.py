@@ -173,6 +173,13 @@ class Node:
 
     # agents in this process, authenticated by the engine that attaches them
 
+    def check_token(self, token: str) -> Claims | InvalidToken:
+        """The verdict on a token by the keys that are known; UnknownSigningKey may change with `verify_token`."""
+        verdict = self._check_token(token)
+        if isinstance(verdict, InvalidToken) and not isinstance(verdict, UnknownSigningKey):
+            self.run(self.state.auth_failed("agent", verdict))
+        return verdict
+
     async def verify_token(self, token: str) -> Claims | InvalidToken:
         """Verify a token; if its signing key is unknown, after fetching the published keys."""
         verdict = self._check_token(token)

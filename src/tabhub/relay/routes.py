@@ -1,35 +1,41 @@
-"""The relay's listening side: two WebSocket addresses, health, and what is refused before anything is read.
+"""The relay's listening side: two WebSocket paths, health, and what is refused before anything is read.
 
-Owns the ASGI app and the sockets' life. What is said on them is node.py's and state.py's. Other HTTP routes (MCP over
-HTTP at `/mcp`) can be added by whoever builds the app.
+Owns the table of routes and the admission of connections. Messages are node.py's and state.py's. Other HTTP routes (MCP
+over HTTP at `/mcp`) are passed in.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
+from typing import Protocol
 
 import orjson
 
 from tabhub.errors import Forbidden, NotFound, TabhubError, TooManyConnections
-from tabhub.http.responses import Receive, Scope, Send, respond, respond_error, respond_json
-from tabhub.http.websocket import EXTENSION, refuse
+from tabhub.http.messages import Request, Response, Route, error_response, json_response
+from tabhub.http.websocket import Upgrade, WebSocketRoute
 from tabhub.relay import health
 from tabhub.relay.node import Node, Role
-from tabhub.relay.sockets import Ends, RelaySocket, Turn
+from tabhub.relay.sockets import RelaySocket
 from tabhub.trust.guard import host_allowed
 from tabhub.wire.relay import NOT_AUTHENTICATED, PROTOCOL_ERROR
 
-Route = Callable[[Scope, Receive, Send], Awaitable[None]]
-
 ROLES: Mapping[str, Role] = {"/extension": "browser", "/mcp": "agent"}
 _EXTENSION_SCHEMES = (b"chrome-extension://", b"moz-extension://", b"safari-web-extension://", b"extension://")
-_TEXT = (b"content-type", b"text/plain; version=0.0.4; charset=utf-8")
+_METRICS = (b"content-type", b"text/plain; version=0.0.4; charset=utf-8")
+
+
+class McpRoutes(Protocol):
+    """MCP over HTTP (relay.engines.endpoint.RelayHttp)."""
+
+    def route(self, request: Request) -> Route | None: ...
+
+    def refusal(self, request: Request, error: TabhubError) -> Response: ...
 
 
 class App:
-    """The relay as an ASGI application."""
+    """The relay as an HTTP application (http.protocol.Application)."""
 
     def __init__(
         self,
@@ -37,117 +43,102 @@ class App:
         *,
         port: int | None = None,
         figures_port: int | None = None,
-        routes: Mapping[str, Route] | None = None,
+        mcp: McpRoutes | None = None,
     ) -> None:
         """With a port, the Host header must name this machine and that port; with `figures_port`, where the node's
-        figures are asked for. `routes` are HTTP paths of others."""
+        figures are asked for."""
         self._node = node
         self._port = port
         self._figures_port = figures_port
-        self._turn = Turn()
-        self.routes: dict[str, Route] = dict(routes or {})
+        self._mcp = mcp
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one connection or request."""
-        kind = scope["type"]
-        if kind == "websocket":
-            await self._websocket(scope, receive, send)
-        elif kind == "http":
-            await self._http(scope, receive, send)
-        else:
-            await self._lifespan(receive, send)
+    def route(self, request: Request) -> Route:
+        self._check_place(request)
+        if self._mcp is not None and (route := self._mcp.route(request)) is not None:
+            return route
+        if request.method != "GET":
+            raise NotFound("There is nothing at this address for this method.")
+        return self._about
 
-    def _place(self, scope: Scope) -> None:
+    def refusal(self, request: Request, error: TabhubError) -> Response:
+        return self._mcp.refusal(request, error) if self._mcp is not None else error_response(error)
+
+    def _check_place(self, request: Request) -> None:
         """Refuse what comes from web pages, or under a foreign name."""
-        origins = [value for name, value in scope["headers"] if name == b"origin"]
+        origins = [value for name, value in request.raw_headers if name == b"origin"]
         if len(origins) > 1 or any(not origin.startswith(_EXTENSION_SCHEMES) for origin in origins):
             raise Forbidden("Requests from web pages are refused.")
-        if self._port is not None and not _names(scope, self._port):
+        if self._port is not None and not _names(request, self._port):
             raise Forbidden("The Host header does not name this relay.")
 
-    async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
-        path: str = scope["path"]
-        try:
-            self._place(scope)
-            route = self.routes.get(path)
-            if route is not None:
-                await route(scope, receive, send)
-                return
-            if scope["method"] != "GET":
-                raise NotFound("There is nothing at this address for this method.")
-            await self._about(path, scope, send)
-        except TabhubError as error:
-            await respond_error(send, error)
-
-    async def _about(self, path: str, scope: Scope, send: Send) -> None:
-        node = self._node
+    async def _about(self, request: Request) -> Response:
+        node, path = self._node, request.path
         if path == "/healthz":
-            await respond_json(send, {"status": "ok"})
-        elif path == "/readyz":
+            return json_response({"status": "ok"})
+        if path == "/readyz":
             facts = health.readiness(node)
-            await respond_json(send, facts, 200 if facts["ready"] else 503)
-        elif path in ("/metrics", "/status") and health.near(scope.get("client"), scope["headers"]):
-            if self._figures_port is not None and not _names(scope, self._figures_port):
+            return json_response(facts, 200 if facts["ready"] else 503)
+        if path in ("/metrics", "/status") and health.near(request.peer, request.raw_headers):
+            if self._figures_port is not None and not _names(request, self._figures_port):
                 raise Forbidden(
                     "The Host header does not name this machine.", hint=f"Ask 127.0.0.1:{self._figures_port}{path}"
                 )
             if path == "/metrics":
-                await respond(send, 200, health.metrics(node), [_TEXT])
-            else:
-                await respond_json(send, health.figures(node, time.monotonic() - node.started))
-        elif path in ROLES:
+                return Response(200, health.metrics(node), (_METRICS,))
+            return json_response(health.figures(node, time.monotonic() - node.started))
+        if path in ROLES:
             raise NotFound(f"{path} is a WebSocket.")
-        else:
-            raise NotFound("There is nothing at this address.")
+        raise NotFound("There is nothing at this address.")
 
-    async def _websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def websocket(self, request: Request) -> WebSocketRoute:
         node = self._node
-        await receive()
-        try:
-            self._place(scope)
-            role = ROLES.get(scope["path"])
-            if role is None:
-                raise NotFound("There is no WebSocket at this address.")
-            if node.closing or node.clients >= node.limits.relay_clients:
-                raise TooManyConnections("This relay node takes no more connections; try again in a moment.")
-        except TabhubError as error:
-            await refuse(send, error.status, error.text().encode())
-            return
-        await send({"type": "websocket.accept"})
-        socket: RelaySocket = scope["extensions"][EXTENSION]
-        socket.turn = self._turn
-        # What the handshake needed is not needed again, and would be kept for as long as the client stays.
-        scope.clear()
-        client = node.attach(role, socket)
-        socket.take_over(partial(node.feed, client), node.limits.relay_queue, partial(node.too_slow, client))
-        ends = Ends(partial(node.refuse, client, NOT_AUTHENTICATED), partial(node.abort, client))
-        socket.partake(node.fair_share, partial(node.user_of, client), node.limits.relay_stranger, ends)
-        while True:
-            message = await receive()
-            if message["type"] == "websocket.disconnect":
-                break
-            node.refuse(client, PROTOCOL_ERROR, "messages must be text")
-        node.detach(client, str(message.get("reason") or f"closed with {message.get('code', 1006)}"))
+        self._check_place(request)
+        role = ROLES.get(request.path)
+        if role is None:
+            raise NotFound("There is no WebSocket at this address.")
+        if node.closing or node.clients >= node.limits.relay_clients:
+            raise TooManyConnections("This relay node takes no more connections; try again in a moment.")
 
-    async def _lifespan(self, receive: Receive, send: Send) -> None:
-        while True:
-            message = await receive()
-            if message["type"] == "lifespan.startup":
-                try:
-                    await self._node.start()
-                except TabhubError as error:
-                    await send({"type": "lifespan.startup.failed", "message": error.text()})
-                    return
-                await send({"type": "lifespan.startup.complete"})
-            else:
-                await self._node.stop()
-                await send({"type": "lifespan.shutdown.complete"})
-                return
+        def connect(upgrade: Upgrade) -> RelaySocket:
+            return RelaySocket(upgrade, lambda socket: _Client(node, role, socket), node.fair_share, node.limits)
+
+        return WebSocketRoute(None, connect)
 
 
-def _names(scope: Scope, port: int) -> bool:
+class _Client:
+    """One client of the node (relay.sockets.RelayReceiver)."""
+
+    __slots__ = ("_id", "_node")
+
+    def __init__(self, node: Node, role: Role, socket: RelaySocket) -> None:
+        self._node = node
+        self._id = node.attach(role, socket)
+
+    def receive(self, message: bytes) -> None:
+        self._node.feed(self._id, message)
+
+    def receive_binary(self) -> None:
+        self._node.refuse(self._id, PROTOCOL_ERROR, "messages must be text")
+
+    def overflow(self) -> None:
+        self._node.too_slow(self._id)
+
+    def closed(self, reason: str) -> None:
+        self._node.detach(self._id, reason)
+
+    def user(self) -> str | None:
+        return self._node.user_of(self._id)
+
+    def refuse(self, reason: str) -> None:
+        self._node.refuse(self._id, NOT_AUTHENTICATED, reason)
+
+    def aborted(self, reason: str) -> None:
+        self._node.abort(self._id, reason)
+
+
+def _names(request: Request, port: int) -> bool:
     """Whether a request names this machine and that port as its host."""
-    hosts = [value for name, value in scope["headers"] if name == b"host"]
+    hosts = [value for name, value in request.raw_headers if name == b"host"]
     return len(hosts) == 1 and host_allowed(hosts[0], port)
 
 

@@ -6,10 +6,9 @@ speaks TLS to the outside; everything else needs a certificate.
 
 from __future__ import annotations
 
-import gc
+import asyncio
 import logging
 import os
-import signal
 import socket
 import ssl
 import sys
@@ -20,10 +19,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import uvicorn
-
 from tabhub.errors import SetupError
-from tabhub.http.protocol import ArrivingHttp
+from tabhub.http.server import HttpServer, freeze_startup_objects, new_event_loop, stop_signal
+from tabhub.http.write_batch import WriteBatch
 from tabhub.limits import DEFAULTS, Limits
 from tabhub.relay.bus.interface import Bus, MemoryBus
 from tabhub.relay.engines.endpoint import RelayHttp
@@ -32,15 +30,11 @@ from tabhub.relay.keyring import Keyring
 from tabhub.relay.node import Node
 from tabhub.relay.revocations import Revocations
 from tabhub.relay.routes import App, shown
-from tabhub.relay.sockets import RelaySocket
 from tabhub.trust.jwt import AUDIENCE, Rules
 from tabhub.trust.redact import redact
 from tabhub.wire import urls as addresses
 
 _GRACE = 5
-_BACKLOG = 4096
-_KEEP_ALIVE = 120
-"""Longer than proxies keep theirs: a request must not meet a connection that is being closed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,26 +77,6 @@ class JsonLines(logging.Formatter):
         return redact(shown(facts).decode())
 
 
-class _Server(uvicorn.Server):
-    """uvicorn, with word to clients before their connections are closed."""
-
-    def __init__(self, config: uvicorn.Config, node: Node, ready: Callable[[], None]) -> None:
-        super().__init__(config)
-        self._node = node
-        self._ready = ready
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        gc.collect()
-        gc.freeze()
-        if self.started:
-            self._ready()
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._node.shut_down()
-        await super().shutdown(sockets)
-
-
 def check_transport(options: RelayOptions) -> None:
     """Refuse to carry tokens in the clear over a network."""
     if (options.tls_cert is None) != (options.tls_key is None):
@@ -143,11 +117,11 @@ def make_node(options: RelayOptions) -> Node:
     return Node(bus, keyring, limits=options.limits, rules=rules, revocations=Revocations(revoked))
 
 
-def make_http(node: Node, options: RelayOptions, port: int) -> RelayHttp:
+def make_http(node: Node, options: RelayOptions, port: int, batch: WriteBatch) -> RelayHttp:
     """The node's HTTP side."""
     secure = options.tls_cert is not None or options.behind_proxy
     place = Place("https" if secure else "http", port, options.public_url)
-    return RelayHttp(node, place, auth_servers=options.auth_servers, audit_file=options.audit_file)
+    return RelayHttp(node, place, batch, auth_servers=options.auth_servers, audit_file=options.audit_file)
 
 
 def revoked_beside(key_file: Path) -> Path:
@@ -155,29 +129,15 @@ def revoked_beside(key_file: Path) -> Path:
     return key_file.with_name(f"{key_file.name}.revoked")
 
 
-def uvicorn_config(app: App, limits: Limits, options: RelayOptions) -> uvicorn.Config:
-    """How the app is served."""
-    return uvicorn.Config(
-        app,
-        loop="uvloop" if sys.platform != "win32" else "asyncio",
-        http=ArrivingHttp.within(limits),
-        ws=RelaySocket,
-        ws_max_size=limits.max_frame,
-        ws_ping_interval=limits.ping_interval,
-        ws_ping_timeout=limits.ping_timeout,
-        ws_per_message_deflate=False,
-        lifespan="on",
-        log_config=None,
-        access_log=False,
-        proxy_headers=False,
-        server_header=False,
-        date_header=False,
-        backlog=_BACKLOG,
-        timeout_keep_alive=_KEEP_ALIVE,
-        timeout_graceful_shutdown=_GRACE,
-        ssl_certfile=options.tls_cert,
-        ssl_keyfile=options.tls_key,
-    )
+def tls_context(options: RelayOptions) -> ssl.SSLContext | None:
+    if options.tls_cert is None:
+        return None
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        context.load_cert_chain(options.tls_cert, options.tls_key)
+    except (OSError, ssl.SSLError) as error:
+        raise SetupError(f"The certificate or its key cannot be used: {error}.") from None
+    return context
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -208,21 +168,48 @@ def serve(options: RelayOptions) -> int:
     scheme = "wss" if options.tls_cert is not None else "ws"
     shown_host = f"[{options.host}]" if ":" in options.host else options.host
     own_host = addresses.names_this_machine(options.host) and not options.behind_proxy
-    http = make_http(node, options, port)
+    batch = WriteBatch()
+    http = make_http(node, options, port, batch)
     # Whoever reaches a loopback address is on this machine: only a web page would call it by another name.
     figures_port = port if addresses.names_this_machine(options.host) else None
-    app = App(node, port=port if own_host else None, figures_port=figures_port, routes=http.routes())
-    config = uvicorn_config(app, options.limits, options)
-    try:
-        config.load()
-    except (OSError, ssl.SSLError) as error:
-        raise SetupError(f"The certificate or its key cannot be used: {error}.") from None
-    for name in (signal.SIGINT, signal.SIGTERM):  # uvicorn raises the signal that ended it once more
-        signal.signal(name, lambda *_: None)
+    app = App(node, port=port if own_host else None, figures_port=figures_port, mcp=http)
+    tls = tls_context(options)
     url = f"{scheme}://{shown_host}:{port}"
-    server = _Server(config, node, lambda: options.on_ready(url) if options.on_ready else None)
-    server.run(sockets=[sock])
-    return 0 if server.started else 1
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        runner.run(_serve(node, app, sock, tls, batch, lambda: options.on_ready(url) if options.on_ready else None))
+    return 0
+
+
+async def _serve(
+    node: Node,
+    app: App,
+    sock: socket.socket,
+    tls: ssl.SSLContext | None,
+    batch: WriteBatch,
+    ready: Callable[[], None],
+) -> None:
+    stop = stop_signal()
+    server = await start_up(node, app, sock, batch, tls)
+    freeze_startup_objects()
+    ready()
+    await stop.wait()
+    await shut_down(node, server)
+
+
+async def start_up(
+    node: Node, app: App, sock: socket.socket, batch: WriteBatch, tls: ssl.SSLContext | None = None
+) -> HttpServer:
+    server = HttpServer(app, node.limits, batch)
+    await node.start()
+    await server.start([sock], tls)
+    return server
+
+
+async def shut_down(node: Node, server: HttpServer) -> None:
+    """Notify clients before their connections are closed."""
+    node.shut_down()
+    await server.stop(_GRACE)
+    await node.stop()
 
 
 def _log() -> None:
@@ -231,4 +218,3 @@ def _log() -> None:
     root = logging.getLogger()
     root.setLevel(logging.INFO)
     root.handlers[:] = [handler]
-    logging.getLogger("uvicorn").setLevel(logging.WARNING)

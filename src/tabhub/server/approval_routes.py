@@ -11,11 +11,10 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from tabhub.errors import ApprovalNotFound, Forbidden, InvalidParams
-from tabhub.http.responses import Receive, Scope, Send, read_body, respond_json
+from tabhub.http.messages import Request, Response, json_response
 from tabhub.store.home import Home, write_atomic
 from tabhub.trust.approvals import DECISIONS, Decision
 from tabhub.trust.tokens import same_token
-from tabhub.wire import strict_json as strict
 
 if TYPE_CHECKING:
     from tabhub.server.hub import Hub
@@ -51,30 +50,28 @@ class ApprovalRoutes:
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
 
-    async def all(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def all(self, request: Request) -> Response:
         """What waits for a person."""
-        self._require(scope)
-        await respond_json(send, {"approvals": self._hub.trust.approvals.pending(), "time": self._now()})
+        self._require(request)
+        return json_response({"approvals": self._hub.trust.approvals.pending(), "time": self._now()})
 
-    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def answer(self, request: Request) -> Response:
         """`{"decision", "reason"?}`: a person decided."""
-        self._require(scope)
-        ident = scope["path"].removeprefix("/approvals/")
-        limits = self._hub.engine.limits
-        body = strict.decode(await read_body(receive, limits), limits)
-        decision, reason = read_decision(body)
+        self._require(request)
+        ident = request.path.removeprefix("/approvals/")
+        decision, reason = read_decision(request.json_object(self._hub.engine.limits))
         if not self._hub.trust.approvals.answer(ident, decision, "terminal", reason):
             raise ApprovalNotFound(
                 f"No request {ident[:60]!r} waits for that answer.",
                 hint="It was answered elsewhere, has ended, or does not offer this decision.",
             )
-        await respond_json(send, {"ok": True, "id": ident, "decision": decision})
+        return json_response({"ok": True, "id": ident, "decision": decision})
 
     def _now(self) -> int:
         return round(self._hub.engine.wall() * 1000)
 
-    def _require(self, scope: Scope) -> None:
-        given = [value for name, value in scope["headers"] if name == HEADER]
+    def _require(self, request: Request) -> None:
+        given = [value for name, value in request.raw_headers if name == HEADER]
         if len(given) != 1 or not self._hub.trust.key.fits(given[0]):
             raise Forbidden(
                 "Approvals are the person's: this address wants the approver's key.",

@@ -1,6 +1,6 @@
 """`/ws`: where the extension connects.
 
-Owns the handshake (origin, secret, browser id) and the life of the socket; what is said on it is links/'s.
+Owns the handshake (secret, browser id) and the lifetime of the connection; its messages are links/'s.
 """
 
 from __future__ import annotations
@@ -8,8 +8,9 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from tabhub.http.responses import Receive, Scope, Send
-from tabhub.http.websocket import EXTENSION, LinkProtocol, refuse
+from tabhub.errors import Unauthorized
+from tabhub.http.messages import Request
+from tabhub.http.websocket import Upgrade, WebSocket, WebSocketRoute
 from tabhub.limits import Limits
 from tabhub.links.browsers import Browsers
 from tabhub.links.extension import PROTOCOL_ERROR, SHUTTING_DOWN, TOO_SLOW, WRONG_SECRET, ExtensionLink
@@ -28,54 +29,67 @@ class ExtensionSocket:
         self._limits = limits
         self._open: set[ExtensionLink] = set()
         self.log_messages = False
-        """Whether what passes is written down, of browsers that connect from now on."""
+        """Whether messages of browsers that connect from now on are logged."""
 
     def replace_secret(self, secret: bytes) -> None:
-        """The secret was rotated: whoever used the old one is out."""
+        """The secret was rotated: connections made with the old one are closed."""
         self._secret = secret
         for link in list(self._open):
             link.close(WRONG_SECRET, "the secret was rotated")
             self._browsers.detach(link)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one connection; Host and Origin have been looked at."""
-        offer = parse_link_offer(scope.get("subprotocols", ()))
-        await receive()
+    def route(self, request: Request) -> WebSocketRoute:
+        """Admit a connection whose Host and Origin have been checked."""
+        offered = request.headers.get(b"sec-websocket-protocol", b"").decode("latin-1")
+        offer = parse_link_offer([each.strip() for each in offered.split(",")])
         if offer is None or not same_token(offer.secret, self._secret):
-            await refuse(send, 401, b"The secret is missing or wrong.")
-            return
-        await send({"type": "websocket.accept", "subprotocol": offer.protocol})
-        socket: LinkProtocol = scope["extensions"][EXTENSION]
-        noted = None
-        if self.log_messages:
-            noted = MessageLog(offer.browser_id, socket.send_text, self._secret.decode())
-        link = ExtensionLink(
-            offer.browser_id, noted.send if noted else socket.send_text, socket.send_close, self._limits
-        )
-        socket.take_over(
-            noted.hearing(link.feed) if noted else link.feed,
-            self._limits.send_queue,
-            overrun=lambda: link.close(TOO_SLOW, "the browser does not read what it is sent"),
-        )
+            raise Unauthorized("The secret is missing or wrong.")
+        browser_id = offer.browser_id
+
+        def connect(upgrade: Upgrade) -> WebSocket:
+            return WebSocket(upgrade, lambda socket: _Connection(self, browser_id, socket), self._limits.send_queue)
+
+        return WebSocketRoute(offer.protocol, connect)
+
+    def attach(self, browser_id: str, socket: WebSocket) -> tuple[ExtensionLink, MessageLog | None]:
+        noted = MessageLog(browser_id, socket.send_text, self._secret.decode()) if self.log_messages else None
+        link = ExtensionLink(browser_id, noted.send if noted else socket.send_text, socket.send_close, self._limits)
         self._open.add(link)
         self._browsers.attach(link)
-        watch = asyncio.create_task(self._browsers.watch(link))
-        log.info("browser %s connected", offer.browser_id)
-        try:
-            while True:
-                message = await receive()
-                if message["type"] == "websocket.disconnect":
-                    reason = message.get("reason") or f"the connection was closed ({message.get('code', 1006)})"
-                    break
-                link.close(PROTOCOL_ERROR, "messages must be text")
-        finally:
-            watch.cancel()
-            self._open.discard(link)
+        log.info("browser %s connected", browser_id)
+        return link, noted
+
+    def detach(self, link: ExtensionLink, reason: str) -> None:
+        self._open.discard(link)
         link.lost(reason)
         self._browsers.detach(link)
-        log.info("browser %s disconnected: %s", offer.browser_id, reason)
+        log.info("browser %s disconnected: %s", link.browser_id, reason)
+
+    def watch(self, link: ExtensionLink) -> asyncio.Task[None]:
+        """Send heartbeats on a link and close it when it stays silent."""
+        return asyncio.create_task(self._browsers.watch(link))
 
     def close(self) -> None:
         """The hub is shutting down."""
         for link in list(self._open):
             link.close(SHUTTING_DOWN, "the hub is shutting down")
+
+
+class _Connection:
+    """One extension's connection (http.websocket.Receiver)."""
+
+    def __init__(self, endpoint: ExtensionSocket, browser_id: str, socket: WebSocket) -> None:
+        self._endpoint = endpoint
+        self._link, noted = endpoint.attach(browser_id, socket)
+        self.receive = self._link.feed if noted is None else noted.hearing(self._link.feed)
+        self._heartbeat = endpoint.watch(self._link)
+
+    def receive_binary(self) -> None:
+        self._link.close(PROTOCOL_ERROR, "messages must be text")
+
+    def overflow(self) -> None:
+        self._link.close(TOO_SLOW, "the browser does not read what it is sent")
+
+    def closed(self, reason: str) -> None:
+        self._heartbeat.cancel()
+        self._endpoint.detach(self._link, reason)

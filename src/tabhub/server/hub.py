@@ -30,6 +30,7 @@ from tabhub.core.sessions import Sessions
 from tabhub.core.tools import BROWSER, HUB, Source, Tool
 from tabhub.errors import InvalidParams
 from tabhub.http.guard import Guard
+from tabhub.http.write_batch import WriteBatch
 from tabhub.links.browsers import Browsers, Change
 from tabhub.links.sites import LinkSites
 from tabhub.links.transport import LinkTransport
@@ -91,6 +92,7 @@ class Hub:
         self.relays: Relays | None = None
         self.more_relays: tuple[RelaySettings, ...] = ()
         """Besides those of the configuration."""
+        self.batch = WriteBatch()
         self.limits = limits = self.config.limits
         self.registry = Registry()
         self.sessions = Sessions(limits)
@@ -105,7 +107,7 @@ class Hub:
             runs_calls=lambda session_id: bool(self.engine.calls.of_session(session_id)),
         )
         self._take_lease_settings()
-        audit = AuditLog(home.audit, limits, clock=wall)
+        audit = AuditLog(home.audit, limits, clock=wall, batch=self.batch)
         self.trust = Trust(self, audit, clock=clock, wall=wall)
         self.engine = Engine(
             registry=self.registry,

@@ -5,14 +5,13 @@ Owns the process. `serve` returns when the hub has ended.
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import fcntl
-import gc
 import json
 import logging
 import logging.handlers
 import os
-import signal
 import socket
 import sys
 import time
@@ -21,13 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import uvicorn
-
 from tabhub import __version__
 from tabhub.config.relay import RelaySettings
 from tabhub.errors import SetupError
-from tabhub.http.protocol import ArrivingHttp
-from tabhub.http.websocket import LinkProtocol
+from tabhub.http.server import HttpServer, freeze_startup_objects, new_event_loop, stop_signal
 from tabhub.links.launch.extension_files import install_extension
 from tabhub.links.launch.installed_browsers import FoundBrowser, find_browsers
 from tabhub.server.app import App
@@ -42,7 +38,6 @@ log = logging.getLogger("tabhub")
 
 _LOG_BYTES = 5 * 1024 * 1024
 _GRACE = 5
-_GC_THRESHOLD = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,28 +52,6 @@ class StartOptions:
     """A relay's address and the file with the token for it, besides those of the configuration."""
     background_child: bool = False
     on_ready: Callable[[dict[str, Any]], None] | None = None
-
-
-class _Server(uvicorn.Server):
-    """uvicorn, with word to agents and browsers before their connections are closed."""
-
-    def __init__(self, config: uvicorn.Config, hub: Hub, ready: Callable[[], None]) -> None:
-        super().__init__(config)
-        self._hub = hub
-        self._ready = ready
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        # What start-up made stays for good: the collector need not walk it again and again under load.
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(_GC_THRESHOLD)
-        if self.started:
-            self._ready()
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._hub.closing()
-        await super().shutdown(sockets)
 
 
 def serve(options: StartOptions) -> int:
@@ -115,15 +88,35 @@ def serve(options: StartOptions) -> int:
             )
         hub.daemon.bind()
         facts = _announce(home, hub, port)
-        # uvicorn raises the signal that ended it once more; without a handler of ours, clean-up would not be reached.
-        for name in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(name, lambda *_: None)
-        server = _Server(uvicorn_config(hub), hub, lambda: options.on_ready(facts) if options.on_ready else None)
         try:
-            server.run(sockets=sockets)
+            with asyncio.Runner(loop_factory=new_event_loop) as runner:
+                runner.run(_serve(hub, sockets, lambda: options.on_ready(facts) if options.on_ready else None))
         finally:
             home.hub_json.unlink(missing_ok=True)
     return 0
+
+
+async def _serve(hub: Hub, sockets: list[socket.socket], ready: Callable[[], None]) -> None:
+    stop = stop_signal()
+    server = await start_up(hub, sockets)
+    freeze_startup_objects()
+    ready()
+    await stop.wait()
+    await shut_down(hub, server)
+
+
+async def start_up(hub: Hub, sockets: list[socket.socket]) -> HttpServer:
+    server = HttpServer(App(hub), hub.engine.limits, hub.batch)
+    await hub.start()
+    await server.start(sockets)
+    return server
+
+
+async def shut_down(hub: Hub, server: HttpServer) -> None:
+    """Notify agents and browsers before their connections are closed."""
+    hub.closing()
+    await server.stop(_GRACE)
+    await hub.stop()
 
 
 def _launch_mode(options: StartOptions, setting: str) -> str:
@@ -139,29 +132,6 @@ def _browser(chosen: str | None) -> FoundBrowser:
 
 def _choice(setting: str) -> bool | None:
     return {"always": True, "never": False}.get(setting)
-
-
-def uvicorn_config(hub: Hub) -> uvicorn.Config:
-    """How the app is served."""
-    limits = hub.engine.limits
-    app = App(hub)
-    return uvicorn.Config(
-        app,
-        loop="uvloop" if sys.platform != "win32" else "asyncio",
-        http=ArrivingHttp.within(limits, app, hub.engine.audit),
-        ws=LinkProtocol,
-        ws_max_size=limits.max_frame,
-        ws_ping_interval=None,
-        ws_per_message_deflate=False,
-        lifespan="on",
-        log_config=None,
-        access_log=False,
-        proxy_headers=False,
-        server_header=False,
-        date_header=False,
-        timeout_keep_alive=120,
-        timeout_graceful_shutdown=_GRACE,
-    )
 
 
 def _announce(home: Home, hub: Hub, port: int) -> dict[str, Any]:
@@ -260,7 +230,6 @@ def _log_to(home: Home, *, foreground: bool) -> None:
     root = logging.getLogger()
     root.setLevel(logging.INFO)
     root.handlers[:] = [file]
-    logging.getLogger("uvicorn").setLevel(logging.WARNING)
     if foreground:
         terminal = logging.StreamHandler(sys.stderr)
         terminal.setLevel(logging.WARNING)

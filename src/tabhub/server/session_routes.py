@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tabhub.calls.pause import Mode
 from tabhub.errors import InvalidParams, SessionNotFound, TabNotFound
-from tabhub.http.responses import Receive, Scope, Send, read_body, respond_json
-from tabhub.wire import strict_json as strict
+from tabhub.http.messages import Request, Response, json_response
 
 if TYPE_CHECKING:
     from tabhub.core.leases import Lease
@@ -29,9 +28,9 @@ class SessionRoutes:
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
 
-    async def all(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def all(self, request: Request) -> Response:
         """`GET /sessions`: every session, and whether agents are paused."""
-        await respond_json(send, self.picture())
+        return json_response(self.picture())
 
     def picture(self) -> dict[str, Any]:
         """All sessions, with the tabs they hold."""
@@ -62,39 +61,38 @@ class SessionRoutes:
         facts: dict[str, Any] = {"tabId": lease.tab, "heldSeconds": round(now - lease.since)}
         return facts if tab is None else {**facts, "title": tab.title, "url": tab.url, "browserId": tab.browser_id}
 
-    async def act(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def act(self, request: Request) -> Response:
         """`POST /sessions/<id>/end` and `POST /sessions/<id>/release` with `{"tabId": N}`."""
-        session_id, _, what = scope["path"].removeprefix("/sessions/").rpartition("/")
+        session_id, _, what = request.path.removeprefix("/sessions/").rpartition("/")
         session = self._hub.sessions.get(session_id)
         if session is None:
             raise SessionNotFound(
                 f"There is no session {session_id[:100]!r}.", hint="`tabhub sessions` lists those there are."
             )
-        body = await self._body(receive, {"tabId"} if what == "release" else set())
+        body = self._body(request, {"tabId"} if what == "release" else set())
         if what == "end":
             own = sorted(session.own_tabs)
             self._hub.end_session(session.id, "the person ended the session")
             closed = [] if self._hub.binding.keep_tabs else own
-            await respond_json(send, {"ok": True, "id": session.id, "closing": closed})
-            return
+            return json_response({"ok": True, "id": session.id, "closing": closed})
         tab_id = body.get("tabId")
         if type(tab_id) is not int:
             raise InvalidParams("`tabId` must be the number of a tab.")
         if not self._hub.leases.free(session, tab_id):
             held = ", ".join(str(lease.tab) for lease in self._hub.leases.of(session)) or "none"
             raise TabNotFound(f"{session.client} does not hold tab {tab_id}.", hint=f"Tabs it holds: {held}.")
-        await respond_json(send, {"ok": True, "id": session.id, "tabId": tab_id})
+        return json_response({"ok": True, "id": session.id, "tabId": tab_id})
 
-    async def pause(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def pause(self, request: Request) -> Response:
         """`POST /pause` with `{"reason"?, "mode"?: "wait" | "fail"}`: calls that act wait, or fail, until `/resume`."""
-        body = await self._body(receive, {"reason", "mode", "by"})
-        reason, mode, by = body.get("reason", ""), body.get("mode", "wait"), body.get("by", _client(scope))
+        body = self._body(request, {"reason", "mode", "by"})
+        reason, mode, by = body.get("reason", ""), body.get("mode", "wait"), body.get("by", _client(request))
         for name, value in (("reason", reason), ("by", by)):
             if not isinstance(value, str) or len(value) > _WORDS or not (value.isprintable() or not value):
                 raise InvalidParams(f"`{name}` must be printable text of at most {_WORDS} characters.")
         if mode not in ("wait", "fail"):
             raise InvalidParams("`mode` must be wait or fail.")
-        await respond_json(send, {"ok": True, "paused": await self.set_pause(by or "a person", reason, mode)})
+        return json_response({"ok": True, "paused": await self.set_pause(by or "a person", reason, mode)})
 
     async def set_pause(self, by: str, reason: str, mode: Mode) -> dict[str, Any] | None:
         """Pause, also over a restart of the hub."""
@@ -103,12 +101,12 @@ class SessionRoutes:
         await self._kept()
         return self._hub.engine.pause.facts()
 
-    async def resume(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def resume(self, request: Request) -> Response:
         """`POST /resume`: calls that waited go on, in the order they came."""
-        await self._body(receive, set())
+        self._body(request, set())
         was = self._hub.engine.pause.paused is not None
         released = await self.end_pause()
-        await respond_json(send, {"ok": True, "wasPaused": was, "callsReleased": released})
+        return json_response({"ok": True, "wasPaused": was, "callsReleased": released})
 
     async def end_pause(self) -> int:
         """Resume; gives how many calls had waited."""
@@ -119,19 +117,11 @@ class SessionRoutes:
     async def _kept(self) -> None:
         await self._hub.keeping.keep(changed=True)
 
-    async def _body(self, receive: Receive, known: set[str]) -> dict[str, Any]:
-        limits = self._hub.engine.limits
-        raw = await read_body(receive, limits)
-        body = strict.decode(raw, limits) if raw else {}
-        if not isinstance(body, dict):
-            raise InvalidParams("The body must be an object.")
-        if unknown := body.keys() - known:
-            named = f"Known: {', '.join(sorted(known))}." if known else "This address takes none."
-            raise InvalidParams(f"Unknown field: {sorted(unknown)[0][:100]}.", hint=named)
-        return body
+    def _body(self, request: Request, known: set[str]) -> dict[str, Any]:
+        return request.json_object(self._hub.engine.limits, known, may_be_empty=True)
 
 
-def _client(scope: Scope) -> str:
-    """Who asks, as far as it says so."""
-    named = next((value for key, value in scope["headers"] if key == b"tabhub-client"), b"")
+def _client(request: Request) -> str:
+    """The client's name, as far as it gives one."""
+    named = request.headers.get(b"tabhub-client", b"")
     return "".join(c for c in named.decode("latin-1")[:100] if c.isprintable())

@@ -10,15 +10,13 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qs
 
 from tabhub.calls.sources.upstream import Upstreams
 from tabhub.errors import Forbidden, InvalidParams, TabhubError
-from tabhub.http.responses import Receive, Scope, Send, read_body, respond, respond_json
+from tabhub.http.messages import Request, Response, Route, json_response
 from tabhub.links.extension import ExtensionLink, Handler
 from tabhub.server.approval_routes import HEADER
 from tabhub.upstream.login_callbacks import PATH as CALLBACK
-from tabhub.wire import strict_json as strict
 
 if TYPE_CHECKING:
     from tabhub.server.hub import Hub
@@ -30,7 +28,6 @@ __all__ = ["CALLBACK", "UpstreamWays", "logged_in", "upstream_parts"]
 _LONGEST = 300
 _MOST = 2000
 _QUERY = 16_000
-Route = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 def upstream_parts(hub: Hub) -> Upstreams:
@@ -76,22 +73,18 @@ class UpstreamWays:
         }
         return {"/upstream": {"GET": self._all}, **posts}
 
-    async def _all(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await respond_json(send, {"servers": self._upstreams.all()})
+    async def _all(self, request: Request) -> Response:
+        return json_response({"servers": self._upstreams.all()})
 
     def _route(self, work: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]) -> Route:
-        async def route(scope: Scope, receive: Receive, send: Send) -> None:
-            given = [value for name, value in scope["headers"] if name == HEADER]
+        async def route(request: Request) -> Response:
+            given = [value for name, value in request.raw_headers if name == HEADER]
             if len(given) != 1 or not self._hub.trust.key.fits(given[0]):
                 raise Forbidden(
                     "External servers are the person's to change: this address wants the approver's key.",
                     hint="Use the panel, or `tabhub mcp` in a terminal.",
                 )
-            limits = self._hub.engine.limits
-            body = strict.decode(await read_body(receive, limits), limits)
-            if not isinstance(body, dict):
-                raise InvalidParams("The body must be an object.")
-            await respond_json(send, await work(body))
+            return json_response(await work(request.json_object(self._hub.engine.limits)))
 
         return route
 
@@ -145,16 +138,16 @@ async def _logged(work: Coroutine[Any, Any, Any]) -> Any:
         raise
 
 
-async def logged_in(hub: Hub, scope: Scope, send: Send) -> None:
+def logged_in(hub: Hub, request: Request) -> Response:
     """`GET /oauth/callback`: a login page sends the person's browser back; its one-time `state` is what opens this."""
-    read = parse_qs(scope["query_string"][:_QUERY].decode("latin-1"), keep_blank_values=True)
-    taken = scope["method"] == "GET" and hub.upstream.logins.resolve({key: values[-1] for key, values in read.items()})
-    words = "You are logged in. This tab can be closed." if taken else "No login is awaited here. Start it once more."
-    page = f"<!doctype html><meta charset=utf-8><title>Tabhub</title><p>{words}</p>".encode()
-    headers = [
+    answers = request.query_values() if len(request.query) <= _QUERY else {}
+    accepted = request.method == "GET" and hub.upstream.logins.resolve(answers)
+    text = "You are logged in. This tab can be closed." if accepted else "No login is pending here. Start it again."
+    page = f"<!doctype html><meta charset=utf-8><title>Tabhub</title><p>{text}</p>".encode()
+    headers = (
         (b"content-type", b"text/html; charset=utf-8"),
         (b"content-security-policy", b"default-src 'none'"),
         (b"cache-control", b"no-store"),
         (b"referrer-policy", b"no-referrer"),
-    ]
-    await respond(send, 200 if taken else 400, page, headers)
+    )
+    return Response(200 if accepted else 400, page, headers)

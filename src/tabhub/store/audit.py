@@ -12,8 +12,9 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
+import msgspec
 import orjson
 
 from tabhub.errors import SetupError, TabhubError
@@ -31,57 +32,51 @@ _DEPTH = 64
 _INT = 2**63
 
 
-def entry(
-    *,
-    now: float,
-    tool: str,
-    source: Source,
-    success: bool,
-    duration_ms: float,
-    session: str,
-    client: str,
-    via: str,
-    arguments: Mapping[str, Any],
-    keep_arguments: bool = False,
-    tab_id: int | None = None,
-    origin: str | None = None,
-    outcome: str | None = None,
-    error: TabhubError | None = None,
-    token: str | None = None,
-    approval: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    """What one call leaves behind; the arguments themselves only if the person set it so. `via` is how it came in."""
-    made: dict[str, Any] = {
-        "timestamp": stamp(now),
-        "tool": tool,
-        "plugin": source.key,
-        "source": str(source),
-        "success": success,
-        "durationMs": round(duration_ms, 3),
-        "session": session,
-        "client": client,
-        "via": via,
-        **({} if token is None else {"tokenName": token}),
-        "argsDigest": digest(arguments),
-    }
-    if tab_id is not None:
-        made["tabId"] = tab_id
-    if origin is not None:
-        made["origin"] = origin
-    if approval is not None:
-        made["approval"] = dict(approval)
-    if keep_arguments:
-        made["arguments"] = arguments
-    if error is not None:
-        made["error"] = {
-            "code": error.code,
-            "message": clean(redact(error.message), _MESSAGE),
-            "category": error.category,
-        }
-        outcome = outcome or error.outcome
-    if outcome is not None:
-        made["outcome"] = outcome
-    return made
+class CallError(msgspec.Struct):
+    """Why a call failed."""
+
+    code: int
+    message: str
+    category: str
+
+
+class CallRecord(msgspec.Struct, kw_only=True, omit_defaults=True, rename="camel"):
+    """What the log keeps of one call; its arguments only if the person set it so."""
+
+    timestamp: str
+    tool: str
+    plugin: str
+    source: str
+    success: bool
+    duration_ms: float
+    session: str
+    client: str
+    via: str
+    """How the call came in."""
+    token_name: str | None = None
+    args_digest: str
+    tab_id: int | None = None
+    origin: str | None = None
+    approval: Mapping[str, Any] | None = None
+    arguments: Mapping[str, Any] | None = None
+    error: CallError | None = None
+    outcome: str | None = None
+
+
+def call_error(error: TabhubError) -> CallError:
+    return CallError(error.code, clean(redact(error.message), _MESSAGE), error.category)
+
+
+def _as_dict(record: CallRecord) -> dict[str, Any]:
+    """The fields by their names in the log, whatever values they hold."""
+    fields = msgspec.structs.fields(record)
+    made = {field.encode_name: getattr(record, field.name) for field in fields}
+    if record.error is not None:
+        made["error"] = msgspec.structs.asdict(record.error)
+    return {name: value for name, value in made.items() if value is not None}
+
+
+_encode = msgspec.json.Encoder().encode
 
 
 def digest(arguments: Mapping[str, Any]) -> str:
@@ -106,25 +101,43 @@ def stamp(now: float) -> str:
     return f"{_second[1]}.{milliseconds % 1000:03d}Z"
 
 
-_KNOWN = 10_000
-"""Tools and sessions whose part of a line is kept ready."""
+class Batch(Protocol):
+    """Writes of one iteration of the event loop (http.write_batch.WriteBatch)."""
+
+    @property
+    def open(self) -> bool:
+        """Whether answers are held until the end of the iteration."""
+        ...
+
+    def before_write(self, hook: Callable[[], None]) -> None:
+        """Run this before any answer is written."""
+        ...
 
 
 class AuditLog:
     """The log of one hub."""
 
-    def __init__(self, path: Path | None, limits: Limits = DEFAULTS, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        path: Path | None,
+        limits: Limits = DEFAULTS,
+        *,
+        clock: Callable[[], float] = time.time,
+        batch: Batch | None = None,
+    ) -> None:
         """Open the file and fill the ring from its end; a torn last line is skipped and counted in `torn`.
 
-        Without a path there is no file, and the ring is all that is kept.
+        Without a path there is no file, and the ring is all that is kept. With a batch, lines are written together as
+        long as it holds answers back, and before it lets them go.
         """
         self._clock = clock
         self._longest = limits.audit_line
-        self._ring: deque[dict[str, Any] | bytes] = deque(maxlen=max(limits.audit_ring, 1))
-        self._parts: dict[tuple[str, ...], bytes] = {}
+        self._ring: deque[bytes] = deque(maxlen=max(limits.audit_ring, 1))
         self._figures = _Figures()
-        self._holding = False
+        self._batch = batch
         self._held: list[bytes] = []
+        if batch is not None:
+            batch.before_write(self._write_held)
         self.torn = 0
         self.unreadable: str | None = None
         self._journal: Journal | Nowhere = Nowhere()
@@ -142,18 +155,16 @@ class AuditLog:
         """Lines that were answered for and never reached the disk."""
         return self._journal.lost
 
-    def write(self, entry: dict[str, Any]) -> None:
-        """Record one call; it never fails the call. The entry is the log's from here on."""
+    def write(self, record: CallRecord) -> None:
+        """Record one call; it never fails the call."""
         try:
-            line = orjson.dumps(entry, option=orjson.OPT_APPEND_NEWLINE)
-        except TypeError:
-            entry = _writable(entry)
-            line = orjson.dumps(entry, option=orjson.OPT_APPEND_NEWLINE)
+            line = _encode(record) + b"\n"
+        except (TypeError, ValueError, OverflowError, RecursionError):
+            line = orjson.dumps(_writable(_as_dict(record)), option=orjson.OPT_APPEND_NEWLINE)
         if len(line) > self._longest:
-            entry = _shortened(entry, self._longest)
-            line = orjson.dumps(entry, option=orjson.OPT_APPEND_NEWLINE)
-        self._ring.append(entry)
-        self._figures.add(entry.get("success") is True, entry.get("durationMs"), self._clock())
+            line = orjson.dumps(_shortened(orjson.loads(line), self._longest), option=orjson.OPT_APPEND_NEWLINE)
+        self._ring.append(line)
+        self._figures.add(record.success, record.duration_ms, self._clock())
         self._append(line)
 
     def event(self, what: str, source: Source, *, tab_id: int | None, **facts: Any) -> None:
@@ -163,76 +174,16 @@ class AuditLog:
         if len(line) < self._longest:
             self._append(line + b"\n")
 
-    def succeeded(
-        self,
-        *,
-        now: float,
-        tool: str,
-        source: Source,
-        duration_ms: float,
-        session: str,
-        client: str,
-        via: str,
-        arguments: Mapping[str, Any],
-        tab_id: int | None,
-        origin: str | None,
-        may_wait: bool = False,
-        token: str | None = None,
-    ) -> None:
-        """Record the usual case, a call that went well: the same line as `write` makes of `entry`, put together from
-        parts that are ready. A line that `may_wait` is written with others where the log is told to `hold` them."""
-        what = self._parts.get((source.kind, source.key, tool)) or self._part(
-            (source.kind, source.key, tool), {"tool": tool, "plugin": source.key, "source": str(source)}
-        )
-        names = (session, via, client, token or "")
-        who = self._parts.get(names) or self._part(
-            names, {"session": session, "client": client, "via": via} | ({"tokenName": token} if token else {})
-        )
-        tab = b"" if tab_id is None else b',"tabId":%d' % tab_id
-        if origin is not None:
-            tab += b',"origin":%b' % orjson.dumps(origin)
-        line = b'{"timestamp":"%b",%b,"success":true,"durationMs":%.3f,%b,"argsDigest":"%b"%b}\n' % (
-            stamp(now).encode(),
-            what,
-            duration_ms,
-            who,
-            digest(arguments).encode(),
-            tab,
-        )
-        self._ring.append(line)
-        self._figures.add(True, duration_ms, now)
-        if may_wait and self._holding:
-            self._held.append(line)
-        else:
-            self._append(line)
-
     def _append(self, line: bytes) -> None:
-        """Write a line now, after those that are held, so that the log stays in order."""
-        if self._held:
-            held, self._held = self._held, []
-            self._journal.append_all([*held, line])
+        if self._batch is not None and self._batch.open:
+            self._held.append(line)
         else:
             self._journal.append(line)
 
-    def hold(self) -> None:
-        """From here until `release`, lines that may wait are kept back, to be written together.
-
-        Whoever says that a line may wait keeps its answer back as well, until the lines are released.
-        """
-        self._holding = True
-
-    def release(self) -> None:
-        """Write what was held."""
-        self._holding = False
+    def _write_held(self) -> None:
         if self._held:
             held, self._held = self._held, []
             self._journal.append_all(held)
-
-    def _part(self, key: tuple[str, ...], facts: dict[str, str]) -> bytes:
-        if len(self._parts) >= _KNOWN:
-            self._parts.clear()
-        part = self._parts[key] = orjson.dumps(_writable(facts))[1:-1]
-        return part
 
     def recent(
         self, limit: int = 50, plugin: str | None = None, tool: str | None = None, success: bool | None = None
@@ -242,7 +193,7 @@ class AuditLog:
         for kept in reversed(self._ring):
             if len(found) >= limit:
                 break
-            made: dict[str, Any] = orjson.loads(kept) if isinstance(kept, bytes) else kept
+            made: dict[str, Any] = orjson.loads(kept)
             if _fits(made, plugin, tool, success):
                 found.append(made)
         return found
@@ -253,12 +204,12 @@ class AuditLog:
 
     def flush(self) -> bool:
         """Try to write what waits for the disk; True when nothing does."""
-        self.release()
+        self._write_held()
         return self._journal.flush()
 
     def close(self) -> None:
         """Write what waits and close the file."""
-        self.release()
+        self._write_held()
         self._journal.close()
 
     def _load(self, path: Path) -> None:
@@ -276,7 +227,7 @@ class AuditLog:
         except OSError as error:
             self.unreadable = f"The audit log {path} cannot be read: {error.strerror}."
         for made in reversed(found):
-            self._ring.append(made)
+            self._ring.append(orjson.dumps(made))
             self._figures.add(made.get("success") is True, made.get("durationMs"), _seconds(made))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,11 +12,11 @@ import httpx2
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from tabhub.http.write_batch import WriteBatch
 from tabhub.relay.engines.endpoint import RelayHttp
 from tabhub.relay.engines.engine import RelayedEngine
 from tabhub.relay.engines.metadata import Place
 from tabhub.relay.node import Node
-from tabhub.relay.routes import Route
 from tests.harness.agent import Agent
 from tests.harness.fake_extension import tab
 from tests.harness.hub import Address
@@ -64,10 +64,10 @@ class _Made:
     http: list[RelayHttp] = field(default_factory=list)
     more: dict[str, Any] = field(default_factory=dict)
 
-    def routes(self, node: Node, port: int) -> Mapping[str, Route]:
-        made = RelayHttp(node, Place("http", port, self.more.get("public_url")), **self.more.get("http", {}))
+    def make(self, node: Node, port: int, batch: WriteBatch) -> RelayHttp:
+        made = RelayHttp(node, Place("http", port, self.more.get("public_url")), batch, **self.more.get("http", {}))
         self.http.append(made)
-        return made.routes()
+        return made
 
 
 @asynccontextmanager
@@ -80,7 +80,7 @@ async def http_relay(
 ) -> AsyncIterator[HttpRelay]:
     """Start a node with MCP over HTTP; `more` is for the node itself."""
     made = _Made(more={"public_url": public_url, "http": {"auth_servers": auth_servers, "audit_file": audit_file}})
-    async with running_relay(routes=made.routes, **more) as relay:
+    async with running_relay(mcp=made.make, **more) as relay:
         yield HttpRelay(relay, made.http[0])
 
 

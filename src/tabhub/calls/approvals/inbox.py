@@ -190,7 +190,6 @@ class ApprovalInbox:
 
     async def _wait(self, pending: _Pending, caller: Caller) -> Answer:
         pending.caller = caller
-        caller.slow()  # begins to watch whether the agent disconnects
         tasks = []
         if pending.ask.why not in ("page", "tab"):  # there the call runs, and reports progress itself
             tasks.append(asyncio.ensure_future(self._report_progress(pending, caller)))

@@ -1,32 +1,32 @@
 """MCP over HTTP at a relay: `/mcp` for any client with a token, and the metadata OAuth clients look for.
 
 Owns what a request passes before an engine sees it: where it comes from, its size, its token. Engines are
-http_engines.py's; everything that is MCP is the server's.
+pool.py's; everything that is MCP is the server's.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from tabhub.errors import (
     BadInput,
     Busy,
-    ClientDisconnected,
     Forbidden,
     InvalidToken,
     MethodNotAllowed,
     TabhubError,
     TooLarge,
     Unauthorized,
+    UnknownSigningKey,
 )
-from tabhub.http.known_heads import HEAD, TOKEN, Head, with_query
-from tabhub.http.responses import JSON, Header, Receive, Scope, Send, respond, respond_json
+from tabhub.http.messages import JSON, Header, Request, Response, Route, error_response, json_response, retry_after
+from tabhub.http.write_batch import WriteBatch
 from tabhub.relay.engines.metadata import MCP, WELL_KNOWN, Place, challenge, document
 from tabhub.relay.engines.pool import RelayedEngines
 from tabhub.relay.node import Node
-from tabhub.relay.routes import Route
 from tabhub.trust.guard import origin_allowed
 from tabhub.trust.jwt import Claims
 from tabhub.trust.tokens import bearer
@@ -44,6 +44,7 @@ class RelayHttp:
         self,
         node: Node,
         place: Place,
+        batch: WriteBatch,
         *,
         auth_servers: Sequence[str] = (),
         audit_file: Path | None = None,
@@ -53,76 +54,78 @@ class RelayHttp:
         self._place = place
         self._auth_servers = tuple(auth_servers)
         self._wall = wall
-        self.engines = RelayedEngines(node, audit_file=audit_file, wall=wall)
+        self.engines = RelayedEngines(node, batch, audit_file=audit_file, wall=wall)
 
-    def routes(self) -> dict[str, Route]:
-        """By path, for the relay's app."""
-        return {MCP: self._mcp, WELL_KNOWN: self._metadata, WELL_KNOWN + MCP: self._metadata}
-
-    async def _metadata(self, scope: Scope, _: Receive, send: Send) -> None:
-        if scope["method"] not in ("GET", "HEAD"):
-            raise MethodNotAllowed("This address takes GET.")
-        base = self._place.base(_headers(scope))
-        await respond_json(send, document(base, self._auth_servers), headers=[_NO_STORE])
-
-    async def _mcp(self, scope: Scope, receive: Receive, send: Send) -> None:
-        more: list[Header] = []
-        try:
-            headers = _headers(scope)
-            base = self._place.base(headers)
-            try:
-                claims = await self._claims(headers)
-            except Unauthorized as error:
-                known = b"authorization" in headers
-                more.append((b"www-authenticate", challenge(base, "The token is not valid." if known else None)))
-                raise error
-            if int(headers.get(b"content-length", b"0")[:20]) > self._node.limits.max_body:
-                raise TooLarge(f"The request body is larger than {self._node.limits.max_body} bytes.")
-            if self._node.closing:
-                raise Busy("This relay node is ending; another one may answer.", hint="Send the request once more.")
-            engine = self.engines.find(claims, _session(headers))
-            told = with_query(headers, scope["query_string"]) if scope["query_string"] else headers
-            # A session is its user's: whoever shows another user's token does not find it.
-            scope[HEAD] = Head(MCP, scope["headers"], {**told, TOKEN: claims.user.encode()})
-            await self._node.fair_share.run(claims.user, engine.serve(scope, receive, send))
-        except ClientDisconnected:
-            return
-        except TabhubError as error:
-            await _refuse(send, error, more)
-
-    async def _claims(self, headers: dict[bytes, bytes]) -> Claims:
-        """Who sent a request, or Unauthorized."""
-        given = headers.get(b"authorization")
-        if given is None:
+    def route(self, request: Request) -> Route | None:
+        """The route of a request; refuses what needs no body to be refused."""
+        if request.path not in (MCP, WELL_KNOWN, WELL_KNOWN + MCP):
+            return None
+        _check_headers(request)
+        self._place.base(request.headers)
+        if request.path != MCP:
+            return self._metadata
+        token = bearer(request.headers.get(b"authorization"), self._node.limits.relay_token)
+        if b"authorization" not in request.headers:
             raise Unauthorized(
                 "This relay needs a token.",
-                hint="Send `Authorization: Bearer TOKEN`; whoever runs the relay issues it.",
+                hint="Send `Authorization: Bearer TOKEN`; the relay's operator issues it.",
             )
-        token = bearer(given, self._node.limits.relay_token)
-        verdict = (
-            await self._node.verify_token(token.decode()) if token is not None else InvalidToken("not a bearer token")
-        )
+        length = int(request.headers.get(b"content-length", b"0")[:20])
+        if length > self._node.limits.max_body:
+            raise TooLarge(f"The request body is larger than {self._node.limits.max_body} bytes.")
+        verdict = InvalidToken("not a bearer token") if token is None else self._node.check_token(token.decode())
+        if token is not None and isinstance(verdict, UnknownSigningKey):
+            if length > self._node.limits.relay_stranger or b"transfer-encoding" in request.headers:
+                raise Busy("The token's key is not known yet.", hint="Send the request again in a few seconds.")
+            return partial(self._fetch_key_and_serve, token.decode())
+        return partial(self._serve, self._valid(verdict))
+
+    def refusal(self, request: Request, error: TabhubError) -> Response:
+        """A refused request is answered in the form of the path; a missing or invalid token with how to get one."""
+        if request.path != MCP:
+            return error_response(error)
+        headers: tuple[Header, ...] = (JSON, *retry_after(error))
+        if isinstance(error, Unauthorized):
+            problem = "The token is not valid." if b"authorization" in request.headers else None
+            headers += ((b"www-authenticate", challenge(self._place.base(request.headers), problem)),)
+        return Response(error.status, encode_failure(None, error), headers)
+
+    async def _metadata(self, request: Request) -> Response:
+        if request.method not in ("GET", "HEAD"):
+            raise MethodNotAllowed("This address takes GET.")
+        base = self._place.base(request.headers)
+        return json_response(document(base, self._auth_servers), 200, _NO_STORE)
+
+    async def _fetch_key_and_serve(self, token: str, request: Request) -> Response | None:
+        return await self._serve(self._valid(await self._node.verify_token(token)), request)
+
+    async def _serve(self, claims: Claims, request: Request) -> Response | None:
+        if self._node.closing:
+            raise Busy("This relay node is shutting down; another one may answer.", hint="Send the request again.")
+        engine = self.engines.find(claims, _session(request.headers))
+        request.agent = claims.user  # a session is its user's: another user's token does not find it
+        return await self._node.fair_share.run(claims.user, engine.serve(request))
+
+    def _valid(self, verdict: Claims | InvalidToken) -> Claims:
         if isinstance(verdict, InvalidToken) or verdict.expires <= self._wall():
             raise Unauthorized(
-                "The token is not valid: it may have ended, been revoked, or be for something else.",
-                hint="Get a new one from whoever runs the relay; `tabhub relay token inspect` shows what it says.",
+                "The token is not valid: it may have expired, been revoked, or be for something else.",
+                hint="Get a new one from the relay's operator; `tabhub relay token inspect` shows what it says.",
             )
         return verdict
 
 
-def _headers(scope: Scope) -> dict[bytes, bytes]:
-    """The headers by name; web pages are refused, and what two readers could read differently."""
-    raw: list[Header] = scope["headers"]
-    headers = dict(raw)
-    if len(headers) != len(raw):
-        names = [name for name, _ in raw if name in _ONCE]
+def _check_headers(request: Request) -> None:
+    """Refuse web pages, and what two readers could read differently."""
+    headers = request.headers
+    if len(headers) != len(request.raw_headers):
+        names = [name for name, _ in request.raw_headers if name in _ONCE]
         if len(names) != len(set(names)):
             raise BadInput("A header that must be there once is there more than once.")
     if b"origin" in headers and not origin_allowed((headers[b"origin"],)):
         raise Forbidden("Requests from web pages and other extensions are refused.")
     if not headers.get(b"content-length", b"0").isdigit():
         raise BadInput("The Content-Length is not a number.")
-    return headers
 
 
 def _session(headers: dict[bytes, bytes]) -> str | None:
@@ -132,10 +135,3 @@ def _session(headers: dict[bytes, bytes]) -> str | None:
         return None
     session = headers.get(b"mcp-session-id")
     return None if session is None else session.decode("latin-1")
-
-
-async def _refuse(send: Send, error: TabhubError, more: list[Header]) -> None:
-    retry_after = error.retry_after
-    if retry_after is not None:
-        more = [*more, (b"retry-after", b"%d" % retry_after)]
-    await respond(send, error.status, encode_failure(None, error), [JSON, *more])

@@ -28,7 +28,7 @@ from tabhub.core.registry import Entry, Registry
 from tabhub.core.sessions import Sessions
 from tabhub.core.tools import BROWSER, HUB, Source, ToolResult
 from tabhub.errors import Busy, CallTimeout, RateLimited, SetupError, TabhubError
-from tabhub.http.responses import Receive, Scope, Send
+from tabhub.http.messages import Request, Response
 from tabhub.limits import Limits
 from tabhub.links.browsers import Browsers
 from tabhub.links.sites import LinkSites
@@ -189,7 +189,7 @@ class RelayedEngine:
         """Whether a session of the handshake era is one of this engine's."""
         return session_id in self._endpoint.handshake.sessions
 
-    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def serve(self, request: Request) -> Response | None:
         """Serve one request, once the browsers that are there have told their tabs."""
         if self.open >= self._limits.relay_engine_requests:
             raise Busy(
@@ -203,7 +203,7 @@ class RelayedEngine:
                 raise self.ended
             if (wait := self.road.weigh()) is not None:
                 raise RateLimited("Too many messages of this user or token.", retry_after=int(wait) + 1)
-            await self._endpoint(scope, receive, send)
+            return await self._endpoint.serve(request)
         finally:
             self.open -= 1
             self.used = self._engine.clock()

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tabhub.errors import Busy, SessionNotFound
+from tabhub.http.write_batch import WriteBatch
 from tabhub.relay.engines.engine import RelayedEngine, engine_limits
 from tabhub.relay.node import Node
 from tabhub.store.audit import AuditLog
@@ -28,6 +29,7 @@ class RelayedEngines:
     def __init__(
         self,
         node: Node,
+        batch: WriteBatch,
         *,
         audit_file: Path | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -36,7 +38,7 @@ class RelayedEngines:
         self._node = node
         self._limits = node.limits
         self._each = engine_limits(node.limits)
-        self._audit = AuditLog(audit_file, node.limits, clock=wall)
+        self._audit = AuditLog(audit_file, node.limits, clock=wall, batch=batch)
         self._clock = clock
         self._wall = wall
         self._of_user: dict[str, dict[str, RelayedEngine]] = {}

@@ -18,7 +18,6 @@ from tabhub.calls.engine import Engine
 from tabhub.core.sessions import Session
 from tabhub.errors import CallCancelled, InvalidParams, InvalidRequest, MethodNotFound, TabhubError
 from tabhub.mcp.endpoint import McpEndpoint
-from tabhub.mcp.exchange import Exchange
 from tabhub.mcp.handshake_session import McpSession, agree, new_stream_id, read_answer
 from tabhub.mcp.notifications import Notices
 from tabhub.mcp.resources import PASSED
@@ -51,47 +50,40 @@ _CHANGED = {kind: encode_notification(method) for kind, method in LIST_CHANGED.i
 Send = Callable[[bytes], None]
 
 
-class LineExchange(Exchange):
-    """The answer to one request, as lines of the connection it came on."""
+class LineExchange:
+    """One request and its answer, as lines of the connection it came on (mcp.exchange.Exchange)."""
 
     via = "daemon"
-    __slots__ = ("_client", "_ident")
+    resumable = False
+    __slots__ = ("_callbacks", "_client", "_ident", "left")
 
     def __init__(self, client: DaemonSession, ident: str) -> None:
         self._client = client
         self._ident = ident
-        self.stream = None
         self.left = False
-        self._when_left: list[Callable[[], None]] = []
+        self._callbacks: list[Callable[[], None]] = []
 
-    def notify(self, data: bytes) -> None:
-        """Send a message that belongs to the request."""
+    def notify(self, message: bytes) -> None:
         if not self.left:
-            self._client.send(wire.event(self._client.session.id, self._ident, data))
+            self._client.send(wire.event(self._client.session.id, self._ident, message))
 
-    def watch(self) -> None:
-        """There is nothing to watch: the connection itself tells when it ends."""
+    def on_disconnect(self, callback: Callable[[], None]) -> None:
+        self._callbacks.append(callback)
 
-    def take_back(self) -> None:
+    def cancel(self) -> None:
         """End the work; its answer says so."""
-        for tell in self._when_left:
-            tell()
+        for callback in self._callbacks:
+            callback()
 
-    def leave(self) -> None:
-        """Nobody waits for the answer any more."""
+    def disconnect(self) -> None:
+        """No one waits for the answer."""
         self.left = True
-        self.take_back()
+        self.cancel()
 
-    def finished(self, data: bytes, status: int = 200) -> bool:
-        """Send the answer; that takes no waiting."""
-        self._when_left.clear()
+    def finish(self, answer: bytes) -> None:
+        self._callbacks.clear()
         if not self.left:
-            self._client.send(wire.response(self._ident, data))
-        return True
-
-    async def finish(self, data: bytes, status: int = 200) -> None:
-        """Send the answer."""
-        self.finished(data, status)
+            self._client.send(wire.response(self._ident, answer))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -164,7 +156,7 @@ class DaemonSession:
         return [running.task for running in self._running.values() if not running.listening]
 
     def _stop(self, running: _Running) -> None:
-        running.exchange.leave()
+        running.exchange.disconnect()
         if running.listening:
             running.task.cancel()
 
@@ -187,7 +179,7 @@ class DaemonSession:
         elif running.listening:
             running.task.cancel()
         else:
-            running.exchange.take_back()
+            running.exchange.cancel()
 
     def request(self, message: wire.Request) -> None:
         """Run one request to its one answer."""
@@ -201,15 +193,15 @@ class DaemonSession:
             else:
                 self._handshake(request, exchange)
         except TabhubError as error:
-            exchange.finished(encode_failure(request.id, error))
+            exchange.finish(encode_failure(request.id, error))
 
     def _handshake(self, request: Request, exchange: LineExchange) -> None:
         if request.method == "initialize":
-            exchange.finished(encode_result(request.id, self._initialize(request.params)))
+            exchange.finish(encode_result(request.id, self._initialize(request.params)))
         elif self._mcp is not None:
             self._start(exchange, request, self.endpoint.handshake.answer(self._mcp, request, exchange))
         elif request.method == "ping":
-            exchange.finished(encode_result(request.id, b"{}"))
+            exchange.finish(encode_result(request.id, b"{}"))
         else:
             raise InvalidRequest("This session is not initialized.", hint="Begin with `initialize`.")
 
@@ -235,14 +227,13 @@ class DaemonSession:
             self._engine.sessions.changes += 1
         edge = self.endpoint.stateless
         if request.method == "tools/call":
-            self._start(exchange, request, edge.call(request, envelope, exchange, None, self.session))
+            self._start(exchange, request, _body(edge.call(request, envelope, exchange, None, self.session)))
         elif request.method in PASSED:
-            self._start(exchange, request, edge.pass_on(request, envelope, exchange, self.session))
+            self._start(exchange, request, _body(edge.pass_on(request, envelope, exchange, self.session)))
         elif request.method == "subscriptions/listen":
             self._start(exchange, request, self._listen(request, exchange), listening=True)
         else:
-            tools = self.tools.encode() if self.tools is not None else None
-            exchange.finished(encode_result(request.id, edge.simple(request, tools)))
+            exchange.finish(encode_result(request.id, edge.simple(request, self.tools)))
 
     def _start(
         self,
@@ -272,7 +263,7 @@ class DaemonSession:
             del self._running[ident]
             self._in_flight.discard(ident)
         if answer is not None:
-            exchange.finished(answer)
+            exchange.finish(answer)
 
     async def _listen(self, request: Request, exchange: LineExchange) -> None:
         """Tell of changes until the request is taken back or its connection ends."""
@@ -301,7 +292,7 @@ class DaemonSession:
             if message.event == "notifications/initialized" and not self._ready:
                 self._ready = True
                 self._begin_telling()
-            self.endpoint.handshake.take(self._mcp, Notification(message.event, message.params))
+            self.endpoint.handshake.receive_notification(self._mcp, Notification(message.event, message.params))
 
     def _tell(self, message: bytes) -> None:
         self.send(wire.event(self.session.id, None, message))
@@ -330,6 +321,11 @@ class DaemonSession:
             if not waiting.done():
                 waiting.set_exception(TabhubError("The client went away before it had answered."))
                 waiting.exception()  # looked at: it is no matter if nobody waits any more
+
+
+async def _body(answer: Awaitable[tuple[bytes, int]]) -> bytes:
+    """An answer without the HTTP status, which lines have no place for."""
+    return (await answer)[0]
 
 
 def _envelope(request: Request, version: Any) -> Envelope:

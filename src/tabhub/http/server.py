@@ -1,0 +1,84 @@
+"""A listening HTTP server: accepts connections, and ends them in order.
+
+Owns the listeners and open connections. What is served is the application's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import signal
+import socket
+import ssl
+import sys
+from collections.abc import Iterable
+
+from tabhub.http.protocol import Application, HttpProtocol
+from tabhub.http.websocket import WebSocket
+from tabhub.http.write_batch import WriteBatch
+from tabhub.limits import Limits
+
+_BACKLOG = 4096
+_POLL = 0.02
+_GC_THRESHOLD = 20_000
+
+
+class HttpServer:
+    """Serves an application on some sockets."""
+
+    def __init__(self, app: Application, limits: Limits, batch: WriteBatch) -> None:
+        self._app = app
+        self._limits = limits
+        self._batch = batch
+        self._listeners: list[asyncio.Server] = []
+        self.connections: set[HttpProtocol | WebSocket] = set()
+
+    async def start(self, sockets: Iterable[socket.socket], tls: ssl.SSLContext | None = None) -> None:
+        loop = asyncio.get_running_loop()
+        for each in sockets:
+            self._listeners.append(await loop.create_server(self._connect, sock=each, ssl=tls, backlog=_BACKLOG))
+
+    def _connect(self) -> HttpProtocol:
+        return HttpProtocol(self._app, self._limits, self._batch, self.connections)
+
+    async def stop(self, grace: float) -> None:
+        """Accept nothing more, let requests in flight be answered within `grace` seconds, then close the rest."""
+        for listener in self._listeners:
+            listener.close()
+        for connection in list(self.connections):
+            connection.shut_down()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(grace):
+                while self.connections:  # noqa: ASYNC110 - connections end by themselves, and report to no one
+                    await asyncio.sleep(_POLL)
+        cancelled = [task for each in list(self.connections) if (task := each.cancel()) is not None]
+        await asyncio.gather(*cancelled, return_exceptions=True)
+
+
+def new_event_loop() -> asyncio.AbstractEventLoop:
+    """The event loop of both applications: uvloop where there is one."""
+    if sys.platform == "win32":
+        return asyncio.new_event_loop()
+    import uvloop
+
+    return uvloop.new_event_loop()
+
+
+def stop_signal() -> asyncio.Event:
+    """An event that is set by Ctrl+C or SIGTERM."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for name in (signal.SIGINT, signal.SIGTERM):
+        if sys.platform == "win32":
+            signal.signal(name, lambda *_: loop.call_soon_threadsafe(stop.set))
+        else:
+            loop.add_signal_handler(name, stop.set)
+    return stop
+
+
+def freeze_startup_objects() -> None:
+    """Objects made at start-up stay for good: the garbage collector need not visit them again under load."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_GC_THRESHOLD)

@@ -94,7 +94,6 @@ class TestCaller:
         self.answers: Answers | None = None
         self.heard: list[float] = []
         self.params: Mapping[str, Any] = {}
-        self.answers: Answers | None = None
 
     def progress(self, progress: float, total: float | None, message: str | None) -> None:
         self.heard.append(progress)

@@ -410,9 +410,8 @@ class Client:
     answers = None
 
     def __init__(self, session: Session) -> None:
+        self.params: dict[str, Any] = {}
         self.session = session
-
-    def slow(self) -> None: ...
 
     def progress(self, progress: float, total: float | None, message: str | None) -> None: ...
 

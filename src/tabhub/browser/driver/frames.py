@@ -1,6 +1,6 @@
-"""The frames of a tab, in whatever process they live, as one tree.
+"""The frames of a tab, from all renderer processes, as one tree.
 
-Owns which frames there are, how our page code is run in one of them, and where a frame lies in the tab's viewport.
+Owns the list of frames, running page code in one of them, and the position of a frame in the tab's viewport.
 """
 
 from __future__ import annotations
@@ -17,15 +17,14 @@ from tabhub.errors import CommandFailed
 _MOST_FRAMES = 300
 _KINDS = ("iframe", "fencedframe")
 _GROUP = "tabhub"
-_AGAIN = 0.1
-"""The part of its time that a frame has which did not answer before."""
+_SILENT_SHARE = 0.1
+"""Share of the usual timeout for a frame that did not answer last time."""
 _VIEWER = "chrome-extension://mhjfbmdgcfjbbpaeojofohoefgiehjai/"
-"""The browser's own viewer for PDFs: what it is made of is no part of a page."""
+"""The browser's PDF viewer, whose frames are not part of the page."""
 PDF_HINT = (
-    "This is a PDF in the browser's own viewer, whose text cannot be read here: browser_screenshot_tab shows it, "
-    "browser_mouse (wheel) scrolls it, browser_download_file saves it."
+    "This is a PDF in the browser's own viewer, whose text cannot be read. Use browser_screenshot_tab to see it, "
+    "browser_mouse (wheel) to scroll, browser_download_file to save it."
 )
-"""What is to be said of a tab that shows one."""
 _NO_SESSION = ("Session with given id", "No session", "Cannot find session", "not attached")
 
 
@@ -43,7 +42,6 @@ class Frame:
 
     @property
     def is_main(self) -> bool:
-        """Whether it is the tab's own document."""
         return self.parent is None
 
     async def evaluate(self, name: str, argument: dict[str, Any], library: str = "") -> Any:
@@ -52,7 +50,7 @@ class Frame:
         return await self.run_code(f"{shared}return (\n{page_code.source(name)}\n)({page_code.literal(argument)});")
 
     async def run_code(self, body: str, follow: FollowUp | None = None) -> Any:
-        """Run a function body in our world of this frame, with `kit` in its scope, and give what it returns."""
+        """Run a function body in our world of this frame, with `kit` in scope, and return its value."""
         try:
             return await worlds.run_in_world(
                 self.page, self.session_id, self.frame_id, body, main=self.is_main, follow=follow
@@ -61,19 +59,18 @@ class Frame:
             if not self.is_main and any(text in error.message for text in (*_NO_SESSION, "No frame", "Frame with")):
                 raise CommandFailed(
                     f"The frame {self.url[:200]} of tab {self.page.tab_id} is gone.",
-                    hint="The page replaced it; a new browser_snapshot shows what is there now.",
+                    hint="The page replaced it; take a new browser_snapshot to see what is there now.",
                 ) from None
             raise
 
     async def world(self) -> worlds.World:
-        """Our world of this frame."""
         return await worlds.world_of(self.page, self.session_id, self.frame_id, main=self.is_main)
 
     async def owner_ref(self) -> str:
-        """The ref of the element that holds this frame, in the parent's document."""
+        """The ref of the frame element in the parent's document."""
         parent = self.parent
         if parent is None:
-            raise ValueError("the main frame is held by no element")
+            raise ValueError("the main frame has no owner element")
         known = worlds.tab_worlds(self.page)
         if self.frame_id in known.owners:
             return known.owners[self.frame_id]
@@ -94,7 +91,7 @@ class Frame:
         return ref
 
     async def offset(self) -> tuple[float, float]:
-        """Where the frame's viewport lies in the tab's viewport, in CSS pixels."""
+        """Position of the frame's viewport in the tab's viewport, in CSS pixels."""
         if self.parent is None:
             return 0.0, 0.0
         outer, ref = await asyncio.gather(self.parent.offset(), self.owner_ref())
@@ -102,13 +99,13 @@ class Frame:
         if not isinstance(place, dict):
             raise CommandFailed(
                 f"The frame {self.url[:200]} of tab {self.page.tab_id} is gone.",
-                hint="The page replaced it; a new browser_snapshot shows what is there now.",
+                hint="The page replaced it; take a new browser_snapshot to see what is there now.",
             )
         return outer[0] + float(place["x"]), outer[1] + float(place["y"])
 
 
 async def main_frame(page: Page) -> Frame:
-    """The tab's own document; costs a round trip only when it is new."""
+    """The tab's main frame; costs a round trip only when its document is new."""
     known = worlds.tab_worlds(page)
     if known.main is None or (None, known.main) not in known.worlds:
         tree = await page.cdp("Page.getFrameTree")
@@ -117,7 +114,7 @@ async def main_frame(page: Page) -> Frame:
 
 
 async def list_frames(page: Page) -> list[Frame]:
-    """All frames: the main one first, each followed by those inside it."""
+    """All frames in tree order, the main frame first."""
     trees: dict[str | None, dict[str, Any]] = {}
     while True:
         children = page.watch.children(page.link, page.tab.chrome_id)
@@ -139,11 +136,13 @@ async def list_frames(page: Page) -> list[Frame]:
 
 
 async def _tree(page: Page, session: str | None) -> dict[str, Any]:
-    """The frames of one process; nothing of one that is gone, or whose scripts keep it from answering."""
-    known, patience = worlds.tab_worlds(page), page.link.limits.frame_answer
+    """The frames of one process; empty if it is gone or too busy to answer."""
+    known, timeout = worlds.tab_worlds(page), page.link.limits.frame_answer
     try:
-        # A page that does not answer is its own trouble, and that of the call; an advert in it is not.
-        async with asyncio.timeout(None if session is None else patience * (_AGAIN if session in known.silent else 1)):
+        # An unresponsive main page fails the call; an unresponsive advert in it must not.
+        async with asyncio.timeout(
+            None if session is None else timeout * (_SILENT_SHARE if session in known.silent else 1)
+        ):
             answer = await page.cdp("Page.getFrameTree", None, session)
     except TimeoutError:
         known.silent.add(str(session))

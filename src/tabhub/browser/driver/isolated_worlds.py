@@ -1,8 +1,8 @@
-"""Our own world in every document of a tab: where our page code runs, out of the page's reach.
+"""An isolated world in every document of a tab, in which our page code runs out of the page's reach.
 
-Owns the making of these worlds, the kit kept in them (elements by ref), and what the refs of a document begin with.
-It knows nothing of what the code does. A world belongs to one document: the browser ends it when the document goes, and
-gives the same one again to a debugger that comes back, so refs outlive the times when nobody looks at the tab.
+Owns creating these worlds, the kit stored in them (elements by ref) and the ref prefix of each document. It does not
+know what the code does. A world belongs to one document and ends with it. A debugger that reattaches gets the same
+world again, so refs survive while the tab is not watched.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from tabhub.errors import CommandFailed, ContextDestroyed
 
 _MOST_TABS = 2_000
 _LETTERS = "eabcdghkmnpqrstuvwxyz"
-"""Refs of a tab's first document begin with the first of these, those of its next one with the second, and so on, so
-that a ref of a document that is gone is not taken for one of the document that is there."""
+"""Ref prefixes: the first document of a tab uses the first letter, the next one the second, and so on, so that a ref
+of an earlier document is not mistaken for one of the current document."""
 _LOST = "tabhub:lost"
 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """Our world in one document."""
+    """The isolated world of one document."""
 
     context_id: int
     token: str
-    """Tells this world from any other that may have its number after the document has gone."""
+    """Distinguishes this world from a later one with the same context id."""
     prefix: str
-    """What refs of the document begin with: `e`, or `f2e` in a frame."""
+    """Ref prefix of the document: `e`, or `f2e` in a frame."""
 
 
 @dataclass(slots=True)
 class TabWorlds:
-    """What is known of one tab."""
+    """The worlds of one tab."""
 
     worlds: dict[tuple[str | None, str], World] = field(default_factory=dict)
     """By session and frame."""
@@ -51,14 +51,14 @@ class TabWorlds:
     documents: int = 0
     numbered: int = 0
     owners: dict[str, str] = field(default_factory=dict)
-    """The ref of the element that holds a frame, by the frame's id."""
+    """The ref of the frame element, by frame id."""
     silent: set[str] = field(default_factory=set)
-    """The sessions of frames that did not answer when they were asked last."""
+    """Sessions of frames that did not answer last time."""
     last_snapshots: OrderedDict[Any, Any] = field(default_factory=OrderedDict)
-    """What each session saw last, for whoever tells changes."""
+    """The last snapshot of each session, to report changes against."""
 
     def prefix(self, *, main: bool) -> str:
-        """A beginning for the refs of a document not seen before."""
+        """A ref prefix for a new document."""
         if main:
             self.documents += 1
             return _LETTERS[(self.documents - 1) % len(_LETTERS)]
@@ -66,7 +66,7 @@ class TabWorlds:
         return f"f{self.numbered}e"
 
     def adopt(self, key: tuple[str | None, str], world: World) -> None:
-        """Take a world into use, also one that was made by a hub before this one."""
+        """Register a world, which may have been created by an earlier hub process."""
         self.worlds[key] = world
         frame = world.prefix[1:-1]
         if frame.isdigit():
@@ -79,7 +79,6 @@ _TABS: WeakKeyDictionary[TabWatch, OrderedDict[int, TabWorlds]] = WeakKeyDiction
 
 
 def tab_worlds(page: Page) -> TabWorlds:
-    """What is known of a page's tab."""
     tabs = _TABS.setdefault(page.watch, OrderedDict())
     known = tabs.get(page.tab_id)
     if known is None:
@@ -101,22 +100,22 @@ def _kit() -> str:
 
 @cache
 def _name() -> str:
-    """The name of our worlds; another kit makes other worlds."""
+    """World name; includes the kit's hash, so that another version gets its own worlds."""
     return f"tabhub {hashlib.sha256(_kit().encode()).hexdigest()[:12]}"
 
 
 async def world_of(page: Page, session_id: str | None, frame_id: str, *, main: bool) -> World:
-    """The world of the document that a frame shows now, made if it is new."""
+    """The world of the frame's current document, created if needed."""
     known = tab_worlds(page)
     key = (session_id, frame_id)
     if key in known.worlds:
         return known.worlds[key]
-    # Chosen before anything is waited for, so that frames looked at together are numbered in their order.
+    # Chosen before the first await, so that frames examined together are numbered in order.
     token, prefix = secrets.token_hex(8), known.prefix(main=main)
     made = await page.cdp("Page.createIsolatedWorld", {"frameId": frame_id, "worldName": _name()}, session_id)
     context_id = made.get("executionContextId")
     if type(context_id) is not int:
-        raise CommandFailed("The browser gave no place to run page code in.", hint="Repeat the call.")
+        raise CommandFailed("The browser did not create an isolated world for page code.", hint="Repeat the call.")
     install = (
         f"(globalThis.tabhubKit ??= (() => {{\n{_kit()}\nreturn makeKit({orjson.dumps(token).decode()},"
         f" {orjson.dumps(prefix).decode()});\n}})(), [tabhubKit.token, tabhubKit.prefix])"
@@ -132,10 +131,10 @@ async def world_of(page: Page, session_id: str | None, frame_id: str, *, main: b
 async def run_in_world(
     page: Page, session_id: str | None, frame_id: str, body: str, *, main: bool, follow: FollowUp | None = None
 ) -> Any:
-    """Run a function body in a frame's world, with `kit` at hand, and give what it returns.
+    """Run a function body in a frame's world, with `kit` in scope, and return its value.
 
-    A document that went before the code ran is no failure: the code then runs in the one that is there now. What is to
-    `follow` was sent at once if the value has `go: true`.
+    If the document was replaced before the code ran, it runs in the new one. `follow` is sent at once if the value has
+    `go: true`.
     """
     for last in (False, True):
         world = await world_of(page, session_id, frame_id, main=main)
@@ -143,7 +142,7 @@ async def run_in_world(
             if follow is None:
                 value = await _evaluate(page, session_id, world.context_id, _expression(world, body))
             else:
-                value = await _led(page, session_id, world, body, follow)
+                value = await _run_with_follow_up(page, session_id, world, body, follow)
         except ContextDestroyed:
             if last:
                 raise
@@ -152,23 +151,23 @@ async def run_in_world(
             return value
         forget_document(page, session_id, frame_id)
     raise CommandFailed(
-        f"Tab {page.tab_id} goes from page to page; no document stayed long enough.",
+        f"Tab {page.tab_id} keeps navigating; no document stayed long enough.",
         hint="Wait until it has loaded (browser_wait_for), then repeat the call.",
     )
 
 
 def forget_document(page: Page, session_id: str | None, frame_id: str) -> None:
-    """The document of a frame is another one now."""
+    """A frame shows another document now."""
     known = tab_worlds(page)
     known.worlds.pop((session_id, frame_id), None)
     if known.main == frame_id:
-        # With the document went all frames that were in it.
+        # Its frames are gone with it.
         known.worlds.clear()
         known.owners.clear()
 
 
 def prune_worlds(page: Page, there: set[tuple[str | None, str]]) -> None:
-    """Of all frames, only these are there: by session and frame."""
+    """Forget the worlds of all frames but these, given by session and frame."""
     known = tab_worlds(page)
     ids = {frame_id for _, frame_id in there}
     for gone in [key for key in known.worlds if key not in there]:
@@ -190,8 +189,8 @@ def _script(context_id: int, expression: str) -> dict[str, Any]:
     return {"expression": expression, "contextId": context_id, "returnByValue": True, "awaitPromise": True}
 
 
-async def _led(page: Page, session_id: str | None, world: World, body: str, follow: FollowUp) -> Any:
-    """Run a function body, and what follows if it says so."""
+async def _run_with_follow_up(page: Page, session_id: str | None, world: World, body: str, follow: FollowUp) -> Any:
+    """Run a function body, and the follow-up if it returns `go: true`."""
     last = ("Runtime.evaluate", _script(world.context_id, _expression(world, follow.probe)))
     commands = [{"method": method, "params": params} for method, params in (*follow.events, last)]
     script = _script(world.context_id, _expression(world, body))
@@ -207,7 +206,7 @@ async def _led(page: Page, session_id: str | None, world: World, body: str, foll
 
 
 def script_value(page: Page, answer: Any) -> Any:
-    """The value in an answer of the browser to a script of ours, or the error that the page broke it with."""
+    """The value of an evaluated script; CommandFailed if it threw."""
     details = answer.get("exceptionDetails") if isinstance(answer, dict) else {}
     if details is None:
         return answer.get("result", {}).get("value")

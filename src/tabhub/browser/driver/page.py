@@ -1,7 +1,6 @@
-"""The small interface every built-in tool is written against: one tab, its commands, and CDP.
+"""The interface that built-in tools use to work on one tab: link commands and CDP.
 
-Owns how a tool's wish becomes a command on a link, and how a failure there is put into words. A tool never sees the
-browser's own tab ids.
+Owns sending a tool's command over the link and translating its failure. A tool never sees the browser's own tab ids.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _KEPT = (
     "extensions gallery cannot be scripted",
     "Cannot attach to this target",
 )
-"""What browsers say of pages they keep from every extension."""
+"""Errors of browsers for pages that no extension may access."""
 _CRASHED_UNDER, _CRASHED = "The tab crashed under the command", "The tab crashed"
 _UNLOADED = "unloaded to save memory"
 _TAKEN = "Another debugger is already attached"
@@ -35,22 +34,22 @@ _TAKEN = "Another debugger is already attached"
 
 @dataclass(slots=True)
 class FollowUp:
-    """What is to be done as soon as a script of ours says `go`, without another way to the hub and back."""
+    """Commands to send as soon as a script returns `go: true`, without another round trip to the hub."""
 
     events: Sequence[tuple[str, dict[str, Any]]]
     """CDP commands, sent in order."""
     probe: str
-    """The function body of a last script, in the world of the first: it tells what came of them."""
+    """Function body of a last script, in the same world, that reports the result."""
     sent: bool = False
-    """Whether they were sent; a browser whose extension is older does not send them."""
+    """Whether they were sent; an older extension does not support it."""
     value: Any = None
-    """What the last script gave."""
+    """The value of the last script."""
     error: str | None = None
-    """What the browser said of one that failed."""
+    """The browser's error for a command that failed."""
 
 
 class Page:
-    """One tab, for the time of one call."""
+    """One tab, for the duration of one call."""
 
     def __init__(self, browsers: Browsers, watch: TabWatch, ref: TabRef, leaving: Callable[[], None] | None) -> None:
         self.link = ref.link
@@ -67,7 +66,7 @@ class Page:
     async def command(
         self, name: str, params: dict[str, Any] | None = None, *, raw: bool = False, encoded: bytes | None = None
     ) -> Any:
-        """Send one command of the link to this tab, and give its result."""
+        """Send one link command to this tab and return its result."""
         if self._leaving is not None:
             self._leaving()
             self._leaving = None
@@ -75,7 +74,7 @@ class Page:
             wanted = {"tabId": self.tab.chrome_id, **params} if params else {"tabId": self.tab.chrome_id}
             return await self.link.request(name, wanted, raw=raw, encoded=encoded)
         except TabNotFound as error:
-            # It was there when the command left, so how far the command came is open.
+            # It was open when the command was sent, so the command may have run.
             self._browsers.forget(self.link, self.tab.chrome_id)
             there = self._browsers.missing(self.tab_id)
             raise TabFailed(f"Tab {self.tab_id} is gone: {error.message}", hint=there.hint) from None
@@ -86,26 +85,25 @@ class Page:
             raise told from None
 
     async def raise_failure(self, said: str) -> None:
-        """Raise the error for what the browser said of a command that was sent along with another one."""
+        """Raise the error for a command that failed as part of another one."""
         raise self.describe_failure(said) or CommandFailed(said)
 
     def describe_failure(self, said: str) -> CommandFailed | None:
-        """The error for what the browser said of a command, where we know it better than in its words."""
+        """A clearer error for a known message of the browser; None for others."""
         if _NO_CONTEXT in said or any(text in said for text in _LEFT):
             return (ContextDestroyed if _NO_CONTEXT in said else PageNavigated)(
                 f"Tab {self.tab_id} went to another page while the command ran.",
                 hint="Look at the tab (browser_get_tab_info) before repeating it.",
             )
-        anew = "browser_navigate_tab loads a page in it anew."
+        reload = "Use browser_navigate_tab to load a page in it again."
         if _CRASHED_UNDER in said:
-            return TabFailed(f"The page of tab {self.tab_id} crashed while the command ran.", hint=anew)
+            return TabFailed(f"The page of tab {self.tab_id} crashed while the command ran.", hint=reload)
         if _CRASHED in said:
-            return CommandFailed(f"The page of tab {self.tab_id} has crashed.", hint=anew)
+            return CommandFailed(f"The page of tab {self.tab_id} has crashed.", hint=reload)
         if any(text in said for text in _KEPT):
             return CommandFailed(
-                f"Tab {self.tab_id} shows {self.tab.url[:200]}, a page that the browser keeps from extensions"
-                f" ({said}).",
-                hint="It can be closed or sent elsewhere (browser_navigate_tab); pages of web sites can be used.",
+                f"Tab {self.tab_id} shows {self.tab.url[:200]}, a page that extensions may not access ({said}).",
+                hint="Close it or navigate it to a web page (browser_navigate_tab).",
             )
         if _UNLOADED in said:
             return CommandFailed(
@@ -120,8 +118,7 @@ class Page:
         return None
 
     def cdp_encoded(self, params: bytes) -> Awaitable[bytes]:
-        """Send one CDP command whose name and parameters are encoded already (`"method":…,"params":…`); its result too
-        is given as bytes."""
+        """Send one CDP command that is already encoded (`"method":…,"params":…`); the result is bytes, too."""
         chrome_id = self.tab.chrome_id
         self.watch.ensure_watching(self.link, chrome_id, self.tab_id)
         return self.command("forwardCDPCommand", encoded=b'{"tabId":%d,%b}' % (chrome_id, params), raw=True)
@@ -136,9 +133,9 @@ class Page:
         ahead: Sequence[dict[str, Any]] = (),
         follow: Sequence[dict[str, Any]] = (),
     ) -> Any:
-        """Send one CDP command to this tab, and give its result.
+        """Send one CDP command to this tab and return its result.
 
-        Those `ahead` of it travel in the same message, as do those that `follow` a script which says so.
+        Commands `ahead` of it, and those that `follow` a script returning `go: true`, travel in the same message.
         """
         self.watch.ensure_watching(self.link, self.tab.chrome_id, self.tab_id)
         command: dict[str, Any] = {"method": method}
@@ -153,11 +150,11 @@ class Page:
         return await self.command("forwardCDPCommand", command, raw=raw)
 
     def cdp_nowait(self, method: str, params: dict[str, Any] | None = None, session_id: str | None = None) -> None:
-        """Send a CDP command without waiting for it, for what only helps the next one along."""
+        """Send a CDP command without waiting, for what only prepares the next one."""
         send_cdp_nowait(self.link, self.tab.chrome_id, method, params, session_id)
 
     async def evaluate(self, name: str, argument: dict[str, Any], library: str = "") -> Any:
-        """Run one of our own page functions, and give the object it returns."""
+        """Call the function of `js/<name>.js` in the page's own world and return its object."""
         answer = await self.cdp(
             "Runtime.evaluate",
             {"expression": page_code.call(name, argument, library), "returnByValue": True, "awaitPromise": True},
@@ -181,7 +178,7 @@ async def open_tab(
     url: str | None = None,
     group: dict[str, str] | None = None,
 ) -> Tab:
-    """Open a tab in the background unless asked otherwise: empty, or with an address that is loaded then.
+    """Open a tab, in the background unless `active`; with a `url`, wait until it has loaded.
 
     `group` is the tab group it goes into: {key, title}.
     """
@@ -195,20 +192,20 @@ async def open_tab(
 
 
 def validate_url(url: str, *, files: bool) -> str:
-    """An address a tab may be sent to, or an error that says why not; `files` allows those of this machine."""
+    """The URL if a tab may open it, otherwise InvalidArguments; `files` allows file: URLs."""
     parts = addresses.split(url)
     if parts is None:
-        raise InvalidArguments(f"url {url[:200]!r} is not an address: its host or its port cannot be read.")
+        raise InvalidArguments(f"url {url[:200]!r} is not valid: its host or port cannot be parsed.")
     scheme = parts.scheme.lower()
     if scheme == "file" and not files:
         raise InvalidArguments(
-            "url must not be a file: address: files of this machine are not for agents unless the person allows it.",
-            hint="They can with: tabhub config set fileUrls true",
+            "url must not be a file: URL: agents may not open files of this machine unless the person allows it.",
+            hint="To allow it: tabhub config set fileUrls true",
         )
     if scheme in _SCHEMES or url == "about:blank":
         return url
     if not scheme or "." in scheme or (scheme == "localhost"):
-        raise InvalidArguments(f"url {url[:200]!r} is not a full address.", hint=f"Did you mean https://{url[:200]} ?")
+        raise InvalidArguments(f"url {url[:200]!r} is not a full URL.", hint=f"Did you mean https://{url[:200]} ?")
     raise InvalidArguments(
         f"url must not have the scheme {scheme[:40]}:.",
         hint="http, https, data and about:blank can be opened.",

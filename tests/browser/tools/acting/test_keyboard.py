@@ -83,5 +83,5 @@ async def test_a_failed_actionability_check_is_reported(bench: Bench) -> None:
     bench.browser.answers["Runtime.evaluate"] = lambda params: (
         fails(params) if "kit.find(" in params["expression"] else evaluate(params)
     )
-    with pytest.raises(CommandFailed, match="keeps from extensions"):
+    with pytest.raises(CommandFailed, match="extensions may not access"):
         await bench.call("browser_type_text", tabId=1, selector="#name", text="ab")

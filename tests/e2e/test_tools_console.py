@@ -191,7 +191,7 @@ async def test_errors_in_frames_show_the_scripts_lines_and_a_missing_frame_lists
     assert "near" in missing["text"]
     assert net.elsewhere in missing["text"]
     assert "Frames there" in (await guest.fail("browser_execute_script", code="return 1", frame=9))["text"]
-    assert "2 frames fit" in (await guest.fail("browser_execute_script", code="return 1", frame="net_inner"))["text"]
+    assert "2 frames match" in (await guest.fail("browser_execute_script", code="return 1", frame="net_inner"))["text"]
 
 
 async def test_resources_are_listed_and_read(guest: Caller, net: NetSite) -> None:

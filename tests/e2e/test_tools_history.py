@@ -27,7 +27,7 @@ async def test_visited_pages_are_found_by_text_and_time(agent: Caller, site: Sit
     assert (len(visits), visits[0]["transition"]) == (2, "reload")
     assert visits[0]["visitTime"] > visits[1]["visitTime"]
     assert (await agent.get("browser_get_visits", url=f"{url}/never"))["visits"] == []
-    assert "is not a full URL" in (await agent.fail("browser_get_visits", url="rare"))["text"]
+    assert "is not a full address" in (await agent.fail("browser_get_visits", url="rare"))["text"]
     wrong = await agent.fail("browser_search_history", query="", startTime="yesterday")
     assert "startTime must be a moment such as" in wrong["text"]
 

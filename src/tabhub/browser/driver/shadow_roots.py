@@ -1,6 +1,6 @@
-"""Closed shadow roots: what a page's components hide from scripts, opened for our world by the browser.
+"""Closed shadow roots of a page's components, made accessible to our world through CDP.
 
-Owns asking the browser for them, once an element; the kit then walks through them as through open ones.
+Each host element is queried once; the kit then walks closed roots like open ones.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ _GROUP = "tabhub roots"
 
 
 async def open_closed_roots(frame: Frame) -> int:
-    """Open the closed roots of a frame's custom elements that were not looked at yet; gives how many there were."""
+    """Open the closed roots of custom elements not examined yet; returns how many there were."""
     opened = 0
     for _ in range(_MOST_LEVELS):
         found = await _level(frame)
         opened += found
-        # What is inside may have closed roots of its own.
+        # Their content may have closed roots of its own.
         if not found:
             break
     if opened:

@@ -1,9 +1,9 @@
-"""What the hub watches in a tab it debugs: dialogs that block the page, child sessions, and what the tools follow.
+"""Watching the tabs in use: dialogs that block the page, child sessions, and CDP events for subscribers.
 
-Owns which CDP events a tab in use sends, the picture of open dialogs and of the sessions of frames in other processes.
-Watching starts with the first command to a tab, sent ahead of it without waiting, so it costs no round trip; it ends
-when the tab is not used, because a browser that is asked for events never lets go of the tab. Whoever needs events of
-its own (console, network) says so once, by `follow`, before any tab is in use.
+Owns which CDP events a tab sends, the open dialogs and the sessions of frames in other processes. Watching starts with
+the first command to a tab, sent ahead of it without waiting, so it costs no round trip. It ends when the tab is idle,
+because the debugger stays attached as long as events are requested. A part that needs events (console, network) calls
+`subscribe` once, before any tab is in use.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ EVENTS = (
 _Key = tuple[ExtensionLink, int]
 Command = tuple[str, Mapping[str, Any]]
 _MOST_CHILDREN = 500
-_ASKED = ("iframe", "worker")
-"""Children that are asked for events; a worker that is shared is not the tab's."""
-_BEGIN = 3.0
-"""Seconds a tab may take to be watched before nobody waits for it any more."""
+_WATCHED_KINDS = ("iframe", "worker")
+"""Kinds of children that are watched; a shared worker does not belong to the tab."""
+_CONFIRM_TIMEOUT = 3.0
+"""Seconds to wait for the browser to confirm that a tab is watched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Dialog:
     kind: str
     message: str
     default: str = ""
-    """What a prompt has in its field."""
+    """The default text of a prompt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,19 +57,19 @@ class ChildSession:
 
 @dataclass(frozen=True, slots=True)
 class EventSubscription:
-    """Events somebody follows in every tab in use, and the commands that make a target send them."""
+    """Events to receive from every tab in use, and the commands that make a target send them."""
 
     events: tuple[str, ...]
     """Names, or `Domain.` for all of a domain."""
     enable: tuple[Command, ...] = ()
     frames: bool = False
-    """Whether frames in other processes, and the page's workers, are asked as well."""
+    """Whether frames in other processes and the page's workers are included."""
     disable: tuple[str, ...] = ()
-    """Commands sent when the watching ends, so that the next `enable` tells what was missed."""
+    """Commands sent when watching ends, so that the next `enable` replays what was missed."""
 
 
 EventListener = Callable[[ExtensionLink, int, str, dict[str, Any], str | None], None]
-"""Takes the link, the browser's own tab id, the event, its params and the child session it comes from."""
+"""Called with the link, the browser's own tab id, the event, its params and the child session it comes from."""
 
 
 @dataclass(slots=True)
@@ -90,21 +90,20 @@ class TabWatch:
         self._watched: dict[_Key, _Watched] = {}
         self._dialogs: dict[_Key, Dialog] = {}
         self._held: dict[_Key, set[str]] = {}
-        self._first: dict[_Key, dict[str, tuple[Command, ...]]] = {}
-        self._followed: list[tuple[EventSubscription, EventListener]] = []
+        self._child_commands: dict[_Key, dict[str, tuple[Command, ...]]] = {}
+        self._subscriptions: list[tuple[EventSubscription, EventListener]] = []
         browsers.on_event(self._event)
         browsers.on_change(self._change)
 
-    def subscribe(self, interest: EventSubscription, heard: EventListener) -> None:
-        """From now on, tell `heard` of these events of every tab in use (and of `detached`, the end of watching)."""
-        self._followed.append((interest, heard))
+    def subscribe(self, interest: EventSubscription, listener: EventListener) -> None:
+        """Call `listener` for these events of every tab in use, and for `detached`, the end of watching."""
+        self._subscriptions.append((interest, listener))
 
     def open_dialog(self, link: ExtensionLink, chrome_id: int) -> Dialog | None:
-        """The dialog that is open in a tab."""
         return self._dialogs.get((link, chrome_id))
 
     def dialog_handled(self, link: ExtensionLink, chrome_id: int, dialog: Dialog | None) -> None:
-        """A dialog was answered; the browser says so too, but maybe after the answer's own reply."""
+        """Forget a handled dialog; the browser's event may arrive only after the reply to the command."""
         if dialog is not None and self._dialogs.get((link, chrome_id)) is dialog:
             del self._dialogs[link, chrome_id]
 
@@ -114,11 +113,10 @@ class TabWatch:
         return watched.children if watched is not None else {}
 
     def hold(self, link: ExtensionLink, chrome_id: int, why: str) -> None:
-        """Keep watching a tab though nobody uses it, until `let_go` with the same word."""
+        """Keep watching a tab while it is idle, until `release` with the same reason."""
         self._held.setdefault((link, chrome_id), set()).add(why)
 
     def release(self, link: ExtensionLink, chrome_id: int, why: str) -> None:
-        """End what `hold` began."""
         reasons = self._held.get((link, chrome_id))
         if reasons is not None:
             reasons.discard(why)
@@ -126,21 +124,21 @@ class TabWatch:
                 del self._held[link, chrome_id]
 
     def set_child_commands(self, link: ExtensionLink, chrome_id: int, why: str, commands: tuple[Command, ...]) -> None:
-        """Tell new frames in other processes, and new workers, this before they run; nothing ends it."""
+        """Send these commands to new frames in other processes and new workers before they run; () ends it."""
         key = (link, chrome_id)
-        told = self._first.get(key, {})
+        told = self._child_commands.get(key, {})
         if told.get(why, ()) == commands:
             return
         told = {name: those for name, those in {**told, why: commands}.items() if those}
         if told:
-            self._first[key] = told
+            self._child_commands[key] = told
         else:
-            del self._first[key]
+            del self._child_commands[key]
         if key in self._watched:
             self._subscribe(key)
 
     def ensure_watching(self, link: ExtensionLink, chrome_id: int, tab_id: int) -> None:
-        """Watch a tab from now on; a dialog that is open already is an error at once."""
+        """Start watching a tab if needed; raises DialogOpen if a dialog blocks it."""
         key = (link, chrome_id)
         if self._dialogs and key in self._dialogs:
             dialog = self._dialogs[key]
@@ -152,15 +150,14 @@ class TabWatch:
         self._begin(key)
 
     async def wait_watching(self, link: ExtensionLink, chrome_id: int) -> None:
-        """Watch a tab from now on, and wait until the browser sends events; one that cannot be watched is no error.
+        """Start watching a tab and wait until the browser confirms it; a tab that cannot be watched is not an error.
 
-        A page that is left before it has said that it does takes with it what it was told: the first things of the
-        next one would be missed.
+        A page that navigates before confirming loses the subscription, and the first events of the next page with it.
         """
         watched = self._watched.get((link, chrome_id)) or self._begin((link, chrome_id))
         watched.used = link.loop.time()
         if watched.begun:
-            await wait(watched.begun, timeout=_BEGIN)
+            await wait(watched.begun, timeout=_CONFIRM_TIMEOUT)
             watched.begun.clear()
 
     def _begin(self, key: _Key) -> _Watched:
@@ -171,12 +168,15 @@ class TabWatch:
             *self._enable(key, None),
         ]
         watched.begun = {future for future in sent if future is not None}
-        self._look_again(key, self._idle)
+        self._schedule_idle_check(key, self._idle)
         return watched
 
     def _subscribe(self, key: _Key) -> Future[Any] | None:
-        wanted = dict.fromkeys((*EVENTS, *(name for interest, _ in self._followed for name in interest.events)))
-        told = [*self._asked(frames=True), *(each for those in self._first.get(key, {}).values() for each in those)]
+        wanted = dict.fromkeys((*EVENTS, *(name for interest, _ in self._subscriptions for name in interest.events)))
+        told = [
+            *self._asked(frames=True),
+            *(each for those in self._child_commands.get(key, {}).values() for each in those),
+        ]
         first = [{"method": method, "params": dict(params)} for method, params in told]
         return self._send(key, "subscribeCDPEvents", {"events": list(wanted), "children": first})
 
@@ -185,7 +185,7 @@ class TabWatch:
         return self._browsers.limits.debugger_idle / 2
 
     def _enable(self, key: _Key, child: str | None) -> list[Future[Any] | None]:
-        """Make a target send what is followed."""
+        """Make a target send the subscribed events."""
         there = {} if child is None else {"sessionId": child}
         return [
             self._send(key, "forwardCDPCommand", {"method": method, "params": dict(params), **there}, child)
@@ -193,15 +193,15 @@ class TabWatch:
         ]
 
     def _asked(self, *, frames: bool) -> list[Command]:
-        """What makes a tab, or the frames and workers in it, send what is followed; each command once."""
+        """The enable commands of all subscriptions, each once, for a tab or for its frames and workers."""
         asked: dict[str, Mapping[str, Any]] = {}
-        for interest, _ in self._followed:
+        for interest, _ in self._subscriptions:
             for method, params in interest.enable if interest.frames or not frames else ():
                 asked.setdefault(method, params)
         return list(asked.items())
 
     def _disable(self, key: _Key, children: Mapping[str, ChildSession]) -> None:
-        for interest, _ in self._followed:
+        for interest, _ in self._subscriptions:
             for method in interest.disable:
                 self._send(key, "forwardCDPCommand", {"method": method})
                 for child in children if interest.frames else ():
@@ -209,8 +209,8 @@ class TabWatch:
 
     def _send(self, key: _Key, method: str, params: dict[str, Any], child: str | None = None) -> Future[Any] | None:
         def done(future: Future[Any]) -> None:
-            # A tab that cannot be watched fails the command that follows for the same reason, and says so there; a
-            # child may be gone again, or know no such domain.
+            # The next command to a tab that cannot be watched fails for the same reason and reports it. A child may
+            # be gone, or lack the domain.
             if not future.cancelled() and future.exception() is not None and child is None:
                 self._watched.pop(key, None)
 
@@ -221,7 +221,7 @@ class TabWatch:
         sent.add_done_callback(done)
         return sent
 
-    def _look_again(self, key: _Key, after: float) -> None:
+    def _schedule_idle_check(self, key: _Key, after: float) -> None:
         key[0].loop.call_later(after, self._end_if_idle, key)
 
     def _end_if_idle(self, key: _Key) -> None:
@@ -229,12 +229,12 @@ class TabWatch:
         watched = self._watched.get(key)
         if watched is None or link.closed is not None:
             return
-        left = watched.used + self._idle - link.loop.time()
-        if left > 0 or key in self._dialogs or key in self._held or link.busy(chrome_id):
-            self._look_again(key, max(left, 1.0))
+        remaining = watched.used + self._idle - link.loop.time()
+        if remaining > 0 or key in self._dialogs or key in self._held or link.busy(chrome_id):
+            self._schedule_idle_check(key, max(remaining, 1.0))
             return
         del self._watched[key]
-        self._tell(key, "detached", {"reason": "idle"}, None)
+        self._notify(key, "detached", {"reason": "idle"}, None)
         self._disable(key, watched.children)
         self._send(key, "subscribeCDPEvents", {"events": []})
 
@@ -255,13 +255,13 @@ class TabWatch:
         elif method == "detached":
             self._dialogs.pop(key, None)
             self._watched.pop(key, None)
-        self._tell(key, method, params, child)
+        self._notify(key, method, params, child)
 
-    def _tell(self, key: _Key, method: str, params: dict[str, Any], child: str | None) -> None:
+    def _notify(self, key: _Key, method: str, params: dict[str, Any], child: str | None) -> None:
         domain = method.partition(".")[0] + "."
-        for interest, heard in self._followed:
+        for interest, listener in self._subscriptions:
             if method in interest.events or domain in interest.events or method == "detached":
-                heard(key[0], key[1], method, params, child)
+                listener(key[0], key[1], method, params, child)
 
     def _dialog_opened(self, key: _Key, params: dict[str, Any]) -> None:
         link, chrome_id = key
@@ -283,8 +283,8 @@ class TabWatch:
             return
         target, kind, url = (str(info.get(name, ""))[:2000] for name in ("targetId", "type", "url"))
         watched.children[session_id] = ChildSession(session_id, target, kind, url, parent)
-        # One that waited was told by the extension, which has what it is to be told.
-        if kind in _ASKED and params.get("waitingForDebugger") is not True:
+        # The extension already configured children that waited for the debugger.
+        if kind in _WATCHED_KINDS and params.get("waitingForDebugger") is not True:
             self._enable(key, session_id)
 
     def _change(self, change: Change) -> None:
@@ -295,8 +295,8 @@ class TabWatch:
             self._forget(lambda key, here=here: (key[0].browser_id, key[1]) == here)  # type: ignore[misc]
 
     def _forget(self, which: Callable[[_Key], bool]) -> None:
-        for key in [key for key in (*self._watched, *self._dialogs, *self._held, *self._first) if which(key)]:
+        for key in [key for key in (*self._watched, *self._dialogs, *self._held, *self._child_commands) if which(key)]:
             self._watched.pop(key, None)
             self._dialogs.pop(key, None)
             self._held.pop(key, None)
-            self._first.pop(key, None)
+            self._child_commands.pop(key, None)

@@ -1,6 +1,6 @@
-"""Which frame of a tab a script is meant for, and the page's own world in it.
+"""Choosing the frame that a script runs in, and the page's own world of that frame.
 
-Owns how an agent names a frame. What the script does, and what becomes of its value, is browser_execute_script's.
+Owns how an agent names a frame. The script and its value belong to browser_execute_script.
 """
 
 from __future__ import annotations
@@ -24,19 +24,18 @@ _GROUP = "tabhub-script"
 
 @dataclass(frozen=True, slots=True)
 class ScriptTarget:
-    """Where to run a script: the session, and an object of the frame's own world where the session has several."""
+    """Where to run a script: the session, and an object of the frame's world if the session has several frames."""
 
     session_id: str | None
     object_id: str | None = None
 
 
 async def script_target(page: Page, wanted: int | str) -> ScriptTarget:
-    """The page's own world in the frame that is meant."""
     frame = await _chosen(page, wanted)
     session = frame.session_id
     if frame.parent is None or frame.parent.session_id != session:
         return ScriptTarget(session)
-    # The browser gives a node in the world of its own document, which is the one the page's scripts run in.
+    # A node resolves in the main world of its document, where the page's scripts run.
     owner = await page.cdp("DOM.getFrameOwner", {"frameId": frame.frame_id}, session)
     node = await page.cdp("DOM.describeNode", {"backendNodeId": owner["backendNodeId"], "pierce": True}, session)
     inner = node["node"].get("contentDocument")
@@ -62,11 +61,11 @@ async def _chosen(page: Page, wanted: int | str) -> Frame:
     if not named:
         raise _none(page, repr(wanted[:200]), every)
     which = ", ".join(f"{every.index(frame)} ({frame.url[:100]})" for frame in named[:_NAMED])
-    raise CommandFailed(f"{len(named)} frames fit {wanted[:200]!r}.", hint=f"Say which by its number: {which}.")
+    raise CommandFailed(f"{len(named)} frames match {wanted[:200]!r}.", hint=f"Choose one by its number: {which}.")
 
 
 async def _by_ref(page: Page, ref: str, every: list[Frame]) -> Frame:
-    """The frame an element holds; of any other element, the frame it is in."""
+    """The frame of a frame element; for any other element, the frame it is in."""
     element = await find_element(page, {"ref": ref})
     described = await page.cdp("DOM.describeNode", {"objectId": await element.object_id()}, element.frame.session_id)
     element.release()

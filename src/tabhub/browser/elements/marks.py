@@ -1,4 +1,4 @@
-"""What can be acted on in a picture: boxes with refs, gathered from all frames of a tab."""
+"""The interactive elements shown in a screenshot: boxes with refs, from all frames of a tab."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST = 300
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """An element somebody could act on, and where it lies in the tab's viewport."""
+    """An interactive element and its position in the tab's viewport."""
 
     ref: str
     label: str
@@ -25,17 +25,16 @@ class Mark:
     height: float
 
     def as_dict(self) -> dict[str, Any]:
-        """What the page needs to know of it."""
         return {"ref": self.ref, "x": self.x, "y": self.y, "width": self.width, "height": self.height}
 
 
 async def collect_marks(page: Page, *, whole: bool) -> list[Mark]:
-    """The marks of what is in view, or of the whole page; at most some hundred."""
+    """The marks of the viewport, or of the whole page; at most 300."""
     main, *others = await list_frames(page)
     own, *inner = await asyncio.gather(*(_of_frame(frame, whole) for frame in (main, *others)))
     framed = [mark for marks in inner for mark in marks]
     if framed:
-        # A frame does not know what the page has laid over it.
+        # A frame does not know what the page shows above it.
         free = await main.evaluate("uncovered_marks", {"marks": [mark.as_dict() for mark in framed]})
         framed = [mark for mark, is_free in zip(framed, free, strict=True) if is_free]
     return [*own, *framed][:_MOST]
@@ -43,7 +42,7 @@ async def collect_marks(page: Page, *, whole: bool) -> list[Mark]:
 
 async def _of_frame(frame: Frame, whole: bool) -> list[Mark]:
     try:
-        # Of a frame only what it shows can be in the picture.
+        # Only the visible part of a frame can be in the picture.
         told = await frame.evaluate("marks", {"whole": whole and frame.is_main, "most": _MOST})
         left, top = await frame.offset() if told else (0.0, 0.0)
     except CommandFailed:

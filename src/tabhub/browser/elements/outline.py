@@ -1,6 +1,6 @@
-"""A snapshot's lines, after the page has given them: put together from frames, kept within a budget, and compared.
+"""The lines of a snapshot: combined from frames, cut to a token budget and compared.
 
-Owns the shape of these lines (one space a level, `[ref=…]` behind what can be acted on). Pure: it knows no page.
+Owns the shape of the lines (one space per level, `[ref=…]` after interactive elements). Pure: it knows no page.
 """
 
 from __future__ import annotations
@@ -19,12 +19,11 @@ _MOST_REMOVED = 200
 
 
 def indent_of(line: str) -> int:
-    """How deep a line is."""
     return len(line) - len(line.lstrip(" "))
 
 
 def ref_of(line: str) -> str | None:
-    """The ref in a line, which quoted text of the page cannot forge: it comes behind the name."""
+    """The ref of a line; quoted text of the page cannot forge it, because it follows the name."""
     at = 0
     text = line.lstrip(" ")
     if '"' in text:
@@ -46,7 +45,7 @@ def _past_name(text: str) -> int:
 
 
 def insert_frames(lines: Sequence[str], inserts: Mapping[int, Sequence[str]]) -> list[str]:
-    """Lines with those of frames put below the line of the element that holds them."""
+    """The lines, with those of each frame inserted below its frame element."""
     out: list[str] = []
     for number, line in enumerate(lines):
         out.append(line)
@@ -62,11 +61,10 @@ class Fit:
 
     lines: list[str]
     omitted: int
-    """How many lines are not among them."""
 
 
 def fit_budget(lines: list[str], max_tokens: int) -> Fit:
-    """Keep to a budget: long lists and tables are cut first, each with a word on the rest, then the end."""
+    """Cut to a budget: long lists and tables first, each with a note on the rest, then the end."""
     text = "\n".join(lines)
     if text.isascii() and len(text) <= max_tokens:  # a token is a byte at least
         return Fit(lines, 0)
@@ -80,7 +78,7 @@ def fit_budget(lines: list[str], max_tokens: int) -> Fit:
     parents = _parents(lines)
 
     def tokens_of(number: int) -> int:
-        """What a line and all it holds would take, where that is more than the budget; otherwise 0."""
+        """Tokens of a line with its children if that exceeds the budget, otherwise 0."""
         needed = round(_length_of(lines, number) * per_char * 1.1) + _NOTE_TOKENS
         return needed if needed > max_tokens else 0
 
@@ -126,7 +124,7 @@ def _length_of(lines: list[str], number: int) -> int:
 def _narrowed(
     lines: list[str], parents: list[int], width: int, tokens_of: Callable[[int], int]
 ) -> tuple[list[int], dict[int, str]]:
-    """The lines left when nothing holds more than `width` others, and a note behind the last one kept of each."""
+    """The lines that remain if no line has more than `width` children, and a note after the last child kept."""
     children: Counter[int] = Counter()
     dropped: set[int] = set()
     lost: Counter[int] = Counter()
@@ -157,7 +155,7 @@ def _narrowed(
 
 
 def diff_lines(before: Sequence[str], after: Sequence[str]) -> list[str]:
-    """What is new (+), another (~) and gone (-), each new or other line below the lines it is inside of."""
+    """Added (+), changed (~) and removed (-) lines, each added or changed line below its parents."""
     old_refs = {ref: line.lstrip(" ") for line in before if (ref := ref_of(line))}
     old_plain = Counter(line.lstrip(" ") for line in before if not ref_of(line))
     parents = _parents(list(after))

@@ -1,7 +1,7 @@
-"""Mouse and keyboard as the browser takes them: real events, sent one after the other without waiting in between.
+"""Mouse and keyboard input as CDP Input events, sent together without waiting in between.
 
-Owns how a click, a move or a stretch of text becomes events of the Input domain. Where and why is known elsewhere. The
-browser handles events in the order they come, so they travel together, and only the last one is waited for.
+Owns how a click, a move or typed text becomes events. The browser handles them in order, so only the last one is
+awaited.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from tabhub.browser.elements import keys
 MOUSE = "Input.dispatchMouseEvent"
 KEY = "Input.dispatchKeyEvent"
 BUTTONS = {"left": 1, "right": 2, "middle": 4}
-_BY_KEYS = 300
-"""Longer texts are put in as a whole: a key press each would take seconds."""
+_MAX_TYPED = 300
+"""Longer text is inserted as a whole: single key presses would take seconds."""
 Event = tuple[str, dict[str, Any]]
 
 
@@ -28,25 +28,21 @@ async def send_events(page: Page, events: Sequence[Event], session_id: str | Non
 
 
 def mouse_move(x: float, y: float, *, held: str = "", modifiers: int = 0) -> Event:
-    """The mouse moves, maybe with a button held."""
     button = {"button": held, "buttons": BUTTONS[held]} if held else {}
     return MOUSE, {"type": "mouseMoved", "x": x, "y": y, "modifiers": modifiers, **button}
 
 
 def mouse_down(x: float, y: float, *, button: str = "left", count: int = 1, modifiers: int = 0) -> Event:
-    """A button goes down."""
     facts = {"button": button, "buttons": BUTTONS[button], "clickCount": count, "modifiers": modifiers}
     return MOUSE, {"type": "mousePressed", "x": x, "y": y, **facts}
 
 
 def mouse_up(x: float, y: float, *, button: str = "left", count: int = 1, modifiers: int = 0) -> Event:
-    """A button goes up."""
     facts = {"button": button, "clickCount": count, "modifiers": modifiers}
     return MOUSE, {"type": "mouseReleased", "x": x, "y": y, **facts}
 
 
 def click(x: float, y: float, *, button: str = "left", count: int = 1, modifiers: int = 0) -> list[Event]:
-    """The mouse goes there and clicks, once or several times."""
     events = [mouse_move(x, y, modifiers=modifiers)]
     for number in range(1, count + 1):
         events.append(mouse_down(x, y, button=button, count=number, modifiers=modifiers))
@@ -55,18 +51,17 @@ def click(x: float, y: float, *, button: str = "left", count: int = 1, modifiers
 
 
 def key_press(key: keys.Key, held: int = 0) -> list[Event]:
-    """One key press with its modifiers."""
     return [(KEY, event) for event in keys.press_events(key, held)]
 
 
 def modifier_bits(names: Iterable[str]) -> int:
-    """Modifiers by name, as the browser counts them."""
+    """CDP's bit field for modifiers."""
     return sum(keys.MODIFIERS[name] for name in set(names))
 
 
 def typing_events(text: str, *, lines: bool) -> list[Event]:
-    """The events of typing a text; where a field has lines, a new one is begun by Shift+Enter, which sends no form."""
-    if len(text) > _BY_KEYS:
+    """The events of typing text; in a field with `lines`, a line break is Shift+Enter, which submits no form."""
+    if len(text) > _MAX_TYPED:
         return [("Input.insertText", {"text": text})]
     events: list[Event] = []
     enter, tab = keys.NAMED["enter"], keys.NAMED["tab"]

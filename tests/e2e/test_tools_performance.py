@@ -49,7 +49,7 @@ async def test_a_trace_is_written_to_a_file_with_a_summary_of_the_time_spent(gue
     tab = await guest.visit(zoo.at("see_styles.html"))
     assert (await guest.get("browser_performance_trace", action="start"))["tracing"] is True
     again = await guest.fail("browser_performance_trace", action="start")
-    assert "traced already" in again["text"]
+    assert "has been traced for" in again["text"]
     await guest.run(BUSY)
     result = await guest.get("browser_performance_trace", action="stop", filePath=f"{zoo.port}/a.json")
     trace = orjson.loads(written(result))

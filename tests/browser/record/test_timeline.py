@@ -48,7 +48,7 @@ def test_functions_are_ranked_by_how_often_they_were_at_work() -> None:
 
 @pytest.mark.parametrize("trace", [b"", b"[]", b"{}", b'{"traceEvents":5}', b"\xff"])
 def test_what_is_no_trace_is_told_as_such(trace: bytes) -> None:
-    assert "could not be summed up" in summarize(trace)["note"]
+    assert "could not be summarized" in summarize(trace)["note"]
 
 
 def test_events_of_any_shape_break_nothing() -> None:

@@ -1,6 +1,6 @@
-"""Bodies of requests and answers: asked of the browser when somebody wants them, bounded, and made fit to be shown.
+"""Request and response bodies: fetched from the browser on demand, bounded and redacted.
 
-Owns where a body can come from and what is said when it cannot be had any more. It knows no tool.
+Owns where a body comes from and the reasons for a missing one. It knows no tool.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ _TEXT = ("text/", "json", "xml", "javascript", "ecmascript", "urlencoded", "grap
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A body, or why there is none."""
+    """A body, or the reason why it is missing."""
 
     text: str | None = None
     data: bytes | None = None
-    """What is no text."""
+    """Binary content."""
     reason: str = ""
 
     @property
     def length(self) -> int:
-        """In characters, or in bytes of what is no text."""
+        """In characters, or in bytes for binary content."""
         return len(self.text if self.text is not None else self.data or b"")
 
     def preview(self, mime: str, most: int) -> str:
-        """As text for an agent: secrets of data hidden, cut, binaries described."""
+        """As text for an agent: secrets redacted, long text cut, binary content described."""
         if self.text is not None:
             safe = headers.redact_body(self.text, mime)
             return safe if len(safe) <= most else f"{safe[:most]}… ({len(safe) - most} more characters)"
@@ -41,27 +41,24 @@ class Body:
 
 
 def is_text(mime: str) -> bool:
-    """Whether content of that type is text."""
     return not mime or any(part in mime.lower() for part in _TEXT)
 
 
 def decode_body(content: Any, encoded: bool, mime: str) -> Body:
-    """A body as the browser gives it."""
     if type(content) is not str:
-        return Body(reason="the browser gave no body")
+        return Body(reason="the browser returned no body")
     if not encoded:
         return Body(text=content)
     try:
         data = base64.b64decode(content, validate=True)
         return Body(text=data.decode()) if is_text(mime) else Body(data=data)
     except binascii.Error:
-        return Body(reason="the browser gave a body that cannot be read")
+        return Body(reason="the browser returned an unreadable body")
     except UnicodeDecodeError:
         return Body(data=data)
 
 
 async def response_body(page: Page, request: Request) -> Body:
-    """The body of an answer."""
     if request.captured_body is not None:
         return decode_body(request.captured_body, request.captured_base64, request.mime)
     if request.redirect:
@@ -69,7 +66,7 @@ async def response_body(page: Page, request: Request) -> Body:
     if request.kind == "websocket":
         return Body(reason="a WebSocket; see browser_get_websocket_frames")
     if request.error and not request.status:
-        return Body(reason=f"no answer came: {request.error}")
+        return Body(reason=f"no response: {request.error}")
     if request.ended is None:
         return Body(reason=ABANDONED if request.abandoned else "still loading")
     session, request_id = request.key
@@ -78,12 +75,11 @@ async def response_body(page: Page, request: Request) -> Body:
     except CommandFailed as error:
         return _absent(error)
     if not isinstance(answer, dict):
-        return Body(reason="the browser gave no body")
+        return Body(reason="the browser returned no body")
     return decode_body(answer.get("body"), answer.get("base64Encoded") is True, request.mime)
 
 
 async def request_body(page: Page, request: Request) -> Body:
-    """The body that was sent."""
     if request.body is not None:
         return Body(text=request.body)
     if not request.has_body:
@@ -98,7 +94,6 @@ async def request_body(page: Page, request: Request) -> Body:
 
 
 def _absent(error: CommandFailed) -> Body:
-    """Why a body cannot be had, as far as the browser says."""
     if "larger than" in error.message:
-        return Body(reason=f"too large to be given: {error.message.partition('. ')[0]}"[:300])
-    return Body(reason=f"no longer there: {error.message}"[:300])
+        return Body(reason=f"too large: {error.message.partition('. ')[0]}"[:300])
+    return Body(reason=f"no longer available: {error.message}"[:300])

@@ -1,6 +1,6 @@
-"""Console messages, exceptions and the browser's own log entries, as one kind of message.
+"""Console messages, exceptions and browser log entries as one kind of message.
 
-Owns how CDP's description of logged values becomes one text. It sends nothing and knows no tool.
+Owns the conversion of CDP's description of logged values to text. It sends nothing and knows no tool.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Message:
     level: str
     text: str
     at: float
-    """Wall time, in milliseconds, as the browser tells it."""
+    """Wall time of the browser, in milliseconds."""
     source: str
     url: str = ""
     line: int = 0
@@ -37,17 +37,17 @@ class Message:
     n: int = 0
     page: int = 1
     child: bool = False
-    """Whether a frame in another process, or a worker, said it."""
+    """Whether it comes from a frame in another process or a worker."""
     times: int = 1
     weight: int = 0
 
     def repeats(self, other: Message) -> bool:
-        """Whether the other says the same once more."""
+        """Whether the other is a repetition of this message."""
         return (self.level, self.text, self.url, self.line) == (other.level, other.text, other.url, other.line)
 
 
 def parse_message(method: str, params: dict[str, Any], most: int) -> Message | None:
-    """The message an event tells of; None for what says nothing."""
+    """The message of an event; None for events without text, such as console.clear."""
     if method == "Runtime.consoleAPICalled":
         made = _logged(params, most)
     elif method == "Runtime.exceptionThrown":
@@ -102,7 +102,7 @@ def _entry(params: dict[str, Any], most: int) -> Message | None:
 
 
 def _joined(args: list[Any], most: int) -> str:
-    """The values as a console shows them: the first may be a pattern for those behind it."""
+    """The values as a console shows them: the first may be a format string."""
     given = [arg for arg in args[:100] if isinstance(arg, dict)]
     if not given:
         return ""
@@ -127,7 +127,6 @@ def _joined(args: list[Any], most: int) -> str:
 
 
 def format_value(remote: dict[str, Any]) -> str:
-    """One logged value in short."""
     kind, held = remote.get("type"), remote.get("value")
     if kind == "string":
         return held if type(held) is str else ""
@@ -164,7 +163,7 @@ def _preview(preview: dict[str, Any], said: str, depth: int = 0) -> str:
         if isinstance(item, dict):
             shown = parse_text(item.get("value"), _PROPERTIES)
             shown = f'"{shown}"' if item.get("type") == "string" else shown or str(item.get("type"))
-            # What is in them is told of the rows of a table alone.
+            # CDP includes nested previews only for the rows of console.table.
             if isinstance(row := item.get("valuePreview"), dict) and depth < _DEEPEST:
                 shown = _preview(row, parse_text(row.get("description"), 100), depth + 1)
             items.append(shown if array else f"{parse_text(item.get('name'), 100)}: {shown}")

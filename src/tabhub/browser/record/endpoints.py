@@ -1,7 +1,7 @@
-"""The interfaces of a site as its own requests show them, and what tools they suggest.
+"""The API endpoints of a site, derived from its recorded requests, and the plugin tools they suggest.
 
-Owns how requests are put together to endpoints and what is concluded from them. Pure: it is given a record's requests
-and the facts of a page, and sends nothing. No value of a secret gets in: of headers and cookies only names are read.
+Owns grouping requests into endpoints and what follows from them. Pure: it works on recorded requests and page facts.
+It reads only the names of headers and cookies, never their values.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ENDPOINTS, _SUGGESTIONS = 60, 12
 
 
 def endpoints(requests: list[Request]) -> list[dict[str, Any]]:
-    """Requests that fetch data, one entry for each method and path, ids in paths left open."""
+    """Data requests, one entry per method and path template (`/items/{id}`)."""
     found: dict[tuple[str, str, str], dict[str, Any]] = {}
     for request in requests:
         graphql = _graphql(request)
@@ -52,7 +52,7 @@ def endpoints(requests: list[Request]) -> list[dict[str, Any]]:
 
 
 def authentication(page: dict[str, Any], cookies: list[dict[str, Any]], requests: list[Request]) -> dict[str, Any]:
-    """What speaks for a login: names, never values."""
+    """Signs of a login: names, never values."""
     schemes, refused = set(), 0
     for request in requests:
         for name, value in request.request_headers.items():
@@ -81,7 +81,7 @@ def authentication(page: dict[str, Any], cookies: list[dict[str, Any]], requests
 
 
 def suggestions(page: dict[str, Any], found: list[dict[str, Any]]) -> list[dict[str, str]]:
-    """Tools a plugin for the site could have, and what each would rest on."""
+    """Tools that a plugin for the site could offer, and the evidence for each."""
     made: dict[str, dict[str, str]] = {}
 
     def suggest(name: str, why: str) -> None:
@@ -126,7 +126,7 @@ def suggestions(page: dict[str, Any], found: list[dict[str, Any]]) -> list[dict[
 
 
 def _subject(url: str) -> tuple[str, bool]:
-    """What a path is about, and whether it names one of them."""
+    """The resource that a path names, and whether it is a single one."""
     parts = [part for part in urlsplit(url).path.split("/") if part]
     one = bool(parts) and parts[-1] == "{id}"
     names = [name for part in parts if part != "{id}" and (name := _name(part)) not in ("", "api", "rest")]
@@ -149,7 +149,7 @@ def _query(url: str) -> list[tuple[str, str]]:
 
 
 def _graphql(request: Request) -> list[str]:
-    """The operations of a GraphQL request; none for any other."""
+    """The operations of a GraphQL request; empty for other requests."""
     body = request.body or ""
     if "graphql" not in urlsplit(request.url).path.lower() and '"query"' not in body[:5000]:
         return []

@@ -1,6 +1,6 @@
-"""Headers, addresses and bodies as agents are shown them: what proves who somebody is, is hidden.
+"""Redaction of headers and bodies shown to agents: credentials are masked.
 
-Owns which headers carry secrets and what is left of them to see. The rules for texts are those of the logs.
+Owns which headers carry secrets and which part stays visible. Text is redacted by the same rules as logs.
 """
 
 from __future__ import annotations
@@ -17,12 +17,11 @@ _STRUCTURED = re.compile(r"json|x-www-form-urlencoded|multipart/form-data", re.I
 
 
 def redact_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Headers with their secrets hidden."""
     return {name: redact_header(name, value) for name, value in headers.items()}
 
 
 def redact_header(name: str, value: str) -> str:
-    """The value of one header: of cookies the names stay, of an authorization its scheme."""
+    """One header value: cookies keep their names, an authorization keeps its scheme."""
     low = name.lower()
     if low == "cookie":
         return "; ".join(f"{cookie}={HIDDEN}" for cookie in cookie_names(value))
@@ -35,7 +34,6 @@ def redact_header(name: str, value: str) -> str:
 
 
 def cookie_names(value: str) -> list[str]:
-    """The names in a Cookie header."""
     return [name for part in value.split(";") if (name := part.partition("=")[0].strip())]
 
 
@@ -45,5 +43,5 @@ def _cookie_set(line: str) -> str:
 
 
 def redact_body(text: str, mime: str) -> str:
-    """A body; of what is data rather than a page or a program, the secrets are hidden."""
+    """A body; only data (JSON, forms) is redacted, not pages or scripts."""
     return redact(text) if not mime or _STRUCTURED.search(mime) else text

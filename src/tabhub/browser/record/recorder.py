@@ -1,7 +1,7 @@
-"""What is recorded of every tab in use: console messages, requests, WebSocket frames, and which page said them.
+"""Records of the tabs in use: console messages, requests and WebSocket frames, by page.
 
-Owns the records of all tabs, when they begin and end, and their bounds. An event is taken in microseconds; nothing is
-asked of the browser for it, except bodies while capture is on. It knows no tool.
+Owns the records of all tabs, their lifetime and bounds. Handling an event takes microseconds and sends no commands,
+except for bodies while capture is on. It knows no tool.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _INTEREST = EventSubscription(
     events=(*messages.EVENTS, *traffic.EVENTS, "Page.frameNavigated", "Target.detachedFromTarget"),
     enable=(("Runtime.enable", {}), ("Log.enable", {}), traffic.ENABLE),
     frames=True,
-    # Told anew by the next `enable`: what the page said in the meantime.
+    # So that the next `enable` replays what the page logged in the meantime.
     disable=("Runtime.disable", "Log.disable"),
 )
 _CAUGHT_UP = 1.0
-"""Seconds a page may take to answer before its record is given as it is."""
+"""Seconds to wait for pending events before the record is returned as it is."""
 _LOOK = 512
 _PAGES, _READERS = 50, 200
 _HOLD = "capture"
@@ -45,7 +45,7 @@ _KEPT_KINDS = ("xhr", "fetch", "document", "eventsource", "other", "")
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """Recording an agent asked for: it goes on while nobody uses the tab, and keeps bodies."""
+    """Recording requested by an agent: it continues while the tab is idle, and keeps bodies."""
 
     session: Any
     url_filter: str
@@ -61,11 +61,11 @@ class TabRecord:
         self.console: Ring[messages.Message] = Ring(limits.record_console, limits.record_bytes)
         self.traffic = Traffic(limits.record_requests, limits.record_frames, limits.record_bytes, limits.record_text)
         self.pages: deque[tuple[int, str]] = deque(maxlen=_PAGES)
-        """Numbers and addresses of the documents that were there while it was recorded."""
+        """Numbers and URLs of the recorded documents."""
         self.capture: Capture | None = None
         self.off_since: float | None = None
         self.missed = 0.0
-        """Seconds the tab was not watched since the record began."""
+        """Seconds in which the tab was not watched."""
         self.last_event = now
         self._said = 0
         self._newest = 0.0
@@ -75,11 +75,9 @@ class TabRecord:
 
     @property
     def weight(self) -> int:
-        """About how many bytes it takes."""
         return self.console.weight + self.traffic.requests.weight + self.traffic.frames.weight
 
     def handle_event(self, method: str, params: dict[str, Any], child: str | None, now: float) -> None:
-        """Take one event."""
         self.last_event = now
         if method.startswith("Network."):
             self.traffic.handle_event(method, params, child, now)
@@ -93,7 +91,7 @@ class TabRecord:
 
     def _message(self, method: str, params: dict[str, Any], child: str | None) -> None:
         told = messages.parse_message(method, params, self.limits.record_text)
-        # A debugger that comes anew is told old messages once more.
+        # A debugger that reattaches receives old messages again.
         if told is None or told.at <= self._horizon:
             return
         self._newest = max(self._newest, told.at)
@@ -117,12 +115,10 @@ class TabRecord:
         here.document_opened(parse_text(frame.get("loaderId"), 100))
 
     def drop_all(self) -> None:
-        """Let go of all that is kept, for room."""
         for ring in (self.console, self.traffic.requests, self.traffic.frames):
             ring.drop_all()
 
     def watching_started(self, url: str, now: float) -> None:
-        """The tab is watched, for the first time or again."""
         if self.off_since is not None:
             self.missed += now - self.off_since
             self.off_since = None
@@ -130,17 +126,16 @@ class TabRecord:
             self.pages.append((self.traffic.page, parse_url(url)))
 
     def watching_ended(self, now: float) -> None:
-        """The tab is no longer watched."""
         self._horizon = self._newest
         if self.off_since is None:
             self.off_since = now
 
     def cleared_up_to(self, reader: str, what: str) -> int:
-        """The number up to which a reader wants to see no more."""
+        """The sequence number up to which a reader has cleared."""
         return self._read.get((reader, what), 0)
 
     def clear(self, reader: str, what: str) -> None:
-        """Let one reader begin anew; the others, and what is kept, are not touched."""
+        """Clear for one reader; the entries and the other readers are not affected."""
         while len(self._read) >= _READERS:
             del self._read[next(iter(self._read))]
         self._read.pop((reader, what), None)
@@ -161,19 +156,19 @@ class Recorder:
         browsers.on_change(self._change)
 
     def tab_record(self, link: ExtensionLink, chrome_id: int) -> TabRecord:
-        """The record of a tab; an empty one if it was not in use so far."""
+        """The record of a tab, created if needed."""
         record = self._records.get((link, chrome_id))
         if record is None:
             record = self._records[link, chrome_id] = TabRecord(self._browsers.limits, self._wall())
         return record
 
     async def refreshed_record(self, page: Page) -> TabRecord:
-        """The record of a tab with all its page has said up to now; of a page that cannot answer, what is there."""
+        """The record of a tab with all events up to now; if the page cannot answer, what has arrived so far."""
         record = self.tab_record(page.link, page.tab.chrome_id)
         if self._watch.open_dialog(page.link, page.tab.chrome_id) is not None and record.last_event > record.since:
             return record
         try:
-            # It changes nothing; its answer comes after all that was said before it.
+            # It changes nothing; its reply comes after all pending events.
             async with asyncio.timeout(_CAUGHT_UP):
                 await page.cdp("Log.enable")
         except TimeoutError:
@@ -186,7 +181,7 @@ class Recorder:
         return record
 
     def start_capture(self, page: Page, session: Any, url_filter: str, **most: int | None) -> TabRecord:
-        """Go on recording a tab while nobody uses it, and keep bodies; `most` are other sizes than usual."""
+        """Keep recording a tab while it is idle, and keep bodies; `most` overrides the usual limits."""
         record = self.tab_record(page.link, page.tab.chrome_id)
         limits, kept = record.limits, record.traffic
         record.capture = Capture(session, url_filter, self._wall())
@@ -199,11 +194,10 @@ class Recorder:
         return record
 
     def stop_capture(self, page: Page) -> TabRecord:
-        """End what `capture` began; what is recorded can still be read."""
+        """End a capture; the record stays readable."""
         return self._release(page.link, page.tab.chrome_id)
 
     def end_session(self, session: Any) -> None:
-        """A session is over: what it captures is no longer captured."""
         for key, record in list(self._records.items()):
             if record.capture is not None and record.capture.session is session:
                 self._release(*key)
@@ -236,7 +230,7 @@ class Recorder:
             self._trim()
 
     def _trim(self) -> None:
-        """Keep all records together within their bound."""
+        """Keep the total size of all records within its limit."""
         weights = {key: record.weight for key, record in self._records.items()}
         total = sum(weights.values())
         for key in sorted(weights, key=lambda key: self._records[key].last_event):
@@ -244,19 +238,19 @@ class Recorder:
                 return
             total -= weights[key]
             self._records[key].drop_all()
-            # One that somebody captures goes on, and tells how much is no longer kept.
+            # A captured record continues and reports how much was dropped.
             if self._records[key].capture is None:
                 del self._records[key]
 
     def _keep(self, link: ExtensionLink, chrome_id: int, record: Traffic, request: Request) -> None:
-        """Ask for a body before the page goes and takes it along."""
+        """Fetch a body before the page navigates and it is lost."""
         most = self._browsers.limits.captured_body
         if request.kind not in _KEPT_KINDS or request.size > most:
             return
         session, request_id = request.key
 
         def done(future: Future[Any]) -> None:
-            # A request without a body is refused; so is one whose page has gone already.
+            # Fails for a request without a body and after the page navigated.
             if future.cancelled() or future.exception() is not None or not isinstance(future.result(), dict):
                 return
             body = future.result().get("body")
@@ -275,7 +269,7 @@ class Recorder:
 
 
 def url_matcher(text: str) -> Callable[[str], bool]:
-    """Whether an address fits: it contains the text, or, where the text has `*`, fits it as a whole."""
+    """A test for URLs: contains the text or, if the text has a `*`, matches it as a whole."""
     first, *rest = text.split("*")
     if not rest:
         return lambda url: text in url

@@ -1,4 +1,4 @@
-"""What a trace says, summed up: time by kind of work, long tasks, the functions that took most. Pure."""
+"""Summary of a performance trace: time by kind of work, long tasks, slowest functions. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import orjson
 
 _LARGEST = 32 * 1024 * 1024
 _LONG = 50_000
-"""A task of the main thread that blocks longer than this, in microseconds, is felt."""
+"""Microseconds from which a task of the main thread counts as long."""
 _KINDS = {
     "scripting": """EvaluateScript FunctionCall v8.compile v8.compileModule v8.evaluateModule RunMicrotasks TimerFire
         FireAnimationFrame FireIdleCallback EventDispatch XHRReadyStateChange XHRLoad V8.Execute""",
@@ -25,13 +25,12 @@ _KIND_OF = {name: kind for kind, names in _KINDS.items() for name in names.split
 
 
 def summarize(trace: bytes) -> dict[str, Any]:
-    """The facts of a trace; none of what cannot be read."""
     if len(trace) > _LARGEST:
-        return {"note": "The trace is too large to be summed up here."}
+        return {"note": "The trace is too large to be summarized."}
     try:
         events = [event for event in orjson.loads(trace)["traceEvents"] if isinstance(event, dict)]
     except (orjson.JSONDecodeError, KeyError, TypeError):
-        return {"note": "The trace could not be summed up: it is not in the form expected."}
+        return {"note": "The trace could not be summarized: it has an unexpected format."}
     threads = {
         (event.get("pid"), event.get("tid"))
         for event in events
@@ -63,7 +62,7 @@ def _timed(event: dict[str, Any]) -> bool:
 
 
 def _walk(work: list[dict[str, Any]], times: Counter[str]) -> None:
-    """Give each event's own time to its kind; what has no kind belongs to what it happened in."""
+    """Add each event's own time to its kind; an event without a kind counts for the event around it."""
     stack: list[tuple[float, str]] = []  # when it ends, its kind
     for event in work:
         begun, spent, name = event["ts"], event["dur"], str(event.get("name"))
@@ -77,7 +76,7 @@ def _walk(work: list[dict[str, Any]], times: Counter[str]) -> None:
 
 
 def _functions(events: list[dict[str, Any]]) -> Counter[tuple[str, str, int]]:
-    """The time each function was seen at work when the profiler looked, by name, address and line."""
+    """Sampled time per function, by name, URL and line."""
     spent: Counter[tuple[str, str, int]] = Counter()
     names: dict[tuple[Any, Any, Any], tuple[str, str, int]] = {}
     for event in events:
@@ -92,7 +91,7 @@ def _functions(events: list[dict[str, Any]]) -> Counter[tuple[str, str, int]]:
             names[(*whose, node.get("id"))] = (*place, line + 1 if type(line) is int else 0)
         for node_id, delta in zip(profile.get("samples") or [], data.get("timeDeltas") or [], strict=False):
             name = names.get((*whose, node_id))
-            # (idle), (program), (root): nobody's code.
+            # (idle), (program) and (root) are not functions of the page.
             if name is not None and type(delta) is int and (name[1] or not name[0].startswith("(")):
                 spent[name] += delta
     return spent

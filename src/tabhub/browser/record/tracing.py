@@ -1,6 +1,6 @@
-"""Traces under way: what the browser did in a tab between two calls.
+"""Running performance traces.
 
-Owns which tabs are traced and for which session. A browser runs one trace at a time. It knows nothing of what is in it.
+Owns which tabs are traced and for which session. A browser runs one trace at a time. It does not know the content.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _Key = tuple[ExtensionLink, int]
 _WHY = "trace"
 _BUFFER_KB = 64 * 1024
 _TASK_END = 1.0
-"""Seconds a page has to end its current task before its trace is ended."""
+"""Seconds to wait for the page's current task before a trace is stopped."""
 _CATEGORIES = (
     "-*",
     "toplevel",
@@ -46,23 +46,23 @@ class _Trace:
 
 
 class TabTraces:
-    """The traces under way, a tab each."""
+    """The running traces, one per tab."""
 
     def __init__(self, browsers: Browsers, watch: TabWatch) -> None:
         self._watch = watch
         self._running: dict[_Key, _Trace] = {}
         self._lost: dict[tuple[str, int], str] = {}
-        """Why a trace ended by itself, by browser and tab: the link may be another one by then."""
+        """Why a trace ended early, by browser and tab: the link may have been replaced by then."""
         browsers.on_change(self._gone)
         watch.subscribe(EventSubscription(("Tracing.tracingComplete",)), self._heard)
 
     async def start(self, page: Page, session: Any) -> None:
-        """Begin."""
         key = (page.link, page.tab.chrome_id)
         if key in self._running:
             since = page.link.loop.time() - self._running[key].begun
             raise CommandFailed(
-                f"Tab {page.tab_id} is traced already, for {since:.0f} s.", hint="End that trace: action stop."
+                f"Tab {page.tab_id} has been traced for {since:.0f} s already.",
+                hint="Stop that trace first: action stop.",
             )
         config = {
             "recordMode": "recordUntilFull",
@@ -76,20 +76,20 @@ class TabTraces:
             if "already been started" not in error.message:
                 raise
             raise CommandFailed(
-                "The browser is tracing already, in another tab or from its own tools; it runs one trace at a time.",
-                hint="End that one first.",
+                "The browser already runs a trace, in another tab or in its developer tools; it runs one at a time.",
+                hint="Stop that one first.",
             ) from None
         self._running[key] = _Trace(session, page.link.loop.time())
         self._lost.pop((page.link.browser_id, page.tab.chrome_id), None)
         self._watch.hold(*key, _WHY)
 
     async def stop(self, page: Page, most: int) -> tuple[bytes, float, bool]:
-        """End; gives the trace, how long it ran, and whether some of it was lost because it was too much."""
+        """Stop; returns the trace, its duration in seconds and whether data was lost because the buffer was full."""
         key = (page.link, page.tab.chrome_id)
         trace = self._running.get(key)
         if trace is None or trace.done is not None:
             why = self._lost.pop((page.link.browser_id, page.tab.chrome_id), "")
-            raise CommandFailed(f"No trace runs in tab {page.tab_id}{why}.", hint="Begin one with action start.")
+            raise CommandFailed(f"No trace runs in tab {page.tab_id}{why}.", hint="Start one with action start.")
         loop = page.link.loop
         trace.done = loop.create_future()
         try:
@@ -101,11 +101,10 @@ class TabTraces:
             self._running.pop(key, None)
             self._watch.release(*key, _WHY)
             if trace.done.done() and not trace.done.cancelled():
-                trace.done.exception()  # looked at, also where the command itself says what went wrong
+                trace.done.exception()  # retrieved, also if the command itself reports the error
         return await read_stream(page, end.get("stream"), most, "trace"), ran, end.get("dataLossOccurred") is True
 
     def end_session(self, session: Any) -> None:
-        """A session is over: so are its traces."""
         for key, trace in list(self._running.items()):
             if trace.session is session and trace.done is None:
                 del self._running[key]

@@ -1,7 +1,7 @@
-"""What a tab's network events come to: requests with their answers, and the frames of WebSockets.
+"""Requests with their responses and WebSocket frames, built from a tab's network events.
 
-Owns the picture of requests as CDP tells it, bounded. It sends nothing, reads no clock and knows no tool: the wall time
-is given, and who wants bodies is told when a request has ended.
+Owns this bounded model of CDP's Network domain. It sends nothing, reads no clock and knows no tool: the wall time is
+passed in, and `finished` is called when a request has ended.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ _NAMES = """requestWillBeSent requestWillBeSentExtraInfo responseReceived respon
 EVENTS = tuple(f"Network.{name}" for name in _NAMES.split())
 _WORDS = 300
 _BODY = 65_536
-"""What of a request's body is kept; the browser is asked for no more."""
+"""Bytes of a request body that are kept; the browser sends no more."""
 ENABLE = ("Network.enable", {"maxPostDataSize": _BODY})
 _HOPS, _EARLY = 25, 200
 _NOT_MODIFIED = 304
-ABANDONED = "cut off: its page, frame or worker was left"
+ABANDONED = "aborted: its page, frame or worker is gone"
 
 
 @dataclass(slots=True, eq=False)
 class Request:
-    """One request and what became of it; a redirect is a request of its own."""
+    """One request and its outcome; each redirect is a request of its own."""
 
     n: int
     key: _Key
-    """The child session that has its answer, and the browser's own id."""
+    """The child session that has the response, and the browser's request id."""
     page: int
     method: str
     url: str
@@ -51,7 +51,7 @@ class Request:
     at: float
     """Wall time, in seconds."""
     begun: float
-    """In the browser's own clock, as are `answered` and `ended`."""
+    """In the browser's monotonic clock, like `answered` and `ended`."""
     frame_id: str
     request_headers: dict[str, str]
     body: str | None = None
@@ -68,29 +68,28 @@ class Request:
     answered: float | None = None
     ended: float | None = None
     size: int = 0
-    """What came over the wire, headers included."""
+    """Bytes received, headers included."""
     head: int = 0
-    """Of it, the headers."""
+    """Bytes of the headers alone."""
     error: str = ""
     redirect: str = ""
     abandoned: bool = False
-    """Whether its page, frame or worker went before it ended: the browser says nothing more of it."""
+    """Whether its page, frame or worker went away before it ended; no more events follow."""
     has_sent_headers: bool = False
-    """Whether the headers are those that really went over the wire."""
+    """Whether the headers are those actually sent."""
     has_response_headers: bool = False
     captured_body: str | None = None
-    """The answer's body, where it was kept ahead."""
+    """The response body, if capture fetched it."""
     captured_base64: bool = False
     weight: int = 0
 
     @property
     def id(self) -> str:
-        """How tools name it."""
         return f"r{self.n}"
 
     @property
     def milliseconds(self) -> float | None:
-        """How long it took, once it has ended; unknown of a WebSocket that was never asked for on the wire."""
+        """Duration, once it has ended; unknown for a WebSocket without a handshake."""
         return None if self.ended is None or not self.begun else max(0.0, self.ended - self.begun) * 1000
 
 
@@ -118,7 +117,7 @@ class Traffic:
         self.requests: Ring[Request] = Ring(requests, most_bytes, self._forget)
         self.frames: Ring[WebSocketFrame] = Ring(frames, most_bytes // 2)
         self.wanted: Callable[[str], bool] | None = None
-        """Which addresses are recorded; None is all."""
+        """Which URLs are recorded; None for all."""
         self.finished: Callable[[Request], None] | None = None
         self.page = 1
         self.main_frame = ""
@@ -126,7 +125,7 @@ class Traffic:
         self._text = text
         self._hops: dict[_Key, list[Request]] = {}
         self._keys: dict[str, _Key] = {}
-        """By id: what one session began another may go on with, which has the document or the worker then."""
+        """By request id: a request may continue in another session, which then has the document or worker."""
         self._early: dict[str, list[tuple[bool, Params]]] = {}
         self._on: dict[str, Callable[[_Key, Params, float], None]] = {
             "Network.requestWillBeSent": self._sent,
@@ -146,29 +145,27 @@ class Traffic:
         }
 
     def handle_event(self, method: str, params: Params, session: str | None, now: float) -> None:
-        """Take one event of the Network domain."""
         handler = self._on.get(method)
         request_id = params.get("requestId")
         if handler is not None and type(request_id) is str:
             handler((session, request_id), params, now)
 
     def find(self, request_id: str) -> Request | None:
-        """The request that tools name so."""
         return next((request for request in self.requests if request.id == request_id), None)
 
     def by_network_id(self, session: str | None, network_id: str) -> Request | None:
-        """The last request the browser gave that id."""
+        """The last request with this id of the browser."""
         hops = self._hops.get((session, network_id)) or self._elsewhere(network_id)
         return hops[-1] if hops else None
 
     def document_opened(self, loader: str) -> None:
-        """The tab shows the document of that loader now: its requests are this page's, those before it are over."""
+        """A new document: requests of its loader belong to this page, earlier ones are abandoned."""
         for hop in self._hops.get((None, loader), ()):
             hop.page = self.page
         self._leave(lambda request: request.page < self.page)
 
     def session_detached(self, session: Any) -> None:
-        """A frame in another process, or a worker, is gone with all it had asked for."""
+        """A frame in another process or a worker is gone: its requests are abandoned."""
         self._leave(lambda request: request.key[0] == session)
 
     def _leave(self, which: Callable[[Request], bool]) -> None:
@@ -226,7 +223,7 @@ class Traffic:
         self._add(key, request)
 
     def _skip(self, key: _Key) -> None:
-        """What was told early of a step that is not recorded, up to its answer, is not the next one's."""
+        """Drop early events of a redirect step that is not recorded, up to its response."""
         told = self._early.get(key[1], [])
         del told[: next((n for n, (answer, _) in enumerate(told, 1) if answer), 0)]
 
@@ -241,7 +238,7 @@ class Traffic:
             self._extra(key, params, answer=answer)
 
     def _extra(self, key: _Key, params: Params, *, answer: bool) -> None:
-        """What really went over the wire, cookies included; it may come before the request itself is told."""
+        """The headers actually sent or received, cookies included; may arrive before the request's own event."""
         for request in self._hops.get(key) or self._elsewhere(key[1]):
             if answer and not request.has_response_headers:
                 request.has_response_headers = True
@@ -284,7 +281,7 @@ class Traffic:
 
     @staticmethod
     def _status(request: Request, status: Any, text: str) -> None:
-        """Of what it had already and asked for anew a browser tells both: what it had, and that it still holds."""
+        """Prefer 304: for a revalidated response the browser reports the cached status, too."""
         if parse_int(status) == _NOT_MODIFIED:
             request.status, request.status_text = _NOT_MODIFIED, "Not Modified"
         elif request.status != _NOT_MODIFIED:

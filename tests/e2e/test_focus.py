@@ -141,5 +141,5 @@ async def test_a_click_the_browser_withholds_from_the_page_is_reported(
         await wire.send("Input.setIgnoreInputEvents", session, ignore=True)
         answer = await agent.get(CLICK, selector="#plain")
         await wire.send("Input.setIgnoreInputEvents", session, ignore=False)
-    assert "The page has seen nothing of it." in answer["note"]
+    assert "The page did not receive the click." in answer["note"]
     assert "note" not in await agent.get(CLICK, selector="#plain")

@@ -113,7 +113,7 @@ async def test_a_leased_tab_is_refused_with_the_holders_name_but_can_be_read(
         assert "held by another" in await other.fail("browser_navigate_tab", tabId=mine, url=f"{site.url}/other")
         assert (await other.get("browser_get_tab_info", tabId=mine))["title"] == "Plain page"
         assert "Plain page" in str(await other.get("browser_get_tab_content", tabId=mine))
-        assert "Nobody could be asked" in await other.fail("browser_request_tab", tabId=mine, reason="a test")
+        assert "No one could be asked" in await other.fail("browser_request_tab", tabId=mine, reason="a test")
         assert await agent.run("return document.title") == "Plain page"
 
 

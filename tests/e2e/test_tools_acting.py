@@ -184,7 +184,7 @@ async def test_a_field_that_cannot_be_filled_is_named(guest: Caller, zoo: Zoo, s
         ("#day", "tomorrow", "YYYY-MM-DD"),
         ("#colour", "Mauve", "Red (r), Green (g), Blue (b)"),
         ("#news", "perhaps", "true or false"),
-        ("#city", "Oslo", "clicked open"),
+        ("#city", "Oslo", "click a custom list"),
     )
     for selector, value, expected in cases:
         with subtests.test(selector=selector):
@@ -269,7 +269,7 @@ async def test_files_are_uploaded_through_fields_and_buttons(guest: Caller, live
     await guest.get(UPLOAD, selector="#choose", paths=["b.txt"])
     await guest.run(read % 4)
     assert await log(guest) == ["one a.txt alpha", "many a.txt alpha", "many b.txt beta", "made b.txt beta"]
-    assert "takes one file" in (await guest.fail(UPLOAD, selector="#one", paths=["a.txt", "b.txt"]))["text"]
+    assert "accepts one file" in (await guest.fail(UPLOAD, selector="#one", paths=["a.txt", "b.txt"]))["text"]
     assert "no file chooser" in (await guest.fail(UPLOAD, selector="#dull", paths=["a.txt"]))["text"]
 
 

@@ -133,4 +133,4 @@ async def test_two_agents_record_their_own_tabs(agent: Caller, live_hub: LiveHub
         assert [r["url"] for r in await requests(other, "/api/items?")] == [f"{net.url}/api/items?two"]
         result = await other.get("browser_get_network_requests", withBodies=True)
         assert '"apple"' in result["requests"][-1]["responseBody"]
-        assert "Only addresses with '/api/'" in result["note"]
+        assert "Only URLs with '/api/'" in result["note"]

@@ -27,7 +27,7 @@ async def test_visited_pages_are_found_by_text_and_time(agent: Caller, site: Sit
     assert (len(visits), visits[0]["transition"]) == (2, "reload")
     assert visits[0]["visitTime"] > visits[1]["visitTime"]
     assert (await agent.get("browser_get_visits", url=f"{url}/never"))["visits"] == []
-    assert "is not a full address" in (await agent.fail("browser_get_visits", url="rare"))["text"]
+    assert "is not a full URL" in (await agent.fail("browser_get_visits", url="rare"))["text"]
     wrong = await agent.fail("browser_search_history", query="", startTime="yesterday")
     assert "startTime must be a moment such as" in wrong["text"]
 
@@ -47,7 +47,7 @@ async def test_a_closed_tab_is_restored_in_the_background(agent: Caller, site: S
     assert [each["tabId"] for each in (await agent.get("browser_list_tabs"))["tabs"] if each["active"]] == active
     assert await agent.run("return location.pathname", tabId=tab["tabId"]) == "/closed-and-back"
     error = await agent.fail("browser_restore_session", sessionId="never-was")
-    assert "Nothing closed has the sessionId 'never-was'" in error["text"]
+    assert "There is no closed tab or window with sessionId 'never-was'" in error["text"]
     assert error["category"] == "not_found"
 
 

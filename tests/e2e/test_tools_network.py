@@ -76,7 +76,7 @@ async def test_filters_limit_and_clear(guest: Caller, net: NetSite) -> None:
     assert len(answer["requests"]) == 1
     assert "older ones are left out" in answer["note"]
     assert await requests(guest) == []
-    assert "no status" in (await guest.fail("browser_get_network_requests", filter="status:many"))["text"]
+    assert "not a status" in (await guest.fail("browser_get_network_requests", filter="status:many"))["text"]
 
 
 async def test_one_request_has_bodies_headers_redirects_and_timing(guest: Caller, net: NetSite) -> None:
@@ -150,7 +150,7 @@ async def test_capture_keeps_bodies_across_navigations_and_filters(agent: Caller
     await agent.get("browser_navigate_tab", url=f"{net.elsewhere}/net_inner")
     answer = await agent.get("browser_get_network_requests", filter="kept=1", withBodies=True)
     assert '"apple"' in answer["requests"][0]["responseBody"]
-    assert "Only addresses with '/api/'" in answer["note"]
+    assert "Only URLs with '/api/'" in answer["note"]
     first = (f"{net.url}/net_inner", f"{net.url}/favicon.ico")  # a browser asks a new site for its picture
     assert all("/api/" in r["url"] for r in await requests(agent) if r["url"] not in first)
     await agent.run("for (let i = 0; i < 10; i += 1) await fetch('/api/items?n=' + i)")
@@ -282,7 +282,7 @@ async def test_invalid_headers_are_refused_before_anything_is_sent(guest: Caller
     await restart_recording(guest, f"{net.url}/net_index")
     for headers in ({"A\r\nB": "x"}, {"A": "x\r\nSet-Cookie: y=1"}, {"A:": "x"}):
         failed = await guest.fail("browser_fulfill_request", requestId="p1", status=200, headers=headers)
-        assert "not a header" in failed["text"]
+        assert "not a valid header" in failed["text"]
 
 
 async def test_throttling_slows_disconnects_and_ends(agent: Caller, net: NetSite) -> None:

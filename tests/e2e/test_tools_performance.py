@@ -26,7 +26,7 @@ async def test_metrics_report_load_times_and_resource_use(agent: Caller, zoo: Zo
     assert result["page"]["nodes"] > 10
     assert result["page"]["heapBytes"] > 100_000
     assert result["resources"]["count"] >= 1
-    assert "never in view" in result["note"]
+    assert "never visible" in result["note"]
 
 
 async def test_paints_of_a_visible_tab_and_long_tasks_are_measured(agent: Caller, zoo: Zoo) -> None:
@@ -97,6 +97,6 @@ async def test_coverage_grows_with_what_the_page_uses(guest: Caller, zoo: Zoo) -
     second = await guest.get("browser_get_css_coverage")
     assert second["started"] is False
     assert second["used"] > first["used"]
-    assert "other sites" in second["note"]
+    assert "Cross-site frames" in second["note"]
     await guest.get("browser_navigate_tab", url=zoo.at("see_inner.html"))
     assert (await guest.get("browser_get_css_coverage"))["sheets"] == []

@@ -163,7 +163,7 @@ async def test_changes_are_reported_once_and_a_new_document_is_noted(agent: Call
     assert (nothing["snapshot"], nothing["note"]) == ("", "Nothing has changed since your last snapshot.")
     await agent.get("browser_reload_tab")
     renewed = await agent.get("browser_snapshot", changes=True)
-    assert "Another document" in renewed["note"]
+    assert "new document" in renewed["note"]
     assert "Item 5" in renewed["snapshot"]
 
 

@@ -86,7 +86,7 @@ async def test_a_dialog_on_focus_receives_no_late_keys(guest: Caller, zoo: Zoo) 
     answer = await guest.get(TYPE, selector="#asks", text="ab")
     assert answer["dialog"]["message"] == "Really?"
     assert answer["did"].startswith("Began to type into #asks")
-    assert "not known" in answer["note"]
+    assert "unknown" in answer["note"]
     await guest.get(DIALOG, action="accept")
     assert await guest.run("return asks.value") == ""
     assert (await guest.get(TYPE, selector="#asks", text="ab"))["value"] == "ab"

@@ -63,7 +63,7 @@ async def test_a_timed_out_wait_reports_the_last_state(guest: Caller, zoo: Zoo, 
     await guest.run("document.getElementById('never').remove()")
     cases: tuple[tuple[dict[str, Any], str], ...] = (
         ({"selector": "#never"}, "no such element"),
-        ({"selector": "#gone"}, "there, but not visible"),
+        ({"selector": "#gone"}, "exists but is not visible"),
         ({"text": "Plain", "gone": True}, "still there"),
         ({"url": "*/elsewhere"}, "the tab is at"),
     )

@@ -230,7 +230,7 @@ async def test_a_free_tab_is_given_at_once_and_a_held_one_not_if_nobody_can_be_a
         assert (await request_tab(one))["structuredContent"]["by"] == "free"
         assert (await request_tab(one))["structuredContent"]["by"] == "free", "one's own too"
         error = refused(await request_tab(two))
-        assert error["text"].startswith("Nobody could be asked")
+        assert error["text"].startswith("No one could be asked")
         assert "held by another session: raw 1" in error["text"]
         assert error["code"] == -32007
 

@@ -110,7 +110,7 @@ async def test_listing_an_expired_interception_does_not_start_another(bench: Ben
     result = await bench.call("browser_intercept_requests", tabId=1)
     assert (result["urlPatterns"], result["paused"]) == ([], [])
     assert "requests to */api are intercepted" in result["note"]
-    assert "call with urlPatterns to begin anew" in result["note"]
+    assert "call with urlPatterns to start again" in result["note"]
     assert len(bench.browser.commands("Fetch.enable")) == 1
     assert (await bench.call("browser_intercept_requests", tabId=1))["urlPatterns"] == ["*"]
 
@@ -213,7 +213,7 @@ async def test_a_navigation_failure_names_active_interception_or_throttling(benc
     stopped(bench, "f1")
     with pytest.raises(CommandFailed) as caught:
         await bench.call("browser_navigate_tab", tabId=1, url="https://a.example/")
-    assert "1 of its requests are stopped, such as p1: browser_intercept_requests" in str(caught.value.hint)
+    assert "1 of its requests are paused, such as p1: browser_intercept_requests" in str(caught.value.hint)
     await bench.call("browser_stop_intercepting", tabId=1)
     await bench.call("browser_throttle_network", tabId=1, preset="offline")
     with pytest.raises(CommandFailed) as caught:

@@ -48,6 +48,6 @@ async def test_reload_returns_when_a_new_connection_replaced_the_old_one(bench: 
 
 @pytest.mark.parametrize("name", ["extension_reload", "extension_force_reconnect"])
 async def test_an_extension_that_does_not_reconnect_is_an_error(bench: Bench, name: str) -> None:
-    with pytest.raises(CommandFailed, match=r"did not come back within 0\.5 s") as caught:
+    with pytest.raises(CommandFailed, match=r"did not reconnect within 0\.5 s") as caught:
         await bench.call(name)
     assert "doctor" in (caught.value.hint or "")

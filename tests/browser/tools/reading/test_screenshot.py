@@ -94,7 +94,7 @@ async def test_an_element_without_size_and_conflicting_arguments_are_refused(ben
     document(bench, element({"x": 0, "y": 0, "width": 0, "height": 0}))
     with pytest.raises(CommandFailed, match="has no size"):
         await bench.call("browser_screenshot_tab", tabId=1, selector="#a")
-    with pytest.raises(InvalidArguments, match="exclude each other"):
+    with pytest.raises(InvalidArguments, match="cannot be combined"):
         await bench.call("browser_screenshot_tab", tabId=1, selector="#a", fullPage=True)
 
 

@@ -82,7 +82,7 @@ async def test_a_thrown_error_shows_the_scripts_line(bench: Bench) -> None:
     [
         ({"exception": {"value": "plain"}}, 'The script threw "plain".'),
         ({"exception": {"description": "SyntaxError: bad"}, "lineNumber": 1, "columnNumber": 8}, "line 1, column 9"),
-        ({"exception": {"description": "SyntaxError: bad"}, "lineNumber": 40}, "body of a function"),
+        ({"exception": {"description": "SyntaxError: bad"}, "lineNumber": 40}, "function body"),
         ({"text": "Uncaught"}, "The script threw Uncaught."),
         (None, "The script threw"),
     ],

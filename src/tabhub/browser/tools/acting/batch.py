@@ -1,4 +1,4 @@
-"""browser_act: several actions in one call, one after the other."""
+"""browser_act: several actions in one call, in order."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ _KIND = "action"
 
 @tool(
     "browser_act",
-    "Do several things",
-    "Does actions in order, e.g. [{action: type, ref: e5, text: Hi}, {action: click, ref: e7}], each with its own "
-    "tool's arguments (`mouse`, `dialog`: their action as `do`). Stops at a failure unless onError is continue.",
+    "Run several actions",
+    "Runs actions in order, e.g. [{action: type, ref: e5, text: Hi}, {action: click, ref: e7}], each with "
+    "its tool's arguments (`mouse`, `dialog`: their action as `do`). Stops at a failure unless onError is continue.",
     params={
         "actions": {
             "type": "array",
@@ -77,7 +77,7 @@ async def browser_act(call: Call) -> ToolResult:
 
 
 def tool_calls(arguments: Mapping[str, Any]) -> Iterator[tuple[Tool, dict[str, Any]]]:
-    """The tools a batch stands for, each with its arguments: what holds for them holds in it."""
+    """The tool and arguments of each step, for permission checks."""
     where = {"tabId": arguments["tabId"]} if "tabId" in arguments else {}
     for action in arguments["actions"]:
         yield _ACTIONS[action[_KIND]].tool, {**action, **where}
@@ -89,24 +89,25 @@ def _done_before(results: list[dict[str, Any]]) -> str:
 
 
 def _paused_error(error: Paused, which: str, results: list[dict[str, Any]]) -> Paused:
-    """A person took the wheel under the batch, which ends there also where it would go on after a failure."""
+    """The error for a batch that the person paused; it ends even with onError: continue."""
     why = error.message.partition(": ")[2]
     error.message = f"{which} was not done: {why} {_done_before(results)}"[:4000]
     if results:
         error.outcome = "failed"
-        error.hint = "Tools that only read still work. Do the rest when the person has resumed (tabhub resume)."
+        error.hint = "Read-only tools still work. Run the remaining actions after the person resumes (tabhub resume)."
     return error
 
 
 def _step(number: int, action: dict[str, Any]) -> tuple[str, ToolSpec, dict[str, Any]]:
-    """One action as a tool and its arguments, checked before anything is done."""
     kind = action[_KIND]
     spec = _ACTIONS[kind]
     args = {name: value for name, value in action.items() if name != _KIND}
     if kind in ("mouse", "dialog") and "do" in args:
         args[_KIND] = args.pop("do")
     if "tabId" in args:
-        raise InvalidArguments(f"Action {number} names a tab.", hint="All actions are done in the tab of the call.")
+        raise InvalidArguments(
+            f"Action {number} has a tabId.", hint="Set tabId on the call; all actions run in that tab."
+        )
     try:
         spec.tool.check(args)
     except InvalidArguments as error:

@@ -1,4 +1,4 @@
-"""browser_click_element and browser_hover_element: the mouse, at an element that is ready for it."""
+"""browser_click_element and browser_hover_element: the mouse on an actionable element."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from tabhub.errors import CommandFailed, DialogOpen, TabFailed
 MODIFIERS = {"type": "array", "items": {"enum": list(keys.MODIFIERS)}}
 _RETRIES = 2
 _NOT_SEEN_NOTE = (
-    "The page has seen nothing of it. The browser may show a question of its own over the tab (for printing, a file, "
-    "sharing the screen), which only the person can answer; browser_navigate_tab leads out of it."
+    "The page did not receive the click. The browser may be showing its own dialog over the tab (print, file, screen "
+    "sharing), which only the person can answer; browser_navigate_tab leaves it."
 )
 _CLICKED = {1: "Clicked", 2: "Double-clicked", 3: "Triple-clicked"}
 
@@ -35,7 +35,7 @@ _CLICKED = {1: "Clicked", 2: "Double-clicked", 3: "Triple-clicked"}
 @tool(
     "browser_click_element",
     "Click",
-    "Clicks an element once it is ready; tells which page, tab or dialog that opened.",
+    "Clicks an element once it is actionable; reports the page, tab or dialog it opened.",
     params={
         **TARGET,
         "button": {"enum": list(pointer.BUTTONS)},
@@ -87,7 +87,7 @@ async def click_until_it_lands(
     count: int = 1,
     modifiers: int = 0,
 ) -> tuple[ActionableElement, dict[str, Any] | None]:
-    """Click until it lands on the element: a click that something else caught is kept from it, and tried again."""
+    """Click until the element receives it: a click that another element intercepts is blocked and retried."""
     attempt = 0
     target = target or await wait_actionable(page, args, need)
     while True:
@@ -114,7 +114,7 @@ async def click_until_it_lands(
 
 @dataclass(frozen=True, slots=True)
 class _ClickProbe:
-    """What the page saw of a click."""
+    """Asks the page what it saw of a click."""
 
     box: Toolbox
     page: Page
@@ -123,21 +123,17 @@ class _ClickProbe:
 
     @property
     def page_left(self) -> bool:
-        """Whether the page has gone, is about to, or waits behind a dialog."""
+        """Whether the page navigated, is about to, or is blocked by a dialog."""
         action, tab = self.action, self.page.tab
         return bool(
             action.unsettled or action.url is not None or self.box.watch.open_dialog(self.page.link, tab.chrome_id)
         )
 
     async def now(self) -> Any:
-        """Ask after the click."""
         return None if self.page_left else await self.action.unless_navigating(self.when_clicked(0))
 
     async def unsent_form(self) -> str | None:
-        """Let the page come to what the click put behind it: where that leads is told before this is answered.
-
-        Gives what is to be said of a form that is kept from being sent.
-        """
+        """Wait until the page handled the click, so that navigation is known; returns a note if a form was not sent."""
         if self.page_left:
             return None
         asked = self.target.element.frame.evaluate("form_submitted", {})
@@ -147,14 +143,14 @@ class _ClickProbe:
         return unsent_form_note(unsent)
 
     async def when_clicked(self, clicks: int) -> Any:
-        """Ask, to be answered when the page has seen so many clicks."""
+        """Probe the page; it replies once it has seen this many clicks."""
         element = self.target.element
         answer = element.frame.evaluate("click_landed", {"ref": element.ref, "clicks": clicks})
         return await tolerate_navigation(self.box, self.page, _tolerate_lost_frame(self.target, answer))
 
 
 async def _tolerate_lost_frame(target: ActionableElement, work: Awaitable[Any]) -> Any:
-    """Do something in the element's frame; a frame that the click took away is no failure."""
+    """Await work in the element's frame; None if the click removed that frame."""
     try:
         return await work
     except TabFailed:
@@ -168,7 +164,7 @@ async def _tolerate_lost_frame(target: ActionableElement, work: Awaitable[Any]) 
 @tool(
     "browser_hover_element",
     "Hover",
-    "Moves the mouse onto an element, as to open a menu or tooltip; it stays there.",
+    "Moves the mouse onto an element, e.g. to open a menu or tooltip.",
     params=TARGET,
     output=OUTPUT,
     output_required=OUTPUT_REQUIRED,

@@ -1,4 +1,4 @@
-"""browser_handle_dialog: the answer to an alert, confirm, prompt, or to whether a page may be left."""
+"""browser_handle_dialog: answers alert, confirm, prompt and beforeunload dialogs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tabhub.errors import CommandFailed
 @tool(
     "browser_handle_dialog",
     "Answer a dialog",
-    "Answers the alert, confirm, prompt or leave-page question of a tab.",
+    "Answers the alert, confirm, prompt or beforeunload dialog of a tab.",
     params={"action": {"enum": ["accept", "dismiss"]}, "promptText": {"type": "string"}},
     required=("action",),
     output=OUTPUT,
@@ -28,12 +28,12 @@ async def handle_dialog(call: Call) -> ToolResult:
     if "promptText" in args:
         params["promptText"] = args["promptText"]
     elif accept and dialog is not None and dialog.kind == "prompt":
-        # What a person leaves in the field is the answer; a browser that is told nothing gives an empty one.
+        # Accepting a prompt means its default text; without promptText the browser would answer with an empty one.
         params["promptText"] = dialog.default
     with box.activity.track_action(page) as tracked:
         try:
             if dialog is None:
-                # The debugger may have come to the tab after the dialog.
+                # The debugger may have attached after the dialog opened.
                 await page.cdp("Page.handleJavaScriptDialog", params)
             else:
                 command = {"method": "Page.handleJavaScriptDialog", "params": params}
@@ -43,11 +43,11 @@ async def handle_dialog(call: Call) -> ToolResult:
                 raise
             raise CommandFailed(
                 f"No dialog is open in tab {page.tab_id} ({page.tab.url[:200]}).",
-                hint="It was answered already, or it is part of the page: browser_snapshot shows that one.",
+                hint="It was already answered, or it is part of the page: take a browser_snapshot.",
             ) from None
         box.watch.dialog_handled(page.link, chrome_id, dialog)
         if box.watch.open_dialog(page.link, chrome_id) is None and not tracked.unsettled:
-            # One more round trip: the script behind the dialog goes on, and may open the next one.
+            # One more round trip: the script behind the dialog continues and may open another.
             await tracked.unless_navigating(
                 tolerate_navigation(box, page, page.cdp("Runtime.evaluate", {"expression": "0"}))
             )

@@ -1,4 +1,4 @@
-"""browser_drag: from one place to another, with the mouse, or as the browser's own drag and drop."""
+"""browser_drag: drags with mouse events, or with the browser's native drag and drop."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _END_SCHEMA = {
 }
 _STEPS = 8
 _NATIVE_DRAG_TIMEOUT = 2.0
-"""Seconds the browser may take to tell of a drag of its own kind."""
+"""Seconds to wait for the browser to report a native drag."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +38,18 @@ class _DragEnd:
     """In CSS pixels of the tab's viewport."""
     y: float
     input_point: tuple[float, float]
-    """The same place as the process that draws it counts."""
+    """The same point in the coordinates of the process that renders it."""
     label: str
     frame: Frame | None = None
-    """The frame of another process that it is in."""
+    """Its frame, if another process renders it."""
 
     @property
     def session_id(self) -> str | None:
-        """Where mouse events at `input_point` are sent."""
+        """The CDP session for mouse events at `input_point`."""
         return self.frame.session_id if self.frame is not None else None
 
     def in_own_coordinates(self, other: _DragEnd) -> tuple[float, float]:
-        """Another place as the process of this one counts."""
+        """Another end in the coordinates of this end's process."""
         if other.session_id == self.session_id:
             return other.input_point
         return self.input_point[0] + other.x - self.x, self.input_point[1] + other.y - self.y
@@ -58,7 +58,7 @@ class _DragEnd:
 @tool(
     "browser_drag",
     "Drag and drop",
-    "Drags with the mouse from one element or place to another and drops there.",
+    "Drags from one element or point to another.",
     params={
         "from": {
             **_END_SCHEMA,
@@ -103,14 +103,14 @@ async def browser_drag(call: Call) -> ToolResult:
 
 
 async def _wait_for_native_drag(action: TrackedAction, frame: Frame) -> None:
-    """Wait until the browser has told of a drag that began in another process than the page's."""
+    """Wait for the browser to report a native drag that began in another process."""
     told = await frame.evaluate("watch_drag", {})
     if isinstance(told, dict) and told.get("began"):
         await action.wait_until(lambda: action.drag is not None, _NATIVE_DRAG_TIMEOUT)
 
 
 async def _drop(box: Toolbox, page: Page, action: TrackedAction, x: float, y: float) -> None:
-    """Finish a drag of the browser's own kind: what the page put into it goes along."""
+    """Finish a native drag with the data the page put into it."""
     events: list[pointer.Event] = [
         ("Input.dispatchDragEvent", {"type": kind, "x": x, "y": y, "data": action.drag})
         for kind in ("dragEnter", "dragOver", "dragOver", "drop")
@@ -127,18 +127,16 @@ def _path(start: tuple[float, float], end: tuple[float, float]) -> list[pointer.
 
 
 def _parse_end(side: str, given: Any) -> dict[str, Any]:
-    """One end as it is named, before anything is done."""
     if isinstance(given, str):
         return {"ref" if REF.fullmatch(given) else "selector": given}
     if ("x" in given and "y" in given) or names_element(given):
         return dict(given)
     raise InvalidArguments(
-        f"`{side}` names no place.", hint="Give a ref, a selector, a text, or both x and y. Nothing was done."
+        f"`{side}` names no element or point. Nothing was done.", hint="Give a ref, selector, text, or x and y."
     )
 
 
 async def _resolve_end(box: Toolbox, page: Page, given: Mapping[str, Any]) -> _DragEnd:
-    """Where one end is, and what is there."""
     if "x" in given and "y" in given:
         x, y = float(given["x"]), float(given["y"])
         return _DragEnd(x, y, (x, y), f"{x:g}, {y:g}")

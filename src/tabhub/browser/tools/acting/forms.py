@@ -1,4 +1,4 @@
-"""browser_fill_form and browser_select_option: the fields of a form, each set the way its kind is set."""
+"""browser_fill_form and browser_select_option: form fields of every kind."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _TARGET_NAMES: dict[str, Any] = {name: {} for name in TARGET}
 @tool(
     "browser_fill_form",
     "Fill in a form",
-    "Fills in fields of any kind but files; value: text, number, true/false, or an option's value or label (a list for "
-    "several). Submits nothing.",
+    "Fills in fields of any kind except files; value: text, number, true/false, or an option's value or label (list "
+    "for several). Does not submit.",
     params={
         "fields": {
             "type": "array",
@@ -48,12 +48,12 @@ async def fill_form(call: Call) -> ToolResult:
             name for name in field if name != "value" and not (name in TARGET and isinstance(field[name], str))
         ]:
             raise InvalidArguments(
-                f"Field {number} has {unknown[0]!r}, which names no field. Nothing was filled in.",
-                hint="A field is {selector, ref, text or role, value}, each but the value a text.",
+                f"Field {number} has {unknown[0]!r}, which is not a target. Nothing was filled in.",
+                hint="A field is {value} with selector, ref, text or role as strings.",
             )
         if not names_element(field):
             raise InvalidArguments(
-                f"Field {number} does not say which field it is. Nothing was filled in.",
+                f"Field {number} has no target. Nothing was filled in.",
                 hint="Name it by a ref (from browser_snapshot), a selector, a text or a role.",
             )
     done: list[dict[str, Any]] = []
@@ -92,8 +92,8 @@ async def _fill_one(box: Toolbox, page: Page, action: TrackedAction, field: Mapp
         return facts | {"value": result.get("value")}
     if target.kind == "other":
         raise CommandFailed(
-            f"{target.element.label} is no form field ({target.facts.get('name')}).",
-            hint="browser_click_element or browser_type_text may fit it; a custom list is clicked open first.",
+            f"{target.element.label} is not a form field ({target.facts.get('name')}).",
+            hint="Try browser_click_element or browser_type_text; click a custom list to open it first.",
         )
     events: list[pointer.Event] = [("Input.insertText", {"text": text})] if text else []
     await tolerate_navigation(
@@ -101,54 +101,55 @@ async def _fill_one(box: Toolbox, page: Page, action: TrackedAction, field: Mapp
     )
     state = await keyboard.field_state(box, page, action, target) or {}
     if text and state.get("value") == target.facts.get("held") != text:
-        # Some masks take keys only.
+        # Some input masks accept key events only.
         target = await wait_actionable(page, field, "field", all=True)
         await tolerate_navigation(box, page, pointer.send_events(page, keyboard.text_events(target, text, clear=True)))
         state = await keyboard.field_state(box, page, action, target) or {}
     if not state:
-        return facts | {"note": "The page took the field away or drew it anew; browser_snapshot shows what is there."}
+        return facts | {"note": "The page removed or replaced the field; take a browser_snapshot."}
     facts["value"] = state.get("value", f"{state.get('length', len(text))} characters")
     if state.get("invalid"):
         facts["invalid"] = state["invalid"]
     if "value" in state and target.kind != "rich" and state["value"] != text[:500].replace("\r\n", "\n"):
-        facts["note"] = "The field made something else of it."
+        facts["note"] = "The page changed the value."
     return facts
 
 
 async def _set_checked(
     box: Toolbox, page: Page, action: TrackedAction, field: Mapping[str, Any], target: ActionableElement, value: Any
 ) -> bool | None:
-    """Click a checkbox or radio if it is not as wanted."""
+    """Click a checkbox or radio button unless it already has the wanted state."""
     wanted = value
     if isinstance(value, str) and target.kind != "radio":
         wanted = value.strip().lower() in _TRUE
         if not wanted and value.strip().lower() not in _FALSE:
             raise CommandFailed(
-                f"{target.element.label} is on or off; {value[:40]!r} is neither.", hint="Give true or false."
+                f"{target.element.label} is a checkbox; {value[:40]!r} is neither true nor false.",
+                hint="Give true or false.",
             )
     elif isinstance(value, str):
-        # Of a group the page chose the one with that value or label; false is no such thing.
+        # The element search chose the radio button with that value or label; false and off are not labels.
         wanted = value.strip().lower() not in ("false", "off")
     if bool(target.facts.get("checked")) is bool(wanted):
         return bool(wanted)
     if target.kind == "radio" and not wanted:
         raise CommandFailed(
-            f"{target.element.label} is a radio button, which cannot be switched off.",
-            hint="Switch on another one of its group.",
+            f"{target.element.label} is a radio button and cannot be unchecked.",
+            hint="Check another one of its group.",
         )
     _, landed = await click_until_it_lands(box, page, action, field, need="field", target=target)
     state = await keyboard.field_state(box, page, action, target) if target.kind == "check" else None
     if state is not None and state.get("checked") is not bool(wanted):
         raise CommandFailed(
             f"{target.element.label} was clicked, but is still {'off' if wanted else 'on'}.",
-            hint="The page takes the click back, or asks something first; look at it (browser_snapshot).",
+            hint="The page reverted the click or asks something first; take a browser_snapshot.",
         )
     return bool(wanted) if landed is not None or state is not None else None
 
 
 def _text(value: Any) -> str:
     if isinstance(value, bool | list | dict):
-        raise CommandFailed(f"value {str(value)[:40]!r} is no text.", hint="Give text or a number for this field.")
+        raise CommandFailed(f"value {str(value)[:40]!r} is not text.", hint="Give text or a number for this field.")
     return "" if value is None else str(value)
 
 
@@ -159,7 +160,7 @@ def _texts(value: Any) -> list[str]:
 @tool(
     "browser_select_option",
     "Choose an option",
-    "Chooses in a <select> by value or label; a list for several.",
+    "Selects options of a <select> by value or label; a list for several.",
     params={**TARGET, "value": _ONE_OR_MORE, "label": _ONE_OR_MORE},
     output=OUTPUT,
     output_required=OUTPUT_REQUIRED,
@@ -168,7 +169,7 @@ def _texts(value: Any) -> list[str]:
 async def select_option(call: Call) -> ToolResult:
     box, page, args = call.box, await call.page(), call.args
     if "value" not in args and "label" not in args:
-        raise InvalidArguments("No option is named.", hint="Give `value`, or `label` for what the option says.")
+        raise InvalidArguments("No option is given.", hint="Give `value`, or `label` for the option's text.")
     with box.activity.track_action(page) as action:
         target = await wait_actionable(page, args, "field")
         wanted = {name: _texts(args[key]) for name, key in (("values", "value"), ("labels", "label")) if key in args}
@@ -182,7 +183,7 @@ async def select_option(call: Call) -> ToolResult:
             action,
             did,
             chosen=facts.get("chosen"),
-            note=None if facts.get("changed", True) else "It was so already.",
+            note=None if facts.get("changed", True) else "It was already selected.",
         )
 
 

@@ -24,13 +24,13 @@ from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, DialogOpen, InvalidArguments, TabFailed
 
 _KEY_TIMEOUT_MS = 60
-"""Milliseconds a page may take to hear of the next key before it is asked once more, after the last."""
+"""How long a page may take to see the next key before the probe replies without it."""
 
 
 @tool(
     "browser_type_text",
     "Type text",
-    "Types into a field after what it holds; `clear` replaces that.",
+    "Types into a field after its current text; `clear` replaces that.",
     params={
         **TARGET,
         "text": {"type": "string", "description": "what to type"},
@@ -48,7 +48,7 @@ async def type_text(call: Call) -> ToolResult:
     text, clear, submit = str(args["text"]), bool(args.get("clear")), bool(args.get("submit"))
     if not names_element(field_target(args)):
         raise InvalidArguments(
-            "No field is named.",
+            "No field is given.",
             hint="Give a ref (from browser_snapshot), a selector, or its name as `label`; `text` is what is typed.",
         )
     with box.activity.track_action(page) as action:
@@ -56,7 +56,7 @@ async def type_text(call: Call) -> ToolResult:
         target = await _find_field(box, page, args, clear=clear, follow=follow)
         if target is None:
             began = f"Began to type into {' '.join(str(value)[:80] for value in field_target(args).values())}"
-            return await action_result(box, page, action, began, note="How much of the text came there is not known.")
+            return await action_result(box, page, action, began, note="How much was typed is unknown.")
         if follow is not None and follow.sent:
             state = await _state_after_follow_up(box, page, action, target, follow)
         elif target.kind == "whole":
@@ -68,7 +68,7 @@ async def type_text(call: Call) -> ToolResult:
             state = await _send_keys(box, page, action, target, events, ask_ahead=not submit)
         facts = field_facts(target, state)
         if submit and not _page_left(box, page, action):
-            # Where it leads is told before this is answered.
+            # The page reports a navigation before it answers this.
             facts["note"] = unsent_form_note(
                 await action.unless_navigating(
                     tolerate_navigation(box, page, target.element.frame.evaluate("form_submitted", {}))
@@ -89,7 +89,7 @@ def _enter(submit: bool) -> list[pointer.Event]:
 
 
 def _follow_up_keys(text: str, *, submit: bool) -> FollowUp | None:
-    """The keys of a text as what follows the aim, where they are the same in every kind of field."""
+    """The keys to send along with the actionability check, if they are the same for every kind of field."""
     events = pointer.typing_events(text, lines=False)
     if not events or "\n" in text or "\t" in text or any(method != pointer.KEY for method, _ in events):
         return None
@@ -105,7 +105,7 @@ def _keyups(events: Sequence[pointer.Event]) -> int:
 async def _find_field(
     box: Toolbox, page: Page, args: Mapping[str, Any], *, clear: bool, follow: FollowUp | None
 ) -> ActionableElement | None:
-    """The field, with what follows done; None if the page answered that with a dialog or by closing its tab."""
+    """Find the field and send the follow-up; None if that opened a dialog or closed the tab."""
     try:
         return await wait_actionable(page, field_target(args), "edit", all=clear, follow=follow)
     except DialogOpen as error:
@@ -120,18 +120,17 @@ async def _find_field(
 async def _state_after_follow_up(
     box: Toolbox, page: Page, action: TrackedAction, target: ActionableElement, follow: FollowUp
 ) -> dict[str, Any] | None:
-    """What the field holds after the keys that followed the aim."""
     if follow.error is not None:
         await tolerate_navigation(box, page, page.raise_failure(follow.error))
         return None
     if _page_left(box, page, action):
         return None
-    # A page that keeps the keys to itself did not tell when the last had come.
+    # A page that stops key events did not report the last one.
     return follow.value if isinstance(follow.value, dict) else await field_state(box, page, action, target)
 
 
 def text_events(target: ActionableElement, text: str, *, clear: bool) -> list[pointer.Event]:
-    """The events that put a text where the cursor is, in the place of what is selected if `clear`."""
+    """The events that type a text at the cursor, replacing the selection if `clear`."""
     events = pointer.typing_events(text, lines=target.kind in ("area", "rich"))
     if clear and not text and not target.facts.get("empty"):
         events = pointer.key_press(keys.NAMED["delete"])
@@ -147,9 +146,9 @@ async def _send_keys(
     *,
     ask_ahead: bool,
 ) -> dict[str, Any] | None:
-    """Send the keys, and give what the field holds then.
+    """Send the keys and return the state of the field.
 
-    That is asked for together with the last key: the page answers when it has seen that key, which saves a round trip.
+    The probe is sent along with the last key and replies once the page has seen it, which saves a round trip.
     """
     work = tolerate_navigation(box, page, pointer.send_events(page, events))
     if ask_ahead and events and events[-1][1].get("type") == "keyUp":
@@ -161,14 +160,14 @@ async def _send_keys(
 
 
 def _page_left(box: Toolbox, page: Page, action: TrackedAction) -> bool:
-    """Whether the page has gone, is about to, or waits behind a dialog."""
+    """Whether the page navigated, is about to, or is blocked by a dialog."""
     return bool(action.unsettled or action.url is not None or box.watch.open_dialog(page.link, page.tab.chrome_id))
 
 
 async def field_state(
     box: Toolbox, page: Page, action: TrackedAction, target: ActionableElement
 ) -> dict[str, Any] | None:
-    """What the field holds now; None if the page has gone, or waits behind a dialog."""
+    """The current state of the field; None if the page navigated or is blocked by a dialog."""
     return None if _page_left(box, page, action) else await action.unless_navigating(_probe_field(box, page, target, 0))
 
 
@@ -183,9 +182,9 @@ async def _probe_field(box: Toolbox, page: Page, target: ActionableElement, keyu
 
 
 async def _rerendered_field_state(box: Toolbox, page: Page, target: ActionableElement) -> Any:
-    """What the field of the same name holds that has the focus now: many pages draw a field anew when it is filled.
+    """The state of the focused field with the same label: many pages re-render a field when it is filled.
 
-    None if there is none: the page took the field away, and that is its answer.
+    None if the page removed the field.
     """
     body = (
         "const field = document.activeElement;\nif (!field || !('value' in field)) return null;\n"
@@ -205,7 +204,6 @@ async def _rerendered_field_state(box: Toolbox, page: Page, target: ActionableEl
 
 
 def field_facts(target: ActionableElement, state: dict[str, Any] | None) -> dict[str, Any]:
-    """The facts of a field for an answer."""
     if state is None:
         return {}
     facts = {"value": state.get("value"), "checked": state.get("checked")}
@@ -219,7 +217,7 @@ def field_facts(target: ActionableElement, state: dict[str, Any] | None) -> dict
 @tool(
     "browser_press_key",
     "Press a key",
-    "Presses a key (Enter, ArrowDown, a, Control+A) in the focused element or the one named.",
+    "Presses a key (Enter, ArrowDown, a, Control+A) in the focused or given element.",
     params={"key": {"type": "string"}, **TARGET, "modifiers": {"type": "array"}},
     required=("key",),
     output=OUTPUT,
@@ -235,7 +233,7 @@ async def press_key(call: Call) -> ToolResult:
             target = await wait_actionable(page, args, "key")
             place = f" in {target.element.label}"
         await tolerate_navigation(box, page, pointer.send_events(page, pointer.key_press(key, state)))
-        # One more round trip: what the key set off is told before its answer.
+        # One more round trip: the page reports what the key caused before it answers.
         if box.watch.open_dialog(page.link, page.tab.chrome_id) is None and not action.unsettled:
             await action.unless_navigating(
                 tolerate_navigation(box, page, page.cdp("Runtime.evaluate", {"expression": "0"}))

@@ -1,4 +1,4 @@
-"""browser_mouse: the mouse at a place of the tab's viewport, for canvases, maps and games."""
+"""browser_mouse: mouse events at a viewport point, for canvases, maps and games."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _DONE = {
     "down": "Pressed at",
     "up": "Released at",
     "click": "Clicked at",
-    "wheel": "Turned the wheel at",
+    "wheel": "Scrolled the wheel at",
 }
 
 
 @tool(
     "browser_mouse",
     "Use the mouse",
-    "Moves, presses, releases, clicks or turns the wheel at a place, in CSS pixels of what the tab shows. Prefer "
+    "Moves, presses, releases, clicks or scrolls the wheel at a viewport point in CSS pixels. Prefer "
     "browser_click_element where there is an element.",
     params={
         "action": {"enum": list(_DONE)},
@@ -72,14 +72,14 @@ async def browser_mouse(call: Call) -> ToolResult:
 
 
 def _outside_note(answer: Any, x: float, y: float) -> str | None:
-    """What is to be said where the tab shows nothing at that place; the answer is what the tab says of its view."""
+    """A note if the point is outside the viewport; `answer` is its size as the page reports it."""
     view = answer.get("result", {}).get("value") if isinstance(answer, dict) else None
     sides = [side for side in view if type(side) in (int, float)] if isinstance(view, list) else []
     if len(sides) != 2 or (x < sides[0] and y < sides[1]):
         return None
     return (
-        f"That is outside of what the tab shows ({sides[0]:g} x {sides[1]:g}), so it met nothing: scroll first, or "
-        "give a place inside."
+        f"The point is outside the viewport ({sides[0]:g} x {sides[1]:g}) and hit nothing: scroll first, or give a "
+        "point inside."
     )
 
 

@@ -1,4 +1,4 @@
-"""browser_scroll: the page, a part of it, or until an element is in view."""
+"""browser_scroll: scrolls the page, a container, or an element into view."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tabhub.errors import CommandFailed, InvalidArguments
 @tool(
     "browser_scroll",
     "Scroll",
-    "Scrolls to an element, or the page (or a `container`: selector or ref) in a direction or to its end.",
+    "Scrolls an element into view, or the page (or `container`: selector or ref) in a direction or to an end.",
     params={
         **TARGET,
         "direction": {"enum": ["up", "down", "left", "right"]},
@@ -36,17 +36,17 @@ async def browser_scroll(call: Call) -> ToolResult:
         if names_element(args):
             if any(name in args for name in ("direction", "position", "container")):
                 raise InvalidArguments(
-                    "An element to bring into view and a direction, position or container exclude each other.",
-                    hint="To scroll inside an element, name it as `container`.",
+                    "An element cannot be combined with direction, position or container.",
+                    hint="To scroll inside an element, give it as `container`.",
                 )
             target = await wait_actionable(page, args, "look")
-            return await action_result(box, page, action, f"Brought {target.element.label} into view")
+            return await action_result(box, page, action, f"Scrolled {target.element.label} into view")
         options = {name: args.get(name) for name in ("direction", "distance", "position")}
         if not options["position"]:
             options["direction"] = options["direction"] or "down"
         place = await _scroll_in_page(page, args.get("container"), options)
     if not isinstance(place, dict):
-        raise CommandFailed("The page did not say where it is scrolled to.", hint="Try again.")
+        raise CommandFailed("The page did not report its scroll position.", hint="Try again.")
     where = options["position"] or options["direction"]
     facts = {"tabId": page.tab_id, "did": f"Scrolled {place['what']} {'to the ' if options['position'] else ''}{where}"}
     facts |= {name: place[name] for name in ("x", "y", "maxX", "maxY") if type(place.get(name)) is int}
@@ -68,12 +68,12 @@ async def _scroll_in_page(page: Page, container: Any, options: dict[str, Any]) -
 
 def _unmoved_note(place: dict[str, Any], where: str) -> str:
     if place.get("maxX") == 0 and place.get("maxY") == 0:
-        return "Nothing moved: there is nothing to scroll. A map or canvas is moved with browser_mouse (wheel)."
+        return "Nothing moved: there is nothing to scroll. For a map or canvas use browser_mouse (wheel)."
     if where not in ("down", "bottom"):
-        return f"Nothing moved: it was at its {'end' if where == 'right' else 'beginning'} already."
+        return f"Nothing moved: it was already at its {'end' if where == 'right' else 'beginning'}."
     if place.get("grew"):
         return "Nothing moved: it was at its end, and has grown since. Scroll again."
-    return "Nothing moved: it was at its end already. If the page loads more there, browser_wait_for waits for it."
+    return "Nothing moved: it was already at its end. If the page loads more there, use browser_wait_for."
 
 
 TOOLS = (browser_scroll,)

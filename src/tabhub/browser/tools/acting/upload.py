@@ -1,4 +1,4 @@
-"""browser_upload_file: files of this machine into a file field, also one that a button opens, or dropped there."""
+"""browser_upload_file: local files into a file field, through a button that opens one, or dropped on an element."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tabhub.errors import CommandFailed
 
 _MAX_FILES = 50
 _MAX_CONTENT = 6 * 1024 * 1024
-"""What fits into one message to the browser, as base64."""
+"""Bytes; what fits into one message to the browser as base64."""
 _NOT_ALLOWED = "Not allowed"
 _GROUP = "tabhub chooser"
 
@@ -30,7 +30,7 @@ _GROUP = "tabhub chooser"
 @tool(
     "browser_upload_file",
     "Upload files",
-    "Gives files of the folder for files to a file field, the button that opens it, or a place to drop them.",
+    "Uploads files of the files folder to a file field, the button that opens it, or a drop zone.",
     params={
         **TARGET,
         "paths": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": _MAX_FILES},
@@ -60,9 +60,9 @@ async def upload_file(call: Call) -> ToolResult:
 
 def _require_fit(element: Element, field: Mapping[str, Any], count: int) -> None:
     if field.get("disabled"):
-        raise CommandFailed(f"{element.label} is disabled.", hint="Do first what the page wants.")
+        raise CommandFailed(f"{element.label} is disabled.", hint="Complete what the page requires first.")
     if count > 1 and not field.get("multiple"):
-        raise CommandFailed(f"{element.label} takes one file, not {count}.", hint="Give one path.")
+        raise CommandFailed(f"{element.label} accepts one file, not {count}.", hint="Give one path.")
 
 
 async def _set_files(page: Page, field: Element, files: list[Path]) -> None:
@@ -75,9 +75,9 @@ async def _set_files(page: Page, field: Element, files: list[Path]) -> None:
 
 
 async def _set_files_by_path(page: Page, node: Mapping[str, Any], session: str | None, files: list[Path]) -> bool:
-    """Give a field files by their names; False if that cannot be done, and their bytes have to travel.
+    """Set a field's files by path; False if their content must be sent instead.
 
-    A browser on another machine would look for them there.
+    A browser on another machine cannot read local paths.
     """
     if not page.link.local:
         return False
@@ -112,9 +112,9 @@ def _read_files(page: Page, files: list[Path]) -> list[dict[str, str]]:
 async def _upload_through_chooser(
     box: Toolbox, page: Page, action: TrackedAction, args: Mapping[str, Any], element: Element, files: list[Path]
 ) -> bool:
-    """Click what opens the chooser, which is kept from the person's screen, and answer it.
+    """Click what opens a file chooser, which is intercepted, and set the files.
 
-    False if none opened, and the files were dropped there.
+    False if none opened; the files were then dropped on the element.
     """
     await page.cdp(CHOOSER, {"enabled": True})
     try:
@@ -124,7 +124,7 @@ async def _upload_through_chooser(
             return False
         chooser, action.chooser = action.chooser or {}, None
         if len(files) > 1 and chooser.get("mode") != "selectMultiple":
-            raise CommandFailed(f"{element.label} asks for one file, not {len(files)}.", hint="Give one path.")
+            raise CommandFailed(f"{element.label} accepts one file, not {len(files)}.", hint="Give one path.")
         node = {"backendNodeId": chooser.get("backendNodeId")}
         if not await _set_files_by_path(page, node, element.frame.session_id, files):
             await _set_files_by_content(page, element, node, files)
@@ -134,17 +134,16 @@ async def _upload_through_chooser(
 
 
 async def _drop_files(page: Page, element: Element, files: list[Path]) -> None:
-    """Drop the files on an element that opens no chooser."""
     result = await element.call("drop_files", {"files": await asyncio.to_thread(_read_files, page, files)})
     if not isinstance(result, dict) or not result.get("taken"):
         raise CommandFailed(
-            f"{element.label} was clicked, but it opened no file chooser, and it lets no files be dropped on it.",
-            hint="Name the file field itself (input[type=file]), or do first what the page wants.",
+            f"{element.label} opened no file chooser when clicked and does not accept dropped files.",
+            hint="Target the file field itself (input[type=file]), or complete what the page requires first.",
         )
 
 
 async def _set_files_by_content(page: Page, element: Element, node: Mapping[str, Any], files: list[Path]) -> None:
-    """The bytes instead of the names, for a field that only the chooser named; often it is in no document."""
+    """Send file contents to a field known only from the chooser event; it is often not in the document."""
     session, world = element.frame.session_id, await element.frame.world()
     contents = await asyncio.to_thread(_read_files, page, files)
     query = {**node, "executionContextId": world.context_id, "objectGroup": _GROUP}

@@ -1,7 +1,7 @@
-"""browser_wait_for, browser_wait_for_element, browser_wait_for_response: until the page is as wanted.
+"""browser_wait_for, browser_wait_for_element, browser_wait_for_response.
 
-A wait outlives the page it began on: what is waited for may come with the next one. It looks from here, again and
-again, for a page in the background may have its own timers slowed down.
+A wait survives navigation: the condition may hold on the next page. It polls from the hub because timers of a
+background page may be throttled.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _OUTPUT: dict[str, Any] = {"did": {"type": "string"}}
 @tool(
     "browser_wait_for",
     "Wait",
-    "Waits until an element is visible (or `gone`), the address fits, the page has loaded, the network is idle.",
+    "Waits until an element is visible (or `gone`), the URL matches, the page has loaded, the network is idle.",
     params={
         **TARGET,
         "gone": {"type": "boolean"},
@@ -43,11 +43,11 @@ _OUTPUT: dict[str, Any] = {"did": {"type": "string"}}
 async def wait_for(call: Call) -> ToolResult:
     args = call.args
     if args.get("gone") and not names_element(args):
-        raise InvalidArguments("gone needs an element.", hint="Name it by selector, ref, text or role.")
+        raise InvalidArguments("gone needs an element.", hint="Give a selector, ref, text or role.")
     condition = _describe(args)
     if not condition:
         raise InvalidArguments(
-            "There is nothing to wait for.", hint="Give a selector, ref, text, role, url, loadState or networkIdle."
+            "No condition is given.", hint="Give a selector, ref, text, role, url, loadState or networkIdle."
         )
     page = await call.page()
     patience = WaitBudget(call, condition)
@@ -68,7 +68,7 @@ async def wait_for(call: Call) -> ToolResult:
 @tool(
     "browser_wait_for_element",
     "Wait for an element",
-    "Waits until an element is there, and visible unless `visible` is false.",
+    "Waits until an element exists and, unless `visible` is false, is visible.",
     params={**TARGET, "visible": {"type": "boolean"}, "timeout": TIMEOUT},
     output=_OUTPUT,
     output_required=("did",),
@@ -76,7 +76,7 @@ async def wait_for(call: Call) -> ToolResult:
 )
 async def wait_for_element(call: Call) -> ToolResult:
     if not names_element(call.args):
-        raise InvalidArguments("No element is named.", hint="Give a selector, ref, text or role.")
+        raise InvalidArguments("No element is given.", hint="Give a selector, ref, text or role.")
     page, condition = await call.page(), _describe(call.args)
     patience = WaitBudget(call, condition)
     call.box.activity.wake(page)
@@ -87,7 +87,7 @@ async def wait_for_element(call: Call) -> ToolResult:
 @tool(
     "browser_wait_for_response",
     "Wait for a response",
-    "Waits until a request of the page whose address fits is answered; one answered since the last action counts.",
+    "Waits for a response with a matching URL; one received since the last action counts.",
     params={"urlPattern": _URL, "timeout": TIMEOUT},
     required=("urlPattern",),
     output={
@@ -112,7 +112,7 @@ async def wait_for_response(call: Call) -> ToolResult:
                 return ToolResult.data(
                     {
                         "tabId": page.tab_id,
-                        "did": f"{response.method} {response.url} was answered with {response.status}",
+                        "did": f"{response.method} {response.url} returned {response.status}",
                         "url": response.url,
                         "status": response.status,
                         "method": response.method,
@@ -147,7 +147,6 @@ async def _wait_for_url(call: Call, page: Page, pattern: str, patience: WaitBudg
 
 
 def _current_url(call: Call, page: Page) -> str:
-    """Where the tab is, as the browser told; one that is closed is waited for no longer."""
     tab = call.box.browsers.book.get(page.tab_id)
     if tab is None:
         raise TabFailed(f"Tab {page.tab_id} was closed while waiting.", hint="browser_list_tabs shows what is open.")
@@ -183,7 +182,7 @@ async def _wait_for_idle_network(call: Call, page: Page, patience: WaitBudget) -
 
 
 async def _wait_for_element(page: Page, args: Mapping[str, Any], state: str, patience: WaitBudget) -> str:
-    """Wait until an element is there, shown or gone; gives what is said of it."""
+    """Wait until an element exists, is visible or is gone; returns its label."""
     wanted = target_of(args) | {"near": False}
     while True:
         try:
@@ -199,7 +198,7 @@ async def _wait_for_element(page: Page, args: Mapping[str, Any], state: str, pat
             return str(seen.get("label") or "")[:300]
         if seen.get("why") == "gone" and "ref" in wanted:
             raise CommandFailed(
-                f"The ref {wanted['ref']} names nothing in tab {page.tab_id} any more.",
+                f"The ref {wanted['ref']} no longer names an element of tab {page.tab_id}.",
                 hint="Take a new browser_snapshot, or wait by selector or text.",
             )
         await patience.pause(_progress_text(state, seen))
@@ -209,12 +208,12 @@ def _progress_text(state: str, seen: Mapping[str, Any]) -> str:
     if state == "gone":
         return f"{seen.get('label', 'it')} is still there"
     if seen.get("there"):
-        return f"{seen.get('label')} is there, but not visible"
+        return f"{seen.get('label')} exists but is not visible"
     return "no such element is on the page"
 
 
 async def _find_in_frames(page: Page, wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """What is wanted, in the main frame first, then in all others."""
+    """Search the main frame first, then all others."""
     first = await _find_in_frame(await main_frame(page), wanted)
     if first.get("shown") or not first.get("frames") or first.get("why") == "invalid":
         return first
@@ -223,7 +222,7 @@ async def _find_in_frames(page: Page, wanted: Mapping[str, Any]) -> dict[str, An
     )
     for answer in answers:
         if isinstance(answer, BaseException):
-            # A frame that went while it was asked has nothing to show.
+            # A frame removed meanwhile has nothing to show.
             if not isinstance(answer, CommandFailed) or (
                 isinstance(answer, TabFailed) and not isinstance(answer, PageNavigated)
             ):
@@ -239,13 +238,12 @@ async def _find_in_frame(frame: Frame, wanted: Mapping[str, Any]) -> dict[str, A
 
 
 def _describe(args: Mapping[str, Any]) -> str:
-    """What is waited for, in words."""
     parts = []
     if names_element(args):
         what = " and ".join(f"{name} {value!r}" for name, value in target_of(args).items())
         parts.append(f"{what} to {'go' if args.get('gone') else 'appear'}")
     if "url" in args:
-        parts.append(f"the address {args['url']!r}")
+        parts.append(f"the URL {args['url']!r}")
     if "loadState" in args:
         parts.append(f"the state {args['loadState']}")
     if args.get("networkIdle"):

@@ -1,7 +1,7 @@
-"""plugin_analyze_site: what a site is built with, how one signs in, which interfaces it uses, what tools it could have.
+"""plugin_analyze_site: framework, login, APIs and possible plugin tools of a site.
 
-The site is opened in a background tab of its own, looked at, and closed again. Values of cookies, storage and fields
-are never read.
+The site is opened in its own background tab, which is closed afterwards. Values of cookies, storage and fields are
+never read.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ _STRING_LIST = {"type": "array", "items": {"type": "string"}}
 @tool(
     "plugin_analyze_site",
     "Analyze a site",
-    "Opens a site in a background tab and tells how one signs in, which APIs it calls, its framework, forms, storage, "
-    "page tools, and which tools a plugin for it could have. Names only, never values of cookies or storage.",
+    "Opens a site in a background tab and reports its login, APIs, framework, forms, storage, page tools, and which "
+    "tools a plugin could have. Names only, never values of cookies or storage.",
     params={
         "url": {"type": "string", "minLength": 1, "maxLength": 8192},
         "waitSeconds": {"type": "number", "minimum": 0, "maximum": 15, "description": "After loading (default 3)."},
-        "keepOpen": {"type": "boolean", "description": "Go on in that tab afterwards."},
+        "keepOpen": {"type": "boolean", "description": "Keep the tab as the session's."},
     },
     required=("url",),
     output={
         "url": {"type": "string"},
         "title": {"type": "string"},
-        "tabId": {"type": "integer", "description": "Where it stays open."},
+        "tabId": {"type": "integer", "description": "With keepOpen."},
         "authentication": {"type": "object"},
         "apis": _OBJECT_LIST,
         "frameworks": _STRING_LIST,
@@ -113,7 +113,7 @@ async def _analyze(call: Call, page: Page, url: str) -> dict[str, Any]:
 
 
 def _cookies(answer: Any) -> list[dict[str, Any]]:
-    """Names and kinds; the values are dropped here."""
+    """Names and flags; values are dropped here."""
     found = answer.get("cookies") if isinstance(answer, dict) else None
     kept = []
     for cookie in found[:200] if isinstance(found, list) else ():

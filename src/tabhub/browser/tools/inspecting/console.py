@@ -1,4 +1,4 @@
-"""The console tools: what a tab's page, its frames and workers logged and threw."""
+"""Console tools: messages and uncaught errors of a tab, its frames and workers."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _DEFAULT_LIMIT = 100
 @tool(
     "browser_get_console_logs",
     "Console messages",
-    "What the tab's pages logged, uncaught errors and browser warnings, oldest first.",
+    "Console messages, uncaught errors and browser warnings of the tab, oldest first.",
     params={
-        "level": {"enum": list(LEVELS), "description": "At least this."},
+        "level": {"enum": list(LEVELS), "description": "Minimum level."},
         "limit": {"type": "integer", "minimum": 1, "description": "Newest; default 100."},
         "clear": {"type": "boolean", "description": "Show each only once."},
     },
@@ -51,7 +51,7 @@ async def get_console_logs(call: Call) -> ToolResult:
 @tool(
     "browser_clear_console_logs",
     "Clear console messages",
-    "Forgets the tab's console messages so far for this session; the page's own console stays as it is.",
+    "Clears the tab's console messages for this session; the page's own console is unchanged.",
     output={"tabId": {"type": "integer"}, "cleared": {"type": "integer"}},
     output_required=("tabId", "cleared"),
     annotations=hints(read_only=True),
@@ -66,12 +66,11 @@ async def clear_console_logs(call: Call) -> ToolResult:
 
 
 def session_key(call: Call) -> str:
-    """Whose view of a record this is."""
+    """The session that `clear` applies to."""
     return str(getattr(call.ctx.session, "id", ""))
 
 
 def iso_time(seconds: float) -> str:
-    """A wall time as ISO 8601."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

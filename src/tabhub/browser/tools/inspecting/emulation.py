@@ -1,4 +1,4 @@
-"""The emulation tools: screen, position, media features, eyesight. All of it ends with the session that asked."""
+"""Emulation tools: device, geolocation, media features, vision. Overrides end with their session."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tabhub.errors import InvalidArguments
 
 _OUTPUT = {
     "tabId": {"type": "integer"},
-    "active": {"type": "array", "items": {"type": "string"}, "description": "All that is emulated in the tab now."},
+    "active": {"type": "array", "items": {"type": "string"}, "description": "All active overrides of the tab."},
     "note": {"type": "string"},
 }
 _OUTPUT_REQUIRED = ("tabId", "active")
@@ -32,7 +32,6 @@ _VISION = ("none", "blurredVision", "reducedContrast", "achromatopsia", "deutera
 
 
 async def _emulate(call: Call, page: Page, name: str, change: Override, commands: list[Command]) -> dict[str, Any]:
-    """Make a change, and say what is in force now."""
     held = call.box.emulation
     await held.apply(page, name, change, commands)
     facts: dict[str, Any] = {"tabId": page.tab_id, "active": held.descriptions(page)}
@@ -50,13 +49,13 @@ def _noted(facts: dict[str, Any], note: str) -> ToolResult:
 @tool(
     "browser_emulate_device",
     "Emulate a device",
-    "Gives the page of a tab another screen: size, pixel density, touch and mobile layout, user agent. It lasts until "
-    "browser_clear_emulation or the end of the session; the browser's window stays as it is.",
+    "Emulates a device: screen size, pixel density, touch and mobile layout, user agent. Lasts until "
+    "browser_clear_emulation or the end of the session; the browser window is unchanged.",
     params={
         "width": {"type": "integer", "minimum": 1, "maximum": 10_000, "description": "In CSS pixels."},
         "height": {"type": "integer", "minimum": 1, "maximum": 10_000},
-        "deviceScaleFactor": {"type": "number", "minimum": 0.1, "maximum": 10, "description": "Default: as it is."},
-        "mobile": {"type": "boolean", "description": "Touch, and the layout of phones (default false)."},
+        "deviceScaleFactor": {"type": "number", "minimum": 0.1, "maximum": 10, "description": "Default: unchanged."},
+        "mobile": {"type": "boolean", "description": "Touch and mobile layout (default false)."},
         "userAgent": {"type": "string", "minLength": 1, "maxLength": 500, "pattern": "^[ -~]+$"},
     },
     required=("width", "height"),
@@ -70,7 +69,7 @@ async def emulate_device(call: Call) -> ToolResult:
     ratio = args.get("deviceScaleFactor", 0)
     width, height = args["width"], args["height"]
     screen = {"width": width, "height": height, "deviceScaleFactor": ratio, "mobile": mobile}
-    # The view itself keeps its size: a tab in the background would not get it back.
+    # The visible size is not set: a background tab would not get it back.
     screen |= {"screenWidth": width, "screenHeight": height, "dontSetVisibleSize": True}
     touch = {"enabled": mobile, **({"maxTouchPoints": 5} if mobile else {})}
     name = ("Emulation.setUserAgentOverride", {"userAgent": agent})
@@ -88,14 +87,14 @@ async def emulate_device(call: Call) -> ToolResult:
     ]
     change = Override(call.ctx.session, description, undo, (name,))
     facts = await _emulate(call, page, "device", change, commands)
-    return _noted(facts, "The site sees the user agent from the next load on; browser_reload_tab." if agent else "")
+    return _noted(facts, "The site sees the user agent after the next load: use browser_reload_tab." if agent else "")
 
 
 @tool(
     "browser_set_geolocation",
-    "Set the position",
-    "Sets the position a page is told when it may know it. The permission itself stays the person's to give; the "
-    "answer says whether the page has it.",
+    "Set the geolocation",
+    "Sets the geolocation for pages with permission. Only the person grants that permission; the result says whether "
+    "the page has it.",
     params={
         "latitude": {"type": "number", "minimum": -90, "maximum": 90},
         "longitude": {"type": "number", "minimum": -180, "maximum": 180},
@@ -118,23 +117,19 @@ async def set_geolocation(call: Call) -> ToolResult:
     facts["permission"] = state
     notes = {
         "granted": "",
-        "unavailable": "Pages can ask for the position only over https or on localhost; this one cannot.",
-        "denied": "The person has denied this site the position; they can change it in the site's settings.",
+        "unavailable": "Geolocation needs https or localhost; this page cannot use it.",
+        "denied": "The person denied this site geolocation; they can change it in the site settings.",
     }
-    asks = "The site has no permission for the position yet: when it asks, the person is asked first."
-    unseen = (
-        "Browsers tell a position only to tabs in view; this one gets it once it is."
-        if permission.get("hidden")
-        else ""
-    )
+    asks = "The site has no geolocation permission yet: when it asks, the person is asked first."
+    unseen = "Browsers give the position only to tabs in view." if permission.get("hidden") else ""
     return _noted(facts, f"{notes.get(state, asks)} {unseen}".strip())
 
 
 @tool(
     "browser_set_media_features",
     "Set media features",
-    "Sets what CSS media queries see, such as prefers-color-scheme: dark or media: print. Replaces what was set; an "
-    "empty object ends it.",
+    "Overrides CSS media features, such as prefers-color-scheme: dark or media: print. Replaces earlier ones; an empty "
+    "object ends it.",
     params={
         "features": {
             "description": 'An object such as {"prefers-color-scheme": "dark"}, or a list of {name, value}.',
@@ -159,7 +154,7 @@ async def set_geolocation(call: Call) -> ToolResult:
     annotations=hints(idempotent=True),
 )
 async def set_media_features(call: Call) -> ToolResult:
-    """One override for all features; a value the browser does not know is an error, and nothing stays of it."""
+    """One override for all features; an unknown value is an error and removes it."""
     given, page = call.args["features"], await call.page()
     wanted = dict(given) if isinstance(given, dict) else {str(item["name"]): item["value"] for item in given}
     wanted = {name: str(value) for name, value in wanted.items() if value}
@@ -180,7 +175,7 @@ async def set_media_features(call: Call) -> ToolResult:
     if failed:
         await call.box.emulation.remove(page, "media")
         raise InvalidArguments(
-            f"The browser does not know {', '.join(str(query)[:100] for query in failed)}; nothing is set now.",
+            f"The browser does not know {', '.join(str(query)[:100] for query in failed)}; nothing is overridden now.",
             hint="Values are those of CSS, e.g. prefers-color-scheme: dark or light; prefers-reduced-motion: reduce.",
         )
     return _noted(facts, "")
@@ -188,8 +183,8 @@ async def set_media_features(call: Call) -> ToolResult:
 
 @tool(
     "browser_emulate_vision_deficiency",
-    "Emulate eyesight",
-    "Draws the page as people with another eyesight see it; browser_screenshot_tab shows it. `none` ends it.",
+    "Emulate vision deficiency",
+    "Renders the page as with a vision deficiency; browser_screenshot_tab shows it. `none` ends it.",
     params={"type": {"enum": list(_VISION)}},
     required=("type",),
     output=_OUTPUT,
@@ -213,7 +208,7 @@ async def emulate_vision_deficiency(call: Call) -> ToolResult:
 @tool(
     "browser_clear_emulation",
     "End emulation",
-    "Ends all that is emulated in a tab: device, position, media features, eyesight, and forced pseudo states.",
+    "Ends all emulation in a tab: device, geolocation, media features, vision, forced pseudo states.",
     output={
         "tabId": {"type": "integer"},
         "cleared": {"type": "array", "items": {"type": "string"}},

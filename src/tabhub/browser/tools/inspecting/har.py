@@ -1,6 +1,6 @@
-"""The record of a tab as an HTTP Archive (HAR 1.2), returned or written to a file.
+"""The network record of a tab as an HTTP Archive (HAR 1.2), returned or written to a file.
 
-Owns the format. Secrets are hidden in it as everywhere: an archive is made to be handed on.
+Owns the format. Secrets are redacted, because archives are shared.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _PARALLEL_BODIES = 8
 @tool(
     "browser_export_har",
     "Export HAR",
-    "The tab's recorded requests as an HTTP Archive 1.2, secrets hidden; into a file with filePath.",
+    "The tab's recorded requests as HTTP Archive 1.2, secrets redacted; with filePath to a file.",
     params={
         "clear": {"type": "boolean", "description": "Do not export them again."},
         "includeWebSocketFrames": {"type": "boolean"},
-        "filePath": {"type": "string", "description": "Below the folder for files, e.g. site.har."},
+        "filePath": {"type": "string", "description": "Below the files folder, e.g. site.har."},
         "overwrite": {"type": "boolean", "description": "Replace a file that exists."},
     },
     output={
@@ -83,7 +83,6 @@ async def export_har(call: Call) -> ToolResult:
 def har(
     record: TabRecord, requests: list[Request], body_of: dict[Request, tuple[Body, Body]], frames: list[WebSocketFrame]
 ) -> dict[str, Any]:
-    """The archive of these requests, with the bodies that are there."""
     entries, starts = [], dict[int, float]()
     for request in requests:
         starts.setdefault(request.page, request.at)
@@ -118,7 +117,7 @@ def _entry(request: Request, sent: Body, got: Body) -> dict[str, Any]:
         steps[name] = max(0, steps[name])
     if steps["blocked"] < 0 and not request.timing and request.milliseconds is not None:
         steps["wait"] = max(0.0, request.milliseconds - steps["receive"])
-    # Of `connect`, `ssl` is a part; the rest adds up.
+    # `ssl` is part of `connect`; the rest adds up.
     total = sum(value for name, value in steps.items() if name != "ssl" and value > 0)
     entry: dict[str, Any] = {
         "pageref": f"page_{request.page}",
@@ -160,19 +159,19 @@ def _request(request: Request, sent: Body) -> dict[str, Any]:
             "text": headers.redact_body(sent.text, mime) if sent.text is not None else "",
         }
         if sent.text is None:
-            facts["postData"]["comment"] = sent.reason or f"{sent.length} bytes that are no text"
+            facts["postData"]["comment"] = sent.reason or f"{sent.length} bytes, not text"
     return facts
 
 
 def _posted_size(lower_headers: str, sent: Body) -> int:
-    """What the browser said to send; text alone would not tell it of a body that is none."""
+    """The Content-Length; the text alone would not give the size of a binary body."""
     if lower_headers.isdecimal():
         return int(lower_headers[:15])
     return len(sent.text.encode(errors="replace")) if sent.text is not None else -1
 
 
 def _response(request: Request, got: Body) -> dict[str, Any]:
-    # Of what came from a cache nothing went over the wire but, perhaps, the word that it still holds.
+    # A cached response transfers no body, at most a 304.
     cached = request.status == HTTPStatus.NOT_MODIFIED or request.cached in ("memory", "disk")
     came = max(0, request.size - request.head) if not cached else 0
     body_size = came if request.ended is not None and not request.error else -1
@@ -207,7 +206,7 @@ def _version(request: Request) -> str:
 
 
 def _headers(given: dict[str, str]) -> list[dict[str, str]]:
-    """One line each: what was sent several times comes as lines of one value."""
+    """One entry per line: repeated headers are lines of one value."""
     return [
         {"name": name, "value": line}
         for name, value in headers.redact_headers(given).items()
@@ -221,7 +220,7 @@ def _frame(frame: WebSocketFrame) -> dict[str, Any]:
 
 
 async def _load_bodies(page: Page, requests: list[Request]) -> dict[Request, tuple[Body, Body]]:
-    """What of the bodies can still be had, the newest first, up to a bound in all."""
+    """The bodies still available, newest first, up to a total size."""
     gate, body_of, room = asyncio.Semaphore(_PARALLEL_BODIES), dict[Request, tuple[Body, Body]](), _ALL_BODIES
 
     async def add(request: Request) -> None:

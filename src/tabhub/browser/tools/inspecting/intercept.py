@@ -1,4 +1,4 @@
-"""The network tools that meddle: requests stopped, answered in the server's place, or failed."""
+"""Interception tools: pause requests, fulfill or fail them."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ _OUTPUT = {"tabId": {"type": "integer"}, "requestId": {"type": "string"}, "url":
 @tool(
     "browser_intercept_requests",
     "Intercept requests",
-    "Stops matching requests of the tab and its frames before they leave, until answered, failed, or 30 s have passed; "
-    "lists those that wait. Call again to see more. While the page itself is stopped, navigate with waitUntil none.",
+    "Pauses matching requests of the tab and its frames until fulfilled, failed, or 30 s have passed; lists paused "
+    "ones. Call again to see more. While the page itself is paused, navigate with waitUntil none.",
     params={
         "urlPatterns": {
             "type": "array",
@@ -61,8 +61,8 @@ async def intercept_requests(call: Call) -> ToolResult:
     note = box.network_overrides.pop_lost_note(page)
     await box.record.refreshed_record(page)
     if box.interceptions.pop_ended(page) and "urlPatterns" not in call.args:
-        patterns = ()  # whoever only looks does not begin anew, and with everything
-        note = f"{note} Nothing is stopped now; call with urlPatterns to begin anew.".strip()
+        patterns = ()  # only listing must not start another interception of everything
+        note = f"{note} Nothing is intercepted now; call with urlPatterns to start again.".strip()
     elif patterns != before:
         await box.interceptions.start(page, call.ctx.session, patterns)
     now = page.link.loop.time()
@@ -78,8 +78,8 @@ async def intercept_requests(call: Call) -> ToolResult:
 
 @tool(
     "browser_fulfill_request",
-    "Answer a request",
-    "Answers a paused request in the server's place.",
+    "Fulfill a request",
+    "Answers a paused request instead of the server.",
     params={
         "requestId": _PAUSED_ID,
         "status": {"type": "integer", "minimum": 100, "maximum": 599},
@@ -96,7 +96,7 @@ async def fulfill_request(call: Call) -> ToolResult:
     given: dict[str, str] = dict(args.get("headers", {}))
     for name, value in given.items():
         if not name or any(ord(letter) < 33 or letter == ":" for letter in name) or any(c in value for c in "\r\n\0"):
-            raise InvalidArguments(f"headers: {name[:100]!r} is not a header that can be sent.")
+            raise InvalidArguments(f"headers: {name[:100]!r} is not a valid header.")
     body = args.get("body", "")
     if body and not any(name.lower() == "content-type" for name in given):
         given["Content-Type"] = "application/json" if body[:1] in "{[" else "text/plain; charset=utf-8"
@@ -112,7 +112,7 @@ async def fulfill_request(call: Call) -> ToolResult:
 @tool(
     "browser_fail_request",
     "Fail a request",
-    "Lets a paused request fail as if the network did it.",
+    "Fails a paused request like a network error.",
     params={"requestId": _PAUSED_ID, "errorReason": {"enum": list(_REASONS), "description": "Default Failed."}},
     required=("requestId",),
     output={**_OUTPUT, "errorReason": {"type": "string"}},
@@ -127,7 +127,7 @@ async def fail_request(call: Call) -> ToolResult:
 @tool(
     "browser_stop_intercepting",
     "Stop intercepting",
-    "Ends interception; what waits goes on. With requestId only that request goes on, and interception stays.",
+    "Ends interception and continues paused requests. With requestId continues only that one; interception stays.",
     params={"requestId": _PAUSED_ID},
     output={
         "tabId": {"type": "integer"},
@@ -158,7 +158,7 @@ async def _decide(call: Call, method: str, params: dict[str, Any], **more: Any) 
 
 
 def _paused_id(call: Call, page: Page) -> str:
-    """The request that is meant, also when it is named as the record names it."""
+    """The id of the paused request; also accepts the id of the network record."""
     wanted: str = call.args["requestId"]
     request = call.box.record.tab_record(page.link, page.tab.chrome_id).traffic.find(wanted)
     if request is None:
@@ -166,8 +166,8 @@ def _paused_id(call: Call, page: Page) -> str:
     found = [p.id for p in call.box.interceptions.pending(page) if p.network_id == request.key[1]]
     if not found:
         raise CommandFailed(
-            f"Request {wanted} does not wait: it has gone out.",
-            hint="browser_intercept_requests lists those that wait.",
+            f"Request {wanted} is not paused: it was sent.",
+            hint="browser_intercept_requests lists paused requests.",
         )
     return found[-1]
 

@@ -1,4 +1,4 @@
-"""The network tools that look: requests with their bodies, WebSocket frames, and capture that goes on by itself."""
+"""Network reading tools: requests with bodies, WebSocket frames, and continuous capture."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _COUNT = {"type": "integer", "minimum": 1}
 @tool(
     "browser_enable_network_capture",
     "Capture network",
-    "Keeps recording the tab while nobody uses it, and keeps small answers over navigations. A tab in use is always "
-    "recorded.",
+    "Keeps recording the tab while it is not in use, and keeps small responses across navigations. A tab in use is "
+    "always recorded.",
     params={
         "maxRequests": {**_COUNT, "maximum": 5000},
         "urlFilter": {"type": "string", "maxLength": 500, "description": "Only these: part of the URL, or with *."},
@@ -71,7 +71,7 @@ async def enable_capture(call: Call) -> ToolResult:
 @tool(
     "browser_disable_network_capture",
     "Stop capturing",
-    "Ends browser_enable_network_capture; what is recorded can still be read.",
+    "Ends browser_enable_network_capture; the record can still be read.",
     output={"tabId": {"type": "integer"}, "capturing": {"type": "boolean"}, "requests": {"type": "integer"}},
     output_required=("tabId", "capturing"),
     annotations=hints(idempotent=True),
@@ -85,7 +85,7 @@ async def disable_capture(call: Call) -> ToolResult:
 @tool(
     "browser_get_network_requests",
     "Network requests",
-    "The tab's requests with status and timing, oldest first; secrets are hidden.",
+    "The tab's requests with status and timing, oldest first; secrets are redacted.",
     params={
         "filter": {
             "type": "string",
@@ -129,9 +129,9 @@ async def get_requests(call: Call) -> ToolResult:
 @tool(
     "browser_get_network_request",
     "One network request",
-    "One request in full: headers (secrets hidden), bodies, timing.",
+    "One request in full: headers (secrets redacted), bodies, timing.",
     params={
-        "requestId": {"type": "string", "description": "As browser_get_network_requests gives it: r12."},
+        "requestId": {"type": "string", "description": "From browser_get_network_requests, e.g. r12."},
         "part": {"enum": ["headers", "request", "response", "timing", "all"], "description": "Default all."},
     },
     required=("requestId",),
@@ -208,7 +208,7 @@ async def get_frames(call: Call) -> ToolResult:
 
 
 def request_filter(text: str) -> Callable[[Request], bool]:
-    """The filter an agent means: words of the form type:, status:, method:, and parts of the address."""
+    """Parse a filter: type:, status: and method: terms, and parts of the URL."""
     tests: list[Callable[[Request], bool]] = []
     for word in text.split():
         name, mark, value = word.partition(":")
@@ -218,7 +218,9 @@ def request_filter(text: str) -> Callable[[Request], bool]:
             tests.append(lambda request, matches=matches: matches(request.url))  # type: ignore[misc]
         elif name == "status":
             if not (low.rstrip("x").isdigit() or low == "failed") or len(low) not in (3, 6):
-                raise InvalidArguments(f"filter {word!r} is no status.", hint="status:404, status:5xx, status:failed.")
+                raise InvalidArguments(
+                    f"filter {word!r} is not a status.", hint="Use status:404, status:5xx or status:failed."
+                )
             tests.append(lambda request, low=low: _status_matches(request, low))  # type: ignore[misc]
         elif name == "type":
             tests.append(lambda request, low=low: request.kind == low)  # type: ignore[misc]
@@ -234,7 +236,7 @@ def _status_matches(request: Request, wanted: str) -> bool:
 
 
 def timing_phases(request: Request) -> dict[str, Any]:
-    """How long each step took, in milliseconds; steps that did not happen are not there."""
+    """Duration of each step in milliseconds; steps that did not happen are missing."""
     facts: dict[str, Any] = {"started": iso_time(request.at)}
     timing = request.timing
     for name, begin, end in (
@@ -269,7 +271,6 @@ def _find_request(record: TabRecord, request_id: str) -> Request:
 
 
 def _summary(request: Request) -> dict[str, Any]:
-    """A request in short."""
     facts: dict[str, Any] = {
         "id": request.id,
         "method": request.method,
@@ -317,10 +318,10 @@ def _notes(record: TabRecord) -> list[str]:
     if record.missed >= 1:
         notes.append(
             f"Nothing was recorded for {record.missed:.0f} s while the tab was not in use;"
-            " browser_enable_network_capture goes on recording."
+            " browser_enable_network_capture records continuously."
         )
     if record.capture is not None and record.capture.url_filter:
-        notes.append(f"Only addresses with {record.capture.url_filter!r} are recorded.")
+        notes.append(f"Only URLs with {record.capture.url_filter!r} are recorded.")
     return notes
 
 

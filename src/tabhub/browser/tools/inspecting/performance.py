@@ -1,4 +1,4 @@
-"""The performance tools: how the page loaded and what it costs now; what the browser did in it between two calls."""
+"""Performance tools: load metrics and resource use; traces between two calls."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _DURATIONS = {
 @tool(
     "browser_performance_metrics",
     "Measure performance",
-    "Tells how the page loaded (TTFB, FCP, LCP, CLS, long tasks, load) and what it costs: heap, nodes, layout and "
-    "script time. Browsers measure paints (FCP, LCP) only of tabs in view.",
+    "Load metrics (TTFB, FCP, LCP, CLS, long tasks, load) and resource use: heap, nodes, layout and script time. "
+    "Browsers measure paints (FCP, LCP) only for visible tabs.",
     output={
         "tabId": {"type": "integer"},
         "url": {"type": "string"},
-        "vitals": {"type": "object", "description": "In ms; cls is a score. What was not measured is missing."},
+        "vitals": {"type": "object", "description": "In ms; cls is a score. Missing if not measured."},
         "longTasks": {"type": "object"},
-        "resources": {"type": "object", "description": "count, and bytes that came over the network"},
+        "resources": {"type": "object", "description": "count, and bytes transferred"},
         "page": {"type": "object", "description": "Counts, and heapBytes."},
         "spentMs": {"type": "object", "description": "Main thread time by kind of work."},
         "note": {"type": "string"},
@@ -65,7 +65,7 @@ async def performance_metrics(call: Call) -> ToolResult:
     if vitals.get("ready") != "complete":
         notes.append("The page is still loading.")
     if vitals.get("hidden") is True and "fcp" not in facts["vitals"]:
-        notes.append("The tab was never in view, so the browser has not measured its paints.")
+        notes.append("The tab was never visible, so the browser did not measure paints.")
     if notes:
         facts["note"] = " ".join(notes)
     return ToolResult.data(facts)
@@ -85,11 +85,11 @@ def _numbers(given: Any) -> dict[str, float]:
 @tool(
     "browser_performance_trace",
     "Trace performance",
-    "`start` begins to record what the browser does in a tab; `stop` ends it, writes the trace to a file for DevTools "
-    "and tells where the time went: scripts, layout, painting, long tasks, the slowest functions.",
+    "`start` begins tracing a tab; `stop` ends it, writes a trace file for DevTools and summarizes the time: scripts, "
+    "layout, painting, long tasks, slowest functions.",
     params={
         "action": {"enum": ["start", "stop"]},
-        "filePath": {"type": "string", "description": "For stop: a file below the folder for files, ending in .json."},
+        "filePath": {"type": "string", "description": "For stop: below the files folder, ending in .json."},
         "overwrite": {"type": "boolean", "description": "Replace a file that exists (default false)."},
     },
     required=("action",),
@@ -110,7 +110,7 @@ def _numbers(given: Any) -> dict[str, float]:
 async def performance_trace(call: Call) -> ToolResult:
     args, box = call.args, call.box
     if args["action"] == "start":
-        box.folder.unused_path("trace", ".json")  # where no file can be written, no trace is begun
+        box.folder.unused_path("trace", ".json")  # fail early if no file can be written
         page = await call.page()
         await box.traces.start(page, call.ctx.session)
         return ToolResult.data({"tabId": page.tab_id, "tracing": True})

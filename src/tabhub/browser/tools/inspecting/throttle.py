@@ -1,4 +1,4 @@
-"""The tools that make a tab's network slow, or cut it off."""
+"""Network throttling tools."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tabhub.errors import InvalidArguments
 OVERRIDE_NAME = "throttling"
 _KBIT = 1000 / 8
 _PRESETS: Final[dict[str, tuple[float, float, float]]] = {
-    # milliseconds, then bytes a second down and up; -1 is as fast as it goes
+    # latency in ms, then bytes per second down and up; -1 is unlimited
     "offline": (0, 0, 0),
     "slow-3g": (2000, 400 * _KBIT, 400 * _KBIT),
     "3g": (562, 1440 * _KBIT, 675 * _KBIT),
@@ -21,13 +21,13 @@ _PRESETS: Final[dict[str, tuple[float, float, float]]] = {
     "wifi": (10, 30_000 * _KBIT, 15_000 * _KBIT),
 }
 _UNLIMITED = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
-_RATE = {"type": "number", "minimum": 1, "maximum": 1e9, "description": "Bytes a second."}
+_RATE = {"type": "number", "minimum": 1, "maximum": 1e9, "description": "Bytes per second."}
 
 
 @tool(
     "browser_throttle_network",
     "Throttle the network",
-    "Slows the tab's network down, or cuts it off, until browser_clear_network_throttle or the end of the session.",
+    "Throttles the tab's network, or sets it offline, until browser_clear_network_throttle or the end of the session.",
     params={
         "preset": {"enum": list(_PRESETS)},
         "latency": {"type": "number", "minimum": 0, "maximum": 60_000, "description": "Milliseconds."},
@@ -49,7 +49,9 @@ async def throttle_network(call: Call) -> ToolResult:
     args = call.args
     own: dict[str, Any] = {name: args[name] for name in _UNLIMITED if name in args}
     if not own and "preset" not in args:
-        raise InvalidArguments("Say how slow: a preset, or latency and throughput.", hint=", ".join(_PRESETS))
+        raise InvalidArguments(
+            "No throttling is given.", hint=f"Give latency, throughput or a preset: {', '.join(_PRESETS)}."
+        )
     conditions: dict[str, Any] = dict(_UNLIMITED)
     if "preset" in args:
         latency, down, up = _PRESETS[args["preset"]]
@@ -68,7 +70,7 @@ async def throttle_network(call: Call) -> ToolResult:
 @tool(
     "browser_clear_network_throttle",
     "End throttling",
-    "Gives the tab its full network speed again.",
+    "Restores the tab's full network speed.",
     output={"tabId": {"type": "integer"}, "cleared": {"type": "boolean"}, "note": {"type": "string"}},
     output_required=("tabId", "cleared"),
     annotations=hints(idempotent=True),

@@ -1,4 +1,4 @@
-"""The bookmark tools: search, add, list."""
+"""Bookmark tools: search, add, list."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tabhub.links.extension import ExtensionLink
 
 _FIELDS = {"id": "string", "title": "string", "url": "string", "parentId": "string", "dateAdded": "string"}
 _FOLDER_ERROR = re.compile(r"find|id is invalid|root|not a folder|Parent", re.IGNORECASE)
-"""What a browser says of a folder that is none."""
+"""Browser messages about an invalid folder."""
 _NODE = object_schema(_FIELDS, ("id", "title"))
 _PARENT = {"type": "string", "minLength": 1, "maxLength": 200, "description": "The id of a folder."}
 
@@ -34,7 +34,7 @@ _PARENT = {"type": "string", "minLength": 1, "maxLength": 200, "description": "T
 @tool(
     "browser_search_bookmarks",
     "Search bookmarks",
-    "Finds bookmarks by words of title or address.",
+    "Searches bookmarks and folders by title or URL.",
     params={"query": {"type": "string", "minLength": 1, "maxLength": 1000}, "browserId": BROWSER_ID},
     required=("query",),
     output={"bookmarks": {"type": "array", "items": _NODE}, "more": MORE},
@@ -52,7 +52,7 @@ async def search_bookmarks(call: Call) -> ToolResult:
 @tool(
     "browser_create_bookmark",
     "Add a bookmark",
-    "Adds a bookmark to a folder; without `parentId`, to the browser's folder for other bookmarks.",
+    "Adds a bookmark to a folder; default: the folder for other bookmarks.",
     params={
         "title": {"type": "string", "maxLength": 1000},
         "url": {"type": "string", "minLength": 1, "maxLength": 10_000},
@@ -100,7 +100,7 @@ async def list_bookmark_tree(call: Call) -> ToolResult:
 
 
 def _tree_node(node: dict[str, Any]) -> dict[str, Any]:
-    """A node and what is below it; how deep that is, the link has seen to."""
+    """A node and its children; the link bounds the depth."""
     facts = pick_fields(node, {**_FIELDS, "more": "integer"})
     if "children" in node:
         facts["children"] = [_tree_node(child) for child in list_items(node, "children")]
@@ -108,7 +108,7 @@ def _tree_node(node: dict[str, Any]) -> dict[str, Any]:
 
 
 async def _folder_error(call: Call, link: ExtensionLink, error: CommandFailed) -> CommandFailed:
-    """The error for a folder that is not there or takes nothing, with those that are."""
+    """The error for an invalid folder, with the existing ones as a hint."""
     if "parentId" not in call.args or not _FOLDER_ERROR.search(error.message):
         return error
     roots = list_items(await query_browser(link, "getBookmarkTree", {"maxDepth": 2}), "roots")

@@ -1,6 +1,6 @@
-"""The tools for cookies and for clearing what a site keeps.
+"""Cookie tools, and clearing site data.
 
-Values are secrets: they are in answers and nowhere else.
+Cookie values are secrets: they appear in answers and nowhere else.
 """
 
 from __future__ import annotations
@@ -38,24 +38,23 @@ _FIELDS = {
 }
 _FIELDS_WITHOUT_VALUE = {name: kind for name, kind in _FIELDS.items() if name != "value"}
 _COOKIE = object_schema(_FIELDS, ("name", "value", "domain", "path"))
-_URL = {"type": "string", "minLength": 1, "maxLength": 10_000, "description": "A page the cookies are sent to."}
+_URL = {"type": "string", "minLength": 1, "maxLength": 10_000, "description": "A page that is sent the cookies."}
 _NAME = {"type": "string", "minLength": 1, "maxLength": 4096}
 _KINDS = {
-    "cookies": "cookies, of the whole site (its subdomains too)",
+    "cookies": "cookies of the whole site and its subdomains",
     "localStorage": "local storage",
-    "cache": "the HTTP cache and what scripts cached",
+    "cache": "the HTTP cache and script caches",
     "indexedDB": "IndexedDB",
     "serviceWorkers": "service workers",
 }
 
 
 def _web_origin(given: str, field: str) -> str:
-    """The origin of an http or https address."""
     origin = origin_of(given)
     if origin is None or not origin.startswith("http"):
         raise InvalidArguments(
-            f"{field} must be a full http or https address, not {given[:200]!r}.",
-            hint="Only web sites have such data; an example is https://example.com.",
+            f"{field} must be a full http or https URL, not {given[:200]!r}.",
+            hint="Use a URL such as https://example.com.",
         )
     return origin
 
@@ -63,8 +62,8 @@ def _web_origin(given: str, field: str) -> str:
 @tool(
     "browser_get_cookies",
     "Read cookies",
-    "Gives the cookies a page at `url` is sent, HttpOnly ones too. The values are secrets of the person.",
-    params={"url": _URL, "name": {**_NAME, "description": "Only the cookies of this name."}, "browserId": BROWSER_ID},
+    "Returns the cookies sent to `url`, including HttpOnly. Values are the person's secrets.",
+    params={"url": _URL, "name": {**_NAME, "description": "Only cookies with this name."}, "browserId": BROWSER_ID},
     required=("url",),
     output={"cookies": {"type": "array", "items": _COOKIE}, "more": MORE},
     output_required=("cookies",),
@@ -72,7 +71,6 @@ def _web_origin(given: str, field: str) -> str:
     on_tab=False,
 )
 async def get_cookies(call: Call) -> ToolResult:
-    """What the browser would send there now."""
     call.ctx.touch(None, _web_origin(call.args["url"], "url"))
     answer = await query_browser(choose_link(call), "getCookies", given_args(call, "url", "name"))
     return ToolResult.data(
@@ -84,12 +82,12 @@ async def get_cookies(call: Call) -> ToolResult:
     "browser_set_cookie",
     "Set a cookie",
     "Sets a cookie for the site of `url`, replacing one of the same name, domain and path. Without `expirationDate` "
-    "it lasts until the browser ends.",
+    "it is a session cookie.",
     params={
         "url": _URL,
         "name": _NAME,
         "value": {"type": "string", "maxLength": 4096},
-        "domain": {"type": "string", "minLength": 1, "maxLength": 300, "description": "For its subdomains, too."},
+        "domain": {"type": "string", "minLength": 1, "maxLength": 300, "description": "Includes subdomains."},
         "path": {"type": "string", "minLength": 1, "maxLength": 1024, "description": "Default: that of url."},
         "secure": {"type": "boolean"},
         "httpOnly": {"type": "boolean"},
@@ -103,7 +101,7 @@ async def get_cookies(call: Call) -> ToolResult:
     on_tab=False,
 )
 async def set_cookie(call: Call) -> ToolResult:
-    """The cookie as the browser keeps it; its value is not repeated."""
+    """Returns the stored cookie without its value."""
     call.ctx.touch(None, _web_origin(call.args["url"], "url"))
     try:
         kept = await run_command(call, choose_link(call), "setCookie", given_args(call, *_COOKIE["properties"], "url"))
@@ -111,8 +109,8 @@ async def set_cookie(call: Call) -> ToolResult:
         raise CommandFailed(
             error.message,
             hint="domain must be the host of url or above it; secure cookies and names that begin with __Secure- or "
-            "__Host- need https; name and value must not hold ; or control characters, nor more than 4096 bytes "
-            "together; expirationDate must lie ahead (browser_delete_cookies deletes).",
+            "__Host- need https; name and value must not contain ; or control characters, nor exceed 4096 bytes "
+            "together; expirationDate must be in the future (browser_delete_cookies deletes).",
         ) from None
     return ToolResult.data(pick_fields(kept, _FIELDS_WITHOUT_VALUE))
 
@@ -120,7 +118,7 @@ async def set_cookie(call: Call) -> ToolResult:
 @tool(
     "browser_delete_cookies",
     "Delete cookies",
-    "Deletes the cookies of one name that a page at `url` is sent.",
+    "Deletes the cookies with one name that are sent to `url`.",
     params={"url": _URL, "name": _NAME, "browserId": BROWSER_ID},
     required=("url", "name"),
     output={"name": {"type": "string"}, "deleted": {"type": "integer"}, "note": {"type": "string"}},
@@ -138,15 +136,15 @@ async def delete_cookies(call: Call) -> ToolResult:
             await query_browser(link, "getCookies", given_args(call, "url")), "cookies", {"name": "string"}
         )
         names = ", ".join(sorted({cookie["name"] for cookie in left if "name" in cookie})[:20])
-        facts["note"] = f"There was none of that name. {f'There are: {names}.' if names else 'There are no cookies.'}"
+        facts["note"] = f"No cookie had that name. {f'There are: {names}.' if names else 'There are no cookies.'}"
     return ToolResult.data(facts)
 
 
 @tool(
     "browser_clear_site_data",
     "Clear a site's data",
-    "Deletes what a site keeps in the browser: the kinds that are true, or all of them if none is given. The person is "
-    "logged out of the site by it. Cookies go for the whole site, its subdomains too.",
+    "Deletes a site's data in the browser: the kinds set to true, or all if none is given. This logs the person out. "
+    "Cookies are deleted for the whole site and its subdomains.",
     params={
         "origin": {"type": "string", "minLength": 1, "maxLength": 2000, "description": "Such as https://example.com."},
         **{kind: {"type": "boolean"} for kind in _KINDS},
@@ -163,12 +161,11 @@ async def delete_cookies(call: Call) -> ToolResult:
     on_tab=False,
 )
 async def clear_site_data(call: Call) -> ToolResult:
-    """Open pages of the site stay as they are until they are loaded again."""
     origin = _web_origin(call.args["origin"], "origin")
     given = given_args(call, *_KINDS)
     wanted = [kind for kind in _KINDS if given.get(kind, not any(given.values()) and kind not in given)]
     if not wanted:
-        raise InvalidArguments("Nothing is to be cleared.", hint=f"Set one of {', '.join(_KINDS)} to true.")
+        raise InvalidArguments("Nothing to clear.", hint=f"Set one of {', '.join(_KINDS)} to true.")
     call.ctx.touch(None, origin)
     answer = await run_command(
         call, choose_link(call), "clearSiteData", {"origin": origin, **dict.fromkeys(wanted, True)}

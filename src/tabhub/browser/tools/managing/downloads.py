@@ -1,4 +1,4 @@
-"""The download tools: fetch a file with the browser, list downloads, tell how one is doing."""
+"""Download tools: start, list, status."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ _FORBIDDEN_CHARACTERS = re.compile(r'[\x00-\x1f\x7f\\:*?"<>|]')
 
 
 def _validate_filename(given: str) -> str:
-    """A file below the browser's folder for downloads, or an error that says why not."""
+    """Require a path below the browser's downloads folder."""
     parts = given.split("/")
     if given.startswith(("/", "~")) or ".." in parts:
         raise InvalidArguments(
-            f"filename {given!r} leads out of the browser's folder for downloads.",
+            f"filename {given!r} is outside the browser's downloads folder.",
             hint="Give a relative path such as reports/june.pdf.",
         )
     if _FORBIDDEN_CHARACTERS.search(given) or any(part.strip(" .") == "" for part in parts):
@@ -64,15 +64,15 @@ def _validate_filename(given: str) -> str:
 @tool(
     "browser_download_file",
     "Download a file",
-    "Downloads an address with the browser, with the person's logins, into its folder for downloads; no file there is "
-    "replaced. Answers when it is done, or 3 seconds after it began with how far it is.",
+    "Downloads a URL with the browser and the person's logins into its downloads folder; nothing is overwritten. "
+    "Returns when done, or after 3 seconds with the progress.",
     params={
         "url": {"type": "string", "minLength": 1, "maxLength": 2_000_000},
         "filename": {
             "type": "string",
             "minLength": 1,
             "maxLength": _MAX_NAME,
-            "description": "A relative path below the folder for downloads; without it, the name the site gives.",
+            "description": "Relative path in the downloads folder; default: the site's name for it.",
         },
         "saveAs": {"type": "boolean", "description": "Let the person choose where (default false)."},
         "browserId": BROWSER_ID,
@@ -86,7 +86,7 @@ def _validate_filename(given: str) -> str:
 async def download_file(call: Call) -> ToolResult:
     url = validate_url(call.args["url"], files=call.box.file_urls)
     if url == "about:blank":
-        raise InvalidArguments("url must be the address of something to download, not about:blank.")
+        raise InvalidArguments("url must be a file to download, not about:blank.")
     if "filename" in call.args:
         _validate_filename(call.args["filename"])
     call.ctx.touch(None, origin_of(url))
@@ -97,15 +97,15 @@ async def download_file(call: Call) -> ToolResult:
     except CommandFailed as error:
         if error.message == _INVALID_FILENAME:
             raise CommandFailed(
-                f"The browser takes no file name such as {call.args.get('filename', '')!r}; nothing was downloaded.",
-                hint="No part of it may begin or end with a dot or a space, or be a name systems reserve (con, nul).",
+                f"The browser rejects the file name {call.args.get('filename', '')!r}; nothing was downloaded.",
+                hint="No part may begin or end with a dot or space, or be a reserved name (con, nul).",
             ) from None
-        raise CommandFailed(error.message, hint="browser_list_downloads shows what the browser downloads.") from None
+        raise CommandFailed(error.message, hint="browser_list_downloads shows the browser's downloads.") from None
     facts = pick_fields(answer, _FIELDS)
     if facts.get("state") == "interrupted":
         raise CommandFailed(
             f"The download of {url[:200]} failed: {facts.get('error', 'no reason given')}.",
-            hint="Look at the address in a tab (browser_open_tab) to see what the site answers.",
+            hint="Open the URL in a tab (browser_open_tab) to see the site's response.",
             data={"downloadId": facts.get("downloadId")},
         )
     return ToolResult.data(facts)
@@ -114,7 +114,7 @@ async def download_file(call: Call) -> ToolResult:
 @tool(
     "browser_list_downloads",
     "List downloads",
-    "Lists the browser's downloads, newest first, by words of address or file name, or by state.",
+    "Lists the browser's downloads, newest first, filtered by URL or file name, or by state.",
     params={
         "query": {"type": "string", "maxLength": 1000},
         "state": {"enum": ["in_progress", "interrupted", "complete"]},
@@ -138,7 +138,7 @@ async def list_downloads(call: Call) -> ToolResult:
 @tool(
     "browser_get_download_status",
     "State of a download",
-    "Tells how one download is doing: state, bytes, file name, error.",
+    "Reports one download: state, bytes, file name, error.",
     params={"downloadId": {"type": "integer", "minimum": 0}, "browserId": BROWSER_ID},
     required=("downloadId",),
     output=_DOWNLOAD["properties"],

@@ -1,4 +1,4 @@
-"""The tools for the extension itself: its state, its log, its panel, reloading it, connecting it anew."""
+"""Tools for the extension itself: state, logs, panel, reload, reconnect."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _RECONNECTED = {"browserId": {"type": "string"}, "seconds": {"type": "number", "
 
 
 async def _wait_for_reconnect(call: Call, old_link: ExtensionLink) -> ToolResult:
-    """Wait until the browser is connected anew and has told its tabs."""
+    """Wait until the browser has reconnected and reported its tabs."""
     browsers, loop = call.box.browsers, asyncio.get_running_loop()
     began, timeout = loop.time(), browsers.limits.extension_back
     while loop.time() - began < timeout:
@@ -61,17 +61,17 @@ async def _wait_for_reconnect(call: Call, old_link: ExtensionLink) -> ToolResult
         if old_link.closed is not None and old_link.browser_id in ready:
             return ToolResult.data({"browserId": old_link.browser_id, "seconds": round(loop.time() - began, 2)})
     raise CommandFailed(
-        f"The extension of browser {old_link.browser_id} did not come back within {timeout:g} s.",
-        hint="browser_get_connection_status tells when it has; otherwise the person has to look at the extension in "
-        "the browser (chrome://extensions), and `tabhub doctor` says what is missing.",
+        f"The extension of browser {old_link.browser_id} did not reconnect within {timeout:g} s.",
+        hint="Check browser_get_connection_status; otherwise the person has to check the extension in the browser "
+        "(chrome://extensions) or run `tabhub doctor`.",
     )
 
 
 @tool(
     "extension_reload",
     "Reload the extension",
-    "Reloads the extension of a browser and answers when it is back. Calls under way in that browser fail, and the "
-    "debugger lets go of its tabs.",
+    "Reloads the extension of a browser and returns when it has reconnected. Running calls in that browser fail, and "
+    "the debugger detaches.",
     params={"browserId": BROWSER_ID},
     output=_RECONNECTED,
     output_required=("browserId", "seconds"),
@@ -79,7 +79,7 @@ async def _wait_for_reconnect(call: Call, old_link: ExtensionLink) -> ToolResult
     on_tab=False,
 )
 async def reload_extension(call: Call) -> ToolResult:
-    """It reads its files anew, so this is also how an update gets in."""
+    """The extension reads its files again, so this also applies updates."""
     link = choose_link(call)
     call.ctx.sent()
     link.notify("extension.reload", {})
@@ -88,9 +88,8 @@ async def reload_extension(call: Call) -> ToolResult:
 
 @tool(
     "extension_force_reconnect",
-    "Connect the extension anew",
-    "Closes the connection to a browser, which connects again at once, and answers when it is back. Calls under way in "
-    "that browser fail.",
+    "Reconnect the extension",
+    "Closes the connection to a browser and returns when it has reconnected. Running calls in that browser fail.",
     params={"browserId": BROWSER_ID},
     output=_RECONNECTED,
     output_required=("browserId", "seconds"),
@@ -108,7 +107,7 @@ async def force_reconnect(call: Call) -> ToolResult:
 @tool(
     "extension_get_state",
     "State of the extension",
-    "Asks the extension of every browser for its state: versions, tabs, windows, which tabs are debugged, last error.",
+    "State of the extension in every browser: versions, tabs, windows, debugged tabs, last error.",
     output={
         "browsers": {"type": "array", "items": object_schema({**_STATE, "browserId": "string"}, ("browserId",))},
         "note": NOTE,
@@ -135,16 +134,16 @@ async def get_state(call: Call) -> ToolResult:
 
 @tool(
     "extension_get_logs",
-    "Log of the extension",
-    "Gives what the extensions of all browsers noted since their worker started, oldest first; the last 200 are kept.",
+    "Extension logs",
+    "Log entries of the extensions of all browsers since their worker started, oldest first; the last 200 are kept.",
     params={
-        "level": {"enum": ["info", "warning", "error"], "description": "This level and those above (default info)."},
-        "source": {"type": "string", "minLength": 1, "maxLength": 100, "description": "Only this part of it."},
-        "limit": {"type": "integer", "minimum": 1, "maximum": 200, "description": "The latest so many (default 100)."},
+        "level": {"enum": ["info", "warning", "error"], "description": "Minimum level (default info)."},
+        "source": {"type": "string", "minLength": 1, "maxLength": 100, "description": "Only this source."},
+        "limit": {"type": "integer", "minimum": 1, "maximum": 200, "description": "Newest; default 100."},
         "since": {
             "type": ["number", "string"],
             "maxLength": 40,
-            "description": "ISO 8601 (UTC unless it says otherwise), or milliseconds since 1970.",
+            "description": "ISO 8601 (default UTC), or milliseconds since 1970.",
         },
     },
     output={
@@ -152,7 +151,7 @@ async def get_state(call: Call) -> ToolResult:
             "type": "array",
             "items": object_schema({**_ENTRY, "browserId": "string"}, ("message", "browserId")),
         },
-        "sources": {"type": "array", "items": {"type": "string"}, "description": "The parts that noted something."},
+        "sources": {"type": "array", "items": {"type": "string"}, "description": "All sources in the log."},
         "note": NOTE,
     },
     output_required=("entries", "sources"),
@@ -178,7 +177,7 @@ async def get_logs(call: Call) -> ToolResult:
 @tool(
     "extension_get_side_panel",
     "The extension's panel",
-    "Tells whether a panel of the extension (popup, side panel, or page) is open in a browser, and what panels show.",
+    "Reports whether a panel of the extension (popup, side panel, page) is open in a browser, and what panels show.",
     params={"browserId": BROWSER_ID},
     output={
         "browserId": {"type": "string"},
@@ -205,7 +204,7 @@ async def get_side_panel(call: Call) -> ToolResult:
 @tool(
     "extension_check_adapter",
     "Check a plugin's adapter",
-    "Tells whether the script of a plugin is set up in the browsers, for which pages, and which open tabs have it.",
+    "Reports whether a plugin's script is registered in the browsers, for which pages, and which open tabs have it.",
     params={"plugin": {"type": "string", "minLength": 1, "maxLength": 200}},
     required=("plugin",),
     output={
@@ -219,7 +218,7 @@ async def get_side_panel(call: Call) -> ToolResult:
     on_tab=False,
 )
 async def check_adapter(call: Call) -> ToolResult:
-    """As the browsers tell it: what they give to pages, not what the hub wishes."""
+    """As the browsers report it, not as the hub configured it."""
     plugin = call.args["plugin"]
     answers, problems = await query_all_browsers(call, "getAdapters")
     adapters = [(answer.link, item) for answer in answers for item in list_items(answer.what, "adapters")]

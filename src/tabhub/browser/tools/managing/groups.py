@@ -1,4 +1,4 @@
-"""The tab group tools: list, make, fill, empty, change."""
+"""Tab group tools: list, create, add and remove tabs, change."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ async def list_tab_groups(call: Call) -> ToolResult:
 
 @tool(
     "browser_create_tab_group",
-    "Make a tab group",
+    "Create a tab group",
     "Puts tabs of one browser into a new group. Tabs of other windows move to the window of the first one.",
     params={"tabIds": TAB_IDS, "title": _TITLE, "color": _COLOR},
     required=("tabIds",),
@@ -119,8 +119,8 @@ async def add_tabs_to_group(call: Call) -> ToolResult:
 
 @tool(
     "browser_remove_tabs_from_group",
-    "Take tabs out of their groups",
-    "Takes tabs out of the groups they are in; the tabs stay open. A group without tabs is gone.",
+    "Remove tabs from groups",
+    "Removes tabs from their groups; the tabs stay open. An empty group disappears.",
     params={"tabIds": TAB_IDS},
     required=("tabIds",),
     output={"tabIds": {"type": "array", "items": {"type": "integer"}}, "removed": {"type": "integer"}},
@@ -143,7 +143,7 @@ async def remove_tabs_from_group(call: Call) -> ToolResult:
 @tool(
     "browser_update_tab_group",
     "Change a tab group",
-    "Changes the title or colour of a tab group, or folds it up or out.",
+    "Changes the title or colour of a tab group, or collapses or expands it.",
     params={
         "groupId": _GROUP_ID,
         "title": _TITLE,
@@ -160,7 +160,7 @@ async def remove_tabs_from_group(call: Call) -> ToolResult:
 async def update_tab_group(call: Call) -> ToolResult:
     wanted = given_args(call, "title", "color", "collapsed")
     if not wanted:
-        raise InvalidArguments("Nothing is to be changed.", hint="Give title, color or collapsed.")
+        raise InvalidArguments("Nothing to change.", hint="Give title, color or collapsed.")
     found = await _find(call)
     changed = await run_command(call, found.link, "updateGroup", {"groupId": call.args["groupId"], **wanted})
     return ToolResult.data(_facts(call, found.link, changed))

@@ -1,4 +1,4 @@
-"""The tools for what was visited and what was closed: history, visits, and bringing closed tabs back."""
+"""History tools: visited pages, visits, recently closed tabs."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ _CLOSED_TAB = {"url": "string", "title": "string"}
 _TIME = {
     "type": ["number", "string"],
     "maxLength": 40,
-    "description": "ISO 8601 (UTC unless it says otherwise), or milliseconds since 1970.",
+    "description": "ISO 8601 (default UTC), or milliseconds since 1970.",
 }
 
 
 def time_param(call: Call, name: str) -> dict[str, float]:
-    """A moment as an agent gives it, in milliseconds; nothing if it is missing."""
+    """A time argument in milliseconds since 1970; empty if it is missing."""
     given = call.args.get(name)
     if given is None:
         return {}
@@ -56,17 +56,17 @@ def time_param(call: Call, name: str) -> dict[str, float]:
         try:
             read = datetime.fromisoformat(given)
         except ValueError:
-            raise InvalidArguments(f"{name} must be a moment such as 2026-01-31T12:00:00Z, not {given!r}.") from None
+            raise InvalidArguments(f"invalid {name} {given!r}. Use a time such as 2026-01-31T12:00:00Z.") from None
         given = (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp() * 1000
     if not 0 <= given < 2**53:
-        raise InvalidArguments(f"{name} must be a moment from 1970 on that a browser can count to, not {given!r}.")
+        raise InvalidArguments(f"invalid {name} {given!r}. Use a time from 1970 on.")
     return {name: given}
 
 
 @tool(
     "browser_search_history",
     "Search the history",
-    "Finds pages the person or an agent visited, by words of address or title; an empty query gives the latest.",
+    "Searches visited pages by URL or title; an empty query returns the latest.",
     params={
         "query": {"type": "string", "maxLength": 1000},
         "maxResults": {"type": "integer", "minimum": 1, "maximum": 1000, "description": "Default 100."},
@@ -93,7 +93,7 @@ async def search_history(call: Call) -> ToolResult:
 @tool(
     "browser_get_visits",
     "Visits of a page",
-    "Lists when and how one exact address was visited, newest first.",
+    "Lists the visits of one exact URL, newest first.",
     params={"url": {"type": "string", "minLength": 1, "maxLength": 100_000}, "browserId": BROWSER_ID},
     required=("url",),
     output={"url": {"type": "string"}, "visits": {"type": "array", "items": object_schema(_VISIT)}, "more": MORE},
@@ -110,7 +110,7 @@ async def get_visits(call: Call) -> ToolResult:
         if "invalid" not in error.message:
             raise
         raise InvalidArguments(
-            f"url {url[:200]!r} is not a full address.", hint="browser_search_history gives the addresses there are."
+            f"url {url[:200]!r} is not a full URL.", hint="Use a URL from browser_search_history."
         ) from None
     return ToolResult.data(
         {"url": url, "visits": pick_rows(answer, "visits", _VISIT), **pick_fields(answer, {"more": "integer"})}
@@ -120,13 +120,13 @@ async def get_visits(call: Call) -> ToolResult:
 @tool(
     "browser_get_recently_closed",
     "Recently closed tabs",
-    "Lists tabs and windows that were closed lately, with the sessionId that browser_restore_session takes.",
+    "Lists recently closed tabs and windows, with the sessionId for browser_restore_session.",
     params={
         "maxResults": {
             "type": "integer",
             "minimum": 1,
             "maximum": 25,
-            "description": "Default 25, all a browser keeps.",
+            "description": "Default 25, the maximum a browser keeps.",
         },
         "browserId": BROWSER_ID,
     },
@@ -146,8 +146,8 @@ async def get_recently_closed(call: Call) -> ToolResult:
 
 @tool(
     "browser_restore_session",
-    "Bring back a closed tab",
-    "Opens a recently closed tab or window again, behind what the person looks at.",
+    "Restore a closed tab",
+    "Reopens a recently closed tab or window in the background.",
     params={"sessionId": {"type": "string", "minLength": 1, "maxLength": 200}, "browserId": BROWSER_ID},
     required=("sessionId",),
     output={"kind": {"type": "string"}, "tabs": {"type": "array", "items": TAB}},
@@ -156,7 +156,7 @@ async def get_recently_closed(call: Call) -> ToolResult:
     on_tab=False,
 )
 async def restore_session(call: Call) -> ToolResult:
-    """Its tabs are the person's: the session goes on in one only when it names it."""
+    """The restored tabs are the person's; the session uses one only if it names it."""
     link, wanted = choose_link(call), call.args["sessionId"]
     try:
         answer = await run_command(call, link, "restoreSession", {"sessionId": wanted})
@@ -168,7 +168,7 @@ async def restore_session(call: Call) -> ToolResult:
         if any(item.get("sessionId") == wanted for item in closed):
             raise
         raise NotInBrowser(
-            f"Nothing closed has the sessionId {wanted!r} ({error.message})",
+            f"There is no closed tab or window with sessionId {wanted!r} ({error.message})",
             hint=alternatives_hint(alternatives, "closed tabs"),
         ) from None
     tabs = [call.box.browsers.described(link, raw) for raw in list_items(answer, "tabs")]

@@ -57,7 +57,7 @@ async def list_sessions(call: Call) -> ToolResult:
 @tool(
     "browser_release_tab",
     "Release a tab",
-    "Lets go of a tab you hold, so that other sessions can use it. It stays open, also after your session.",
+    "Releases a tab you hold, so that other sessions can use it. It stays open, even after your session.",
     output={"tabId": {"type": "integer"}, "released": {"type": "boolean"}},
     output_required=("tabId", "released"),
     annotations=hints(idempotent=True, open_world=False),
@@ -69,7 +69,7 @@ async def release_tab(call: Call) -> ToolResult:
         raise InvalidArguments("This session has no tab to release.", hint="browser_list_sessions shows what it holds.")
     if not call.box.choice.release(session, tab_id):
         lease = call.box.choice.blocking_lease(session, tab_id)
-        who = f"{lease.holder.client} ({lease.holder.short}) holds it" if lease is not None else "nobody holds it"
+        who = f"{lease.holder.client} ({lease.holder.short}) holds it" if lease is not None else "it is free"
         raise CommandFailed(
             f"This session does not hold tab {tab_id}: {who}.", hint="browser_list_sessions shows what it holds."
         )
@@ -79,7 +79,7 @@ async def release_tab(call: Call) -> ToolResult:
 @tool(
     "browser_request_tab",
     "Ask for a tab",
-    "Gets you a tab that another session holds: at once if it is free or its holder is idle, else a person is asked.",
+    "Requests a tab held by another session: granted at once if free or its holder is idle, else a person is asked.",
     params={
         "tabId": {**TAB_ID, "description": "The tab you want."},
         "reason": {
@@ -108,7 +108,7 @@ async def request_tab(call: Call) -> ToolResult:
     if lease is not None:
         by = await _ask_to_hand_over(call, lease, tab)
         now = choice.blocking_lease(session, tab_id)
-        if now is not None and now.holder is not lease.holder:  # somebody else got it while the person thought
+        if now is not None and now.holder is not lease.holder:  # another session acquired it meanwhile
             raise choice.leased_error(now)
         if call.box.browsers.book.get(tab_id) is None:
             raise call.box.browsers.missing(tab_id)
@@ -117,7 +117,7 @@ async def request_tab(call: Call) -> ToolResult:
 
 
 async def _ask_to_hand_over(call: Call, lease: Lease, tab: Tab) -> str:
-    """Who agreed; TabLeased if nobody did or could."""
+    """Who agreed; raises TabLeased otherwise."""
     asker, holder = call.ctx.session, lease.holder
     reason = visible(call.args["reason"])[0]
     title = visible(tab.title[:100] or tab.url[:100])[0]
@@ -134,8 +134,8 @@ async def _ask_to_hand_over(call: Call, lease: Lease, tab: Tab) -> str:
     if asked is not None:
         return await _wait_for_decision(call, lease, "the person", "person", _ask_at_hub(asked))
     if holder.gone:
-        return await _wait_for_decision(call, lease, f"{holder.client}, which has gone", "free")
-    raise _refusal(call, lease, "Nobody could be asked: neither agent's client can put a question to its person.")
+        return await _wait_for_decision(call, lease, f"{holder.client}, which is disconnected", "free")
+    raise _refusal(call, lease, "No one could be asked: neither client supports elicitation.")
 
 
 async def _ask_own_client(call: Call, lease: Lease, question: tuple[str, dict[str, Any]]) -> dict[str, Any]:
@@ -150,11 +150,11 @@ async def _ask_at_hub(asked: Awaitable[bool]) -> dict[str, Any]:
 async def _wait_for_decision(
     call: Call, lease: Lease, whom: str, by: str, answer: Awaitable[dict[str, Any]] | None = None
 ) -> str:
-    """Who agreed: the person who was asked, or nobody because the tab is free by now. The call lives on meanwhile."""
+    """Wait for the decision, or until the tab is free; reports progress so that the call does not time out."""
     limits = call.box.browsers.limits
     most, step = limits.tab_request, min(_PROGRESS_INTERVAL, limits.call_timeout / 2)
     who = f"{whom[0].upper()}{whom[1:]}"
-    # Without an answer to come, it is only waited for.
+    # Without a question, only the release is awaited.
     asking: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
     if answer is not None:
         asking = asyncio.ensure_future(answer)
@@ -166,14 +166,14 @@ async def _wait_for_decision(
                 if asking.result().get("action") != "accept":
                     raise _refusal(call, lease, f"{who} was asked and did not agree.")
                 return by
-            if call.box.choice.blocking_lease(call.ctx.session, lease.tab) is None:  # let go, or gone, in the meantime
+            if call.box.choice.blocking_lease(call.ctx.session, lease.tab) is None:  # released meanwhile
                 asking.cancel()
-                await asyncio.wait([asking])  # the question is taken back before the answer leaves
+                await asyncio.wait([asking])  # the question is withdrawn before the answer is sent
                 return "free"
             if asking.cancelled():
                 raise _refusal(call, lease, f"{who} could not answer: the client stopped listening.")
             if answer is None and not lease.holder.gone:
-                raise _refusal(call, lease, f"{lease.holder.client} had gone, and has come back.")
+                raise _refusal(call, lease, f"{lease.holder.client} was disconnected and has reconnected.")
             waited += step
             call.ctx.progress(waited, most, f"Waiting for {whom}.")
     except TabLeased:

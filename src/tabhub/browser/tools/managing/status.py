@@ -1,4 +1,4 @@
-"""browser_get_connection_status: each leg of the road told apart, with a live probe of every extension."""
+"""browser_get_connection_status: hub, socket, extension, tabs and debugger, with a live probe of every extension."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _PROBE = 2.0
 @tool(
     "browser_get_connection_status",
     "Connection status",
-    "Tells the state of every leg: hub, socket, extension (asked now), tabs, debugger.",
+    "Reports the state of each part: hub, socket, extension (probed now), tabs, debugger.",
     output={
-        "connected": {"type": "boolean", "description": "Whether any browser is connected and answers."},
+        "connected": {"type": "boolean", "description": "Whether any browser is connected and responds."},
         "hub": {"type": "object"},
         "browsers": {"type": "array", "items": {"type": "object"}},
         "session": {"type": "object", "description": "Your own: its tab and the tabs it holds."},
@@ -29,7 +29,7 @@ _PROBE = 2.0
     on_tab=False,
 )
 async def get_connection_status(call: Call) -> ToolResult:
-    """Never fails for want of a browser: that is what it is there to tell."""
+    """Never fails because no browser is connected: it reports exactly that."""
     browsers = call.box.browsers
     links = browsers.links()
     answers = dict(zip((link.browser_id for link in links), await asyncio.gather(*map(_probe, links)), strict=True))

@@ -1,4 +1,4 @@
-"""The storage tools: what a page keeps in local and session storage, and which databases and caches it has."""
+"""Storage tools: local and session storage of a page, and the names of its databases and caches."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _MAX_KEYS_NAMED = 20
 @tool(
     "browser_get_storage",
     "Read the page's storage",
-    "Gives what the page's own origin keeps in local or session storage, all of it or one key; for indexedDB and cache "
-    "only their names. Values may be secrets of the person.",
+    "Returns local or session storage of the page's origin, all of it or one key; for indexedDB and cache only names. "
+    "Values may be secrets.",
     params={
         "storageType": {"enum": ["local", "session", "indexedDB", "cache"], "description": "Default local."},
         "key": {**_KEY, "description": "Only this one."},
@@ -34,7 +34,7 @@ _MAX_KEYS_NAMED = 20
                 "properties": {
                     "key": {"type": "string"},
                     "value": {"type": "string"},
-                    "length": {"type": "integer", "description": "Of the whole value, where it is cut."},
+                    "length": {"type": "integer", "description": "Of the full value, if truncated."},
                 },
                 "required": ["key", "value"],
             },
@@ -63,9 +63,9 @@ async def get_storage(call: Call) -> ToolResult:
     }
     notes = []
     if total > len(items):
-        notes.append(f"{total - len(items)} more keys are left out; ask for one by its key.")
+        notes.append(f"{total - len(items)} more keys are left out; request one by its key.")
     if cut := sum("length" in item for item in items):
-        notes.append(f"{cut} long values are cut; ask for one by its key to have it whole.")
+        notes.append(f"{cut} long values are truncated; request one by its key.")
     if notes:
         facts["note"] = " ".join(notes)
     return ToolResult.data(facts)
@@ -74,7 +74,7 @@ async def get_storage(call: Call) -> ToolResult:
 @tool(
     "browser_set_storage",
     "Write the page's storage",
-    "Sets one key of the page's local or session storage; null removes it. The page itself is not entry of it.",
+    "Sets one key of the page's local or session storage; null removes it. The page gets no event.",
     params={
         "storageType": {"enum": ["local", "session"]},
         "key": _KEY,
@@ -110,12 +110,12 @@ async def _run(page: Page, query: dict[str, Any]) -> dict[str, Any]:
         )
     if found.get("opaque") is True:
         raise CommandFailed(
-            f"The page {where} has no origin of its own (sandboxed, data: or about:blank), and so no {kind} storage.",
-            hint="Go to a page of the site first (browser_navigate_tab).",
+            f"The page {where} has an opaque origin (sandboxed, data: or about:blank) and no {kind} storage.",
+            hint="Navigate to a page of the site first (browser_navigate_tab).",
         )
     raise CommandFailed(
         f"The {kind} storage of {where} cannot be used: {str(why)[:100]}: {str(found.get('message'))[:300]}",
-        hint="Pages have it over https and on localhost, unless the person blocks site data.",
+        hint="It is available over https and on localhost, unless the person blocks site data.",
     )
 
 

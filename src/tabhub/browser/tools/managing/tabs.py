@@ -1,6 +1,6 @@
 """The tab tools: list, describe, open, close, focus, and every way of moving a tab to another page.
 
-Lists and descriptions come from the hub's picture of tabs. `arrive` is how a tab just opened gets to its address.
+Lists and descriptions come from the hub's own tab state. `load_url` sends a new tab to its URL.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from tabhub.errors import CommandFailed, DialogOpen, NotConnected, TabFailed
 _URL = {"type": "string", "minLength": 1, "maxLength": 100_000, "description": "https://…"}
 NAVIGATION = {
     "tabId": {"type": "integer"},
-    "url": {"type": "string", "description": "Where the tab is now, after redirects."},
+    "url": {"type": "string", "description": "After redirects."},
     "title": {"type": "string"},
     "status": {"type": "string", "description": "loading or complete"},
-    "ok": {"type": "boolean", "description": "Whether the page was reached as asked."},
+    "ok": {"type": "boolean", "description": "Whether the page was reached."},
     "httpStatus": {"type": "integer", "description": "The HTTP status, when known."},
     "note": {"type": "string"},
 }
@@ -38,7 +38,7 @@ _HTTP_STATUS = "performance.getEntriesByType('navigation')[0]?.responseStatus ??
     on_tab=False,
 )
 async def list_tabs(call: Call) -> ToolResult:
-    """The tabs as the hub knows them; no round trip."""
+    """Answered from the hub's own state, without a round trip."""
     if not call.box.browsers.links():
         call.box.browsers.default_link()
     tabs = sorted(call.box.browsers.book, key=lambda tab: (tab.browser_id, tab.window_id, tab.index, tab.tab_id))
@@ -48,19 +48,18 @@ async def list_tabs(call: Call) -> ToolResult:
 @tool(
     "browser_get_tab_info",
     "Describe a tab",
-    "Describes one tab: address, title, loading state, window, and whether the debugger is attached.",
+    "Describes one tab: URL, title, loading state, window, and whether the debugger is attached.",
     output={
         **TAB["properties"],
         "origin": {"type": ["string", "null"]},
         "index": {"type": "integer"},
         "debuggerAttached": {"type": "boolean"},
-        "dialog": {"type": "object", "description": "A dialog that blocks the page."},
+        "dialog": {"type": "object", "description": "The dialog that blocks the page."},
     },
     output_required=("tabId", "title", "url", "status", "debuggerAttached"),
     annotations=hints(read_only=True, open_world=False),
 )
 async def get_tab_info(call: Call) -> ToolResult:
-    """One tab as the hub knows it; no round trip."""
     ref = await call.tab()
     facts = {
         **ref.tab.facts(),
@@ -89,9 +88,9 @@ async def get_tab_info(call: Call) -> ToolResult:
     on_tab=False,
 )
 async def open_new_tab(call: Call) -> ToolResult:
-    """An empty tab first, then the address: so that what goes wrong on the way can be told.
+    """Opens an empty tab first and then navigates, so that navigation errors can be reported.
 
-    Browsers let no one send a tab that is there to a data: address, so that one comes with the tab.
+    Browsers refuse to navigate an existing tab to a data: URL, so the tab is opened with it.
     """
     url, box = validate_url(call.args["url"], files=call.box.file_urls), call.box
     browser_id = call.args.get("browserId")
@@ -113,12 +112,10 @@ async def open_new_tab(call: Call) -> ToolResult:
 
 
 def must_open_with_tab(url: str) -> bool:
-    """Whether a tab has to be opened with this address, since it could not be sent there."""
     return url[:5].lower() == "data:"
 
 
 async def load_url(call: Call, tab: Tab, url: str) -> dict[str, Any]:
-    """Send a tab just opened to its address, unless it came with it, and tell where it is."""
     box = call.box
     call.ctx.touch(tab.tab_id, None)
     if must_open_with_tab(url) or url == "about:blank":
@@ -137,8 +134,8 @@ async def load_url(call: Call, tab: Tab, url: str) -> dict[str, Any]:
 
 @tool(
     "browser_navigate_tab",
-    "Go to an address",
-    "Sends a tab to an address and waits until it has loaded (`load`), has begun to show it (`commit`), or not at all.",
+    "Navigate",
+    "Navigates a tab to a URL and waits until it has loaded (`load`), has committed (`commit`), or not at all.",
     params={
         "url": _URL,
         "waitUntil": {"enum": ["load", "commit", "none"]},
@@ -154,7 +151,6 @@ async def navigate_tab(call: Call) -> ToolResult:
 
 
 async def _move(call: Call, command: str, verb: str, params: dict[str, Any] | None = None) -> ToolResult:
-    """Move a tab along its history, or load its page again, and tell where it is then."""
     page = await call.page()
     try:
         answer = await page.command(command, params)
@@ -194,7 +190,7 @@ async def go_forward(call: Call) -> ToolResult:
 @tool(
     "browser_reload_tab",
     "Reload a page",
-    "Loads the page again and waits for it. What was typed is lost.",
+    "Reloads the page and waits for it. Unsaved input is lost.",
     params={"ignoreCache": {"type": "boolean"}},
     output=NAVIGATION,
     output_required=("tabId", "url", "ok"),
@@ -207,7 +203,7 @@ async def reload_tab(call: Call) -> ToolResult:
 @tool(
     "browser_focus_tab",
     "Bring a tab to the front",
-    "Shows the tab to the person: makes it active and brings its window to the front. No other tool needs this.",
+    "Activates the tab and brings its window to the front for the person. No other tool needs this.",
     output=TAB["properties"],
     output_required=TAB["required"],
     annotations=hints(idempotent=True, open_world=False),
@@ -221,7 +217,7 @@ async def focus_tab(call: Call) -> ToolResult:
 @tool(
     "browser_close_tab",
     "Close a tab",
-    "Closes the tab. What was typed into its page is lost.",
+    "Closes the tab. Unsaved input is lost.",
     output={"tabId": {"type": "integer"}, "closed": {"type": "boolean"}},
     output_required=("tabId", "closed"),
     annotations=hints(destructive=True, idempotent=True),
@@ -230,7 +226,7 @@ async def close_tab(call: Call) -> ToolResult:
     page = await call.page()
     dialog_open = call.box.watch.open_dialog(page.link, page.tab.chrome_id) is not None
     if dialog_open:
-        # Not agreed to: a navigation behind the dialog would cross the closing.
+        # Dismissed, because accepting could start a navigation that interferes with closing.
         await _answer_dialog(page, accept=False)
     await _close(call, page, again=dialog_open)
     call.box.browsers.forget(page.link, page.tab.chrome_id)
@@ -238,21 +234,21 @@ async def close_tab(call: Call) -> ToolResult:
 
 
 async def _close(call: Call, page: Page, *, again: bool) -> None:
-    """Close a tab, also one whose page asks first; `again`: a no to its last question may have stopped this as well."""
+    """Close a tab, answering beforeunload; `again`: the dialog just dismissed may have stopped this close, so retry."""
     try:
         await page.command("closeTab")
     except TabFailed:
         raise
     except CommandFailed as error:
-        # The page asks whether to leave it. We answer where we see the question; elsewhere the person is shown it.
+        # The page has a beforeunload dialog. Answer it if the debugger sees it; otherwise the person is shown it.
         if call.box.watch.open_dialog(page.link, page.tab.chrome_id):
             await _answer_dialog(page, accept=True)
-            with suppress(TabFailed):  # it has gone by the answer
+            with suppress(TabFailed):  # the answer already closed it
                 await page.command("closeTab")
         elif again:
             await _close(call, page, again=False)
         else:
-            raise CommandFailed(error.message, hint="Call again to close it all the same.") from None
+            raise CommandFailed(error.message, hint="Call again to close it anyway.") from None
 
 
 async def _answer_dialog(page: Page, *, accept: bool) -> None:
@@ -260,7 +256,7 @@ async def _answer_dialog(page: Page, *, accept: bool) -> None:
 
 
 async def _navigate(call: Call, page: Page, url: str, wait_until: str) -> dict[str, Any]:
-    # So that what the page says and asks for from its first moment on is recorded.
+    # Starts recording first, so that nothing of the new page is missed.
     await call.box.watch.wait_watching(page.link, page.tab.chrome_id)
     try:
         answer = await page.command("browser_navigate", {"url": url, "waitUntil": wait_until})
@@ -269,7 +265,7 @@ async def _navigate(call: Call, page: Page, url: str, wait_until: str) -> dict[s
     except CommandFailed as error:
         shown = url if len(url) <= 200 else f"{url[:200]}…"
         raise CommandFailed(
-            f"Tab {page.tab_id} could not be sent to {shown}: {error.message}",
+            f"Tab {page.tab_id} could not navigate to {shown}: {error.message}",
             hint=_navigation_hint(call, page, error.message),
         ) from None
     facts = _navigation_facts(call, page, answer)
@@ -283,9 +279,9 @@ async def _navigate(call: Call, page: Page, url: str, wait_until: str) -> dict[s
 
 
 def _navigation_facts(call: Call, page: Page, answer: Any) -> dict[str, Any]:
-    """Where a tab arrived, as its browser tells it; the hub's picture has it from here on."""
+    """The result of a navigation; also updates the hub's tab state."""
     if not isinstance(answer, dict) or not isinstance(answer.get("url"), str):
-        raise CommandFailed("invalid response: the browser did not say where the tab is.")
+        raise CommandFailed("invalid response: the browser did not report the tab's URL.")
     facts: dict[str, Any] = {
         "tabId": page.tab_id,
         "url": answer["url"],
@@ -302,45 +298,45 @@ def _navigation_facts(call: Call, page: Page, answer: Any) -> dict[str, Any]:
 
 
 async def _http_status(call: Call, page: Page) -> int | None:
-    """Asked only of a tab that is debugged already: the debugger is not attached for this."""
+    """Read only if the debugger is already attached; it is not attached for this."""
     if not call.box.browsers.debugged(page.link, page.tab.chrome_id):
         return None
     try:
         answer = await page.cdp("Runtime.evaluate", {"expression": _HTTP_STATUS, "returnByValue": True})
     except (CommandFailed, NotConnected):
-        # The page was reached; that its status cannot be read (it moved on, a dialog opened) is no failure of the call.
+        # The page was reached; the call succeeds even if its status cannot be read (navigation, dialog).
         return None
     value = answer.get("result", {}).get("value") if isinstance(answer, dict) else None
     return value if type(value) is int else None
 
 
 _HINTS = (
-    ("ERR_NAME_NOT_RESOLVED", "No such host; check the spelling."),
-    ("ERR_CONNECTION_REFUSED", "Nothing listens there; is the server running?"),
-    ("ERR_CERT", "The site's certificate is not accepted; a person can decide that in the browser."),
+    ("ERR_NAME_NOT_RESOLVED", "Unknown host; check the spelling."),
+    ("ERR_CONNECTION_REFUSED", "Nothing listens there; check that the server is running."),
+    ("ERR_CERT", "The site's certificate is not trusted; the person can decide in the browser."),
     (
         "ERR_INVALID_AUTH_CREDENTIALS",
-        "The site wants a name and a password. The browser asks the person for them; browser_focus_tab shows the tab.",
+        "The site requires HTTP authentication. The browser asks the person; browser_focus_tab shows the tab.",
     ),
-    ("does not let it go", "A person can answer in the browser window; browser_close_tab closes the tab all the same."),
+    ("does not let it go", "The person can answer in the browser window; browser_close_tab closes the tab anyway."),
     ("only in a new tab", "browser_open_tab opens it."),
     ("ERR_INTERNET_DISCONNECTED", "This computer is offline."),
-    ("history has no page", "browser_navigate_tab goes to any address."),
-    ("page in history", "browser_navigate_tab goes to any address."),
-    ("did not answer within", "A script of the page, or its server, takes too long: close the tab, open another one."),
+    ("history has no page", "Use browser_navigate_tab with a URL."),
+    ("page in history", "Use browser_navigate_tab with a URL."),
+    ("did not answer within", "A page script or its server takes too long: close the tab and open another."),
     ("ERR_ABORTED", "The load was stopped: a download, a page without content, or another navigation."),
 )
 
 
 def _navigation_hint(call: Call, page: Page, message: str) -> str | None:
-    """What to do; what an agent itself has done to the tab's network comes first."""
+    """Checks interception and throttling by an agent first."""
     if waiting := call.box.interceptions.pending(page):
         return (
-            f"{len(waiting)} of its requests are stopped, such as {waiting[0].id}: browser_intercept_requests lists"
-            " them, browser_stop_intercepting lets them go."
+            f"{len(waiting)} of its requests are paused, such as {waiting[0].id}: browser_intercept_requests lists"
+            " them, browser_stop_intercepting continues them."
         )
     if "ERR_INTERNET_DISCONNECTED" in message and call.box.network_overrides.is_active(page, throttle.OVERRIDE_NAME):
-        return "browser_throttle_network has cut the tab off; browser_clear_network_throttle ends it."
+        return "browser_throttle_network set the tab offline; browser_clear_network_throttle ends it."
     return next((advice for text, advice in _HINTS if text in message), None)
 
 

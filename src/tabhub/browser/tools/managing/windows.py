@@ -1,4 +1,4 @@
-"""The window tools: list, open, change, close."""
+"""Window tools: list, open, change, close."""
 
 from __future__ import annotations
 
@@ -67,14 +67,14 @@ def _facts(call: Call, link: ExtensionLink, window: dict[str, Any]) -> dict[str,
 
 
 def _window_params(call: Call) -> dict[str, Any]:
-    """The wishes for a window, if a browser can fulfil them together."""
+    """The given window parameters, checked for conflicts."""
     wanted = given_args(call, *_WINDOW_PARAMS)
     state = wanted.get("state", "normal")
     placed = [name for name in _BOUNDS if name in wanted]
     if state != "normal" and placed:
         raise InvalidArguments(
-            f"A window that is {state} has no {' or '.join(placed)} of its own.",
-            hint=f"Leave out {' and '.join(placed)}, or `state`.",
+            f"A window that is {state} cannot have {' or '.join(placed)}.",
+            hint=f"Omit {' and '.join(placed)}, or `state`.",
         )
     if (state == "minimized" and wanted.get("focused")) or (
         state in ("maximized", "fullscreen") and wanted.get("focused") is False
@@ -96,7 +96,7 @@ def _label(window: dict[str, Any]) -> str:
 @tool(
     "browser_list_windows",
     "List windows",
-    "Lists the windows of all browsers: place, state, which one is focused, and their tabs.",
+    "Lists the windows of all browsers: bounds, state, focus, and their tabs.",
     output={"windows": {"type": "array", "items": _WINDOW}, "note": NOTE},
     output_required=("windows",),
     annotations=hints(read_only=True, open_world=False),
@@ -114,12 +114,12 @@ async def list_windows(call: Call) -> ToolResult:
 @tool(
     "browser_create_window",
     "Open a window",
-    "Opens a new window with one tab, which becomes the session's, and loads `url` in it. It stays behind the others "
-    "unless `focused` is set or `state` is maximized or fullscreen.",
+    "Opens a window with one tab, which becomes the session's, and loads `url`. It stays behind the others unless "
+    "`focused` is set or `state` is maximized or fullscreen.",
     params={
         "url": {"type": "string", "minLength": 1, "maxLength": 100_000, "description": "Default about:blank."},
         **_WINDOW_PARAMS,
-        "incognito": {"type": "boolean", "description": "Only where the person allowed the extension in incognito."},
+        "incognito": {"type": "boolean", "description": "Needs the extension to be allowed in incognito."},
         "browserId": BROWSER_ID,
     },
     output={**NAVIGATION, "window": _WINDOW},
@@ -156,7 +156,7 @@ async def create_window(call: Call) -> ToolResult:
 async def update_window(call: Call) -> ToolResult:
     wanted = _window_params(call)
     if not wanted:
-        raise InvalidArguments("Nothing is to be changed.", hint=f"Give one of {', '.join(_WINDOW_PARAMS)}.")
+        raise InvalidArguments("Nothing to change.", hint=f"Give one of {', '.join(_WINDOW_PARAMS)}.")
     found = await _find(call)
     changed = await run_command(call, found.link, "updateWindow", {"windowId": call.args["windowId"], **wanted})
     return ToolResult.data(_facts(call, found.link, changed))
@@ -165,13 +165,13 @@ async def update_window(call: Call) -> ToolResult:
 @tool(
     "browser_close_window",
     "Close a window",
-    "Closes a window with all its tabs; what was typed into their pages is lost. A browser's only window stays.",
+    "Closes a window with all its tabs; unsaved input is lost. A browser's only window stays.",
     params={"windowId": _WINDOW_ID, "browserId": WHICH_BROWSER},
     required=("windowId",),
     output={
         "windowId": {"type": "integer"},
         "closed": {"type": "boolean"},
-        "tabIds": {"type": "array", "items": {"type": "integer"}, "description": "The tabs that went with it."},
+        "tabIds": {"type": "array", "items": {"type": "integer"}, "description": "The closed tabs."},
     },
     output_required=("windowId", "closed", "tabIds"),
     annotations=hints(destructive=True, idempotent=True),
@@ -182,7 +182,7 @@ async def close_window(call: Call) -> ToolResult:
     link, number = found.link, call.args["windowId"]
     if len(list_items(await query_browser(link, "getWindows"), "windows")) == 1:
         raise InvalidArguments(
-            f"Window {number} is the only one of its browser, which may end with it.",
+            f"Window {number} is the only one of its browser, which may exit with it.",
             hint="Open another first (browser_create_window), or close single tabs (browser_close_tab).",
         )
     tab_ids = hub_tab_ids(call, link, found.what.get("tabIds"))
@@ -192,7 +192,8 @@ async def close_window(call: Call) -> ToolResult:
         await run_command(call, link, "closeWindow", {"windowId": number})
     except CommandFailed as error:
         raise CommandFailed(
-            error.message, hint="browser_close_tab closes its tabs one by one, also those whose page asks."
+            error.message,
+            hint="Close its tabs one by one with browser_close_tab, which also answers beforeunload dialogs.",
         ) from None
     for tab_id in tab_ids:
         if (tab := call.box.browsers.book.get(tab_id)) is not None:

@@ -1,4 +1,4 @@
-"""The CSS tools that last: forced pseudo states, and which rules of the style sheets are in use."""
+"""CSS tools with lasting state: forced pseudo states and rule coverage."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _MAX_SHEETS = 100
 
 
 async def node_of(element: Element) -> int:
-    """The number by which the CSS domain knows an element."""
+    """The DOM node id of an element, as the CSS domain needs it."""
     page, child = element.page, element.frame.session_id
     query = {"objectId": await element.object_id()}
     try:
         node = await _node(page, query, child)
         if not node:
-            # Only then: it gives all elements other numbers, and what was forced by the old ones would stay.
+            # Only if needed: it renumbers all nodes, and states forced by old ids would stay.
             await page.cdp("DOM.getDocument", {"depth": 0}, child)
             node = await _node(page, query, child)
     finally:
@@ -32,7 +32,7 @@ async def node_of(element: Element) -> int:
 
 
 async def _node(page: Page, query: dict[str, Any], child: str | None) -> int:
-    """0 in a document that was not asked for."""
+    """0 if the document was not requested yet."""
     answer = await page.cdp("DOM.requestNode", query, child)
     node = answer.get("nodeId") if isinstance(answer, dict) else None
     return node if type(node) is int else 0
@@ -41,8 +41,8 @@ async def _node(page: Page, query: dict[str, Any], child: str | None) -> int:
 @tool(
     "browser_force_pseudo_state",
     "Force a pseudo state",
-    "Shows an element as if hovered, focused and so on, as far as CSS goes; no event is sent. Lasts until called with "
-    "an empty list, browser_clear_emulation, or the end of the session.",
+    "Styles an element as if hovered, focused etc. (CSS only, no events). Lasts until called with an empty list, "
+    "browser_clear_emulation, or the end of the session.",
     params={
         **TARGET,
         "pseudoClasses": {"type": "array", "items": {"enum": _STATES}, "uniqueItems": True},
@@ -82,8 +82,8 @@ async def force_pseudo_state(call: Call) -> ToolResult:
 @tool(
     "browser_get_css_coverage",
     "CSS coverage",
-    "Tells how much of each style sheet the page has used since the first call, which starts the count; navigating or "
-    "acting in between adds to it.",
+    "Reports how much of each style sheet the page has used since the first call, which starts the count; navigating "
+    "or acting adds to it.",
     output={
         "tabId": {"type": "integer"},
         "sheets": {
@@ -117,7 +117,7 @@ async def get_css_coverage(call: Call) -> ToolResult:
     if used is None:
         await page.cdp("CSS.startRuleUsageTracking")
         used = sheets.start_coverage(page, call.ctx.session)
-    # A tab in the background works its styles out only when somebody asks for something that depends on them.
+    # A background tab computes its styles only when something that depends on them is requested.
     page.cdp_nowait("Page.getLayoutMetrics")
     answer = await page.cdp("CSS.takeCoverageDelta")
     for rule in answer.get("coverage") or [] if isinstance(answer, dict) else []:
@@ -138,14 +138,14 @@ async def get_css_coverage(call: Call) -> ToolResult:
     if len(listed) > _MAX_SHEETS:
         notes.append(f"{len(listed) - _MAX_SHEETS} more sheets, with less unused, are only in the sum.")
     if any(child.kind == "iframe" for child in call.box.watch.children(page.link, page.tab.chrome_id).values()):
-        notes.append("Frames of other sites are not counted.")
+        notes.append("Cross-site frames are not counted.")
     if notes:
         facts["note"] = " ".join(notes)
     return ToolResult.data(facts)
 
 
 def _used_length(used: dict[str, set[tuple[int, int]]], sheet_id: str) -> int:
-    """Characters of the rules in use, each counted once though rules may lie in one another."""
+    """Characters of used rules; nested rules are counted once."""
     total, reached = 0, 0
     for start, end in sorted(used.get(sheet_id, ())):
         total += max(0, end - max(start, reached))

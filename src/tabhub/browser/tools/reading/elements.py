@@ -1,4 +1,4 @@
-"""Tools that look at single elements: browser_query_elements and browser_get_element_styles."""
+"""Tools for single elements: browser_query_elements and browser_get_element_styles."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _BOX = {"type": "object", "description": "x, y, width, height in CSS pixels of t
 @tool(
     "browser_query_elements",
     "Query elements",
-    "Lists the elements that match, in all frames and shadow roots: tag, text, ref, box, whether visible, and the "
-    "attributes asked for.",
+    "Lists matching elements in all frames and shadow roots: tag, text, ref, box, visibility, and the requested "
+    "attributes.",
     params={
         **TARGET,
         "limit": {"type": "integer", "minimum": 1, "maximum": _MAX_LIMIT, "description": f"Default {_DEFAULT_LIMIT}."},
@@ -30,7 +30,7 @@ _BOX = {"type": "object", "description": "x, y, width, height in CSS pixels of t
             "type": "array",
             "maxItems": 30,
             "items": {"type": "string", "minLength": 1, "maxLength": 100},
-            "description": "Names, e.g. href; value, checked and the like give what is now.",
+            "description": "Names, e.g. href; value, checked etc. are current.",
         },
     },
     output={
@@ -48,7 +48,7 @@ _BOX = {"type": "object", "description": "x, y, width, height in CSS pixels of t
                     "visible": {"type": "boolean"},
                     "box": _BOX,
                     "attributes": {"type": "object"},
-                    "frame": {"type": "string", "description": "Address of the frame, if not the page itself."},
+                    "frame": {"type": "string", "description": "URL of the frame, if not the page itself."},
                 },
                 "required": ["ref", "tag", "text", "visible"],
             },
@@ -61,7 +61,7 @@ _BOX = {"type": "object", "description": "x, y, width, height in CSS pixels of t
 async def query_elements(call: Call) -> ToolResult:
     args, page = call.args, await call.page()
     if not names_element(args):
-        raise InvalidArguments("No element is named.", hint="Give a selector, a text, a role or a ref.")
+        raise InvalidArguments("No element is given.", hint="Give a selector, a text, a role or a ref.")
     limit = args.get("limit", _DEFAULT_LIMIT)
     options = {name: args.get(name) for name in ("selector", "ref", "text", "role")}
     options |= {"limit": limit, "attributes": args.get("attributes", [])}
@@ -73,14 +73,14 @@ async def query_elements(call: Call) -> ToolResult:
     total = sum(answer["total"] for answer in answers)
     facts: dict[str, Any] = {"tabId": page.tab_id, "total": total, "elements": elements[:limit]}
     if total > limit:
-        facts["note"] = f"{total - limit} more match; raise limit or say more exactly which."
+        facts["note"] = f"{total - limit} more match; raise limit or narrow the target."
     elif not total:
         facts["note"] = await _no_match_note(call)
     return ToolResult.data(facts)
 
 
 async def _query_frame(frame: Frame, options: dict[str, Any]) -> dict[str, Any]:
-    """The matches of one frame, their boxes where the tab has them; none of a frame that went away."""
+    """The matches of one frame with boxes in tab coordinates; none for a frame that was removed."""
     try:
         found = await frame.evaluate("query", options)
         if not isinstance(found, dict) or "invalid" in found:
@@ -99,7 +99,6 @@ async def _query_frame(frame: Frame, options: dict[str, Any]) -> dict[str, Any]:
 
 
 async def _no_match_note(call: Call) -> str:
-    """What is there instead."""
     try:
         await find_element(await call.page(), call.args)
     except CommandFailed as error:
@@ -110,8 +109,8 @@ async def _no_match_note(call: Call) -> str:
 @tool(
     "browser_get_element_styles",
     "Read an element's styles",
-    "Gives computed styles of an element (those asked for, or those that style sheets set), and the rules they come "
-    "from, the strongest last.",
+    "Returns computed styles of an element (requested ones, or those set by style sheets) and the rules they come "
+    "from, strongest last.",
     params={
         **TARGET,
         "properties": {
@@ -154,7 +153,7 @@ async def get_element_styles(call: Call) -> ToolResult:
     computed = await element.call("styles", {"properties": wanted})
     facts: dict[str, Any] = {"tabId": page.tab_id, "element": element.label, "computed": computed, "rules": rules}
     if more:
-        facts["note"] = f"{more} weaker rules are left out; ask for single properties."
+        facts["note"] = f"{more} weaker rules are left out; request single properties."
     return ToolResult.data(facts)
 
 
@@ -186,7 +185,7 @@ def _rules(call: Call, element: Element, matched: dict[str, Any], asked: set[str
 
 
 def _declarations(style: Any, asked: set[str]) -> dict[str, str]:
-    """What a rule says itself: not what follows from its shorthands, unless that is asked for."""
+    """The declarations written in a rule; expansions of shorthands only if requested."""
     values: dict[str, str] = {}
     for declared in (style or {}).get("cssProperties") or []:
         name, value = str(declared.get("name")), str(declared.get("value"))[:300]

@@ -1,4 +1,4 @@
-"""The tool browser_find: elements by their text or role, with refs, without reading the whole page."""
+"""browser_find: elements by text or role, with refs, without reading the whole page."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MAX_NAME = 200
 @tool(
     "browser_find",
     "Find elements",
-    "Finds elements by name or text (exact matches first) and role in all frames; gives refs.",
+    "Finds elements by name or text (exact matches first) and role in all frames; returns refs.",
     params={
         "text": {"type": "string"},
         "role": TARGET["role"],
@@ -40,7 +40,7 @@ _MAX_NAME = 200
 async def find(call: Call) -> ToolResult:
     args = call.args
     if not args.get("text") and not args.get("role"):
-        raise InvalidArguments("Nothing to find is named.", hint="Give a text, a role, or both.")
+        raise InvalidArguments("No search term is given.", hint="Give a text, a role, or both.")
     page = await call.page()
     limit = args.get("limit", _DEFAULT_LIMIT)
     wanted = {"text": args.get("text"), "role": args.get("role"), "limit": limit, "near": True}
@@ -48,14 +48,14 @@ async def find(call: Call) -> ToolResult:
     if answers[0].get("frames"):
         others = (await list_frames(page))[1:]
         answers += await asyncio.gather(*(_search_frame(frame, wanted) for frame in others))
-    # Matches of all frames together: what fits best comes first, in the order of the frames.
+    # Matches of all frames: best first, then in frame order.
     found = sorted((one for answer in answers for one in answer.get("found") or []), key=lambda one: int(one["rank"]))
     elements = [_element_facts(one) for one in found[:limit]]
     total = sum(int(answer.get("total", 0)) for answer in answers)
     facts: dict[str, Any] = {"tabId": page.tab_id, "elements": elements, "total": total}
     lines = [_line(element) for element in elements]
     if total > len(elements):
-        lines.append(f"[{total - len(elements)} more match; raise limit, or say more of the text or the role.]")
+        lines.append(f"[{total - len(elements)} more match; raise limit, or narrow text or role.]")
     if not elements:
         nearest = [one_line(str(name), _MAX_NAME) for answer in answers for name in answer.get("nearest") or []][:6]
         facts["nearest"] = nearest
@@ -76,7 +76,7 @@ async def _search_frame(frame: Frame, wanted: dict[str, Any]) -> dict[str, Any]:
     try:
         return await _search(frame, wanted)
     except CommandFailed:
-        # It went while it was looked at, or it belongs to the browser itself.
+        # The frame was removed meanwhile, or belongs to the browser.
         return {}
 
 

@@ -1,4 +1,4 @@
-"""browser_save_pdf: the page as a printed document, always into a file."""
+"""browser_save_pdf: prints the page to a file."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ _OPTIONS = {
 @tool(
     "browser_save_pdf",
     "Save as PDF",
-    "Prints the page into a PDF file and tells its path; without `filePath` the file is named after the site.",
+    "Prints the page to a PDF file and returns its path; default file name: the site.",
     params={
-        "filePath": {"type": "string", "description": "A file below the folder for files, e.g. pdf/page.pdf."},
+        "filePath": {"type": "string", "description": "Below the files folder, e.g. pdf/page.pdf."},
         "overwrite": {"type": "boolean", "description": "Replace a file that exists (default false)."},
         "options": _OPTIONS,
     },
@@ -72,7 +72,7 @@ async def save_pdf(call: Call) -> ToolResult:
     handle = printed.get("stream") if isinstance(printed, dict) else None
     data = await read_stream(page, handle, call.box.browsers.limits.file_bytes, "PDF")
     if not data.startswith(b"%PDF-"):
-        raise CommandFailed("invalid response: what the browser gave is not a PDF.")
+        raise CommandFailed("invalid response: the browser did not return a PDF.")
     path = path or folder.unused_path(urlsplit(page.tab.url).hostname or "page", ".pdf")
     await asyncio.to_thread(folder.write, path, data, overwrite=args.get("overwrite", False))
     facts = {"tabId": page.tab_id, "filePath": str(path), "bytes": len(data), "pages": len(_PAGE.findall(data))}
@@ -80,7 +80,7 @@ async def save_pdf(call: Call) -> ToolResult:
 
 
 def _print_params(options: dict[str, Any]) -> dict[str, Any]:
-    """The browser's own words for the options; it counts in inches."""
+    """The CDP parameters; lengths are in inches."""
     width, height = _PAPERS[options.get("paper", "a4")]
     params: dict[str, Any] = {
         "transferMode": "ReturnAsStream",
@@ -103,13 +103,15 @@ def _print_params(options: dict[str, Any]) -> dict[str, Any]:
 
 def _explain(error: CommandFailed) -> CommandFailed | InvalidArguments:
     if "Page range" in error.message:
-        return InvalidArguments(f"options.pageRanges: {error.message}.", hint="Ranges such as 1-3, 5; from 1 on.")
+        return InvalidArguments(
+            f"options.pageRanges: {error.message}.", hint="Use ranges such as 1-3, 5; the first page is 1."
+        )
     if "content area is empty" in error.message:
-        return InvalidArguments("The margins leave nothing of the paper.", hint="Make options.margins smaller.")
+        return InvalidArguments("The margins leave no printable area.", hint="Reduce options.margins.")
     if "rinting is not" in error.message or "PrintToPDF is not" in error.message:
         return CommandFailed(
-            f"This browser cannot print into a file: {error.message}.",
-            hint="Printing may be switched off there by a policy; a managed browser (tabhub start --launch) can.",
+            f"This browser cannot print to a file: {error.message}.",
+            hint="A policy may disable printing; use a managed browser (tabhub start --launch).",
         )
     return error
 

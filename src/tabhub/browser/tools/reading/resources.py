@@ -1,4 +1,4 @@
-"""The tools for what a page is made of: its documents, scripts, styles, pictures, and their content."""
+"""Resource tools: the files a page has loaded, and their content."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tabhub.trust.redact import redact
 
 _MAX_RESOURCES = 1000
 _LENGTH = 50_000
-_SOURCE_LOST_NOTE = "The browser has not kept the source; this is the document as it is now."
+_SOURCE_LOST_NOTE = "The browser did not keep the source; this is the current document."
 _IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 
@@ -40,7 +40,7 @@ class Resource:
 @tool(
     "browser_list_resources",
     "List resources",
-    "Files the page and its frames are made of: documents, scripts, stylesheets, images, fonts.",
+    "Files loaded by the page and its frames: documents, scripts, stylesheets, images, fonts.",
     params={"type": {"type": "string", "maxLength": 30, "description": "Only one type, e.g. script, stylesheet."}},
     output={"resources": {"type": "array", "items": {"type": "object"}}, "note": {"type": "string"}},
     output_required=("resources",),
@@ -70,7 +70,7 @@ async def list_resources(call: Call) -> ToolResult:
 @tool(
     "browser_get_resource_content",
     "Read a resource",
-    "The content of one file the page has loaded: text, a picture, or base64.",
+    "The content of one file the page has loaded: text, image, or base64.",
     params={
         "url": {"type": "string", "minLength": 1, "maxLength": 8192, "description": "As listed, or a part of it."},
         "maxLength": {"type": "integer", "minimum": 1, "maximum": 5_000_000, "description": "Default 50000."},
@@ -138,8 +138,8 @@ async def _content(call: Call, page: Page, wanted: str) -> tuple[str, str, Body]
         return found.url, found.mime, now
     if found is not None or requests:
         raise CommandFailed(
-            f"The content of {redact(wanted)[:200]} cannot be had: {why[:200]}",
-            hint="Reload the tab (browser_reload_tab) and ask again.",
+            f"The content of {redact(wanted)[:200]} is not available: {why[:200]}",
+            hint="Reload the tab (browser_reload_tab) and try again.",
         )
     near = sorted({r.url for r in every}, key=lambda url: SequenceMatcher(None, url[-200:], wanted[-200:]).ratio())
     raise CommandFailed(
@@ -149,7 +149,7 @@ async def _content(call: Call, page: Page, wanted: str) -> tuple[str, str, Body]
 
 
 async def _current_document(page: Page, found: Resource) -> Body | None:
-    """A document whose source the browser has not kept, as it is now."""
+    """The current markup of a document whose source the browser did not keep."""
     for frame in await list_frames(page):
         if frame.frame_id == found.frame_id:
             text = await frame.run_code("return document.documentElement.outerHTML.toWellFormed();")
@@ -158,15 +158,15 @@ async def _current_document(page: Page, found: Resource) -> Body | None:
 
 
 def _matching(every: list[Resource], wanted: str) -> Resource | None:
-    """The resource of that address, or the only one whose address contains it."""
+    """The resource with that URL, or the only one whose URL contains it."""
     exact = [resource for resource in every if wanted in (resource.url, redact(resource.url))]
     if exact:
         return exact[0]
     partial = [resource for resource in every if wanted in resource.url]
     if len({resource.url for resource in partial}) > 1:
         raise CommandFailed(
-            f"{len(partial)} resources have {redact(wanted)[:200]!r} in their address.",
-            hint=f"Name one: {', '.join(redact(resource.url)[:150] for resource in partial[:8])}.",
+            f"{len(partial)} resources have {redact(wanted)[:200]!r} in their URL.",
+            hint=f"Give one of: {', '.join(redact(resource.url)[:150] for resource in partial[:8])}.",
         )
     return partial[0] if partial else None
 
@@ -176,7 +176,7 @@ def _same_url(url: str, wanted: str, found: Resource | None) -> bool:
 
 
 async def _resources(page: Page) -> list[Resource]:
-    """Those of the tab and of its frames in other processes."""
+    """The resources of the tab and of its cross-process frames."""
     found = list(_walk_tree((await page.cdp("Page.getResourceTree")).get("frameTree"), None))
     for child in list(page.watch.children(page.link, page.tab.chrome_id).values()):
         if child.kind != "iframe":
@@ -184,7 +184,7 @@ async def _resources(page: Page) -> list[Resource]:
         try:
             answer = await page.cdp("Page.getResourceTree", None, child.session_id)
         except CommandFailed:
-            # The frame has gone in the meantime, and its files with it.
+            # The frame was removed meanwhile.
             continue
         found.extend(_walk_tree(answer.get("frameTree"), child.session_id))
     return found
@@ -202,7 +202,7 @@ def _walk_tree(tree: Any, session_id: str | None, depth: int = 0) -> Iterator[Re
     for each in resources if isinstance(resources, list) else ():
         if isinstance(each, dict):
             kind, mime = parse_text(each.get("type"), 30).lower(), parse_text(each.get("mimeType"), 100)
-            # The full address: it is what the content is asked by.
+            # The full URL: the content is requested by it.
             where = parse_text(each.get("url"), 100_000)
             size, failed = (
                 parse_int(each.get("contentSize")),

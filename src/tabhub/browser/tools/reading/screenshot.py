@@ -1,4 +1,4 @@
-"""browser_screenshot_tab: what a tab shows, all of its page, or one element, also of a tab nobody looks at."""
+"""browser_screenshot_tab: the viewport, the full page or one element, also of background tabs."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments
 
 _MAX_SIDE = 16_384
-"""What a browser can draw in one piece, in device pixels."""
+"""The largest side a browser can render, in device pixels."""
 _SUFFIXES = {"png": (".png",), "jpeg": (".jpg", ".jpeg"), "webp": (".webp",)}
 
 
 @tool(
     "browser_screenshot_tab",
     "Take a screenshot",
-    "Takes a picture of what the tab shows, the whole page, or one element; with `filePath` into a file.",
+    "Takes a screenshot of the viewport, the full page, or one element; with `filePath` saves it to a file.",
     params={
         **TARGET,
         "fullPage": {"type": "boolean"},
-        "annotate": {"type": "boolean", "description": "Boxes with refs around what can be acted on."},
+        "annotate": {"type": "boolean", "description": "Boxes with refs around actionable elements."},
         "scale": {"type": "number", "minimum": 0.1, "maximum": 4},
         "format": {"enum": ["png", "jpeg", "webp"]},
         "quality": {"type": "integer", "minimum": 0, "maximum": 100},
@@ -40,7 +40,7 @@ _SUFFIXES = {"png": (".png",), "jpeg": (".jpg", ".jpeg"), "webp": (".webp",)}
         "tabId": {"type": "integer"},
         "mimeType": {"type": "string"},
         "bytes": {"type": "integer"},
-        "width": {"type": "integer", "description": "In pixels of the picture."},
+        "width": {"type": "integer", "description": "In image pixels."},
         "height": {"type": "integer"},
         "filePath": {"type": "string"},
         "note": {"type": "string"},
@@ -51,7 +51,7 @@ _SUFFIXES = {"png": (".png",), "jpeg": (".jpg", ".jpeg"), "webp": (".webp",)}
 async def screenshot_tab(call: Call) -> ToolResult:
     args, folder = call.args, call.box.folder
     if names_element(args) and args.get("fullPage"):
-        raise InvalidArguments("An element and fullPage exclude each other.", hint="Leave one of them out.")
+        raise InvalidArguments("An element cannot be combined with fullPage.", hint="Omit one of them.")
     kind = _format_of(args)
     path = folder.output_path(args["filePath"], _SUFFIXES[kind]) if "filePath" in args else None
     page = await call.page()
@@ -75,7 +75,7 @@ async def screenshot_tab(call: Call) -> ToolResult:
         facts["note"] = notes
     texts = [notes] if notes else []
     if args.get("annotate"):
-        texts.append("\n".join(mark.label for mark in marks) or "There is nothing to act on in the picture.")
+        texts.append("\n".join(mark.label for mark in marks) or "There are no actionable elements in the screenshot.")
     if path is None:
         image = b'{"type":"image","data":"' + encoded + b'","mimeType":"image/' + kind.encode() + b'"}'
         text_parts = b"".join(b',{"type":"text","text":' + orjson.dumps(text) + b"}" for text in texts)
@@ -97,17 +97,14 @@ def _format_of(args: dict[str, Any]) -> str:
 
 
 async def _clip(page: Page, args: dict[str, Any]) -> tuple[dict[str, float] | None, str, Area | None]:
-    """The part of the page to draw, if it is not just what is in view, and what is to be said of it.
-
-    Where it is not in view, also the same part from the beginning of the viewport.
-    """
+    """The clip to capture, unless it is just the viewport, a note, and the area relative to the viewport."""
     scale = args.get("scale", 1)
     note = ""
     shown: Area | None = None
     if names_element(args):
         element = await find_element(page, args)
         shown = await _element_area(element)
-        note = f"{element.others} more elements match; the picture shows the first." if element.others else ""
+        note = f"{element.others} more elements match; the screenshot shows the first." if element.others else ""
     elif not args.get("fullPage") and scale == 1:
         return None, "", None
     metrics = await page.cdp("Page.getLayoutMetrics")
@@ -123,14 +120,14 @@ async def _clip(page: Page, args: dict[str, Any]) -> tuple[dict[str, float] | No
     if area.width > longest or area.height > longest:
         note = (
             f"The page is {area.width:.0f} x {area.height:.0f}; only the first {longest:.0f} pixels of a side are in "
-            "the picture."
+            "the screenshot."
         )
     clip = {"x": area.x, "y": area.y, "width": min(area.width, longest), "height": min(area.height, longest)}
     return {**clip, "scale": scale}, note, shown
 
 
 async def _element_area(element: Element) -> Area:
-    """The part of the viewport an element takes, once everything around it has been scrolled so that it shows."""
+    """The viewport area of an element after scrolling it into view in all its frames."""
     page, frame = element.page, element.frame
     outer = []
     while frame.parent is not None:
@@ -144,7 +141,7 @@ async def _element_area(element: Element) -> Area:
     if box.width < 1 or box.height < 1:
         raise CommandFailed(
             f"{element.label} has no size in tab {page.tab_id}: it is hidden or empty.",
-            hint="Take the picture of an element around it, or of the whole tab.",
+            hint="Capture an enclosing element, or the whole tab.",
         )
     return Area(box.x, box.y, box.width, box.height)
 

@@ -1,7 +1,7 @@
-"""browser_execute_script: the agent's own code in the page, in one round trip.
+"""browser_execute_script: runs the agent's code in the page, in one round trip.
 
-The code is put into the expression as it is, on lines of its own, so that a line number the browser reports is the
-agent's line number. What it returns is made plain in the page; what it throws becomes an error result that shows where.
+The code is inserted unchanged on its own lines, so that line numbers the browser reports are the agent's. The result
+is converted to JSON in the page; an exception becomes an error result with its position.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed
 
 _NAME = "tabhub-script.js"
-# A name of its own, for the agent's code sees it: `run` and the like belong to the page.
+# A distinctive name, because the agent's code can see it.
 _OPENING = "(async () => {const tabhubScript = async (args) => {\n"
 _PLAIN = "(e) => { throw Object(e) === e && !(e instanceof Error) ? String(JSON.stringify(e)) : e; }"
 _CALL = f"(await tabhubScript(%s).catch({_PLAIN}))"
@@ -65,10 +65,10 @@ _DESCRIBED = msgspec.json.Decoder(_Described)
 @tool(
     "browser_execute_script",
     "Run JavaScript",
-    "Runs JavaScript in the page and gives what it returns; it can do whatever the page itself can.",
+    "Runs JavaScript in the page and returns its result; it can do whatever the page can.",
     params={
         "code": {"type": "string", "minLength": 1, "maxLength": 1_000_000, "description": "Body of an async function."},
-        "args": {"type": "object", "description": "Is there as `args`."},
+        "args": {"type": "object", "description": "Available as `args`."},
         "frame": FRAME,
     },
     required=("code",),
@@ -79,11 +79,11 @@ _DESCRIBED = msgspec.json.Decoder(_Described)
     annotations=hints(destructive=True),
 )
 async def execute_script(call: Call) -> ToolResult:
-    """Evaluate, and splice the value into the answer without reading it."""
+    """Evaluate, and splice the value into the answer without decoding it."""
     page = call.known_page() or await call.page()
-    call.box.activity.wake(page)  # a script may wait for the page to be drawn
+    call.box.activity.wake(page)  # a script may wait for an animation frame
     code = call.args["code"]
-    # A loop that never gives way is stopped by the browser itself, shortly before the call's own deadline.
+    # The browser stops an endless loop shortly before the deadline of the call.
     timeout_ms = round(call.box.browsers.limits.call_timeout * 900)
     try:
         if "frame" in call.args:
@@ -94,8 +94,8 @@ async def execute_script(call: Call) -> ToolResult:
         if "Execution was terminated" not in error.message:
             raise
         raise CommandFailed(
-            f"The script ran for {timeout_ms / 1000:g} s without a pause, and was stopped.",
-            hint="Do less at a time; `await` between the steps of a long script.",
+            f"The script ran for {timeout_ms / 1000:g} s without yielding and was stopped.",
+            hint="Split the script, or `await` between its steps.",
         ) from None
     try:
         evaluated = _EVALUATED.decode(answer)
@@ -104,13 +104,13 @@ async def execute_script(call: Call) -> ToolResult:
     if evaluated.exceptionDetails is not msgspec.UNSET:
         return ToolResult.text(describe_exception(orjson.loads(bytes(evaluated.exceptionDetails)), code), is_error=True)
     body = _structured_content(bytes(evaluated.result.value))
-    # Both forms of the same answer; the text is the JSON once more, as a string.
+    # The text content repeats the JSON as a string.
     text = orjson.dumps(body.decode())
     return ToolResult(b'{"content":[{"type":"text","text":' + text + b'}],"structuredContent":' + body + b"}")
 
 
 async def _in_frame(page: Page, wanted: int | str, encoded: bytes, timeout_ms: int) -> bytes:
-    """The same in a frame: in its session, or as a call on an object of its world."""
+    """Evaluate in a frame: in its own session, or as a call on an object of its world."""
     where = await script_target(page, wanted)
     text: str = orjson.loads(encoded)
     answer: bytes
@@ -123,7 +123,7 @@ async def _in_frame(page: Page, wanted: int | str, encoded: bytes, timeout_ms: i
         }
         answer = await page.cdp("Runtime.evaluate", params, where.session_id, raw=True)
         return answer
-    # Nothing before the code but what is on its first line, so that its line numbers stay.
+    # Nothing but the first line before the code, so that its line numbers stay.
     params = {"functionDeclaration": f"function () {{ return {text}\n}}", "objectId": where.object_id}
     params |= {"awaitPromise": True, "returnByValue": True}
     answer = await page.cdp("Runtime.callFunctionOn", params, where.session_id, raw=True)
@@ -131,7 +131,7 @@ async def _in_frame(page: Page, wanted: int | str, encoded: bytes, timeout_ms: i
 
 
 def _structured_content(value: bytes) -> bytes:
-    """The structured answer: what our page function wrote, or the bare value where it is not ours."""
+    """What our page function wrote, or the bare value if the page did not use it."""
     if value.startswith(_MARKED):
         written: bytes = orjson.loads(value).encode()
         try:
@@ -145,7 +145,7 @@ def _structured_content(value: bytes) -> bytes:
 def expression(code: str, args: dict[str, Any] | None) -> bytes:
     """The whole expression as a JSON string; the agent's first line is its second.
 
-    What is around the code is the same every time and was encoded once; the JSON of a text is that of its parts.
+    The constant parts around the code are encoded once.
     """
     if not args:
         return _ENCODED_OPENING + orjson.dumps(code)[1:-1] + _ENCODED_NO_ARGS
@@ -154,7 +154,7 @@ def expression(code: str, args: dict[str, Any] | None) -> bytes:
 
 
 def describe_exception(details: Any, code: str) -> str:
-    """What the script threw, where in the agent's own lines, and through which of its functions."""
+    """The exception with its position and stack in the agent's lines."""
     details = details if isinstance(details, dict) else {}
     exception = details.get("exception") if isinstance(details.get("exception"), dict) else {}
     lines = code.split("\n")
@@ -177,19 +177,18 @@ def describe_exception(details: Any, code: str) -> str:
         source = f": {lines[line - 1].strip()[:200]}" if number == 0 else ""
         text.append(f"  at line {line}, column {column}{inside}{source}")
     if message.startswith("SyntaxError") and not places:
-        text.append("  The code must be the body of a function; nothing of it ran.")
+        text.append("  The code must be a function body; none of it ran.")
     return "\n".join(text)
 
 
 def _split_stack(description: str) -> tuple[str, list[str]]:
-    """An error's message and the lines of its stack."""
     lines = description.split("\n")
     start = next((n for n, line in enumerate(lines) if line.startswith("    at ")), len(lines))
     return "\n".join(lines[:start]), lines[start:]
 
 
 def _stack_position(frame: str) -> tuple[str | None, int, int]:
-    """Function, line and column of a stack line in the agent's code; line 1 of the expression is ours."""
+    """Function, line and column in the agent's code; line 1 of the expression is ours."""
     found = _FRAME.match(frame)
     if found is None:
         script_target = _PLACE.search(frame)

@@ -24,18 +24,18 @@ async def test_a_new_window_opens_empty_and_then_navigates(bench: Bench) -> None
 
 
 @pytest.mark.parametrize(
-    ("wishes", "says"),
+    ("arguments", "says"),
     [
-        ({"state": "minimized", "left": 1}, "has no left"),
-        ({"state": "fullscreen", "width": 100, "height": 100}, "has no width or height"),
+        ({"state": "minimized", "left": 1}, "cannot have left"),
+        ({"state": "fullscreen", "width": 100, "height": 100}, "cannot have width or height"),
         ({"state": "minimized", "focused": True}, "cannot be minimized with focused: true"),
         ({"state": "maximized", "focused": False}, "cannot be maximized with focused: false"),
     ],
 )
-async def test_conflicting_arguments_send_nothing(bench: Bench, wishes: dict[str, Any], says: str) -> None:
+async def test_conflicting_arguments_send_nothing(bench: Bench, arguments: dict[str, Any], says: str) -> None:
     for name, more in (("browser_create_window", {}), ("browser_update_window", {"windowId": 1})):
         with pytest.raises(InvalidArguments, match=says):
-            await bench.call(name, **more, **wishes)
+            await bench.call(name, **more, **arguments)
     assert not bench.browser.sent
 
 

@@ -95,7 +95,7 @@ def test_any_thrown_value_is_described(details: Any, expected: str) -> None:
     ("output", "kind", "expected"),
     [
         ("Inspected target navigated or closed", TabFailed, "went to another page"),
-        ("Execution was terminated", CommandFailed, r"ran for 27 s without a pause"),
+        ("Execution was terminated", CommandFailed, r"ran for 27 s without yielding"),
         ("Cannot access a chrome:// URL", CommandFailed, "chrome://"),
     ],
 )

@@ -104,8 +104,8 @@ async def browser_drag(call: Call) -> ToolResult:
 
 async def _wait_for_native_drag(action: TrackedAction, frame: Frame) -> None:
     """Wait for the browser to report a native drag that began in another process."""
-    told = await frame.evaluate("watch_drag", {})
-    if isinstance(told, dict) and told.get("began"):
+    watched = await frame.evaluate("watch_drag", {})
+    if isinstance(watched, dict) and watched.get("began"):
         await action.wait_until(lambda: action.drag is not None, _NATIVE_DRAG_TIMEOUT)
 
 

@@ -95,7 +95,7 @@ class Taken:
     """Stands before the hub's page tools, and notes when each list came and how long the hub was busy with it."""
 
     def __init__(self, hub: Hub) -> None:
-        self._take: Callable[[int, dict[str, Any]], Any] = hub.pages.take
+        self._take: Callable[[int, dict[str, Any]], Any] = hub.pages.receive
         self.came = self.busy = 0.0
         hub.transport.on_message(self)
 

@@ -147,7 +147,7 @@ async def test_what_may_have_taken_effect_is_made_again_only_if_that_does_no_har
     assert len(tries(shop)) == 3
 
 
-async def test_a_named_tab_is_waited_for_while_it_loads_anew(shop: Shop) -> None:
+async def test_a_named_tab_is_waited_for_while_it_reloads(shop: Shop) -> None:
     shop.offer(1, "add")
 
     def reloading(params: dict[str, Any]) -> Exception:
@@ -181,7 +181,7 @@ async def test_a_site_is_opened_once_for_all_calls_that_wait_for_it(shop: Shop) 
 
 
 @pytest.mark.req("S000-spec-routing-13")
-async def test_a_page_without_the_tool_is_loaded_anew_three_times_in_the_same_tab(shop: Shop) -> None:
+async def test_a_page_without_the_tool_is_reloaded_three_times_in_the_same_tab(shop: Shop) -> None:
     closed(shop)
     caller = Caller()
     with pytest.raises(PageToolGone) as failed:

@@ -210,7 +210,7 @@ async def test_an_empty_list_is_an_update_that_registers_nothing_and_is_logged(
 
 
 @pytest.mark.req("S000-spec-cleanup-04")
-async def test_when_a_tab_goes_the_others_of_its_site_are_described_anew(hub: RunningHub) -> None:
+async def test_when_a_tab_goes_the_others_of_its_site_get_new_descriptions(hub: RunningHub) -> None:
     tabs = [tab(7, f"{SHOP}/p", active=True), tab(8, f"{SHOP}/q"), tab(9, PAY)]
 
     def described(name: str) -> str:
@@ -335,7 +335,7 @@ async def test_ten_more_tools_leave_many_others_and_their_order_as_they_are(hub:
     async with Browser(hub) as browser, Agent(hub) as agent:
         for site in range(50):
             offered = page(7, *(tool(f"t{n}") for n in range(10)), origin=f"https://s{site}.example", frame=site)
-            pages.take(7, {"method": "browser/registerTools", "params": offered})
+            pages.receive(7, {"method": "browser/registerTools", "params": offered})
         before = await all_names(agent)
         entries = {name: registry.get(name) for name in before}
         assert len(before) >= 500

@@ -48,8 +48,8 @@ def read_answer(raw: bytes, tool: PageTool, origin: str) -> ToolResult:
         blocks.append({"type": "text", "text": f"[{problem}]"})
         fields["content"], is_error = msgspec.Raw(orjson.dumps(blocks)), True
         fields.pop("structuredContent", None)
-    said = forwarded_meta(msgspec.json.decode(fields.get("_meta", b"{}")))
-    fields["_meta"] = msgspec.Raw(orjson.dumps({**said, UNTRUSTED: {"origin": origin}}))
+    meta = forwarded_meta(msgspec.json.decode(fields.get("_meta", b"{}")))
+    fields["_meta"] = msgspec.Raw(orjson.dumps({**meta, UNTRUSTED: {"origin": origin}}))
     fields.pop("isError", None)
     if is_error:
         fields["isError"] = msgspec.Raw(b"true")
@@ -68,6 +68,6 @@ def _schema_problem(structured: msgspec.Raw | None, tool: PageTool) -> str | Non
 
 
 def _failed(payload: Any, origin: str) -> ToolResult:
-    said = payload if isinstance(payload, str) else orjson.dumps(payload).decode()
-    text = f"The page's tool failed. {origin} says: {visible(said[:_ERROR])[0] or 'nothing'}"
+    message = payload if isinstance(payload, str) else orjson.dumps(payload).decode()
+    text = f"The page's tool failed. {origin} says: {visible(message[:_ERROR])[0] or 'nothing'}"
     return ToolResult.of([{"type": "text", "text": text}], is_error=True, meta={UNTRUSTED: {"origin": origin}})

@@ -1,8 +1,7 @@
-"""Page tools in the hub: what pages say becomes tools of the registry, by site, and goes when it goes.
+"""Page tools in the hub: what pages register becomes tools of the registry, by site, and is removed with the page.
 
-Owns the taking in of registrations (origin, allowance, rate), the naming and describing of what is offered, and the
-keeping of tools that outlive their page. Storage, names, words and choices are hub/'s; calls are pagecalls'. Messages
-come by the transport, whatever that is.
+Owns the intake of registrations (origin, permission, rate), names and descriptions of the listed tools, and which tools
+outlive their page. Calls are page_calls'. Messages come through the transport, whatever that is.
 """
 
 from __future__ import annotations
@@ -34,8 +33,8 @@ from tabhub.trust.sliding_window import SlidingWindow
 
 log = logging.getLogger("tabhub.pages")
 
-_RETELL = 0.05
-"""Seconds in which changes of words, as when the person goes from tab to tab, are gathered."""
+_DESCRIBE_DELAY = 0.05
+"""Seconds in which changes of descriptions are gathered, as when the person switches tabs."""
 _SEEN_EVERY = 300.0
 _TEXT = 8192
 _DOCUMENT = 200
@@ -78,103 +77,102 @@ class PageTools:
         self._built: dict[str, dict[str, tuple[PageTool, Tool]]] = {}
         self._rate = SlidingWindow(limits.page_update_rate, 1.0)
         self._log_rate = SlidingWindow(_LOGGED_A_MINUTE)
-        self._late: dict[tuple[int, int], dict[str, Any]] = {}
-        self._said: dict[tuple[int, int], tuple[str, ...]] = {}
-        self._untold: set[str] = set()
+        self._delayed: dict[tuple[int, int], dict[str, Any]] = {}
+        self._logged_problems: dict[tuple[int, int], tuple[str, ...]] = {}
+        self._undescribed: set[str] = set()
         self._dirty = False
         self._seen = wall()
         self.calls = PageCalls(
             TabCalls(transport, tabs, limits, leases), self.pages, sites, self._numbers.tab, approvals
         )
-        transport.on_message(self.take)
-        transport.on_disconnect(None, self._tab_gone)
+        transport.on_message(self.receive)
+        transport.on_disconnect(None, self._tab_closed)
         self.pages.restore(store.load(wall()))
         for origin in self.pages.sites():
             self._publish(origin)
 
     def capabilities(self) -> dict[str, Any]:
-        """What clients are told of pages."""
         return self.pages.capabilities()
 
-    # what tabs say
+    # messages from tabs
 
-    def take(self, tab_id: int, message: dict[str, Any]) -> Any:
-        """One message of a tab; one that is malformed is refused, said in the log, and changes nothing."""
+    def receive(self, tab_id: int, message: dict[str, Any]) -> Any:
+        """Handle a message of a tab. A malformed one is logged and changes nothing."""
         try:
-            return self._take(tab_id, message)
+            return self._receive(tab_id, message)
         except InvalidParams as error:
             if self._log_rate.hit("refused", self._clock()) is None:
                 log.warning("tab %d: %s refused: %s", tab_id, message["method"], error.message)
             raise
 
-    def _take(self, tab_id: int, message: dict[str, Any]) -> Any:
+    def _receive(self, tab_id: int, message: dict[str, Any]) -> Any:
         method, params = message["method"], message["params"]
         if method == "browser/elicitConfirmation":
             return self.calls.confirm(tab_id, params)
         place = (tab_id, _frame_id(params))
         if method == "browser/disconnected":
-            waiting = self._late.get(place)
+            waiting = self._delayed.get(place)
             if waiting is not None and waiting["params"].get("documentId") == params.get("documentId"):
-                del self._late[place]
-            self._said.pop(place, None)
+                del self._delayed[place]
+            self._logged_problems.pop(place, None)
             self.calls.document_unloaded(*place, params["documentId"])
             self._apply(tab_id, self.pages.gone(*place, params["documentId"]))
         elif method in ("browser/registerTools", "browser/updateTools"):
-            self._list(place, message)
+            self._receive_list(place, message)
         return None
 
-    def _list(self, place: tuple[int, int], message: dict[str, Any]) -> None:
-        """A list of tools: now, or a little later where the site sends too many; then the last one counts."""
-        if place in self._late:
-            self._late[place] = _later(self._late[place], message)
+    def _receive_list(self, place: tuple[int, int], message: dict[str, Any]) -> None:
+        """Apply a list of tools now, or later if the site sends too many; then only the last one counts."""
+        if place in self._delayed:
+            self._delayed[place] = _merge_lists(self._delayed[place], message)
             return
         frame = self.pages.frame(*place)
         origin = frame.origin if frame is not None else str(message["params"].get("origin"))[:_TEXT]
         wait = self._rate.hit(origin, self._clock())
         if wait is None:
-            self._take_list(place, message)
+            self._apply_list(place, message)
         else:
-            self._late[place] = message
+            self._delayed[place] = message
             asyncio.get_running_loop().call_later(wait, self._catch_up, place)
 
     def _catch_up(self, place: tuple[int, int]) -> None:
-        message = self._late.pop(place, None)
+        message = self._delayed.pop(place, None)
         if message is not None:
             try:
-                self._list(place, message)
+                self._receive_list(place, message)
             except InvalidParams as error:
                 log.warning("tab %d: %s", place[0], error.message)
 
-    def _take_list(self, place: tuple[int, int], message: dict[str, Any]) -> None:
+    def _apply_list(self, place: tuple[int, int], message: dict[str, Any]) -> None:
         params = message["params"]
         if message["method"] == "browser/updateTools":
             change = self.pages.update(*place, params["documentId"], params.get("tools"), self._wall())
         else:
             frame = self._frame(place, params)
             if not self.settings.allow(frame.origin):
-                log.info("tools of %s in tab %d are not taken: its origin is not allowed", frame.origin, place[0])
+                log.info("tools of %s in tab %d are ignored: its origin is not allowed", frame.origin, place[0])
                 return
-            self._said.pop(place, None)
+            self._logged_problems.pop(place, None)
             before = self.pages.frame(*place)
             change = self.pages.register(frame, params.get("tools"))
             if before is not None and before.document != frame.document:
                 self.calls.document_unloaded(*place, before.document)
         if params.get("tools") == []:
             log.info("tab %d, frame %d: the page offers no tools", *place)
-        self._complain(place, change)
+        self._log_problems(place, change)
         self._apply(place[0], change)
 
     def _frame(self, place: tuple[int, int], params: dict[str, Any]) -> Frame:
-        """The frame as the browser describes it; what the page says of itself decides nothing."""
+        """The frame as the browser describes it; what the page claims about itself is not used."""
         url, title = params.get("url"), params.get("title")
         if not isinstance(url, str) or not isinstance(params.get("origin"), str):
-            raise InvalidParams("browser/registerTools needs `origin` and `url`, as texts.")
+            raise InvalidParams("browser/registerTools needs `origin` and `url` as strings.")
         origin = origin_of(params["origin"]) or (origin_of(url) if params["origin"] == "null" else None)
         if origin is None or (params["origin"] == "null" and origin != "file://"):
-            raise InvalidParams(f"tools of {clean(params['origin'], 100)} are not taken: it is not a site of its own")
+            raise InvalidParams(f"tools of {clean(params['origin'], 100)} are refused: it has no origin of its own")
         shown = origin_of(url)
         if shown is not None and shown != origin:
-            raise InvalidParams(f"tools of {origin} are not taken: their page is said to be at {clean(url, 100)}")
+            raise InvalidParams(f"tools of {origin} are refused: the URL of their page is {clean(url, 100)}")
         if len(params["documentId"]) > _DOCUMENT:
             raise InvalidParams("`documentId` is too long.")
         capabilities = params.get("capabilities")
@@ -194,11 +192,11 @@ class PageTools:
             extensions=extensions,
         )
 
-    def _complain(self, place: tuple[int, int], change: PageChange) -> None:
-        """Say what was refused; the same again is not said again."""
-        if self._said.get(place, ()) == change.problems:
+    def _log_problems(self, place: tuple[int, int], change: PageChange) -> None:
+        """Log refused tools, unless the same ones were logged last time."""
+        if self._logged_problems.get(place, ()) == change.problems:
             return
-        self._said[place] = change.problems
+        self._logged_problems[place] = change.problems
         if change.problems and self._log_rate.hit("refused", self._clock()) is not None:
             return
         for problem in change.problems[:_LOGGED]:
@@ -206,22 +204,22 @@ class PageTools:
         if len(change.problems) > _LOGGED:
             log.warning("tab %d, frame %d: and %d more refused", *place, len(change.problems) - _LOGGED)
 
-    def _tab_gone(self, tab_id: int) -> None:
-        for place in [place for place in (*self._late, *self._said) if place[0] == tab_id]:
-            self._late.pop(place, None)
-            self._said.pop(place, None)
+    def _tab_closed(self, tab_id: int) -> None:
+        for place in [place for place in (*self._delayed, *self._logged_problems) if place[0] == tab_id]:
+            self._delayed.pop(place, None)
+            self._logged_problems.pop(place, None)
         self._apply(tab_id, self.pages.tab_gone(tab_id))
 
     def tabs_changed(self, changes: TabChanges) -> None:
-        """Tabs changed: numbers of closed ones are free, and descriptions tell which is active."""
+        """Free the numbers of closed tabs, and update descriptions, which say which tab is active."""
         for tab in changes.closed:
             self._numbers.closed(tab.tab_id)
         touched = {origin for tab in changes.changed for origin in self.pages.sites_of(tab.tab_id)}
         if touched:
-            self._retell_soon(touched)
+            self._describe_soon(touched)
 
     def allow(self, settings: PageSettings) -> None:
-        """The settings changed: what is no longer allowed goes."""
+        """Apply settings: remove the tools of sites that are no longer allowed."""
         self.settings = settings
         for origin in self.pages.sites():
             if not settings.allow(origin):
@@ -238,25 +236,26 @@ class PageTools:
             self._dirty = True
             if change.added or change.removed:
                 added, removed = _names(change.added), _names(change.removed)
-                log.info("%s, tab %d: %d tools came, %d went", origin, tab_id, len(change.added), len(change.removed))
+                log.info(
+                    "%s, tab %d: %d tools added, %d removed", origin, tab_id, len(change.added), len(change.removed)
+                )
                 source = Source("page", origin)
                 self._audit.event("page.tools", source, tab_id=tab_id, origin=origin, added=added, removed=removed)
         if change.words - change.sites:
-            self._retell_soon(set(change.words - change.sites))
+            self._describe_soon(set(change.words - change.sites))
 
     def _publish(self, origin: str) -> None:
-        """Set a site's tools anew."""
         for problem in self._registry.replace(Source("page", origin), self._entries(origin)):
             log.warning("tool refused: %s", problem)
 
-    def _retell_soon(self, origins: set[str]) -> None:
-        if not self._untold:
-            asyncio.get_running_loop().call_later(_RETELL, self._retell)
-        self._untold |= origins
+    def _describe_soon(self, origins: set[str]) -> None:
+        if not self._undescribed:
+            asyncio.get_running_loop().call_later(_DESCRIBE_DELAY, self._describe)
+        self._undescribed |= origins
 
-    def _retell(self) -> None:
-        """Describe tools anew; agents are not told, for nothing they could call has changed."""
-        origins, self._untold = self._untold, set()
+    def _describe(self) -> None:
+        """Update descriptions. Agents are not notified, since the tools themselves are the same."""
+        origins, self._undescribed = self._undescribed, set()
         for origin in sorted(origins):
             if not self._registry.refresh(Source("page", origin), self._entries(origin)):
                 self._publish(origin)
@@ -307,14 +306,14 @@ class PageTools:
         for key, (declared, place, facts) in offered.items():
             name = self._namer.name(key)
             known = before.get(name)
-            words = describe(declared.description, place)
+            description = describe(declared.description, place)
             meta = {"tabhub/page": {**facts, "via": declared.via}}
             if known is None or known[0].wire != declared.wire:
-                tool = _tool(name, origin, declared, words, meta)
+                tool = _tool(name, origin, declared, description, meta)
             else:
                 tool = known[1]
-                if tool.description != words or tool.meta != meta:
-                    tool = tool.with_description(words, meta)
+                if tool.description != description or tool.meta != meta:
+                    tool = tool.with_description(description, meta)
             built[name] = (declared, tool)
             listed = key.number is not None or key.tool not in holders
             entries.append(Entry(tool, partial(self.calls.run, key), listed))
@@ -326,14 +325,14 @@ class PageTools:
         return entries
 
     def declared(self, tool: Tool) -> PageTool | None:
-        """A tool in its page's own words."""
+        """A tool as its page declared it."""
         known = self._built.get(tool.source.key, {}).get(tool.name)
         return known[0] if known is not None else None
 
-    # what outlives a page
+    # tools that outlive their page
 
     async def keep(self) -> None:
-        """Write down what is to survive a restart, if it changed."""
+        """Save what should survive a restart, if it changed."""
         now = self._wall()
         if now - self._seen >= _SEEN_EVERY:
             self._seen, self._dirty = now, True
@@ -345,17 +344,16 @@ class PageTools:
                 self._dirty = True
 
     def close(self) -> None:
-        """Write down the last state."""
         self.pages.see(self._wall())
         self._store.save(self._store.encode(self.pages.all_cached()))
 
 
-def _tool(name: str, origin: str, declared: PageTool, words: str, meta: dict[str, Any]) -> Tool:
+def _tool(name: str, origin: str, declared: PageTool, description: str, meta: dict[str, Any]) -> Tool:
     output = declared.output_schema
     return Tool(
         name,
         Source("page", origin),
-        words,
+        description,
         strip_schema(declared.input_schema),
         title=one_line(declared.title) or None if declared.title else None,
         output_schema=strip_schema(output) if output is not None else None,
@@ -367,12 +365,12 @@ def _tool(name: str, origin: str, declared: PageTool, words: str, meta: dict[str
 def _frame_id(params: dict[str, Any]) -> int:
     frame_id = params.get("frameId")
     if type(frame_id) is not int or not 0 <= frame_id < 2**53 or not isinstance(params.get("documentId"), str):
-        raise InvalidParams("A page's message needs `frameId`, a whole number, and `documentId`, a text.")
+        raise InvalidParams("A page's message needs `frameId`, an integer, and `documentId`, a string.")
     return frame_id
 
 
-def _later(waiting: dict[str, Any], message: dict[str, Any]) -> dict[str, Any]:
-    """What is left to do of two lists that wait: the last one, as a registration if there was one."""
+def _merge_lists(waiting: dict[str, Any], message: dict[str, Any]) -> dict[str, Any]:
+    """Merge two delayed lists: the later one counts, as a registration if there was one."""
     same = waiting["params"].get("documentId") == message["params"].get("documentId")
     if same and waiting["method"] == "browser/registerTools" and message["method"] == "browser/updateTools":
         return {**waiting, "params": {**waiting["params"], "tools": message["params"].get("tools")}}

@@ -1,7 +1,7 @@
-"""What plugins log: kept per plugin, and passed on to the agents.
+"""Log entries of plugins: kept per plugin, and forwarded to agents.
 
-Owns the ring of each plugin and who is told: the agents whose calls that plugin runs, or everyone who listens if it
-runs none. Entries come from pages: each field is bounded, and made one safe line.
+Owns the ring buffer of each plugin and who receives an entry: the agents whose calls the plugin runs, or every listener
+if it runs none. Entries come from pages: each field is bounded and reduced to one safe line.
 """
 
 from __future__ import annotations
@@ -68,19 +68,16 @@ class PluginLogs:
         self._rings: dict[str, deque[dict[str, Any]]] = {}
 
     def of(self, plugin: str) -> list[dict[str, Any]]:
-        """The entries of one plugin, oldest first."""
         return list(self._rings.get(plugin, ()))
 
     def size(self, plugin: str) -> int:
-        """How many there are."""
         return len(self._rings.get(plugin, ()))
 
     def forget(self, plugin: str) -> None:
-        """The plugin is gone."""
         self._rings.pop(plugin, None)
 
-    def take(self, params: dict[str, Any], known: Callable[[str], bool]) -> None:
-        """A batch of entries; those that are not of the agreed form, or of no plugin, are dropped."""
+    def receive(self, params: dict[str, Any], known: Callable[[str], bool]) -> None:
+        """Handle a batch of entries. Malformed ones, and those of unknown plugins, are dropped."""
         entries = params.get("entries")
         for raw in entries[:_AT_ONCE] if isinstance(entries, list) else ():
             plugin = raw.get("plugin") if isinstance(raw, dict) else None
@@ -93,15 +90,15 @@ class PluginLogs:
         entry: dict[str, Any] = {"at": round(self._wall() * 1000), "level": level, "message": message}
         data = raw.get("data")
         if data not in (None, [], {}):
-            said = orjson.dumps(data).decode()
-            safe = redact(said)
-            entry["data"] = data if safe == said and len(said) <= _DATA else clean(safe, _DATA)
+            text = orjson.dumps(data).decode()
+            safe = redact(text)
+            entry["data"] = data if safe == text and len(text) <= _DATA else clean(safe, _DATA)
         ring = self._rings.setdefault(plugin, deque(maxlen=max(self._limits.plugin_logs, 1)))
         ring.append(entry)
         log.log(logging.DEBUG, "%s: %s: %s", plugin, level, message)
-        self._tell(plugin, level, {key: value for key, value in entry.items() if key in ("message", "data")})
+        self._forward(plugin, level, {key: value for key, value in entry.items() if key in ("message", "data")})
 
-    def _tell(self, plugin: str, level: str, data: dict[str, Any]) -> None:
+    def _forward(self, plugin: str, level: str, data: dict[str, Any]) -> None:
         running = [
             c for c in self._calls if c.tool.source.kind == "plugin" and c.tool.source.key == plugin and c.carrier
         ]
@@ -109,11 +106,11 @@ class PluginLogs:
             call.carrier.log(level, plugin, data)
         if running:
             return
-        said: bytes | None = None
+        message: bytes | None = None
         for edge in self._edges:
             for mcp in list(edge.sessions.values()):
                 if mcp.listener is not None and LOG_LEVELS.index(level) >= mcp.log_level:
-                    said = said or encode_notification(
+                    message = message or encode_notification(
                         "notifications/message", {"level": level, "logger": plugin, "data": data}
                     )
-                    mcp.listener.append(said)
+                    mcp.listener.append(message)

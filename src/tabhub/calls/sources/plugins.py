@@ -1,8 +1,8 @@
-"""Site plugins in the hub: what is found becomes tools of the registry and adapters in the browsers, and goes with it.
+"""Site plugins in the hub: installed plugins become tools of the registry and adapters in the browsers.
 
-Owns the table of plugins in use, which is replaced whole: a call in flight goes on with the plugin it began with. Also
-what browsers tell of plugins (tabs that are ready, logs), and what health and the panel show. Finding and reading
-plugins is plugins/'s, calls are plugincalls'.
+Owns the table of plugins in use, which is replaced as a whole: a call in flight keeps the plugin it began with. Also
+what browsers report about plugins (ready tabs, logs), and what health and the panel show. Finding and reading plugins
+is plugins/'s, calls are plugin_calls'.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ _STATES = ("closed", "unavailable", "ready")
 
 
 @dataclass(slots=True)
-class _Told:
-    """What one browser says of its tabs, by plugin: the browser's own tab ids and whether each is ready."""
+class _ReadyTabs:
+    """What one browser reports, by plugin: its own tab ids and whether each tab is ready."""
 
     ready: dict[str, dict[int, bool]] = field(default_factory=dict)
 
@@ -69,7 +69,7 @@ class Plugins:
         self.problem: str | None = None
         """Why adapters cannot reach the browsers."""
         self.changes = 0
-        """Counts what the panel would show otherwise."""
+        """Counts changes of what the panel shows."""
         self._registry = registry
         self._browsers = browsers
         self._limits = limits
@@ -78,12 +78,12 @@ class Plugins:
         self._discovery = Discovery(home.plugins)
         self._found = Discovered()
         self._active: dict[str, Active] = {}
-        self._told: dict[str, _Told] = {}
+        self._ready_tabs: dict[str, _ReadyTabs] = {}
         self._uninstalls: set[asyncio.Task[None]] = set()
         self.calls = PluginCalls(TabCalls(transport, browsers.book, limits, leases), browsers, self._is_ready)
         self.watcher = Watcher(self._changed_on_disk, wall)
-        browsers.on_plugins(self._said)
-        browsers.on_hello(self._greet)
+        browsers.on_plugins(self._receive)
+        browsers.on_hello(self._send_all)
         browsers.on_change(self._browsers_changed)
 
     # the table
@@ -116,7 +116,7 @@ class Plugins:
         return [*self._found.problems, *(p for active in self.all() for p in active.setup.problems)]
 
     def load(self, *, watched: bool = False) -> int:
-        """Look for plugins anew and put what is found in the place of what was; returns how many there are."""
+        """Find plugins and replace the table. Returns how many there are."""
         config = self._config()
         found = self._discovery.look(config)
         for failure in found.failures:
@@ -124,21 +124,23 @@ class Plugins:
                 log.warning("plugin not loaded: %s: %s", failure.path, failure.error)
         fresh = {plugin.name: self._activate(plugin, config) for plugin in found.plugins}
         if watched:
-            # A save that is half written or wrong must not take the tools away under the agents.
+            # A file that is saved half-way or broken must not remove tools that agents are using.
             broken = {failure.path for failure in found.failures}
             fresh |= {n: a for n, a in self._active.items() if n not in fresh and a.plugin.path in broken}
         before, self._active, self._found = self._active, fresh, found
         self._write()
         changed = [name for name, active in fresh.items() if before.get(name) != active]
-        gone = [name for name in before if name not in fresh]
-        for name in gone:
+        removed = [name for name in before if name not in fresh]
+        for name in removed:
             self._registry.remove(Source("plugin", name))
             self.logs.forget(name)
         for name in changed:
             for problem in self._registry.replace(Source("plugin", name), self.calls.entries(fresh[name])):
                 log.warning("tool refused: %s", problem)
         self.watcher.watch(found.watched, found.above, len(found.pending))
-        self._tell(changed, gone, only_changed=watched and not gone and all(name in before for name in changed))
+        self._notify_browsers(
+            changed, removed, only_changed=watched and not removed and all(name in before for name in changed)
+        )
         return len(fresh)
 
     def _activate(self, plugin: Plugin, config: Config) -> Active:
@@ -160,7 +162,7 @@ class Plugins:
     def _changed_on_disk(self) -> None:
         began = time.monotonic()
         self.load(watched=True)
-        log.info("plugins loaded anew after a change on disk, in %.0f ms", (time.monotonic() - began) * 1000)
+        log.info("plugins reloaded after a change on disk, in %.0f ms", (time.monotonic() - began) * 1000)
 
     # life
 
@@ -170,7 +172,7 @@ class Plugins:
         self.watcher.start()
 
     def keep(self) -> None:
-        """Look for changes that the system did not tell."""
+        """Look for changes the operating system did not report."""
         self.watcher.poll()
 
     def stop(self) -> None:
@@ -181,15 +183,15 @@ class Plugins:
 
     # to the browsers
 
-    def _greet(self, link: ExtensionLink) -> None:
+    def _send_all(self, link: ExtensionLink) -> None:
         link.notify("sync.full", {"plugins": [self._wire(active, link) for active in self.all()]})
 
-    def _tell(self, changed: list[str], gone: list[str], *, only_changed: bool) -> None:
-        if not changed and not gone:
+    def _notify_browsers(self, changed: list[str], removed: list[str], *, only_changed: bool) -> None:
+        if not changed and not removed:
             return
         self.changes += 1
         for link in self._browsers.links():
-            for name in gone:
+            for name in removed:
                 task = asyncio.ensure_future(_uninstall(link, name))
                 self._uninstalls.add(task)
                 task.add_done_callback(self._uninstalls.discard)
@@ -197,7 +199,7 @@ class Plugins:
                 for name in changed:
                     link.notify("plugin.update", {"plugin": self._wire(self._active[name], link)})
             else:
-                self._greet(link)
+                self._send_all(link)
             link.notify("plugins.changed", {})
 
     def _wire(self, active: Active, link: ExtensionLink) -> dict[str, Any]:
@@ -225,13 +227,13 @@ class Plugins:
 
     # from the browsers
 
-    def _said(self, link: ExtensionLink, method: str, params: dict[str, Any]) -> None:
+    def _receive(self, link: ExtensionLink, method: str, params: dict[str, Any]) -> None:
         if method == "plugin.log":
-            self.logs.take(params, self._active.__contains__)
+            self.logs.receive(params, self._active.__contains__)
         elif method == "tab.syncAll":
-            told = params.get("plugins")
-            self._told[link.browser_id] = _Told()
-            for name, state in told.items() if isinstance(told, dict) else ():
+            reported = params.get("plugins")
+            self._ready_tabs[link.browser_id] = _ReadyTabs()
+            for name, state in reported.items() if isinstance(reported, dict) else ():
                 self._state(link.browser_id, name, state)
         else:
             self._state(link.browser_id, params.get("plugin"), params)
@@ -250,18 +252,18 @@ class Plugins:
             for each in (tabs[: self._limits.tabs_per_browser] if isinstance(tabs, list) else ())
             if isinstance(each, dict) and type(each.get("tabId")) is int
         }
-        told = self._told.setdefault(browser_id, _Told()).ready
-        if told.get(name) != ready:
-            told[name] = ready
+        reported = self._ready_tabs.setdefault(browser_id, _ReadyTabs()).ready
+        if reported.get(name) != ready:
+            reported[name] = ready
             self.changes += 1
 
     def _browsers_changed(self, change: Change) -> None:
         if change.kind == "disconnected":
-            self._told.pop(change.browser_id, None)
+            self._ready_tabs.pop(change.browser_id, None)
 
     def _is_ready(self, tab: Tab, plugin: str) -> bool:
-        told = self._told.get(tab.browser_id)
-        return told is not None and told.ready.get(plugin, {}).get(tab.chrome_id) is True
+        reported = self._ready_tabs.get(tab.browser_id)
+        return reported is not None and reported.ready.get(plugin, {}).get(tab.chrome_id) is True
 
     # facts
 
@@ -333,4 +335,4 @@ async def _uninstall(link: ExtensionLink, name: str) -> None:
     try:
         await link.request("plugin.uninstall", {"name": name})
     except TabhubError as error:
-        log.warning("browser %s did not confirm that %s is gone: %s", link.browser_id, name, error.message)
+        log.warning("browser %s did not confirm that %s is removed: %s", link.browser_id, name, error.message)

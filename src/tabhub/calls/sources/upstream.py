@@ -97,21 +97,21 @@ class Upstreams:
         )
         self.logins = PendingLogins(folder / "mcp-logins", port, self._show)
         self.changes = 0
-        """Counts what the panel would show otherwise."""
+        """Counts changes of what the panel shows."""
         self._starting: asyncio.Task[None] | None = None
         self._change = asyncio.Lock()
 
     # life
 
     def start(self) -> None:
-        """Offer what the cache knows, and begin to connect; nobody waits for it."""
+        """List the cached tools and begin to connect, without waiting for it."""
         self._starting = asyncio.ensure_future(self._start())
 
     async def _start(self) -> None:
         await self.pool.apply_servers(self._servers.values())
         self._resources.catch_up()
         for server in self._servers.values():
-            await self._offer(server)
+            await self._register_tools(server)
 
     async def stop(self) -> None:
         """End all connections."""
@@ -129,10 +129,10 @@ class Upstreams:
         fresh = replace(server, cached_tools=listed.tools)
         await self._store([fresh])
         connection.server = fresh
-        await self._offer(fresh)
+        await self._register_tools(fresh)
 
-    async def _offer(self, server: Server) -> None:
-        """Put the tools of a server into the registry: those that are on, of a server that is."""
+    async def _register_tools(self, server: Server) -> None:
+        """Register the enabled tools of a server, or remove them if it is disabled."""
         connection = self.pool.get(server.name)
         if connection is None or not server.enabled:
             self._registry.remove(Source("upstream", server.name))
@@ -141,7 +141,7 @@ class Upstreams:
         self._share(server.name, connection.resources.current)
         self.subscriptions_changed(server.name)
         on = [tool for tool in server.cached_tools if tool.get("name") not in server.disabled_tools]
-        # Schemas are compiled on the way, which takes its time where there are hundreds.
+        # In a thread: compiling hundreds of schemas takes a while.
         entries = await asyncio.to_thread(self.calls.entries, connection, on)
         if self._servers.get(server.name) is server:
             for problem in self._registry.replace(Source("upstream", server.name), entries):
@@ -164,9 +164,9 @@ class Upstreams:
     def _changed(self, _connection: ServerConnection) -> None:
         self.changes += 1
 
-    async def _store(self, fresh: Iterable[Server], gone: Sequence[str] = ()) -> None:
+    async def _store(self, fresh: Iterable[Server], removed: Sequence[str] = ()) -> None:
         named = {server.name: server for server in fresh}
-        self._servers = {name: s for name, s in (self._servers | named).items() if name not in gone}
+        self._servers = {name: s for name, s in (self._servers | named).items() if name not in removed}
         after = tuple(self._servers.values())
         self.changes += 1
         await asyncio.to_thread(self.store.change, lambda _before: after)
@@ -182,7 +182,7 @@ class Upstreams:
         return make_auth(connection, plan.url, self.logins, plan.oauth)
 
     async def _show(self, address: str) -> None:
-        """Open the login in the person's own browser where one is connected; panel and terminal show it too."""
+        """Open the login page in a local browser, if one is connected; panel and terminal show it too."""
         for link in self._browsers.links():
             if link.local:
                 try:
@@ -232,7 +232,7 @@ class Upstreams:
         # A person asked for these, and may be sent to log in.
         await self.pool.apply_servers(self._servers.values(), asked={server.name for server in fresh})
         for server in fresh:
-            await self._offer(server)
+            await self._register_tools(server)
 
     async def _tried(self, waits: Iterable[Awaitable[None]]) -> None:
         tasks = [asyncio.ensure_future(wait) for wait in waits]
@@ -261,7 +261,7 @@ class Upstreams:
         return self.facts(self.get(name))
 
     async def refresh(self, name: str) -> dict[str, Any]:
-        """List a server's tools anew, connecting at once if it is not; the person may be asked to log in."""
+        """List a server's tools again, connecting first if needed; the person may be asked to log in."""
         server = self.get(name)
         connection = self.pool.get(name)
         if not server.enabled or connection is None:
@@ -273,7 +273,7 @@ class Upstreams:
         """Forget a server: its record, its tools, its connection."""
         async with self._change:
             server = self.get(name)
-            await self._store((), gone=[name])
+            await self._store((), removed=[name])
             await self.pool.apply_servers(self._servers.values())
             self.logins.forget(server.id)
             self._registry.remove(Source("upstream", name))

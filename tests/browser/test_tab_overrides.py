@@ -99,7 +99,7 @@ async def test_what_the_browser_took_away_is_told_once(emulating: Bench) -> None
     told = await emulating.call("browser_emulate_vision_deficiency", tabId=1, type="protanopia")
     assert told["active"] == ["vision protanopia"]
     assert told["note"] == (
-        "No longer in force, because the developer tools took the tab over: device 300 x 200, as Phone/1.0."
+        "No longer active, because the developer tools took the tab over: device 300 x 200, as Phone/1.0."
     )
     assert "note" not in await emulating.call("browser_emulate_vision_deficiency", tabId=1, type="none")
 

@@ -145,7 +145,7 @@ async def test_lost_emulation_is_reported(agent: Caller, zoo: Zoo) -> None:
     await agent.get("extension_force_reconnect")
     reply = await agent.get("browser_screenshot_tab", tabId=tab)
     assert reply["width"] != 300
-    assert reply["note"] == "No longer in force, because the connection to the browser was lost: device 300 x 300."
+    assert reply["note"] == "No longer active, because the connection to the browser was lost: device 300 x 300."
 
 
 async def test_emulation_ends_with_the_session(live_hub: LiveHub, agent: Caller, zoo: Zoo) -> None:

@@ -120,7 +120,7 @@ async def test_an_action_does_not_wait_long_for_a_slow_page(guest: Caller, zoo: 
     await guest.visit(zoo.at("act_dialogs.html"))
     answer = await guest.get(CLICK, selector="#slow")  # the site holds that page back until it is released
     zoo.release.set()
-    assert "on its way" in answer["note"]
+    assert "navigating to another page" in answer["note"]
     await guest.get("browser_wait_for", url="/held", loadState="load")
     zoo.release.clear()
 

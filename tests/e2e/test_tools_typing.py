@@ -56,7 +56,7 @@ async def test_a_password_is_not_repeated(guest: Caller, zoo: Zoo) -> None:
 
 async def test_typing_into_an_uneditable_element_fails(guest: Caller, zoo: Zoo, subtests: pytest.Subtests) -> None:
     await guest.visit(zoo.at("act_form.html"))
-    for selector, expected in (("#news", "no text field"), ("#colour", "browser_select_option")):
+    for selector, expected in (("#news", "not a text field"), ("#colour", "browser_select_option")):
         with subtests.test(selector=selector):
             assert expected in (await guest.fail(TYPE, selector=selector, text="x"))["text"]
 

@@ -70,7 +70,7 @@ async def test_a_timed_out_wait_reports_the_last_state(guest: Caller, zoo: Zoo, 
     for condition, expected in cases:
         with subtests.test(condition=condition):
             error = await guest.fail(WAIT, timeout=400, **condition)
-            assert "Waited 0.4 s for" in error["text"]
+            assert "Timed out after 0.4 s waiting for" in error["text"]
             assert expected in error["text"]
 
 

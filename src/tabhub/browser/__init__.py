@@ -1,6 +1,6 @@
-"""The built-in browser tools, one file a family, written against one small interface to a tab.
+"""The built-in browser tools.
 
-`browser_tools` gives all of them, ready to be registered; `open_tab` is what a session's first tab is opened with.
+`browser_tools` returns all of them, ready to be registered; `open_tab` opens a session's first tab.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def browser_tools(
     file_urls: bool = False,
     plugins: Callable[[], Sequence[PluginSite]] = no_plugins,
 ) -> list[tuple[Tool, Runner]]:
-    """All built-in tools. `choice` knows which tab a session works on; without `files_dir` no tool touches files."""
+    """All built-in tools. `choice` knows which tab a session uses. Without `files_dir` no tool uses files."""
     watch = TabWatch(browsers)
     lasting = TabOverrides(browsers, watch, "network")
     activity, record = Activity(browsers, watch), Recorder(browsers, watch)

@@ -1,7 +1,7 @@
-"""What goes on in the tabs in use: navigations, windows, downloads and requests, as far as acting and waiting need it.
+"""Activity of the tabs in use: navigations, new windows, downloads and requests, as acting and waiting tools need it.
 
-Owns the picture of what an action set off, told by events alone, and what keeps a tab in the background awake. It acts
-on nothing; recording for agents to read is done elsewhere.
+Owns what an action caused, from events alone, and keeping background tabs awake. Records for agents to read are kept
+in `record/`.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ _EVENTS = (
 )
 CHOOSER = "Page.setInterceptFileChooserDialog"
 _OPEN_ENDED = ("EventSource", "WebSocket", "Ping", "Preflight", "Media")
-"""Requests that never end, or that nobody waits for."""
-_LEADS = ("Page.frameRequestedNavigation", "Page.frameStartedNavigating")
-_OF_PAGES = (
+"""Requests that never end, or that no wait should include."""
+_NAVIGATION_STARTS = ("Page.frameRequestedNavigation", "Page.frameStartedNavigating")
+_PAGE_SCHEMES = (
     *("http", "https", "file", "filesystem", "data", "blob", "about", "javascript"),
     *("view-source", "chrome", "chrome-extension", "chrome-error", "devtools"),
 )
-"""Addresses that a tab can show, by their beginning."""
+"""URL schemes that a tab can show."""
 _MOST = 1000
 _UNREAD = 0.5
 _KEPT = 200
@@ -54,12 +54,12 @@ _Key = tuple[ExtensionLink, int]
 Params = dict[str, Any]
 T = TypeVar("T")
 _LAST_ANSWER = 0.1
-"""Seconds for what a page was asked before it was on its way to another."""
+"""Seconds to wait for the reply to a command sent before a navigation began."""
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """An answer to a request of the page."""
+    """A response to a request of the page."""
 
     at: float
     url: str
@@ -69,7 +69,7 @@ class Response:
 
 
 @dataclass(slots=True)
-class _Flight:
+class _PendingRequest:
     """A request under way."""
 
     url: str
@@ -79,31 +79,31 @@ class _Flight:
     answered: float | None = None
 
     def ends(self, now: float) -> float | None:
-        """When it ended, if it has: a page that does not read the answer it got keeps the browser from saying so."""
+        """When it ended, if it has. If a page does not read a response, the browser never reports its end."""
         return self.answered + _UNREAD if self.answered is not None and now - self.answered >= _UNREAD else None
 
 
-def _for_others(url: Any) -> str | None:
-    """An address that no page is behind, such as mailto: and tel:."""
+def _external_url(url: Any) -> str | None:
+    """The URL if another program handles it, such as mailto: and tel:."""
     scheme, colon, _ = str(url).partition(":")
-    return str(url)[:300] if colon and scheme.lower() not in _OF_PAGES else None
+    return str(url)[:300] if colon and scheme.lower() not in _PAGE_SCHEMES else None
 
 
 class TrackedAction:
-    """One action under way, and what it has set off so far."""
+    """A running action and what it has caused so far."""
 
     def __init__(self) -> None:
         self.navigating: set[str] = set()
-        """Frames that are on their way to another document."""
+        """Frames that are navigating."""
         self.url: str | None = None
-        """Where the tab has gone to."""
+        """The URL that the tab navigated to."""
         self.loading = False
         self.external_url: str | None = None
-        """An address that the browser hands to another program: the page stays, but the debugger is let go of."""
+        """A URL that another program handles: the page stays, but the debugger is detached."""
         self.opening = 0
         self.opened: list[int] = []
         self.unclaimed_tabs: set[int] = set()
-        """Tabs that came up in the same browser meanwhile; whose they are may be told later."""
+        """Tabs opened in the same browser meanwhile; their opener may be reported later."""
         self.downloading = False
         self.download: str | None = None
         self.chooser: Params | None = None
@@ -111,9 +111,9 @@ class TrackedAction:
         self._news = asyncio.Event()
 
     def handle_event(self, method: str, params: Params, child: str | None) -> None:
-        """Take one event of the tab, or of a frame in another process."""
+        """Handle one event of the tab, or of a frame in another process."""
         frame_id = str(params.get("frameId"))
-        if method in _LEADS and (outside := _for_others(params.get("url"))):
+        if method in _NAVIGATION_STARTS and (outside := _external_url(params.get("url"))):
             self.external_url = outside
         elif method == "Page.frameRequestedNavigation":
             if params.get("disposition") in ("currentTab", None):
@@ -149,40 +149,39 @@ class TrackedAction:
         self._news.set()
 
     def tab_opened(self, tab_id: int) -> None:
-        """Another tab came out of this one."""
         self.opened.append(tab_id)
         self._news.set()
 
     @property
     def unsettled(self) -> bool:
-        """Whether something that began is not yet there."""
+        """Whether something that the action started has not finished."""
         return bool(self.navigating) or self.loading or self.downloading or self.opening > len(self.opened)
 
     async def unless_navigating(self, work: Coroutine[Any, Any, T]) -> T | None:
-        """What a page answers; None once it is on its way to another page.
+        """The result of a page command; None once the page is navigating.
 
-        From then on the browser holds commands back until the other page is there, which may take as long as its site.
+        From then on the browser holds commands back until the next page has arrived, however slow its site is.
         """
         asking = asyncio.ensure_future(work)
         leaving = asyncio.ensure_future(self.wait_until(lambda: bool(self.navigating), None))
         try:
             await asyncio.wait((asking, leaving), return_when=asyncio.FIRST_COMPLETED)
             if not asking.done():
-                await asyncio.wait((asking,), timeout=_LAST_ANSWER)  # it may have been sent in time
+                await asyncio.wait((asking,), timeout=_LAST_ANSWER)  # it may have run in time
             return asking.result() if asking.done() else None
         finally:
             asking.cancel()
             leaving.cancel()
 
-    async def settle(self, patience: float) -> None:
-        """Wait until what began is there, but not for long."""
+    async def settle(self, limit: float) -> None:
+        """Wait a limited time until what the action started has finished."""
         if self.unsettled:
-            await self.wait_until(lambda: not self.unsettled, patience)
+            await self.wait_until(lambda: not self.unsettled, limit)
 
-    async def wait_until(self, reached: Any, patience: float | None) -> bool:
-        """Wait for events until something is reached; False if it is not in time."""
+    async def wait_until(self, reached: Any, limit: float | None) -> bool:
+        """Wait for events until `reached`; False on timeout."""
         try:
-            async with asyncio.timeout(patience):
+            async with asyncio.timeout(limit):
                 while not reached():
                     self._news.clear()
                     await self._news.wait()
@@ -195,10 +194,10 @@ class TrackedAction:
 class _Tab:
     awake: bool = False
     gone: bool = False
-    doing: list[TrackedAction] = field(default_factory=list)
+    actions: list[TrackedAction] = field(default_factory=list)
     acted: float = 0.0
-    """When the last action began, or the page was asked for."""
-    flying: dict[tuple[str | None, str], _Flight] = field(default_factory=dict)
+    """When the last action or page load began."""
+    pending: dict[tuple[str | None, str], _PendingRequest] = field(default_factory=dict)
     moved: float = 0.0
     """When a request last began or ended."""
     responses: deque[Response] = field(default_factory=lambda: deque(maxlen=_KEPT))
@@ -208,13 +207,13 @@ class _Tab:
 
 
 class Activity:
-    """What goes on in all tabs in use."""
+    """The activity of all tabs in use."""
 
     def __init__(self, browsers: Browsers, watch: TabWatch) -> None:
         self._watch = watch
         self._tabs: dict[_Key, _Tab] = {}
         browsers.on_change(self._changed)
-        watch.subscribe(EventSubscription(_EVENTS, (ENABLE, ("Page.enable", {})), frames=True), self._heard)
+        watch.subscribe(EventSubscription(_EVENTS, (ENABLE, ("Page.enable", {})), frames=True), self._on_event)
 
     def _tab(self, page: Page) -> _Tab:
         key = (page.link, page.tab.chrome_id)
@@ -223,9 +222,9 @@ class Activity:
         return self._tabs[key]
 
     def wake(self, page: Page) -> None:
-        """Let a tab in the background behave as if it were in front: it draws, has timers, focus and frames.
+        """Make a background tab render, run timers and have focus as if it were in front.
 
-        The browser keeps it so while the debugger is attached; nothing that a person sees changes.
+        It lasts while the debugger is attached; nothing visible to the person changes.
         """
         tab = self._tab(page)
         if not tab.awake:
@@ -234,63 +233,63 @@ class Activity:
 
     @contextmanager
     def track_action(self, page: Page) -> Iterator[TrackedAction]:
-        """Note what happens in the tab from here on, as what an action set off."""
-        doing, tab = TrackedAction(), self._tab(page)
-        tab.doing.append(doing)
+        """Attribute what happens in the tab from here on to an action."""
+        action, tab = TrackedAction(), self._tab(page)
+        tab.actions.append(action)
         tab.acted = page.link.loop.time()
         if self._watch.open_dialog(page.link, page.tab.chrome_id) is None:
             self.wake(page)
         if page.tab.active:
-            # A chooser would cover the window, and the page would hear nothing more until the person has answered it.
+            # A file chooser would block the page until the person answers it.
             page.cdp_nowait(CHOOSER, {"enabled": True, "cancel": True})
         try:
-            yield doing
+            yield action
         finally:
-            tab.doing.remove(doing)
-            if page.tab.active and not tab.doing:
+            tab.actions.remove(action)
+            if page.tab.active and not tab.actions:
                 page.cdp_nowait(CHOOSER, {"enabled": False})
-            if tab.gone and not tab.doing:
+            if tab.gone and not tab.actions:
                 self._tabs.pop((page.link, page.tab.chrome_id), None)
 
     def opened_external(self, page: Page) -> bool:
-        """Whether an action in the tab led to another program."""
-        return any(doing.external_url for doing in self._tab(page).doing)
+        """Whether an action in the tab opened another program."""
+        return any(action.external_url for action in self._tab(page).actions)
 
     def set_pressed_button(self, page: Page, button: str) -> str:
-        """Note which mouse button is down from now on (none: empty), and give the one before."""
+        """Set the mouse button that is down (empty for none) and return the previous one."""
         tab = self._tab(page)
         before, tab.held = tab.held, button
         return before
 
     def network_quiet(self, page: Page) -> tuple[float, list[str]]:
-        """For how long no request was under way, and which ones are."""
+        """Seconds without a pending request, and the URLs of pending ones."""
         tab, now = self._tab(page), page.link.loop.time()
-        ends = [(flight.url, flight.ends(now)) for flight in tab.flying.values()]
-        flying = [url for url, end in ends if end is None]
+        ends = [(flight.url, flight.ends(now)) for flight in tab.pending.values()]
+        pending = [url for url, end in ends if end is None]
         last = max([tab.moved, *(end for _, end in ends if end is not None)])
-        return (0.0 if flying else now - last), flying
+        return (0.0 if pending else now - last), pending
 
     def responses(self, page: Page) -> list[Response]:
-        """The answers that came since the last action in the tab began."""
+        """The responses since the last action in the tab began."""
         tab = self._tab(page)
         return [response for response in tab.responses if response.at >= tab.acted]
 
-    async def wait_network_event(self, page: Page, patience: float) -> None:
-        """Wait until a request begins, is answered or ends, but not for long."""
+    async def wait_network_event(self, page: Page, limit: float) -> None:
+        """Wait until a request starts, is answered or ends, at most `limit` seconds."""
         tab = self._tab(page)
         tab.news.clear()
         try:
-            async with asyncio.timeout(patience):
+            async with asyncio.timeout(limit):
                 await tab.news.wait()
         except TimeoutError:
             return
 
-    def _heard(self, link: ExtensionLink, chrome_id: int, method: str, params: Params, child: str | None) -> None:
+    def _on_event(self, link: ExtensionLink, chrome_id: int, method: str, params: Params, child: str | None) -> None:
         tab = self._tabs.get((link, chrome_id))
         if method == "detached":
-            if tab is not None and tab.doing:
+            if tab is not None and tab.actions:
                 tab.awake = False
-                tab.flying.clear()
+                tab.pending.clear()
             else:
                 self._tabs.pop((link, chrome_id), None)
             return
@@ -304,72 +303,72 @@ class Activity:
             return
         if method == "Page.frameNavigated" and child is None and isinstance(frame := params.get("frame"), dict):
             self._left(tab, frame, link.loop.time())
-        for doing in tab.doing:
-            doing.handle_event(method, params, child)
+        for action in tab.actions:
+            action.handle_event(method, params, child)
 
     def _request(self, tab: _Tab, now: float, method: str, params: Params, child: str | None) -> None:
         key = (child, str(params.get("requestId"))[:200])
-        if method != "Network.requestWillBeSent" and key not in tab.flying:
-            # The process that a document or a worker came to goes on telling of it.
-            key = next((known for known in tab.flying if known[1] == key[1]), key)
+        if method != "Network.requestWillBeSent" and key not in tab.pending:
+            # Another process may report the rest, once the document or worker lives there.
+            key = next((known for known in tab.pending if known[1] == key[1]), key)
         if method == "Network.requestWillBeSent":
             request = params.get("request")
             url = str(request.get("url"))[:2000] if isinstance(request, dict) else ""
             verb = str(request.get("method"))[:20] if isinstance(request, dict) else ""
-            if params.get("type") in _OPEN_ENDED or url[:5] == "data:" or len(tab.flying) >= _MOST:
+            if params.get("type") in _OPEN_ENDED or url[:5] == "data:" or len(tab.pending) >= _MOST:
                 return
-            tab.flying[key] = _Flight(url, verb, str(params.get("loaderId")), now)
+            tab.pending[key] = _PendingRequest(url, verb, str(params.get("loaderId")), now)
         elif method == "Network.responseReceivedExtraInfo":
-            # Of a worker that is shared nothing more is told here.
-            if (flight := tab.flying.get(key)) is not None:
+            # No further events follow for a shared worker.
+            if (flight := tab.pending.get(key)) is not None:
                 flight.answered = now
         elif method == "Network.responseReceived":
             response = params.get("response")
             if isinstance(response, dict):
                 status, mime = response.get("status"), str(response.get("mimeType", ""))[:100]
-                flight = tab.flying.get(key)
+                flight = tab.pending.get(key)
                 verb = flight.method if flight is not None else "GET"
                 if flight is not None:
                     flight.answered = now
                 code = status if type(status) is int else 0
                 tab.responses.append(Response(now, str(response.get("url"))[:2000], verb, code, mime))
         else:
-            tab.flying.pop(key, None)
+            tab.pending.pop(key, None)
         tab.moved = now
         tab.news.set()
 
     @staticmethod
     def _gone(tab: _Tab, session: Any, now: float) -> None:
-        """A frame in another process, or a worker, went with all it had asked for, and no word comes of that."""
-        left = [key for key in tab.flying if key[0] == session]
+        """A frame in another process or a worker is gone with its requests; no events report their end."""
+        left = [key for key in tab.pending if key[0] == session]
         for key in left:
-            del tab.flying[key]
+            del tab.pending[key]
         if left:
             tab.moved = now
             tab.news.set()
 
     @staticmethod
     def _left(tab: _Tab, frame: Params, now: float) -> None:
-        """The tab shows another document: what the one before had asked for is of no interest."""
+        """The tab shows another document: requests of the previous one no longer count."""
         if not frame.get("parentId"):
             loader = str(frame.get("loaderId"))
-            opening = tab.flying.get((None, loader))
-            if not tab.doing:
+            opening = tab.pending.get((None, loader))
+            if not tab.actions:
                 tab.acted = max(tab.acted, opening.begun if opening is not None else now)
-            tab.flying = {key: flight for key, flight in tab.flying.items() if flight.loader == loader}
+            tab.pending = {key: flight for key, flight in tab.pending.items() if flight.loader == loader}
 
     def _changed(self, change: Change) -> None:
         for tab in (*change.tabs.opened, *change.tabs.changed):
             for (link, chrome_id), known in self._tabs.items():
-                for doing in known.doing if link.browser_id == tab.browser_id else ():
+                for action in known.actions if link.browser_id == tab.browser_id else ():
                     if tab in change.tabs.opened:
-                        doing.unclaimed_tabs.add(tab.tab_id)
-                    if chrome_id == tab.opener_chrome_id and tab.tab_id in doing.unclaimed_tabs:
-                        doing.unclaimed_tabs.discard(tab.tab_id)
-                        doing.tab_opened(tab.tab_id)
+                        action.unclaimed_tabs.add(tab.tab_id)
+                    if chrome_id == tab.opener_chrome_id and tab.tab_id in action.unclaimed_tabs:
+                        action.unclaimed_tabs.discard(tab.tab_id)
+                        action.tab_opened(tab.tab_id)
         gone = {(tab.browser_id, tab.chrome_id) for tab in change.tabs.closed}
         for key in [key for key in self._tabs if key[0].closed is not None or (key[0].browser_id, key[1]) in gone]:
-            # A tab with an action under way is let go by that action.
+            # A running action removes its own tab when it ends.
             self._tabs[key].gone = True
-            if not self._tabs[key].doing:
+            if not self._tabs[key].actions:
                 del self._tabs[key]

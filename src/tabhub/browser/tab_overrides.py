@@ -1,8 +1,8 @@
-"""What tools changed in a tab for longer than one call: emulation, forced states; and how it is taken back.
+"""Overrides that outlast one call: emulation, throttling, forced states, and how they are undone.
 
-Owns which changes are in force in which tab, for which session, and that they reach frames that come later. The browser
-keeps them only while the debugger is attached, so the tab is held; what is lost all the same is told by the next call
-that asks. It does not know what the changes mean.
+Owns which overrides are active in which tab, for which session, and applying them to frames that appear later. The
+browser keeps them only while the debugger is attached, so the tab stays watched; if they are lost all the same, the
+next call reports it. It does not know what the overrides mean.
 """
 
 from __future__ import annotations
@@ -29,39 +29,39 @@ _REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """One change of a tab."""
+    """One override of a tab."""
 
     session: Any
     description: str
-    """What it is, for people and agents."""
+    """For people and agents."""
     undo: tuple[Command, ...]
     frame_commands: tuple[Command, ...] = ()
-    """What makes it so in a frame in another process, too."""
+    """Commands that apply it in a frame in another process."""
     child: str | None = None
-    """The child session it was made in, where it is one frame's alone."""
+    """The child session, if it belongs to one frame only."""
     frame: str | None = None
-    """The frame whose document it belongs to: it goes when that goes."""
+    """The frame whose document it belongs to: it ends with that document."""
     applied: tuple[Command, ...] = ()
-    """What made it so, as `make` noted it."""
+    """The commands that applied it, set by `apply`."""
 
 
 class TabOverrides:
-    """The changes of all tabs."""
+    """The overrides of all tabs."""
 
     def __init__(self, browsers: Browsers, watch: TabWatch, why: str = "changed") -> None:
         self._watch = watch
         self._why = why
         self._tabs: dict[_Key, dict[str, Override]] = {}
         self._lost: dict[tuple[str, int], str] = {}
-        """By browser and tab, for a link that breaks takes the changes along and comes back as another one."""
+        """By browser and tab, because a link that reconnects is another object."""
         self._left: dict[tuple[str, int], list[Command]] = {}
-        """What is to be taken back then: a browser that only lost its link may still have the changes."""
+        """Undo commands for then: a browser that only lost its link may still have the overrides."""
         browsers.on_change(self._gone)
-        watch.subscribe(EventSubscription(("Target.attachedToTarget", "Page.frameNavigated")), self._heard)
+        watch.subscribe(EventSubscription(("Target.attachedToTarget", "Page.frameNavigated")), self._on_event)
 
     async def apply(self, page: Page, name: str, change: Override, commands: Sequence[Command]) -> None:
-        """Carry out a change and keep it in force; one of the same name is replaced."""
-        self._tidy(page)
+        """Apply an override and keep it active; one with the same name is replaced."""
+        self._undo_leftovers(page)
         for method, params in commands:
             await page.cdp(method, params, change.child)
         key = (page.link, page.tab.chrome_id)
@@ -70,28 +70,25 @@ class TabOverrides:
                 self._send(key, child.session_id, change.frame_commands)
         self._tabs.setdefault(key, {})[name] = replace(change, applied=tuple(commands))
         self._watch.hold(*key, self._why)
-        self._hand_on(key)
+        self._update_child_commands(key)
 
     def is_active(self, page: Page, name: str) -> bool:
-        """Whether a change is in force."""
         return name in self._tabs.get((page.link, page.tab.chrome_id), {})
 
     def applied_commands(self, page: Page, name: str) -> tuple[Command, ...]:
-        """What made a change so; nothing where it is not in force."""
         change = self._tabs.get((page.link, page.tab.chrome_id), {}).get(name)
         return change.applied if change else ()
 
     def descriptions(self, page: Page) -> list[str]:
-        """What is in force in a tab."""
         return [change.description for change in self._tabs.get((page.link, page.tab.chrome_id), {}).values()]
 
     def pop_lost_note(self, page: Page) -> str:
-        """What was in force and no longer is, told once; empty if nothing was lost."""
-        self._tidy(page)
+        """A note on overrides that were lost, returned once; empty if none were."""
+        self._undo_leftovers(page)
         return self._lost.pop((page.link.browser_id, page.tab.chrome_id), "")
 
     async def remove(self, page: Page, name: str) -> bool:
-        """Take one change back; False if it is not there."""
+        """Undo one override; False if it is not active."""
         key = (page.link, page.tab.chrome_id)
         change = self._tabs.get(key, {}).get(name)
         if change is None:
@@ -100,7 +97,7 @@ class TabOverrides:
             for method, params in change.undo:
                 await page.cdp(method, params, change.child)
         except CommandFailed as error:
-            # An element that the page has taken away has nothing to be taken back.
+            # There is nothing to undo on an element that the page removed.
             if change.frame is None or "node" not in error.message:
                 raise
         self._undo_in_frames(key, change)
@@ -109,24 +106,24 @@ class TabOverrides:
         return True
 
     def revoke(self, link: ExtensionLink, chrome_id: int, name: str, why: str) -> None:
-        """Take one change back without waiting; whoever asks next is told why."""
+        """Undo one override without waiting; the next call gets the reason."""
         key, tab = (link, chrome_id), (link.browser_id, chrome_id)
         change = self._tabs.get(key, {}).pop(name, None)
         if change is not None:
             self._send(key, change.child, change.undo)
             self._undo_in_frames(key, change)
-            self._lost[tab] = f"No longer in force, because {why}: {change.description}."
+            self._lost[tab] = f"No longer active, because {why}: {change.description}."
             self._rest(key)
 
     async def clear(self, page: Page) -> list[str]:
-        """Take everything back, and tell what it was."""
+        """Undo everything; returns the descriptions."""
         words = self.descriptions(page)
         for name in list(self._tabs.get((page.link, page.tab.chrome_id), ())):
             await self.remove(page, name)
         return words
 
     def end_session(self, session: Any) -> None:
-        """A session is over: take back what it changed, without waiting."""
+        """Undo the overrides of a session without waiting."""
         for key, changes in list(self._tabs.items()):
             for name, change in list(changes.items()):
                 if change.session is session:
@@ -140,18 +137,18 @@ class TabOverrides:
             for child in self._watch.children(*key).values():
                 self._send(key, child.session_id, change.undo)
 
-    def _hand_on(self, key: _Key) -> None:
-        """Let what comes into the tab later be told of the changes before it runs."""
+    def _update_child_commands(self, key: _Key) -> None:
+        """Have new frames of the tab get the overrides before they run."""
         told = tuple(command for change in self._tabs.get(key, {}).values() for command in change.frame_commands)
         self._watch.set_child_commands(*key, self._why, told)
 
     def _rest(self, key: _Key) -> None:
-        self._hand_on(key)
+        self._update_child_commands(key)
         if key in self._tabs and not self._tabs[key]:
             self._watch.release(*key, self._why)
             del self._tabs[key]
 
-    def _heard(
+    def _on_event(
         self, link: ExtensionLink, chrome_id: int, method: str, params: dict[str, Any], _child: str | None
     ) -> None:
         key = (link, chrome_id)
@@ -171,16 +168,15 @@ class TabOverrides:
                 self._send(key, str(params.get("sessionId")), change.frame_commands)
 
     def _lose(self, key: _Key, why: str) -> None:
-        """The changes of a tab are out of our hands."""
         changes, tab = self._tabs.pop(key), (key[0].browser_id, key[1])
-        self._lost[tab] = f"No longer in force, because {why}: {', '.join(c.description for c in changes.values())}."
+        self._lost[tab] = f"No longer active, because {why}: {', '.join(c.description for c in changes.values())}."
         if key[0].closed is not None:
             self._left[tab] = [command for change in changes.values() if not change.child for command in change.undo]
         self._watch.release(*key, self._why)
-        self._hand_on(key)
+        self._update_child_commands(key)
 
-    def _tidy(self, page: Page) -> None:
-        """Take back what a broken link left behind."""
+    def _undo_leftovers(self, page: Page) -> None:
+        """Undo what a broken link left behind."""
         left = self._left.pop((page.link.browser_id, page.tab.chrome_id), ())
         self._send((page.link, page.tab.chrome_id), None, left)
 

@@ -1,6 +1,6 @@
-"""How long a wait still has, and how it is spent: pauses that grow, and a sign of life every ten seconds.
+"""The time budget of a waiting tool: backoff between looks, and progress every ten seconds.
 
-Owns the clock of the waiting tools. What is waited for is theirs.
+What is waited for is up to the tools.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from tabhub.errors import CommandFailed, InvalidArguments
 
 T = TypeVar("T")
 TIMEOUT: dict[str, Any] = {"type": "integer", "minimum": 0, "description": "ms"}
-_TELL = 10.0
-_ANSWER = 1.5
-"""Seconds a page may take to answer the last question."""
+_PROGRESS_INTERVAL = 10.0
+_ANSWER_GRACE = 1.5
+"""Seconds for the last answer."""
 
 
 class WaitBudget:
-    """The time one call may wait."""
+    """The time that one call may wait."""
 
     def __init__(self, call: Call, what: str) -> None:
         limits = call.box.browsers.limits
@@ -30,23 +30,21 @@ class WaitBudget:
         if self.total > limits.call_timeout_max - 5:
             most = round((limits.call_timeout_max - 5) * 1000)
             raise InvalidArguments(
-                f"timeout must leave the call time to answer: at most {most} ms, not {given}.",
-                hint="Wait so long, then call again.",
+                f"timeout is too long: {given} ms. The maximum is {most} ms.",
+                hint="Wait in several calls.",
             )
         self._call = call
         self._what = what
         self._loop = asyncio.get_running_loop()
-        self._begun = self._told = self._loop.time()
+        self._begun = self._reported = self._loop.time()
         self._attempt = 0
 
     @property
     def elapsed(self) -> float:
-        """Seconds since the wait began."""
         return self._loop.time() - self._begun
 
     @property
     def remaining(self) -> float:
-        """Seconds that are left."""
         return max(0.0, self._remaining)
 
     @property
@@ -54,17 +52,17 @@ class WaitBudget:
         return self.total - self.elapsed
 
     def report_progress(self) -> None:
-        """Report that the wait goes on, if it is time to; that also extends the call's deadline."""
-        if self._loop.time() - self._told >= _TELL:
-            self._told = self._loop.time()
+        """Report progress if it is due; that also extends the call's deadline."""
+        if self._loop.time() - self._reported >= _PROGRESS_INTERVAL:
+            self._reported = self._loop.time()
             self._call.ctx.progress(round(self.elapsed, 1), self.total, f"Still waiting for {self._what}")
 
     async def pause(self, seen: str) -> None:
-        """Wait a little before looking again; when the time is over, the error tells what was seen last."""
+        """Back off before the next look; on timeout, the error reports what was `seen` last."""
         if self.remaining <= 0:
             raise CommandFailed(
-                f"Waited {self.total:g} s for {self._what}, in vain: {seen}.",
-                hint="Look at the page (browser_snapshot); give a longer `timeout` if it only needs time.",
+                f"Timed out after {self.total:g} s waiting for {self._what}: {seen}.",
+                hint="Look at the page (browser_snapshot), or give a longer `timeout`.",
             )
         self.report_progress()
         pause = poll_pause(self._attempt)
@@ -72,22 +70,24 @@ class WaitBudget:
         await asyncio.sleep(min(pause, self.remaining))
 
     async def await_page(self, asked: Coroutine[Any, Any, T]) -> T:
-        """What the page answers; one that is too busy to answer is not waited for longer than the time that is left."""
+        """The page's answer; a busy page is not waited for beyond the budget."""
         asking = asyncio.ensure_future(asked)
         try:
             while not asking.done():
-                if self._remaining <= -_ANSWER:
+                if self._remaining <= -_ANSWER_GRACE:
                     raise CommandFailed(
-                        f"Waited {self.total:g} s for {self._what}, in vain: the page, or a frame of it, does not "
-                        "answer.",
-                        hint="A script of its own keeps it busy. Wait longer, or close the tab (browser_close_tab).",
+                        f"Timed out after {self.total:g} s waiting for {self._what}: the page or a frame does "
+                        "not respond.",
+                        hint="A script keeps it busy. Wait longer, or close the tab (browser_close_tab).",
                     )
                 self.report_progress()
-                await asyncio.wait((asking,), timeout=min(_TELL, max(0.0, self._remaining + _ANSWER)))
+                await asyncio.wait(
+                    (asking,), timeout=min(_PROGRESS_INTERVAL, max(0.0, self._remaining + _ANSWER_GRACE))
+                )
             return asking.result()
         finally:
             asking.cancel()
 
     def reset_backoff(self) -> None:
-        """Begin with short pauses anew: something has just happened."""
+        """Start again with short pauses, because something has just happened."""
         self._attempt = 0

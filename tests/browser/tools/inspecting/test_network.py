@@ -98,7 +98,7 @@ async def test_an_idle_interception_ends_and_continues_its_requests() -> None:
     sent = browser.commands("Fetch.continueRequest")
     assert [parse_message["params"]["params"]["requestId"] for parse_message in sent] == ["f1", "f2"]
     assert held.pop_lost_note(page) == (
-        "No longer in force, because nobody asked what waits for 0.01 s: requests to */api are intercepted."
+        "No longer active, because nobody asked what waits for 0.01 s: requests to */api are intercepted."
     )
     assert (paused.patterns(page), paused.pop_ended(page), paused.pop_ended(page)) == ((), True, False)
 

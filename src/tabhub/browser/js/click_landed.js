@@ -1,4 +1,4 @@
-// What came of the last click at an element, after so many were made, and whether it is checked now.
+// Where the last click on an element landed, once the given number of clicks was seen, and whether it is checked now.
 async ({ ref, clicks }) => {
   const aim = globalThis.tabhubClick;
   if (clicks && !(await aim?.heard.reach(clicks))) return null;
@@ -10,9 +10,9 @@ async ({ ref, clicks }) => {
   const element = kit.element(ref);
   const held = (element?.localName === "label" && element.control) || element;
   if (held?.type === "checkbox" || held?.type === "radio") facts.checked = held.checked;
-  // A download is told when its answer comes, and nothing before that says so.
+  // A download is reported only when its response arrives.
   if (element?.closest("a[download]")) facts.download = true;
-  // A link is followed after all have heard of the click, and a form is sent in a task of its own.
+  // A link is followed after all click listeners ran, and a form is submitted in a task of its own.
   if (aim?.sent || element?.form || element?.closest("form, a[href], area[href]")) facts.leads = true;
   return facts;
 }

@@ -1,4 +1,4 @@
-// Drops files made from their bytes on an element as a mouse would, if the page lets files be dropped there.
+// Drops files, built from bytes, on an element as a mouse would, if the page accepts them.
 function ({ files }) {
   const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
   const dataTransfer = new DataTransfer();

@@ -1,4 +1,4 @@
-// What a field holds now, or after so many keys were let go in it; a password only by its length.
+// The value of a field, now or after the given number of keyup events; of a password only the length.
 async function ({ keyups, patience }) {
   const keys = globalThis.tabhubKeys;
   if (keyups && !((await keys?.heard.reach(keyups, patience)) && this.isConnected)) return null;

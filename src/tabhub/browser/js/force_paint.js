@@ -1,4 +1,4 @@
-// Changes something that nobody sees, all over the view: has a clear canvas over it drawn anew, or takes that away again.
+// Forces a repaint of the whole viewport by redrawing a transparent canvas over it; removes the canvas when done.
 ({ more }) => {
   clearTimeout(kit.nudging);
   if (!more) {
@@ -17,7 +17,7 @@
   const pen = kit.nudged.getContext("2d");
   pen.fillRect(0, 0, 1, 1);
   pen.clearRect(0, 0, 1, 1);
-  // If nobody comes to take it away.
+  // In case it is never removed.
   kit.nudging = setTimeout(() => kit.nudged?.remove(), 2000);
   return {};
 }

@@ -1,4 +1,4 @@
-// What keeps the form from being sent that the last click or key was to send, a turn after it.
+// The invalid field that prevented the last click or key from submitting its form, or null.
 () => {
   const form = globalThis.tabhubForm;
   form?.end();

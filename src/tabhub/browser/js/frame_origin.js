@@ -1,4 +1,4 @@
-// Where the inside of a frame element begins, in the viewport of its document.
+// Position of a frame element's content box in the viewport of its document.
 ({ ref }) => {
   const element = kit.element(ref);
   if (!element) return null;

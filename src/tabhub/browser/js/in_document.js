@@ -1,4 +1,4 @@
-// Whether what is waited for is in this document, and whether a person could see it.
+// Whether the awaited element is in this document, and whether it is visible.
 ({ wanted }) => {
   const found = kit.find(wanted);
   const missing = found?.missing;

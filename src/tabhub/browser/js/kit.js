@@ -1,4 +1,4 @@
-// What the hub keeps in its own world of a document: elements by short refs that stay the same while the document lives.
+// The hub's toolkit in its isolated world of a document: elements by short refs that are stable for its lifetime.
 const makeKit = (token, prefix) => {
   const elements = new Map();
   const refs = new WeakMap();

@@ -1,4 +1,4 @@
-// The elements of this document that somebody could act on and that show, with their boxes.
+// The visible interactive elements of this document, with their boxes.
 ({ whole, most }) => {
   const marks = [];
   const shows = (element, box) => {

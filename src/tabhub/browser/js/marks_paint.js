@@ -1,4 +1,4 @@
-// Draws boxes with their refs over the page, or takes them away again; they go by themselves if nobody does.
+// Draws boxes with refs over the page, or removes them; they disappear by themselves after a while.
 ({ marks, scrolled }) => {
   kit.painted?.remove();
   kit.painted = null;

@@ -1,4 +1,4 @@
-// Whether a point inside a frame can be reached from the document around it, and where it lies there.
+// Converts a point inside a frame to the document around it; reports what covers it there.
 ({ ref, x, y }) => {
   const holder = kit.element(ref);
   if (!holder) return null;

@@ -1,4 +1,4 @@
-// Scrolls the element, or what a person would scroll on this page, and tells where that is then.
+// Scrolls the element, or the main scrollable area of the page, and reports the new position.
 async function ({ direction, distance, position }) {
   const page = document.scrollingElement || document.documentElement;
   const room = (node) => [node.scrollWidth - node.clientWidth, node.scrollHeight - node.clientHeight];

@@ -1,2 +1,2 @@
-// How far the page is scrolled.
+// The scroll position of the page.
 () => ({ x: scrollX, y: scrollY })

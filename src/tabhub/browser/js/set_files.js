@@ -1,4 +1,4 @@
-// Gives a file field files made from their bytes, for browsers that let no extension name files of the machine.
+// Sets the files of a file field from bytes, for browsers that do not let extensions name local files.
 function ({ files }) {
   const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
   const list = new DataTransfer();

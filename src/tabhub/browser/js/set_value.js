@@ -1,4 +1,4 @@
-// Puts a value into a field that a person sets as a whole: dates, times, colours, ranges.
+// Sets the value of a field that is not typed into: dates, times, colours, ranges.
 function ({ value }) {
   const field = this.localName === "label" && this.control ? this.control : "value" in this ? this : this.querySelector("input");
   const before = field.value;

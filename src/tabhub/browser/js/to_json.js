@@ -1,4 +1,4 @@
-// Turns what a script returned into JSON text, and says what had to be described instead of copied.
+// Converts a script's return value to JSON text, and notes what was described instead of copied.
 // Text, because an object would lose the order of its keys on the way out of the browser.
 (value) => {
   const notes = new Set();

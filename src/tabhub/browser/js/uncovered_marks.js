@@ -1,4 +1,4 @@
-// Of marks in frames: whether the frame is what shows at their middle, not something the page has laid over it.
+// For marks in frames: whether the frame is visible at their centre, not covered by the page.
 ({ marks }) =>
   marks.map(({ x, y, width, height }) => {
     let top = document.elementFromPoint(x + width / 2, y + height / 2);

@@ -1,2 +1,2 @@
-// Which of some media queries do not hold.
+// Those of the media queries that do not match.
 ({ queries }) => ({ failed: queries.filter((query) => !matchMedia(query).matches) })

@@ -1,4 +1,4 @@
-// Waits until the element can be used, and tells where; what stands in the way is told when the time is over.
+// Waits until the element is actionable and returns the point to act on, or the problem when the time is over.
 // need: click, hover (only a place), edit (text), field (any of a form), key (the focus), look (only in view).
 async function ({ need, within, patient, all, value }) {
   const begun = performance.now();
@@ -186,14 +186,14 @@ async function ({ need, within, patient, all, value }) {
     return cover ? { why: "covered", detail: cover } : { why: "outside" };
   };
 
-  // Counts events of ours, so that what is asked after the last of them need not wait for the browser's word on each.
+  // Counts our input events, so that a probe can wait for the last one without a round trip for each.
   const counter = () => {
     const heard = { count: 0, wake: () => {}, drop: () => {} };
     heard.add = () => {
       heard.count += 1;
       heard.wake();
     };
-    // True when so many have come; false if somebody asks anew before that, or they do not come.
+    // True when the count is reached; false on timeout or if another probe replaces this one.
     heard.reach = (wanted, patience = 5000) => {
       const { promise, resolve } = Promise.withResolvers();
       heard.wake = () => heard.count >= wanted && resolve(true);
@@ -216,7 +216,7 @@ async function ({ need, within, patient, all, value }) {
     globalThis.tabhubForm = form;
   };
 
-  // The first press decides: if it lands elsewhere, it and what follows of the same click reach nobody.
+  // The first press decides: if it lands elsewhere, the page receives nothing of this click.
   const guard = () => {
     globalThis.tabhubClick?.stop();
     const types = ["pointerdown", "mousedown", "pointerup", "mouseup", "click", "auxclick", "dblclick", "contextmenu"];
@@ -239,7 +239,7 @@ async function ({ need, within, patient, all, value }) {
       }
     };
     for (const type of types) addEventListener(type, judge, { capture: true, passive: false });
-    // The browser's own menu helps nobody here, and would stay open over the person's window.
+    // The native context menu would stay open over the person's window.
     const noMenu = (event) => event.preventDefault();
     addEventListener("contextmenu", noMenu);
     // The last to hear of it: what the page does at once is done by then.
@@ -254,7 +254,7 @@ async function ({ need, within, patient, all, value }) {
       removeEventListener("contextmenu", noMenu);
       for (const type of types) removeEventListener(type, judge, { capture: true });
     };
-    // Should nothing come of it, nobody else is to be kept from clicking.
+    // If no click follows, stop blocking other clicks.
     setTimeout(aim.stop, 1500);
     globalThis.tabhubClick = aim;
   };

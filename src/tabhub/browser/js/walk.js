@@ -1,4 +1,4 @@
-// The document as a tree of what a reader meets: wrappers gone, text joined, nothing said twice.
+// The document as an accessibility tree: wrappers removed, text joined, nothing repeated.
 const MOST_ELEMENTS = 200000;
 const BREAK = { gap: true };
 const LONG_NAME = 150;

@@ -1,4 +1,4 @@
-// Notes whether a drag of the browser's own kind begins in this document; asked again, tells it and listens no longer.
+// The first call starts watching for a native drag in this document; the second reports it and stops.
 () => {
   const before = globalThis.tabhubDrag;
   if (before) {
@@ -10,7 +10,7 @@
   watch.take = (event) => {
     watch.began = event.isTrusted && !event.defaultPrevented;
   };
-  // The last to hear of it: a page that wants no such drag has said so by then.
+  // Runs last, after a page that prevents the drag has done so.
   addEventListener("dragstart", watch.take);
   globalThis.tabhubDrag = watch;
   return {};

@@ -31,6 +31,7 @@ from tabhub.links.extension import ExtensionLink
 from tabhub.links.launch.installed_browsers import find_browsers
 from tabhub.server.hub import Hub
 from tabhub.server.managed_browser import Managed
+from tabhub.wire.page_tools import PageMessage
 from tests.harness.agent import Agent
 from tests.harness.hub import RunningHub, running_hub
 from tests.harness.waiting import until
@@ -95,16 +96,16 @@ class Taken:
     """Stands before the hub's page tools, and notes when each list came and how long the hub was busy with it."""
 
     def __init__(self, hub: Hub) -> None:
-        self._take: Callable[[int, dict[str, Any]], Any] = hub.pages.receive
+        self._receive: Callable[[int, PageMessage], Any] = hub.pages.receive
         self.came = self.busy = 0.0
         hub.transport.on_message(self)
 
-    def __call__(self, tab_id: int, message: dict[str, Any]) -> Any:
+    def __call__(self, tab_id: int, message: PageMessage) -> Any:
         came, began = time.time(), time.perf_counter()
         try:
-            return self._take(tab_id, message)
+            return self._receive(tab_id, message)
         finally:
-            tools = len(message["params"].get("tools", ()))
+            tools = len(getattr(message, "tools", ()))
             if tools:
                 _Site.told.set()
             if tools >= TOOLS:

@@ -19,7 +19,7 @@ import { reviveBy } from "./link/keepalive.js";
 import * as read from "./link/params.js";
 import { Relay } from "./link/relay.js";
 import { relayNotifications } from "./link/relay_notifications.js";
-import { Rpc, textOf } from "./link/rpc.js";
+import { Rpc, commandMap, textOf } from "./link/rpc.js";
 import { Link } from "./link/socket.js";
 import { showIcon } from "./panel/icon.js";
 import { approvalNotices } from "./panel/notify.js";
@@ -114,8 +114,7 @@ const methods = new Map([
   ...notifyCommands,
   ...ownCommands(panelState),
   ...plugins.methods(),
-  ["getState", getState],
-  ["browser/executeTool", (params, call) => pages.execute(params, call)],
+  ...commandMap({ getState, "browser/executeTool": (params, call) => pages.execute(params, call) }),
   [
     "forwardCDPCommand",
     (params, call) => {
@@ -212,6 +211,7 @@ const link = new Link({
  * @param {boolean} managed
  */
 async function introduce(opened, managed) {
+  /** @type {import("./link/messages.js").ExtensionHello} */
   const hello = { browserId: await identity, ...(await facts), managed };
   // A page the hub opens from now on is one whose tools we see.
   await scripts.ready;

@@ -3,12 +3,11 @@
  */
 
 import * as read from "../link/params.js";
-import { FAILED, RpcError, textOf } from "../link/rpc.js";
+import { FAILED, RpcError, commandMap, textOf } from "../link/rpc.js";
 import { allowedUrl } from "../tabs/navigation.js";
 import { cut, moment, short } from "./lists.js";
 
 /** @typedef {import("../link/rpc.js").Params} Params */
-/** @typedef {import("../link/rpc.js").Handler} Handler */
 /** @typedef {chrome.bookmarks.BookmarkTreeNode} Node */
 /** @typedef {{ id: string, title: string, url?: string, parentId?: string, dateAdded?: string, children?: Told[], more?: number }} Told */
 
@@ -77,11 +76,4 @@ async function getBookmarkTree(params) {
   return { roots: roots.map((root) => walk(root, 0)) };
 }
 
-/** @type {ReadonlyMap<string, Handler>} */
-export const bookmarkCommands = new Map(
-  /** @type {[string, Handler][]} */ ([
-    ["searchBookmarks", searchBookmarks],
-    ["createBookmark", createBookmark],
-    ["getBookmarkTree", getBookmarkTree],
-  ]),
-);
+export const bookmarkCommands = commandMap({ searchBookmarks, createBookmark, getBookmarkTree });

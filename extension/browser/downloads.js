@@ -3,13 +3,12 @@
  */
 
 import * as read from "../link/params.js";
-import { FAILED, INVALID_PARAMS, RpcError, textOf } from "../link/rpc.js";
+import { FAILED, INVALID_PARAMS, RpcError, commandMap, textOf } from "../link/rpc.js";
 import { allowedUrl } from "../tabs/navigation.js";
 import { short } from "./lists.js";
 
 /** @typedef {import("../link/rpc.js").Params} Params */
 /** @typedef {import("../link/rpc.js").Call} Call */
-/** @typedef {import("../link/rpc.js").Handler} Handler */
 
 /** A server that says nothing for that long makes the command fail; the browser goes on waiting for it. */
 const ANSWER_MS = 8_000;
@@ -118,11 +117,4 @@ async function getDownload(params) {
   return told(await existing(read.requiredInteger(params, "downloadId")));
 }
 
-/** @type {ReadonlyMap<string, Handler>} */
-export const downloadCommands = new Map(
-  /** @type {[string, Handler][]} */ ([
-    ["downloadFile", downloadFile],
-    ["getDownloads", getDownloads],
-    ["getDownload", getDownload],
-  ]),
-);
+export const downloadCommands = commandMap({ downloadFile, getDownloads, getDownload });

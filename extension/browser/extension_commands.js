@@ -3,6 +3,7 @@
  */
 
 import * as read from "../link/params.js";
+import { commandMap } from "../link/rpc.js";
 import { recentLog } from "../log.js";
 import { explanation, headline } from "../panel/connection_text.js";
 import { short } from "./lists.js";
@@ -54,10 +55,5 @@ export function ownCommands(state) {
     return { open, shows: { ...shows, ...(lastError === null ? {} : { lastError }) } };
   }
 
-  return new Map(
-    /** @type {[string, Handler][]} */ ([
-      ["getLogs", getLogs],
-      ["getPanels", getPanels],
-    ]),
-  );
+  return commandMap({ getLogs, getPanels });
 }

@@ -3,12 +3,11 @@
  */
 
 import * as read from "../link/params.js";
-import { FAILED, RpcError, textOf } from "../link/rpc.js";
+import { FAILED, RpcError, commandMap, textOf } from "../link/rpc.js";
 import { reportTab } from "../tabs/state.js";
 import { cut, moment, short } from "./lists.js";
 
 /** @typedef {import("../link/rpc.js").Params} Params */
-/** @typedef {import("../link/rpc.js").Handler} Handler */
 
 const MOST = 1_000;
 const SOME = 100;
@@ -46,7 +45,10 @@ async function getVisits(params) {
   return cut("visits", told, MOST);
 }
 
-/** @param {chrome.sessions.Session} session */
+/**
+ * @param {chrome.sessions.Session} session
+ * @returns {import("../link/messages.js").ClosedSession}
+ */
 function closedInfo({ lastModified, tab, window }) {
   const closed = { sessionId: tab?.sessionId ?? window?.sessionId ?? "", ...moment("closedAt", lastModified * 1000) };
   if (tab) return { ...closed, kind: "tab", url: short(tab.url), title: short(tab.title) };
@@ -62,7 +64,10 @@ async function getRecentlyClosed(params) {
   return { closed: closed.map(closedInfo) };
 }
 
-/** @param {Params} params */
+/**
+ * @param {Params} params
+ * @returns {Promise<import("../link/messages.js").Restored>}
+ */
 async function restoreSession(params) {
   const sessionId = read.requiredString(params, "sessionId");
   const [fronts, windows] = await Promise.all([chrome.tabs.query({ active: true }), chrome.windows.getAll()]);
@@ -92,12 +97,4 @@ async function putBack(fronts, windows, { tab, window }) {
   if (taken && focused !== undefined) await chrome.windows.update(focused, { focused: true });
 }
 
-/** @type {ReadonlyMap<string, Handler>} */
-export const historyCommands = new Map(
-  /** @type {[string, Handler][]} */ ([
-    ["searchHistory", searchHistory],
-    ["getVisits", getVisits],
-    ["getRecentlyClosed", getRecentlyClosed],
-    ["restoreSession", restoreSession],
-  ]),
-);
+export const historyCommands = commandMap({ searchHistory, getVisits, getRecentlyClosed, restoreSession });

@@ -3,10 +3,9 @@
  */
 
 import * as read from "../link/params.js";
-import { FAILED, INVALID_PARAMS, RpcError, textOf } from "../link/rpc.js";
+import { FAILED, INVALID_PARAMS, RpcError, commandMap, textOf } from "../link/rpc.js";
 
 /** @typedef {import("../link/rpc.js").Params} Params */
-/** @typedef {import("../link/rpc.js").Handler} Handler */
 
 const PREFIX = "tabhub:";
 /** Where a click leads, kept where it outlives the worker. */
@@ -82,5 +81,4 @@ export function watchNotifications(note) {
   });
 }
 
-/** @type {ReadonlyMap<string, Handler>} */
-export const notifyCommands = new Map(/** @type {[string, Handler][]} */ ([["showNotification", showNotification]]));
+export const notifyCommands = commandMap({ showNotification });

@@ -3,11 +3,10 @@
  */
 
 import * as read from "../link/params.js";
-import { FAILED, INVALID_PARAMS, RpcError, textOf } from "../link/rpc.js";
+import { FAILED, INVALID_PARAMS, RpcError, commandMap, textOf } from "../link/rpc.js";
 import { cut } from "./lists.js";
 
 /** @typedef {import("../link/rpc.js").Params} Params */
-/** @typedef {import("../link/rpc.js").Handler} Handler */
 
 const MOST = 500;
 const LONGEST_VALUE = 4_096;
@@ -91,12 +90,4 @@ async function clearSiteData(params) {
   return { origin, cleared: wanted };
 }
 
-/** @type {ReadonlyMap<string, Handler>} */
-export const siteDataCommands = new Map(
-  /** @type {[string, Handler][]} */ ([
-    ["getCookies", getCookies],
-    ["setCookie", setCookie],
-    ["deleteCookies", deleteCookies],
-    ["clearSiteData", clearSiteData],
-  ]),
-);
+export const siteDataCommands = commandMap({ getCookies, setCookie, deleteCookies, clearSiteData });

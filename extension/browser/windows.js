@@ -3,12 +3,11 @@
  */
 
 import * as read from "../link/params.js";
-import { FAILED, INVALID_PARAMS, RpcError, textOf } from "../link/rpc.js";
+import { FAILED, INVALID_PARAMS, RpcError, commandMap, textOf } from "../link/rpc.js";
 import { allowedUrl } from "../tabs/navigation.js";
 import { reportTab } from "../tabs/state.js";
 
 /** @typedef {import("../link/rpc.js").Params} Params */
-/** @typedef {import("../link/rpc.js").Handler} Handler */
 
 const CLOSE_MS = 2_000;
 /** How long a desktop may take to make a window larger or smaller, and how often one looks. */
@@ -148,12 +147,4 @@ function removal(windowId) {
   });
 }
 
-/** @type {ReadonlyMap<string, Handler>} */
-export const windowCommands = new Map(
-  /** @type {[string, Handler][]} */ ([
-    ["getWindows", getWindows],
-    ["createWindow", createWindow],
-    ["updateWindow", updateWindow],
-    ["closeWindow", closeWindow],
-  ]),
-);
+export const windowCommands = commandMap({ getWindows, createWindow, updateWindow, closeWindow });

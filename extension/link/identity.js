@@ -4,7 +4,7 @@
 
 import { textOf } from "./rpc.js";
 
-/** @typedef {{ browserName: string, browserVersion: string, extensionVersion: string, platform: string }} About */
+/** @typedef {Required<Omit<import("./messages.js").ExtensionHello, "browserId" | "managed">>} About */
 
 /** Brands in the order they decide: every one of these browsers also says it is Chromium. */
 const BRANDS = /** @type {const} */ ([

@@ -6,6 +6,11 @@
  */
 
 /** @typedef {Record<string, unknown>} Params */
+/** @typedef {import("./messages.js").FromExtension} FromExtension */
+/**
+ * How the parts of the extension report: each message has the parameters that src/tabhub/wire declares.
+ * @typedef {{ notify: <M extends keyof FromExtension>(method: M, params: FromExtension[M]) => boolean, request: <M extends keyof FromExtension>(method: M, params: FromExtension[M]) => Promise<unknown> }} Hub
+ */
 /** @typedef {{ notify: (method: string, params: Params) => boolean, request: (method: string, params: Params) => Promise<unknown> }} Member */
 
 export const DIRECT = "hub";
@@ -38,21 +43,23 @@ export class Hubs {
   }
 
   /**
-   * @param {string} method
-   * @param {Params} params
+   * @template {keyof FromExtension} M
+   * @param {M} method
+   * @param {FromExtension[M]} params
    */
   notify(method, params) {
-    if (method === "tool.progress") return this.#of(params["dispatchId"])?.notify(method, params) ?? false;
+    if (method === "tool.progress") return this.#of(idIn(params, "dispatchId"))?.notify(method, params) ?? false;
     const sent = this.direct?.notify(method, params) ?? false;
     if (sent && NEARER.includes(method)) return sent;
     return (this.relay?.notify(method, params) ?? false) || sent;
   }
 
   /**
+   * @template {keyof FromExtension} M
    * @param {readonly string[]} owners
-   * @param {string} method
-   * @param {Params} params
-   * @param {() => Params} far the same, as it is told over a relay
+   * @param {M} method
+   * @param {FromExtension[M]} params
+   * @param {() => FromExtension[M]} far the same, as it is sent over a relay
    */
   notifyThose(owners, method, params, far) {
     if (owners.includes(DIRECT)) this.direct?.notify(method, params);
@@ -60,12 +67,13 @@ export class Hubs {
   }
 
   /**
-   * @param {string} method
-   * @param {Params} params
+   * @template {keyof FromExtension} M
+   * @param {M} method
+   * @param {FromExtension[M]} params
    * @returns {Promise<unknown>}
    */
   request(method, params) {
-    if (method === "browser/elicitConfirmation" && ownerOf(params["callId"]) !== DIRECT) return this.#ask(params);
+    if (method === "browser/elicitConfirmation" && ownerOf(idIn(params, "callId")) !== DIRECT) return this.#ask(params);
     if (method === "browser/elicitConfirmation") {
       return this.direct?.request(method, params) ?? Promise.reject(new Error("There is no hub to ask."));
     }
@@ -77,4 +85,12 @@ export class Hubs {
   #of(id) {
     return ownerOf(id) === DIRECT ? this.direct : this.relay;
   }
+}
+
+/**
+ * @param {Params} params
+ * @param {string} name
+ */
+function idIn(params, name) {
+  return params[name];
 }

@@ -40,6 +40,11 @@ export class RpcError extends Error {
  */
 /** @typedef {Record<string, unknown>} Params */
 /** @typedef {(params: Params, call: Call) => unknown} Handler */
+/** @typedef {import("./messages.js").Commands} Commands */
+/**
+ * Commands by method. What a handler is given is not trusted; what it returns is what src/tabhub/wire declares.
+ * @typedef {{ [M in keyof Commands]?: (params: Params, call: Call) => Commands[M]["result"] | Promise<Commands[M]["result"]> }} CommandTable
+ */
 /** @typedef {string | number | null} Id */
 /** @typedef {{ resolve: (result: unknown) => void, reject: (error: Error) => void }} Waiter */
 
@@ -253,6 +258,15 @@ export class Rpc {
 function wholeCharacters(json) {
   if (!json.includes("\\ud")) return json;
   return json.replace(/\\\\|\\ud[89a-f][0-9a-f]{2}/g, (found) => (found === "\\\\" ? found : "\ufffd"));
+}
+
+/**
+ * The commands of a module as the allow-list has them. Here they are checked against the messages of the hub.
+ * @param {CommandTable} table
+ * @returns {ReadonlyMap<string, Handler>}
+ */
+export function commandMap(table) {
+  return new Map(Object.entries(table));
 }
 
 /** @param {Call} call */

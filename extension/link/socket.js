@@ -39,7 +39,7 @@ const MAX_UNSENT = 32 * 1024 * 1024;
 const RESTING = "This browser is set to be reached over its relay only.";
 const REPLACED = 4000;
 const SHUTTING_DOWN = 4004;
-const CONNECT_ANEW = 4006;
+const RECONNECT = 4006;
 /** @type {ReadonlyMap<number, string>} */
 const CLOSE_REASONS = new Map([
   [REPLACED, "Another browser with the same id took this one's place. A copied profile does that."],
@@ -47,7 +47,7 @@ const CLOSE_REASONS = new Map([
   [4002, "The hub refused the connection's parameters. Hub and extension may be of different versions."],
   [4003, "The connection was too slow and was cut."],
   [SHUTTING_DOWN, "The hub is shutting down."],
-  [CONNECT_ANEW, "The hub asked for a new connection."],
+  [RECONNECT, "The hub asked for a new connection."],
   [1009, "A message was too big for the other side."],
 ]);
 
@@ -202,7 +202,7 @@ export class Link {
       return this.#replacedUntil(until);
     }
     if (event.code === SHUTTING_DOWN) this.#failures = 0;
-    if (event.code === CONNECT_ANEW) return this.#wait(0, CLOSE_REASONS.get(CONNECT_ANEW) ?? "", "waiting");
+    if (event.code === RECONNECT) return this.#wait(0, CLOSE_REASONS.get(RECONNECT) ?? "", "waiting");
     // It has just proved that it is the hub: a handshake that fails now was refused.
     const refused = `A hub answers at ${auth.host}:${auth.port} but refuses this browser. Run "tabhub doctor".`;
     this.#later(why ?? (opened ? `The connection to the hub ended (code ${event.code}).` : refused));

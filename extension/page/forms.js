@@ -68,7 +68,7 @@ var PageForms = class {
    */
   async #call(name, call, signal) {
     const form = formsWithTools().find((found) => attribute(found, "toolname") === name);
-    if (!form) throw new Error(`The page has no form named ${name} any more.`);
+    if (!form) throw new Error(`The page no longer has a form named ${name}.`);
     fill(form, pageChecks.isObject(call.args) ? call.args : {});
     if (!HTMLFormElement.prototype.checkValidity.call(form)) throw new Error(`The form is not valid: ${complaints(form)}`);
     const button = submitter(form);

@@ -306,7 +306,7 @@
       if (entry) return await run(entry, args, stop.signal, id);
       const theirs = brought();
       const tool = (await theirs?.getTools())?.find((/** @type {any} */ found) => found?.name === name);
-      if (!tool) throw new Error(`The page has no tool named ${name} any more.`);
+      if (!tool) throw new Error(`The page no longer has a tool named ${name}.`);
       const given = await theirs.executeTool(tool, stringify(args ?? {}), { signal: stop.signal });
       return typeof given === "string" ? parsed(given) : given;
     } finally {

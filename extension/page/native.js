@@ -97,7 +97,7 @@ var NativeContext = class {
   async #call(name, args, signal) {
     if (!this.#known.has(name)) await this.refresh();
     const tool = this.#known.get(name);
-    if (!tool) throw new Error(`The page has no tool named ${name} any more.`);
+    if (!tool) throw new Error(`The page no longer has a tool named ${name}.`);
     const text = JSON.stringify(args ?? {});
     // Some versions take an object and some its text: this is the one, and reads as the other.
     const either = Object.defineProperty(JSON.parse(text), "toString", { value: () => text });

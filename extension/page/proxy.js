@@ -192,7 +192,7 @@ var PageProxy = class {
     try {
       const has = (/** @type {any} */ source) => source.tools.some((/** @type {any} */ tool) => tool?.name === toolName);
       const source = this.#sources.find(has);
-      if (!source) throw new Error(`The page has no tool named ${toolName} any more.`);
+      if (!source) throw new Error(`The page no longer has a tool named ${toolName}.`);
       const running = source.call(toolName, {
         requestId,
         args,

@@ -51,7 +51,7 @@ export class Dispatch {
    * @param {() => Promise<readonly Plugin[]>} wiring.plugins
    * @param {(tab: chrome.tabs.Tab, plugin: Plugin) => Promise<string>} wiring.ready gives why a tab cannot be used, or nothing
    * @param {(tabId: number) => Page | undefined} wiring.page
-   * @param {(params: Params) => void} wiring.progress
+   * @param {(progress: import("../link/messages.js").ToolProgress) => void} wiring.progress
    */
   constructor(wiring) {
     this.#wiring = wiring;
@@ -114,7 +114,7 @@ export class Dispatch {
     if (flight?.page.tabId !== tabId || flight.page.documentId !== documentId || typeof progress !== "number") return;
     flight.alive();
     const words = typeof message === "string" ? { message: message.slice(0, LONGEST_WORDS) } : {};
-    this.#wiring.progress({ dispatchId, progress, ...(typeof total === "number" ? { total } : {}), ...words });
+    this.#wiring.progress({ dispatchId: String(dispatchId), progress, ...(typeof total === "number" ? { total } : {}), ...words });
   }
 
   /**
@@ -247,7 +247,7 @@ function answerOf(answer, { plugin, tool }) {
   const sent = true;
   if (!isObject(answer)) throw refusal("unavailable", "The page gave no answer: it may have gone away.", { sent });
   const { kind, text, message } = answer;
-  if (kind === "absent") return `The adapter of ${plugin.name} is not in the page any more.`;
+  if (kind === "absent") return `The adapter of ${plugin.name} is no longer in the page.`;
   if (kind === "no-tool") throw refusal("not_found", `The adapter of ${plugin.name} has no tool ${tool}.`, { code: "no_tool" });
   if (kind === "huge") {
     throw refusal("internal", `The result is larger than ${MOST_RESULT} characters. Ask for less of it.`, { sent, code: "too_large" });

@@ -16,7 +16,7 @@ import { Readiness } from "./readiness.js";
 /** @typedef {import("../link/rpc.js").Params} Params */
 /** @typedef {import("../link/rpc.js").Handler} Handler */
 /** @typedef {import("./plugin.js").Plugin} Plugin */
-/** @typedef {{ notify: (method: string, params: Params) => unknown, request: (method: string, params: Params) => Promise<unknown> }} Hub */
+/** @typedef {import("../link/recipients.js").Hub} Hub */
 
 const STORED = "plugins";
 const MOST_PLUGINS = 500;

@@ -5,7 +5,7 @@
  */
 
 import * as read from "../link/params.js";
-import { FAILED, RpcError } from "../link/rpc.js";
+import { FAILED, RpcError, commandMap } from "../link/rpc.js";
 import { failure } from "./errors.js";
 import { allowedUrl, travel } from "./navigation.js";
 import { groupWish, ownGroup, putIntoGroup } from "./session_groups.js";
@@ -200,7 +200,7 @@ export function tabCommands(cdp, note) {
   /**
    * A move along the tab's history, or a reload.
    * @param {(tabId: number, params: Params, call: Call) => Promise<() => Promise<unknown>>} way
-   * @returns {Handler}
+   * @returns {(params: Params, call: Call) => Promise<import("../link/messages.js").Arrival>}
    */
   function moving(way) {
     return async (params, call) => {
@@ -209,27 +209,22 @@ export function tabCommands(cdp, note) {
       const move = await way(tabId, params, call);
       const arrived = await travel(tabId, { move, url: undefined, until: "load", timeoutMs: undefined }, call);
       const short = { tabId, url: arrived.url, title: arrived.title, status: arrived.status };
-      return arrived.ok ? short : { ...short, ok: false, error: arrived.error };
+      return arrived.ok ? short : { ...short, ok: false, ...read.given({ error: arrived.error }) };
     };
   }
 
-  return new Map(
-    /** @type {[string, Handler][]} */ ([
-      ["getTabs", getTabs],
-      ["createTab", (params) => createTab(params, note)],
-      ["selectTab", selectTab],
-      ["activateTab", activateTab],
-      ["closeTab", closeTab],
-      ["browser_navigate", navigate],
-      ["goBack", moving((tabId, _params, call) => going(tabId, -1, call))],
-      ["goForward", moving((tabId, _params, call) => going(tabId, 1, call))],
-      [
-        "reloadTab",
-        moving(async (tabId, params) => {
-          const bypassCache = read.optionalBoolean(params, "ignoreCache") ?? false;
-          return () => chrome.tabs.reload(tabId, { bypassCache });
-        }),
-      ],
-    ]),
-  );
+  return commandMap({
+    getTabs,
+    createTab: (params) => createTab(params, note),
+    selectTab,
+    activateTab,
+    closeTab,
+    browser_navigate: navigate,
+    goBack: moving((tabId, _params, call) => going(tabId, -1, call)),
+    goForward: moving((tabId, _params, call) => going(tabId, 1, call)),
+    reloadTab: moving(async (tabId, params) => {
+      const bypassCache = read.optionalBoolean(params, "ignoreCache") ?? false;
+      return () => chrome.tabs.reload(tabId, { bypassCache });
+    }),
+  });
 }

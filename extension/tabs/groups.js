@@ -3,10 +3,10 @@
  */
 
 import * as read from "../link/params.js";
+import { commandMap } from "../link/rpc.js";
 import { failure } from "./errors.js";
 
 /** @typedef {import("../link/rpc.js").Params} Params */
-/** @typedef {import("../link/rpc.js").Handler} Handler */
 /** @typedef {{ groupId: number, title: string, color: string, collapsed: boolean, windowId: number, tabIds: number[] }} GroupInfo */
 
 const MOST_TABS = 500;
@@ -92,13 +92,4 @@ function raise(error, tabId) {
   throw failure(error, named ? Number(named[1]) : tabId);
 }
 
-/** @type {ReadonlyMap<string, Handler>} */
-export const groupCommands = new Map(
-  /** @type {[string, Handler][]} */ ([
-    ["getGroups", getGroups],
-    ["createGroup", createGroup],
-    ["addToGroup", addToGroup],
-    ["removeFromGroup", removeFromGroup],
-    ["updateGroup", updateGroup],
-  ]),
-);
+export const groupCommands = commandMap({ getGroups, createGroup, addToGroup, removeFromGroup, updateGroup });

@@ -11,7 +11,8 @@ import { FAILED, RpcError, TAB_NOT_FOUND, textOf } from "../link/rpc.js";
 
 /** @typedef {import("../link/rpc.js").Call} Call */
 /** @typedef {Record<string, unknown>} Params */
-/** @typedef {{ notify: (method: string, params: Params) => unknown, request: (method: string, params: Params) => Promise<unknown> }} Hub */
+/** @typedef {import("../link/recipients.js").Hub} Hub */
+/** @typedef {import("../link/messages.js").ToolOutcome} ToolOutcome */
 
 /**
  * @typedef {object} Frame
@@ -26,7 +27,7 @@ import { FAILED, RpcError, TAB_NOT_FOUND, textOf } from "../link/rpc.js";
  * @property {Promise<unknown>} telling what is told of a frame is told in order
  * @property {Map<string, Flight>} flights
  */
-/** @typedef {{ id: string | number, toolName: string, asking: boolean, resolve: (answer: Params) => void, reject: (error: Error) => void }} Flight */
+/** @typedef {{ id: string | number, toolName: string, asking: boolean, resolve: (answer: ToolOutcome) => void, reject: (error: Error) => void }} Flight */
 
 const MAX_FRAMES = 1000;
 
@@ -96,7 +97,7 @@ export class PageTools {
    * Run a tool of a frame.
    * @param {Params} params
    * @param {Call} call
-   * @returns {Promise<Params>}
+   * @returns {Promise<ToolOutcome>}
    */
   async execute(params, call) {
     const tabId = read.tabIdOf(params);
@@ -109,7 +110,7 @@ export class PageTools {
       throw new RpcError(TAB_NOT_FOUND, "The page that offered the tool is gone.", { sent: false });
     }
     const requestId = crypto.randomUUID();
-    /** @type {PromiseWithResolvers<Params>} */
+    /** @type {PromiseWithResolvers<ToolOutcome>} */
     const { promise, resolve, reject } = Promise.withResolvers();
     frame.flights.set(requestId, { id: call.id, toolName, asking: false, resolve, reject });
     call.onCancel = () => {
@@ -201,7 +202,8 @@ export class PageTools {
     } else if (type === "tool-progress") {
       const { progress, total, message: words } = given;
       if (!flight || typeof progress !== "number") return;
-      this.#hub?.notify("tool.progress", { dispatchId: flight.id, progress, total, message: words });
+      const more = { ...(typeof total === "number" ? { total } : {}), ...(typeof words === "string" ? { message: words } : {}) };
+      this.#hub?.notify("tool.progress", { dispatchId: flight.id, progress, ...more });
     } else if (type === "confirm-action") void this.#confirm(frame, flight, given);
     else if (type === "wake-me") {
       const wait = Math.min(Number(given["after"]) || 0, 1000);

@@ -7,25 +7,9 @@
 
 import { openerOf } from "./popups.js";
 
-/**
- * @typedef {object} TabInfo
- * @property {number} tabId
- * @property {string} url
- * @property {string} title
- * @property {boolean} active
- * @property {number} windowId
- * @property {boolean} windowFocused
- * @property {number} index
- * @property {string} status
- * @property {boolean} pinned
- * @property {boolean} incognito
- * @property {number} groupId
- * @property {number} [openerTabId]
- * @property {boolean} discarded
- * @property {boolean} audible
- * @property {number} lastAccessed
- */
-/** @typedef {{ tabId: number, change: string, tab?: TabInfo, removedTabId?: number }} Change */
+/** @typedef {import("../link/messages.js").TabInfo} Tab */
+/** Everything but the opener is always sent. @typedef {Required<Omit<Tab, "openerTabId">> & Pick<Tab, "openerTabId">} TabInfo */
+/** @typedef {import("../link/messages.js").TabStateChanged} Change */
 /** @typedef {{ change: (change: Change) => Promise<unknown>, syncAll: (tabs: TabInfo[]) => void }} Teller */
 
 const COALESCE_MS = 100;

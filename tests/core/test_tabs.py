@@ -9,11 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tabhub.core.tabs import TabChanges, TabTable, origin_of
+from tabhub.errors import InvalidParams
 from tabhub.limits import Limits
+from tabhub.wire.extension_link import TabStateChanged, decode
 
 
 def raw(tab_id: int, **more: Any) -> dict[str, Any]:
     return {"tabId": tab_id, "url": f"https://site{tab_id}.example/", "title": f"T{tab_id}", "windowId": 1, **more}
+
+
+def report(**params: Any) -> TabStateChanged:
+    decoded = decode("tab.stateChanged", params)
+    assert isinstance(decoded, TabStateChanged)
+    return decoded
 
 
 def ids(tabs: Any) -> list[int]:
@@ -40,7 +48,7 @@ def test_the_same_id_in_another_browser_gets_a_fresh_number() -> None:
 def test_an_id_is_not_given_to_another_browser_after_its_tab_closed() -> None:
     book = TabTable()
     book.sync("a", [raw(1)])
-    book.changed("a", {"tabId": 1, "change": "removed"})
+    book.changed("a", report(tabId=1, change="removed"))
     (tab,) = book.sync("b", [raw(1)]).opened
     assert tab.tab_id != 1
 
@@ -56,30 +64,30 @@ def test_a_full_list_tells_what_opened_closed_and_changed() -> None:
 def test_a_removed_tab_is_told_once() -> None:
     book = TabTable()
     book.sync("a", [raw(1)])
-    assert ids(book.changed("a", {"tabId": 1, "change": "removed"}).closed) == [1]
-    assert book.changed("a", {"tabId": 1, "change": "removed"}) == TabChanges()
+    assert ids(book.changed("a", report(tabId=1, change="removed")).closed) == [1]
+    assert book.changed("a", report(tabId=1, change="removed")) == TabChanges()
     assert book.get(1) is None
 
 
 def test_a_replaced_tab_keeps_its_hub_id_and_its_old_number_is_not_reused() -> None:
     book = TabTable()
     book.sync("a", [raw(1)])
-    changes = book.changed("a", {"tabId": 9, "change": "replaced", "removedTabId": 1, "tab": raw(9)})
+    changes = book.changed("a", report(tabId=9, change="replaced", removedTabId=1, tab=raw(9)))
     assert ids(changes.changed) == [1]
     tab = book.find("a", 9)
     assert tab is not None
     assert (tab.tab_id, tab.chrome_id) == (1, 9)
-    (other,) = book.changed("a", {"tabId": 1, "change": "created", "tab": raw(1)}).opened
+    (other,) = book.changed("a", report(tabId=1, change="created", tab=raw(1))).opened
     assert other.tab_id != 1
 
 
 def test_a_tab_that_is_replaced_is_told_before_the_new_one_is_described() -> None:
     book = TabTable()
     book.sync("a", [raw(1)])
-    assert book.changed("a", {"tabId": 9, "change": "replaced", "removedTabId": 1}) == TabChanges()
-    unloaded = {"tabId": 9, "change": "updated", "tab": {**raw(9), "discarded": True}}
+    assert book.changed("a", report(tabId=9, change="replaced", removedTabId=1)) == TabChanges()
+    unloaded = report(tabId=9, change="updated", tab={**raw(9), "discarded": True})
     assert ids(book.changed("a", unloaded).changed) == [1]
-    assert book.changed("a", {"tabId": 8, "change": "replaced", "removedTabId": 7}) == TabChanges()
+    assert book.changed("a", report(tabId=8, change="replaced", removedTabId=7)) == TabChanges()
 
 
 def test_tabs_of_a_browser_that_comes_back_get_their_ids_back() -> None:
@@ -106,18 +114,18 @@ def test_a_report_before_the_full_list_finds_the_tab_that_was_kept_aside() -> No
     book.sync("x", [raw(1)])
     (tab,) = book.sync("a", [raw(1)]).opened
     book.gone("a")
-    (again,) = book.changed("a", {"tabId": 1, "change": "updated", "tab": raw(1)}).opened
+    (again,) = book.changed("a", report(tabId=1, change="updated", tab=raw(1))).opened
     assert again.tab_id == tab.tab_id
 
 
 def test_one_tab_is_active_in_a_window_and_one_window_focused() -> None:
     book = TabTable()
     book.sync("a", [raw(1, active=True, windowFocused=True), raw(2), raw(3, windowId=2, active=True)])
-    changes = book.changed("a", {"tabId": 2, "change": "activated"})
+    changes = book.changed("a", report(tabId=2, change="activated"))
     assert ids(changes.changed) == [2, 1]
     active = {tab.tab_id for tab in book if tab.active}
     assert active == {2, 3}
-    book.changed("a", {"tabId": 3, "change": "updated", "tab": raw(3, windowId=2, active=True, windowFocused=True)})
+    book.changed("a", report(tabId=3, change="updated", tab=raw(3, windowId=2, active=True, windowFocused=True)))
     assert {tab.tab_id for tab in book if tab.window_focused} == {3}
 
 
@@ -152,14 +160,21 @@ def test_a_bad_description_is_skipped_and_named_and_the_rest_kept(bad: Any) -> N
     changes = book.sync("a", [raw(1), bad, raw(2)])
     assert ids(changes.opened) == [1, 2]
     assert len(changes.problems) == 1
-    assert book.changed("a", {"tabId": 3, "change": "created", "tab": bad}).problems or bad is None
+    if bad is not None:
+        with pytest.raises(InvalidParams):
+            report(tabId=3, change="created", tab=bad)
 
 
-@pytest.mark.parametrize("report", [None, 5, {}, {"tabId": "x"}, {"tabId": 3, "change": "updated"}])
-def test_a_bad_report_changes_nothing(report: Any) -> None:
+@pytest.mark.parametrize("bad", [{}, {"tabId": "x"}, {"tabId": 3}, {"tabId": 3, "change": "eaten"}])
+def test_a_bad_report_is_refused(bad: dict[str, Any]) -> None:
+    with pytest.raises(InvalidParams, match=r"tab\.stateChanged"):
+        report(**bad)
+
+
+def test_a_report_of_an_unknown_tab_without_a_description_changes_nothing() -> None:
     book = TabTable()
     book.sync("a", [raw(1)])
-    changes = book.changed("a", report)
+    changes = book.changed("a", report(tabId=3, change="updated"))
     assert not changes
     assert changes.problems
     assert ids(book) == [1]
@@ -167,7 +182,7 @@ def test_a_bad_report_changes_nothing(report: Any) -> None:
 
 def test_a_report_that_describes_another_tab_is_refused() -> None:
     book = TabTable()
-    assert book.changed("a", {"tabId": 1, "change": "updated", "tab": raw(2)}).problems
+    assert book.changed("a", report(tabId=1, change="updated", tab=raw(2))).problems
     assert len(book) == 0
 
 
@@ -177,7 +192,7 @@ def test_count_and_text_are_bounded() -> None:
     assert len(changes.opened) == 2
     assert changes.problems
     assert all(len(tab.url) == 10 for tab in book)
-    assert book.changed("a", {"tabId": 9, "change": "created", "tab": raw(9)}).problems
+    assert book.changed("a", report(tabId=9, change="created", tab=raw(9))).problems
     assert len(book) == 2
 
 
@@ -233,9 +248,9 @@ def test_a_hub_id_never_names_tabs_of_two_browsers(history: list[tuple[str, str,
             book.gone(browser)
         elif kind == "replaced":
             old, new = what
-            book.changed(browser, {"tabId": new, "change": kind, "removedTabId": old, "tab": raw(new)})
+            book.changed(browser, report(tabId=new, change=kind, removedTabId=old, tab=raw(new)))
         else:
-            book.changed(browser, {"tabId": what, "change": kind, "tab": raw(what)})
+            book.changed(browser, report(tabId=what, change=kind, tab=raw(what)))
         tabs = list(book)
         assert len({(tab.browser_id, tab.chrome_id) for tab in tabs}) == len(tabs)
         for tab in tabs:

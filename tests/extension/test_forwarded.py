@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tabhub.links.link import COMMANDS
+from tabhub.wire.browser_commands import COMMANDS
 from tests.extension.conftest import Site
 from tests.extension.fakehub import Refused, Wire
 

@@ -44,7 +44,7 @@ async def test_tools_registered_in_our_model_context_are_listed_called_updated_a
     assert await page.text("more") == "more"
     await page.run("endings.more.abort()")
     await page.told(*OWN)
-    assert await page.call("more") == {"success": False, "payload": "The page has no tool named more any more."}
+    assert await page.call("more") == {"success": False, "payload": "The page no longer has a tool named more."}
 
 
 async def test_the_names_earlier_drafts_had_work_too(visit: Opener) -> None:

@@ -9,10 +9,13 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any, Self
 
+import msgspec
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 from websockets.typing import Subprotocol
 
+from tabhub.wire.browser_commands import COMMANDS
+from tabhub.wire.extension_link import FROM_HUB
 from tests.harness.hub import Address
 
 Reply = Callable[[dict[str, Any]], Any | Awaitable[Any]]
@@ -51,6 +54,22 @@ def tab(tab_id: int, url: str = "https://example.com/", **more: Any) -> dict[str
     }
 
 
+def undeclared(message: dict[str, Any]) -> list[str]:
+    """How a message of the hub differs from the struct that src/tabhub/wire declares for it."""
+    method, params = message.get("method"), message.get("params", {})
+    if method is None:
+        return []
+    if method not in (COMMANDS if "id" in message else FROM_HUB):
+        return [f"{method} is not declared"]
+    known = COMMANDS[method].params if "id" in message else FROM_HUB[method]
+    try:
+        if known is not None:
+            msgspec.convert(params, known)
+    except msgspec.ValidationError as error:
+        return [f"{method}: {error}"]
+    return []
+
+
 class FakeExtension:
     """One connected fake browser. `handlers[method](params)` gives a request's result; requests are kept in `seen`."""
 
@@ -71,6 +90,7 @@ class FakeExtension:
         self.seen: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self.notices: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self.closed: asyncio.Future[tuple[int, str]] = asyncio.get_running_loop().create_future()
+        self.undeclared: list[str] = []
         self._pongs: list[asyncio.Future[None]] = []
         self._next_tab = 1000
         self._socket: ClientConnection | None = None
@@ -93,6 +113,7 @@ class FakeExtension:
         await self.socket.close()
         if self._reader is not None:
             await self._reader
+        assert self.undeclared == []
 
     async def sync(self) -> None:
         """Send the tabs, and wait until the hub has them."""
@@ -154,6 +175,7 @@ class FakeExtension:
         self.closed.set_result((self.socket.close_code or 1006, self.socket.close_reason or ""))
 
     def _take(self, message: dict[str, Any], running: set[asyncio.Task[None]]) -> None:
+        self.undeclared.extend(undeclared(message))
         if "method" in message and "id" in message:
             self.seen.put_nowait(message)
             task = asyncio.create_task(self._answer(message))

@@ -96,10 +96,10 @@ async def test_letting_go_of_an_idle_tab_fails_nothing() -> None:
     browsers = Browsers()
     browser = FakeBrowser().join(browsers, tab(1))
     browser.tell("debugger.changed", attached=[1])
-    assert browsers.debugged(browser.link, 1)
+    assert browsers.is_debugged(browser.link, 1)
     pending = browser.link.request("forwardCDPCommand", {"tabId": 1, "method": "Runtime.evaluate"})
     browser.tell("cdp.detached", tabId=1, reason="idle")
-    assert not browsers.debugged(browser.link, 1)
+    assert not browsers.is_debugged(browser.link, 1)
     assert not pending.done()
     pending.cancel()
 
@@ -113,7 +113,7 @@ async def test_a_silent_link_is_found_out_and_its_calls_fail() -> None:
     async with asyncio.timeout(30):
         await browsers.watch(browser.link)
     assert browser.closed[0][0] == 1011
-    with pytest.raises(LinkLost, match="no sign of life"):
+    with pytest.raises(LinkLost, match="no message received"):
         await pending
     assert browsers.links() == []
     assert heard[-1].kind == "disconnected"
@@ -175,6 +175,7 @@ async def test_a_missing_tab_is_answered_with_the_tabs_there_are() -> None:
 async def test_status_tells_the_legs_apart() -> None:
     browsers = Browsers(wall=lambda: 1000.0)
     browser = FakeBrowser().join(browsers, tab(1), tab(2, windowId=7))
+    browser.tell("debugger.changed", attached=[2])
     browser.tell("debugger.changed", attached=[2, "x", True])
     browser.reply(5, "nobody's")
     browser.link.feed("{")
@@ -193,9 +194,11 @@ async def test_bad_tabs_are_logged_and_the_rest_is_kept(caplog: pytest.LogCaptur
         browser.tell("tab.syncAll", tabs="none")
         browser.tell("cdp.event", tabId="x")
         browser.tell("extension.hello", browserId="someone else", browserName=5)
+        browser.tell("extension.hello", browserId="someone else")
         browser.tell("log", level="error", source="a\nb", message="line\nbreak")
     assert [found.tab_id for found in browsers.book] == [1]
     assert "calls itself" in caplog.text
+    assert browser.link.counts.refused == 3
     assert "line\\nbreak" in caplog.text
 
 
@@ -203,11 +206,11 @@ async def test_a_tab_from_a_reply_joins_the_picture() -> None:
     browsers = Browsers()
     heard = listening(browsers)
     browser = FakeBrowser().join(browsers)
-    made = browsers.described(browser.link, tab(4))
+    made = browsers.update_tab(browser.link, tab(4))
     assert browsers.tab(4).tab == made
     assert heard[-1].tabs.opened == (made,)
-    with pytest.raises(CommandFailed, match="cannot be used"):
-        browsers.described(browser.link, {"tabId": "x"})
+    with pytest.raises(CommandFailed, match="is invalid"):
+        browsers.update_tab(browser.link, {"tabId": "x"})
     await settle()
 
 

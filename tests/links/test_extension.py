@@ -11,6 +11,7 @@ import pytest
 from tabhub.errors import CallCancelled, CommandFailed, LinkLost, MethodNotFound, TabNotFound, TooLarge
 from tabhub.limits import Limits
 from tabhub.links.extension import LARGE
+from tabhub.wire.extension_link import TabStateChanged
 from tests.browser.fake_browser import FakeBrowser, settle
 
 
@@ -137,13 +138,13 @@ async def test_what_is_no_request_is_answered_as_invalid(message: Any) -> None:
 
 async def test_a_request_of_the_extension_is_answered_with_its_own_id() -> None:
     browser = FakeBrowser()
-    seen: list[dict[str, Any]] = []
+    seen: list[TabStateChanged] = []
     browser.link.handlers = {"tab.stateChanged": lambda _, params: seen.append(params)}
-    browser.text(id="ext:4", method="tab.stateChanged", params={"tabId": 1})
+    browser.text(id="ext:4", method="tab.stateChanged", params={"tabId": 1, "change": "removed"})
     browser.text(id="ext:5", method="__proto__", params={})
     browser.text(id="ext:6", method="tab.stateChanged", params=[1])
     browser.tell("no.such.notification")
-    assert seen == [{"tabId": 1}]
+    assert seen == [TabStateChanged(1, "removed")]
     assert browser.sent[0] == {"jsonrpc": "2.0", "id": "ext:4", "result": {}}
     assert [(answer["id"], answer["error"]["code"]) for answer in browser.sent[1:]] == [
         ("ext:5", -32601),
@@ -183,8 +184,8 @@ async def _wait(future: asyncio.Future[Any]) -> Any:
 async def test_a_lost_connection_fails_everything_pending_at_once_as_unknown() -> None:
     browser = FakeBrowser()
     futures = [browser.link.request("getTabs", {}) for _ in range(3)]
-    browser.link.lost("the browser ended")
-    browser.link.lost("said twice")
+    browser.link.connection_lost("the browser ended")
+    browser.link.connection_lost("said twice")
     for future in futures:
         with pytest.raises(LinkLost, match="the browser ended") as caught:
             await future

@@ -17,6 +17,7 @@ from tabhub.errors import LinkLost, SetupError
 from tabhub.limits import DEFAULTS
 from tabhub.links.relay_link import RelayLink, relay_url
 from tabhub.links.relays import read_token
+from tabhub.wire.page_tools import ToolProgress
 from tests.harness.fake_extension import FakeExtension, tab
 from tests.harness.hub import RunningHub, running_hub
 from tests.harness.process import ask_nobody, tabhub
@@ -145,15 +146,15 @@ async def test_two_agents_of_one_browser_get_progress_of_their_own_calls_only(tm
         await until(lambda: tabs_reported(hub))
         await other.ready()
         (link,) = remote(hub)
-        heard: list[dict[str, Any]] = []
+        heard: list[ToolProgress] = []
         link.handlers["tool.progress"] = lambda _, params: heard.append(params)
-        name = link.upcoming
+        name = link.next_request_id
         assert name.startswith(f"{link.connection}:")
         await far.notify("tool.progress", {"dispatchId": f"{other.connection_id}:5", "progress": 1})
         await far.notify("tool.progress", {"dispatchId": "5", "progress": 2})
         await far.notify("tool.progress", {"dispatchId": name, "progress": 3})
         await until(lambda: bool(heard))
-        assert heard == [{"dispatchId": name.partition(":")[2], "progress": 3}]
+        assert heard == [ToolProgress(name.partition(":")[2], 3)]
 
 
 async def test_browsers_of_other_users_are_not_listed(tmp_path: Path) -> None:

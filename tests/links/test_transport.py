@@ -12,24 +12,26 @@ from tabhub.limits import Limits
 from tabhub.links.browsers import Browsers
 from tabhub.links.sites import LinkSites
 from tabhub.links.transport import LinkTransport, TabHubTransport
+from tabhub.wire.page_tools import ElicitConfirmation, PageDisconnected, PageMessage, RegisterTools, ToolProgress
 from tests.browser.fake_browser import FakeBrowser, settle, tab
 from tests.harness.memory_tabs import MemoryTabs
 
 EXECUTE: dict[str, Any] = {"method": "browser/executeTool", "params": {"toolName": "add", "args": {}}}
 WHERE: dict[str, Any] = {"frameId": 0, "documentId": "d"}
+PAGE: dict[str, Any] = {**WHERE, "origin": "https://a.b", "url": "https://a.b/", "tools": []}
 
 
 class Heard:
     """Someone who sent a request."""
 
     def __init__(self) -> None:
-        self.all: list[dict[str, Any]] = []
+        self.all: list[ToolProgress | ElicitConfirmation] = []
 
-    def progress(self, params: dict[str, Any]) -> None:
-        self.all.append(params)
+    def progress(self, progress: ToolProgress) -> None:
+        self.all.append(progress)
 
-    def asked(self, params: dict[str, Any]) -> Any:
-        self.all.append(params)
+    def asked(self, question: ElicitConfirmation) -> Any:
+        self.all.append(question)
         future: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         future.set_result({"confirmed": True})
         return future
@@ -101,9 +103,10 @@ async def test_what_a_tab_says_of_a_request_reaches_who_sent_it_and_no_one_else(
     browser.tell("tool.progress", dispatchId=number, progress=1)
     for wrong in (99, None, "x", True, number + 0.5):
         browser.tell("tool.progress", dispatchId=wrong, progress=2)
-    browser.text(id="ext:1", method="browser/elicitConfirmation", params={"callId": str(number), "message": "?"})
+    question = {"tabId": 1, **WHERE, "toolName": "add", "callId": str(number), "message": "?"}
+    browser.text(id="ext:1", method="browser/elicitConfirmation", params=question)
     await settle()
-    assert [each.get("progress") for each in heard.all] == [1, None]
+    assert [type(each) for each in heard.all] == [ToolProgress, ElicitConfirmation]
     assert deaf.all == []
     assert {"jsonrpc": "2.0", "id": "ext:1", "result": {"confirmed": True}} in browser.sent
     for call in calls:
@@ -114,16 +117,16 @@ async def test_what_a_tab_says_of_a_request_reaches_who_sent_it_and_no_one_else(
 @pytest.mark.req("S000-spec-cleanup-01", "S000-spec-cleanup-08")
 async def test_messages_and_the_end_of_tabs_are_passed_on_with_the_hubs_own_ids() -> None:
     browsers, browser, transport = joined(1, 2)
-    said: list[tuple[int, str]] = []
+    said: list[tuple[int, type[PageMessage]]] = []
     gone: list[int] = []
     only: list[int] = []
-    transport.on_message(lambda tab_id, message: said.append((tab_id, message["method"])))
+    transport.on_message(lambda tab_id, message: said.append((tab_id, type(message))))
     transport.on_disconnect(None, gone.append)
     transport.on_disconnect(2, only.append)
-    browser.tell("browser/registerTools", tabId=1, **WHERE)
-    browser.tell("browser/registerTools", tabId="1", **WHERE)
-    browser.tell("browser/registerTools", tabId=1, frameId=0)
-    assert said == [(1, "browser/registerTools")]
+    browser.tell("browser/registerTools", tabId=1, **PAGE)
+    browser.tell("browser/registerTools", tabId="1", **PAGE)
+    browser.tell("browser/registerTools", tabId=1, **{**PAGE, "frameId": "0"})
+    assert said == [(1, RegisterTools)]
     assert browser.link.counts.refused == 2
     browser.tell("tab.stateChanged", tabId=1, change="removed")
     browser.tell("tab.stateChanged", tabId=2, change="updated", tab=tab(2, title="new"))
@@ -134,32 +137,32 @@ async def test_messages_and_the_end_of_tabs_are_passed_on_with_the_hubs_own_ids(
 
 async def test_what_a_page_says_before_its_tab_is_known_waits_for_the_tab() -> None:
     _, browser, transport = joined(1)
-    said: list[tuple[int, str]] = []
+    said: list[tuple[int, type[PageMessage]]] = []
 
-    def take(tab_id: int, message: dict[str, Any]) -> None:
-        said.append((tab_id, message["method"]))
-        if message["params"].get("bad"):
+    def receive(tab_id: int, message: PageMessage) -> None:
+        said.append((tab_id, type(message)))
+        if isinstance(message, RegisterTools) and message.title == "bad":
             raise InvalidParams("bad")
 
-    transport.on_message(take)
-    browser.tell("browser/registerTools", tabId=5, bad=True, **WHERE)
-    browser.tell("browser/registerTools", tabId=5, **WHERE)
+    transport.on_message(receive)
+    browser.tell("browser/registerTools", tabId=5, title="bad", **PAGE)
+    browser.tell("browser/registerTools", tabId=5, **PAGE)
     assert said == []
     browser.tell("tab.stateChanged", tabId=5, change="created", tab=tab(5))
-    assert said == [(5, "browser/registerTools")] * 2
+    assert said == [(5, RegisterTools)] * 2
     for number in range(1000):
-        browser.tell("browser/registerTools", tabId=100 + number, **WHERE)
+        browser.tell("browser/registerTools", tabId=100 + number, **PAGE)
     assert len(transport._early) == 200
 
 
 async def test_a_document_says_goodbye_though_its_tab_has_another_number_by_now() -> None:
     _, browser, transport = joined(1)
-    said: list[tuple[int, str]] = []
-    transport.on_message(lambda tab_id, message: said.append((tab_id, message["method"])))
-    browser.tell("browser/registerTools", tabId=1, **WHERE)
+    said: list[tuple[int, type[PageMessage]]] = []
+    transport.on_message(lambda tab_id, message: said.append((tab_id, type(message))))
+    browser.tell("browser/registerTools", tabId=1, **PAGE)
     browser.tell("tab.stateChanged", tabId=9, change="replaced", removedTabId=1, tab=tab(9))
     browser.tell("browser/disconnected", tabId=1, **WHERE)
-    assert said[-1] == (1, "browser/disconnected")
+    assert said[-1] == (1, PageDisconnected)
 
 
 @pytest.mark.req("S000-spec-transport-07")
@@ -175,7 +178,7 @@ async def test_a_tab_that_is_given_up_fails_what_runs_there_and_is_told_as_gone(
     assert gone == [1]
     assert not calls[1].done()
     transport.disconnect(77)
-    browser.link.lost("gone")
+    browser.link.connection_lost("gone")
     with pytest.raises(LinkLost):
         await calls[1]
 

@@ -24,12 +24,12 @@ def read(value: Any) -> daemon.Message:
     ("value", "message"),
     [
         ({"type": "REGISTER"}, daemon.Register()),
-        ({"type": "REGISTER", "client": "me", "version": "2"}, daemon.Register("me 2")),
-        ({"type": "REGISTER", "client": "a\nb\x00c"}, daemon.Register("abc")),
-        ({"type": "REGISTER", "client": "\n"}, daemon.Register(None)),
+        ({"type": "REGISTER", "client": "me", "version": "2"}, daemon.Register("me", "2")),
+        ({"type": "REGISTER", "client": "a\nb\x00c"}, daemon.Register("a\nb\x00c")),
+        ({"type": "REGISTER", "client": "\n"}, daemon.Register("\n")),
         (
             {"type": "REGISTER", "sessionId": "s", "token": "t", "surface": "gateway"},
-            daemon.Register(None, "s", "t", "gateway"),
+            daemon.Register(None, None, "s", "t", "gateway"),
         ),
         (
             {"type": "REQUEST", "id": "s:1", "sessionId": "s", "action": "tools/list"},
@@ -49,6 +49,20 @@ def read(value: Any) -> daemon.Message:
 )
 def test_each_message_is_read(value: dict[str, Any], message: daemon.Message) -> None:
     assert read(value) == message
+
+
+@pytest.mark.parametrize(
+    ("register", "name"),
+    [
+        (daemon.Register("me", "2"), "me 2"),
+        (daemon.Register("a\nb\x00c"), "abc"),
+        (daemon.Register("\n"), None),
+        (daemon.Register(version="2"), None),
+        (daemon.Register("x" * 150), "x" * 100),
+    ],
+)
+def test_a_clients_name_is_one_printable_line(register: daemon.Register, name: str | None) -> None:
+    assert register.display_name == name
 
 
 @pytest.mark.parametrize(

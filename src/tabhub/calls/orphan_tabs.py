@@ -56,7 +56,7 @@ class OrphanTabs:
             try:
                 async with asyncio.timeout(_TIMEOUT):
                     await link.request("closeTab", {"tabId": tab.chrome_id})
-                self._browsers.forget(link, tab.chrome_id)
+                self._browsers.remove_tab(link, tab.chrome_id)
                 return
             except TabNotFound:
                 return

@@ -1,7 +1,7 @@
 """The tabs of each browser, and the ids the hub assigns to them.
 
-Owns `Tab`, `TabTable` and the parsing of tab descriptions from browsers. Every method receives facts and returns what
-changed; who is notified, and how a tab is reached, is known elsewhere.
+Owns `Tab` and `TabTable`. Every method takes reports as the wire decodes them and returns what changed; who is told,
+and how a tab is reached, is known elsewhere.
 
 Ids: a tab's hub id is the browser's own id unless a tab of another browser has had it; then it is a new number above
 anything a browser assigns. An id once assigned for one browser never names another browser's tab. When a browser
@@ -11,13 +11,15 @@ disconnects its tabs are set aside, and get the same ids again if it returns wit
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
+from tabhub.errors import InvalidParams
 from tabhub.limits import DEFAULTS, Limits
 from tabhub.wire import urls as addresses
+from tabhub.wire.extension_link import TabInfo, TabStateChanged, tab_info
 
 _FIRST_FRESH = 2**31 + 1
 _BROWSERS_ASIDE = 64
@@ -138,56 +140,52 @@ class TabTable:
     def sync(self, browser_id: str, raw_tabs: Iterable[Any]) -> TabChanges:
         """Apply a full list of a browser's tabs; those missing from it are closed."""
         problems: list[str] = []
-        described: dict[int, Mapping[str, Any]] = {}
+        described: dict[int, TabInfo] = {}
         for raw in raw_tabs:
-            problem = _problem(raw)
-            if problem:
-                problems.append(problem)
-            elif len(described) >= self._limits.tabs_per_browser:
+            try:
+                info = tab_info(raw)
+            except InvalidParams as error:
+                problems.append(error.message)
+                continue
+            if len(described) >= self._limits.tabs_per_browser:
                 problems.append(f"more than {self._limits.tabs_per_browser} tabs; the rest is not kept")
                 break
-            else:
-                described[raw["tabId"]] = raw
+            described[info.tab_id] = info
         known = self._by_browser.setdefault(browser_id, {})
         aside = self._aside.pop(browser_id, {})
         closed = [self._drop(browser_id, chrome_id) for chrome_id in list(known) if chrome_id not in described]
         closed += [tab for chrome_id, tab in aside.items() if chrome_id not in described and chrome_id not in known]
         opened, changed = [], []
-        for chrome_id, raw in described.items():
+        for chrome_id, info in described.items():
             before = self.find(browser_id, chrome_id)
             tab_id = before.tab_id if before else self._id_for(browser_id, chrome_id, aside.get(chrome_id))
-            tab = self._put(_read(raw, tab_id, browser_id, self._limits.tab_text))
+            tab = self._put(_read(info, tab_id, browser_id, self._limits.tab_text))
             if before is None:
                 opened.append(tab)
             elif before != tab:
                 changed.append(tab)
         return TabChanges(tuple(opened), tuple(closed), tuple(changed), problems=tuple(problems))
 
-    def changed(self, browser_id: str, report: Any) -> TabChanges:
-        """Apply the report of one tab: {tabId, change, tab?, removedTabId?}."""
-        if not isinstance(report, dict) or not _is_id(report.get("tabId")):
-            return TabChanges(problems=("a tab report without a whole number `tabId`",))
-        chrome_id: int = report["tabId"]
-        change = report.get("change")
-        if change == "removed":
+    def changed(self, browser_id: str, report: TabStateChanged) -> TabChanges:
+        """Apply one tab's report."""
+        chrome_id, info = report.tab_id, report.tab
+        if report.change == "removed":
             known = self.find(browser_id, chrome_id) is not None
             lost = self._drop(browser_id, chrome_id) if known else self._aside.get(browser_id, {}).pop(chrome_id, None)
             return TabChanges(closed=(lost,)) if lost else TabChanges()
-        if change == "replaced":
-            self._rename(browser_id, report.get("removedTabId"), chrome_id)
-        raw = report.get("tab")
+        if report.change == "replaced":
+            self._rename(browser_id, report.removed_tab_id, chrome_id)
         before = self.find(browser_id, chrome_id)
-        if raw is None:
-            return self._without_description(before, chrome_id, change)
-        problem = _problem(raw) or ("" if raw["tabId"] == chrome_id else f"tab {chrome_id} described as {raw['tabId']}")
-        if problem:
-            return TabChanges(problems=(problem,))
+        if info is None:
+            return self._without_description(before, chrome_id, report.change)
+        if info.tab_id != chrome_id:
+            return TabChanges(problems=(f"tab {chrome_id} described as {info.tab_id}",))
         most = self._limits.tabs_per_browser
         if before is None and len(self._by_browser.get(browser_id, ())) >= most:
             return TabChanges(problems=(f"more than {most} tabs; tab {chrome_id} is not kept",))
         aside = self._aside.get(browser_id, {}).pop(chrome_id, None)
         tab_id = before.tab_id if before else self._id_for(browser_id, chrome_id, aside)
-        tab = _read(raw, tab_id, browser_id, self._limits.tab_text)
+        tab = _read(info, tab_id, browser_id, self._limits.tab_text)
         if before == tab:
             return TabChanges()
         self._put(tab)
@@ -218,11 +216,11 @@ class TabTable:
             forgotten = tuple(self._aside.pop(next(iter(self._aside))).values())
         return TabChanges(away=tuple(tabs.values()), closed=forgotten)
 
-    def _without_description(self, before: Tab | None, chrome_id: int, change: Any) -> TabChanges:
+    def _without_description(self, before: Tab | None, chrome_id: int, change: str) -> TabChanges:
         if before is None:
             # What was replaced may not be known here; the new one is described by itself.
             complete = change == "replaced"
-            return TabChanges(problems=() if complete else (f"tab {chrome_id} {change!s:.40} without a description",))
+            return TabChanges(problems=() if complete else (f"tab {chrome_id} {change} without a description",))
         if change != "activated" or before.active:
             return TabChanges()
         tab = self._put(replace(before, active=True))
@@ -251,9 +249,9 @@ class TabTable:
             self._owner[tab_id] = here
         return tab_id
 
-    def _rename(self, browser_id: str, old: Any, new: int) -> None:
-        """The browser replaced a tab's contents: it has a new id there and keeps its id here."""
-        before = self.find(browser_id, old) if _is_id(old) else None
+    def _rename(self, browser_id: str, old: int | None, new: int) -> None:
+        """The browser swapped a tab's contents: it has a new id there and keeps its id here."""
+        before = self.find(browser_id, old) if old is not None else None
         if before is None or self.find(browser_id, new) is not None:
             return
         del self._by_browser[browser_id][before.chrome_id]
@@ -287,65 +285,23 @@ def origin_of(url: str) -> str | None:
     return f"{parts.scheme}://{host}{suffix}"
 
 
-_TYPES: dict[str, tuple[type, ...]] = {
-    "url": (str,),
-    "title": (str,),
-    "active": (bool,),
-    "windowId": (int,),
-    "windowFocused": (bool,),
-    "index": (int,),
-    "status": (str,),
-    "pinned": (bool,),
-    "incognito": (bool,),
-    "groupId": (int,),
-    "openerTabId": (int,),
-    "discarded": (bool,),
-    "audible": (bool,),
-    "lastAccessed": (int, float),
-}
-
-
-def _is_id(value: Any) -> bool:
-    return type(value) is int and 0 <= value < 2**53
-
-
-def _problem(raw: Any) -> str:
-    """What is wrong with a tab's description, or an empty string."""
-    if not isinstance(raw, dict):
-        return "a tab described by something other than an object"
-    if not _is_id(raw.get("tabId")):
-        return "a tab without a whole number `tabId`"
-    for name, kinds in _TYPES.items():
-        value = raw.get(name)
-        if value is not None and type(value) not in kinds:
-            return f"tab {raw['tabId']}: `{name}` is a {type(value).__name__}"
-    return ""
-
-
-def _read(raw: Mapping[str, Any], tab_id: int, browser_id: str, longest: int) -> Tab:
-    """A tab from a checked description."""
-    status = raw.get("status")
-    group = raw.get("groupId")
+def _read(info: TabInfo, tab_id: int, browser_id: str, longest: int) -> Tab:
     return Tab(
         tab_id=tab_id,
         browser_id=browser_id,
-        chrome_id=raw["tabId"],
-        url=(raw.get("url") or "")[:longest],
-        title=(raw.get("title") or "")[:longest],
-        active=raw.get("active") or False,
-        window_id=_or(raw.get("windowId"), -1),
-        window_focused=raw.get("windowFocused") or False,
-        index=_or(raw.get("index"), -1),
-        status=status if status in _STATUSES else "complete",
-        pinned=raw.get("pinned") or False,
-        incognito=raw.get("incognito") or False,
-        group_id=None if group is None or group < 0 else group,
-        opener_chrome_id=raw.get("openerTabId"),
-        discarded=raw.get("discarded") or False,
-        audible=raw.get("audible") or False,
-        last_accessed=raw.get("lastAccessed"),
+        chrome_id=info.tab_id,
+        url=info.url[:longest],
+        title=info.title[:longest],
+        active=info.active,
+        window_id=info.window_id,
+        window_focused=info.window_focused,
+        index=info.index,
+        status=info.status if info.status in _STATUSES else "complete",
+        pinned=info.pinned,
+        incognito=info.incognito,
+        group_id=None if info.group_id < 0 else info.group_id,
+        opener_chrome_id=info.opener_tab_id,
+        discarded=info.discarded,
+        audible=info.audible,
+        last_accessed=info.last_accessed,
     )
-
-
-def _or(value: int | None, default: int) -> int:
-    return default if value is None else value

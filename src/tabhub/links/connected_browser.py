@@ -1,7 +1,6 @@
-"""One connected browser: its link, since when it is there, what it said of itself, and its legs told apart.
+"""One connected browser: its link, when it connected, what it reported about itself, and the state of each part.
 
-Owns these facts for health and status. Which browsers there are, and what is done with what they tell, is known
-elsewhere.
+Owns these facts for health and status. Which browsers there are is known elsewhere.
 """
 
 from __future__ import annotations
@@ -11,31 +10,37 @@ from typing import Any
 
 from tabhub.core.tabs import TabTable
 from tabhub.links.extension import ExtensionLink
+from tabhub.wire.extension_link import ExtensionHello
 
-_HELLO = ("browserName", "browserVersion", "extensionVersion", "platform")
+_MAX_TEXT = 200
 
 
 @dataclass(slots=True)
-class Seat:
+class ConnectedBrowser:
     """One connected browser."""
 
     link: ExtensionLink
     since: float
     hello: dict[str, Any] = field(default_factory=dict)
     attached: frozenset[int] = frozenset()
-    """The tabs its debugger is attached to, as far as it told."""
+    """The tabs its debugger is attached to."""
     synced: bool = False
-    """Whether it has told all its tabs."""
+    """Whether it has reported all its tabs."""
 
-    def greeted(self, params: dict[str, Any]) -> None:
-        """Take what the extension says of itself."""
-        self.hello = {name: str(params[name])[:200] for name in _HELLO if isinstance(params.get(name), str)}
-        if params.get("managed") is True and self.link.local:
+    def apply_hello(self, hello: ExtensionHello) -> None:
+        facts = {
+            "browserName": hello.browser_name,
+            "browserVersion": hello.browser_version,
+            "extensionVersion": hello.extension_version,
+            "platform": hello.platform,
+        }
+        self.hello = {name: text[:_MAX_TEXT] for name, text in facts.items() if text is not None}
+        if hello.managed and self.link.local:
             self.hello["managed"] = True
         self.link.name = self.hello.get("browserName", self.link.name)
 
     def facts(self, book: TabTable) -> dict[str, Any]:
-        """Its legs: socket, extension, tabs, debugger."""
+        """Its parts: socket, extension, tabs, debugger."""
         link = self.link
         tabs = book.of(link.browser_id)
         return {

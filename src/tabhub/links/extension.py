@@ -1,10 +1,10 @@
-"""The extension's link: JSON-RPC over one WebSocket, without the WebSocket.
+"""The extension link: JSON-RPC over one WebSocket, without the WebSocket.
 
-Owns the matching of replies to requests, the fate of every pending command, and what the other side may send. It is
-given a way to send and a way to close; it knows no socket and no tab picture. Each frame goes through `feed`.
+Owns the matching of replies to requests, the outcome of every pending command, and what the other side may send. It is
+given a way to send and a way to close; it knows no socket and no tabs. Each frame goes through `feed`.
 
-Small frames are parsed once, strictly. A large frame is cut into its envelope first, and its result is parsed only if
-the caller wants a value: images and long texts pass through as bytes.
+Small frames are parsed once, strictly. Of a large frame only the envelope is parsed first, and its result only if the
+caller wants a value: images and long texts pass through as bytes.
 """
 
 from __future__ import annotations
@@ -19,66 +19,58 @@ from typing import Any
 import msgspec
 import orjson
 
-from tabhub.errors import LinkLost, MethodNotFound, ParseError, TabhubError, TooLarge
+from tabhub.errors import InvalidParams, LinkLost, MethodNotFound, ParseError, TabhubError, TooLarge
 from tabhub.limits import DEFAULTS, Limits
 from tabhub.links.failures import failure, unusable
-from tabhub.links.link import COMMANDS
 from tabhub.wire import strict_json as strict
+from tabhub.wire.browser_commands import COMMANDS
+from tabhub.wire.extension_link import ENVELOPE, decode
 
 log = logging.getLogger("tabhub.link")
 LARGE = 256 * 1024
-REPLACED, WRONG_SECRET, PROTOCOL_ERROR, TOO_SLOW, SHUTTING_DOWN, TOO_BIG, SILENT = (
-    4000,
-    4001,
-    4002,
-    4003,
-    4004,
-    1009,
-    1011,
+# Why the hub closes a link, as WebSocket close codes.
+REPLACED = 4000
+WRONG_SECRET = 4001
+PROTOCOL_ERROR = 4002
+TOO_SLOW = 4003
+SHUTTING_DOWN = 4004
+RECONNECT = 4006
+"""The browser connects again at once."""
+TOO_BIG = 1009
+SILENT = 1011
+_MAX_CANCELLED = 1000
+_MAX_LOGGED = 20
+_BEGINNING = 100
+_REPLY_BEGINNING = re.compile(
+    rb'\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*([0-9]{1,15})\s*,\s*"(?:result|error)"'
 )
-"""Why the hub closes a link, as WebSocket close codes."""
-_GIVEN_UP = 1000
-_OPENING = 100
-_ANSWERS = re.compile(rb'\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*([0-9]{1,15})\s*,\s*"(?:result|error)"')
 _PONG = b'{"jsonrpc":"2.0","method":"pong","params":{}}'
 
-Handler = Callable[["ExtensionLink", dict[str, Any]], Any]
-"""Takes a notification's or request's params; what it returns is the request's result."""
-
-
-class Envelope(msgspec.Struct):
-    """The outside of a message, its result still as bytes."""
-
-    jsonrpc: str = ""
-    id: Any = None
-    method: str | None = None
-    result: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-    error: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-
-
-_ENVELOPE = msgspec.json.Decoder(Envelope)
+Handler = Callable[["ExtensionLink", Any], Any]
+"""Called with the params of a notification or request, decoded where wire.extension_link knows the method; what it
+returns is the request's result."""
 
 
 @dataclass(slots=True)
 class Counts:
-    """What came in and was not used, or was refused."""
+    """Messages that were dropped or refused."""
 
     late: int = 0
-    """Replies to a request that has its answer, or failed, before."""
+    """Replies to a request that already has its reply, or has failed."""
     unknown: int = 0
-    """Replies to a request never made here."""
+    """Replies to a request that was never sent."""
     malformed: int = 0
     refused: int = 0
-    """Requests and notifications that are not on the list."""
+    """Requests and notifications that are unknown or invalid."""
 
     @property
     def total(self) -> int:
-        """All replies that reached nobody."""
+        """All dropped replies."""
         return self.late + self.unknown
 
 
 class Pending(asyncio.Future[Any]):
-    """A command under way. Cancelling it tells the browser; overriding `cancel` costs the usual case nothing."""
+    """A command under way. Cancelling it also cancels it in the browser."""
 
     __slots__ = ("link", "method", "number", "raw", "tab")
 
@@ -91,10 +83,9 @@ class Pending(asyncio.Future[Any]):
         self.raw = raw
 
     def cancel(self, msg: Any | None = None) -> bool:
-        """Give the command up; the browser is told to stop it."""
         cancelled = super().cancel(msg)
         if cancelled:
-            self.link.forget(self.number)
+            self.link.cancel_request(self.number)
         return cancelled
 
 
@@ -112,7 +103,7 @@ class ExtensionLink:
         self.browser_id = browser_id
         self.name = "browser"
         self.local = True
-        """Whether the browser is on this machine, and so the person's own panel."""
+        """Whether the browser is on this machine, and so shows the person's own panel."""
         self.loop = loop or asyncio.get_running_loop()
         self.limits = limits
         self.handlers: dict[str, Handler] = {}
@@ -124,21 +115,20 @@ class ExtensionLink:
         self._close = close
         self._last = 0
         self._pending: dict[int, Pending] = {}
-        self._given_up: set[int] = set()
+        self._cancelled: set[int] = set()
 
     @property
     def dropped(self) -> int:
-        """Replies that were late, doubled or nobody's."""
         return self.counts.total
 
     @property
-    def upcoming(self) -> str:
-        """What names the next request in what the browser tells of it."""
+    def next_request_id(self) -> str:
+        """The id by which the browser's notifications name the next request."""
         return str(self._last + 1)
 
     @property
     def pending(self) -> int:
-        """Commands without an answer yet."""
+        """Commands without a reply yet."""
         return len(self._pending)
 
     def request(
@@ -146,19 +136,19 @@ class ExtensionLink:
     ) -> asyncio.Future[Any]:
         """Send one command; the future resolves with its result (its JSON as bytes if `raw`).
 
-        Where the parameters are there as JSON already, `encoded` is sent, and `params` says only which tab is meant.
+        If the parameters are already JSON, `encoded` is sent, and `params` only names the tab.
         """
         if method not in COMMANDS:
             raise MethodNotFound(f"{method} is not a command of the browser link.")
         return self.issue(method, params, raw, encoded)
 
     def issue(self, method: str, params: dict[str, Any], raw: bool = False, encoded: bytes | None = None) -> Pending:
-        """Send one request, whatever its method."""
+        """Send one request of any method."""
         if self.closed is not None:
             raise LinkLost(
                 f"The connection to browser {self.browser_id} has ended: {self.closed}.",
                 sent=False,
-                hint="It reconnects by itself when the browser runs; try again shortly.",
+                hint="It reconnects by itself while the browser runs; try again shortly.",
             )
         number = self._last + 1
         if encoded is None:
@@ -166,7 +156,9 @@ class ExtensionLink:
         else:
             data = b'{"jsonrpc":"2.0","id":%d,"method":"%b","params":%b}' % (number, method.encode(), encoded)
         if len(data) > self.limits.max_frame:
-            raise TooLarge(f"The command {method} is {len(data)} bytes; a browser takes {self.limits.max_frame}.")
+            raise TooLarge(
+                f"The command {method} is {len(data)} bytes; the limit is {self.limits.max_frame} (limits.max_frame)."
+            )
         self._last = number
         future = Pending(self, number, method, params.get("tabId"), raw)
         self._pending[number] = future
@@ -174,18 +166,18 @@ class ExtensionLink:
         return future
 
     def notify(self, method: str, params: dict[str, Any]) -> None:
-        """Send one notification; after the end of the link there is nobody to tell."""
+        """Send one notification; does nothing once the link has ended."""
         if self.closed is None:
             self._send(orjson.dumps({"jsonrpc": "2.0", "method": method, "params": params}))
 
     def close(self, code: int, reason: str) -> None:
-        """End the link; what is pending fails."""
+        """End the link; pending commands fail."""
         if self.closed is None:
             self._close(code, reason)
-            self.lost(reason)
+            self.connection_lost(reason)
 
-    def lost(self, reason: str) -> None:
-        """The connection is gone: every pending command fails at once, its outcome unknown."""
+    def connection_lost(self, reason: str) -> None:
+        """Fail every pending command at once, with its outcome unknown."""
         if self.closed is not None:
             return
         self.closed = reason
@@ -194,18 +186,18 @@ class ExtensionLink:
             if not future.done():
                 future.set_exception(
                     LinkLost(
-                        f"The connection to browser {self.browser_id} ended under the call: {reason}.",
+                        f"The connection to browser {self.browser_id} ended during the call: {reason}.",
                         sent=True,
-                        hint="Whether it took effect is not known; look at the tab before repeating it.",
+                        hint="Whether it took effect is unknown; look at the tab before repeating it.",
                     )
                 )
 
-    def forget(self, number: int) -> None:
-        """A command was cancelled here: a reply is no longer wanted, and the browser should stop."""
+    def cancel_request(self, number: int) -> None:
+        """Drop the reply of a command that was cancelled here, and have the browser stop it."""
         if self._pending.pop(number, None) is not None and self.closed is None:
-            if len(self._given_up) >= _GIVEN_UP:
-                self._given_up.clear()
-            self._given_up.add(number)
+            if len(self._cancelled) >= _MAX_CANCELLED:
+                self._cancelled.clear()
+            self._cancelled.add(number)
             self.notify("cancel", {"id": number})
 
     def busy(self, chrome_id: int) -> bool:
@@ -228,7 +220,7 @@ class ExtensionLink:
         return len(failed)
 
     def feed(self, text: str | bytes) -> None:
-        """Take one frame."""
+        """Handle one frame."""
         self.last_seen = self.loop.time()
         if self.closed is not None:
             return
@@ -238,22 +230,22 @@ class ExtensionLink:
         try:
             message = strict.decode(text, self.limits)
         except ParseError as error:
-            self._feed_bad(text, error)
+            self._feed_invalid(text, error)
             return
         if type(message) is not dict:
-            self._refuse(None, -32600, "A message is one JSON object.")
+            self._refuse(None, -32600, "A message must be one JSON object.")
         elif "method" in message:
             self._incoming(message)
         else:
             self._reply(message)
 
     def _reply(self, message: dict[str, Any]) -> None:
-        future = self._take(message.get("id"))
+        future = self._pop_request(message.get("id"))
         if future is None:
             return
         has_result = "result" in message
         if has_result == ("error" in message) or message.get("jsonrpc") != "2.0":
-            future.set_exception(unusable(future.method, "it needs `jsonrpc` 2.0 and either a result or an error"))
+            future.set_exception(unusable(future.method, "it must have `jsonrpc` 2.0 and either a result or an error"))
         elif not has_result:
             future.set_exception(self.refusal(future.method, message["error"]))
         else:
@@ -261,25 +253,25 @@ class ExtensionLink:
             future.set_result(orjson.dumps(result) if future.raw else result)
 
     def refusal(self, method: str, error: Any) -> TabhubError:
-        """The typed error for what a command was answered with."""
+        """The typed error for a command's error reply."""
         return failure(method, error)
 
-    def _take(self, number: Any) -> Pending | None:
+    def _pop_request(self, number: Any) -> Pending | None:
         """The command a reply belongs to; only an exact whole number names one."""
         if type(number) is int:
             future = self._pending.pop(number, None)
             if future is not None:
                 return None if future.done() else future
-            if number in self._given_up:
-                # The answer every cancelled command still gets.
-                self._given_up.discard(number)
+            if number in self._cancelled:
+                # Every cancelled command still gets a reply.
+                self._cancelled.discard(number)
                 return None
             if 0 < number <= self._last:
                 self.counts.late += 1
                 return None
         self.counts.unknown += 1
-        if self.counts.unknown <= 10:  # who sends many must not fill the log
-            log.warning("browser %s answered a command it was never sent: %.100r", self.browser_id, number)
+        if self.counts.unknown <= _MAX_LOGGED:  # a browser that sends many must not fill the log
+            log.warning("browser %s replied to a command that was never sent: %.100r", self.browser_id, number)
         return None
 
     def _feed_large(self, text: str | bytes) -> None:
@@ -288,24 +280,24 @@ class ExtensionLink:
             self.close(TOO_BIG, f"a message is larger than {self.limits.max_frame} bytes")
             return
         try:
-            # A result passes through as bytes, so nothing later would see that it is not text.
-            envelope = _ENVELOPE.decode(text.decode() if isinstance(text, bytes) else text)
+            # A result passes through as bytes, so nothing later would notice invalid UTF-8.
+            envelope = ENVELOPE.decode(text.decode() if isinstance(text, bytes) else text)
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-            self._unreadable(text, f"Not valid JSON: {error}")
+            self._feed_unreadable(text, f"Not valid JSON: {error}")
             return
         if envelope.method is not None or envelope.result is msgspec.UNSET or envelope.error is not msgspec.UNSET:
             try:
                 message = strict.decode(text, self.limits)
             except ParseError as error:
-                self._feed_bad(text, error)
+                self._feed_invalid(text, error)
                 return
             (self._incoming if "method" in message else self._reply)(message)
             return
-        future = self._take(envelope.id)
+        future = self._pop_request(envelope.id)
         if future is None:
             return
         if envelope.jsonrpc != "2.0":
-            future.set_exception(unusable(future.method, "it needs `jsonrpc` 2.0"))
+            future.set_exception(unusable(future.method, "it must have `jsonrpc` 2.0"))
         elif future.raw:
             future.set_result(bytes(envelope.result))
         else:
@@ -314,23 +306,23 @@ class ExtensionLink:
             except ParseError as error:
                 future.set_exception(unusable(future.method, error.message))
 
-    def _feed_bad(self, text: str | bytes, error: ParseError) -> None:
-        """Not what we accept; if it still tells which command it answers, that one fails now."""
+    def _feed_invalid(self, text: str | bytes, error: ParseError) -> None:
+        """Handle JSON that strict parsing refuses; if it names the command it replies to, that one fails now."""
         try:
-            envelope = _ENVELOPE.decode(text)
+            envelope = ENVELOPE.decode(text)
         except (msgspec.DecodeError, UnicodeError, RecursionError):
-            self._unreadable(text, error.message)
+            self._feed_unreadable(text, error.message)
             return
-        self._spoilt(envelope.id if envelope.method is None else None, error.message)
+        self._fail_reply(envelope.id if envelope.method is None else None, error.message)
 
-    def _unreadable(self, text: str | bytes, why: str) -> None:
-        """Not JSON at all; the call it was to answer need not wait for its deadline if the beginning names it."""
-        start = text[:_OPENING].encode("utf-8", "replace") if isinstance(text, str) else text[:_OPENING]
-        found = _ANSWERS.match(start)
-        self._spoilt(int(found[1]) if found else None, why)
+    def _feed_unreadable(self, text: str | bytes, why: str) -> None:
+        """Handle what is not JSON; a call need not wait for its deadline if the beginning names it."""
+        start = text[:_BEGINNING].encode("utf-8", "replace") if isinstance(text, str) else text[:_BEGINNING]
+        found = _REPLY_BEGINNING.match(start)
+        self._fail_reply(int(found[1]) if found else None, why)
 
-    def _spoilt(self, number: Any, why: str) -> None:
-        """An answer that cannot be used fails its command; what is nobody's answer is refused."""
+    def _fail_reply(self, number: Any, why: str) -> None:
+        """Fail the command of an unusable reply; without such a command, refuse the message."""
         future = self._pending.pop(number, None) if type(number) is int else None
         if future is None:
             self._refuse(None, -32700, why)
@@ -340,17 +332,17 @@ class ExtensionLink:
             future.set_exception(unusable(future.method, why))
 
     def _incoming(self, message: dict[str, Any]) -> None:
-        """A request or notification of the extension."""
+        """Handle a request or notification of the extension."""
         number, method, params = message.get("id"), message["method"], message.get("params", {})
-        asks = "id" in message
-        if asks and type(number) not in (int, str):
-            self._refuse(None, -32600, "An id is a text or a whole number.")
+        is_request = "id" in message
+        if is_request and type(number) not in (int, str):
+            self._refuse(None, -32600, "`id` must be a string or a whole number.")
             return
         if message.get("jsonrpc") != "2.0" or type(method) is not str or "result" in message or "error" in message:
             self._refuse(number, -32600, "A request has `jsonrpc` 2.0, a `method`, and neither result nor error.")
             return
         if type(params) is not dict:
-            self._refuse(number, -32602, f"{method[:100]}: `params` is an object.")
+            self._refuse(number, -32602, f"{method[:100]}: `params` must be an object.")
             return
         if method == "ping":
             self._send(_PONG)
@@ -360,20 +352,30 @@ class ExtensionLink:
         handler = self.handlers.get(method)
         if handler is None:
             self.counts.refused += 1
-            if asks:
+            if is_request:
                 self._answer(number, error={"code": -32601, "message": f"Method not found: {method[:100]}"})
             return
         try:
-            result = handler(self, params)
-        except TabhubError as error:
-            self.counts.refused += 1
-            if asks:
-                self._answer(number, error=_told(error))
+            decoded = decode(method, params)
+        except InvalidParams as error:
+            if self.counts.refused < _MAX_LOGGED:
+                log.warning("browser %s: refused %s", self.browser_id, error.message)
+            self._refuse_call(number, error, is_request=is_request)
             return
-        if asks and isinstance(result, asyncio.Future):
+        try:
+            result = handler(self, decoded)
+        except TabhubError as error:
+            self._refuse_call(number, error, is_request=is_request)
+            return
+        if is_request and isinstance(result, asyncio.Future):
             result.add_done_callback(lambda done: self._answer_later(number, done))
-        elif asks:
+        elif is_request:
             self._answer(number, result={} if result is None else result)
+
+    def _refuse_call(self, number: Any, error: TabhubError, *, is_request: bool) -> None:
+        self.counts.refused += 1
+        if is_request:
+            self._answer(number, error=_error_reply(error))
 
     def _answer_later(self, number: Any, done: asyncio.Future[Any]) -> None:
         if done.cancelled():
@@ -381,9 +383,9 @@ class ExtensionLink:
         elif (error := done.exception()) is None:
             self._answer(number, result=done.result())
         elif isinstance(error, TabhubError):
-            self._answer(number, error=_told(error))
+            self._answer(number, error=_error_reply(error))
         else:
-            self._answer(number, error={"code": -32603, "message": "The hub failed to answer; its log says why."})
+            self._answer(number, error={"code": -32603, "message": "The hub failed to answer; see its log."})
 
     def _refuse(self, number: Any, code: int, message: str) -> None:
         self.counts.malformed += 1
@@ -394,6 +396,5 @@ class ExtensionLink:
             self._send(orjson.dumps({"jsonrpc": "2.0", "id": number, **outcome}))
 
 
-def _told(error: TabhubError) -> dict[str, Any]:
-    """A refusal as the extension reads it; `data` names the fields that are wrong, where it is about fields."""
+def _error_reply(error: TabhubError) -> dict[str, Any]:
     return {"code": error.code, "message": error.text(), **({"data": error.data} if error.data else {})}

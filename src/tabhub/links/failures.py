@@ -1,64 +1,78 @@
-"""What a browser answers when a command fails, as errors of ours."""
+"""Error replies of a browser, as errors of the hub."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tabhub.errors import CallCancelled, CommandFailed, PluginToolFailed, TabhubError, TabNotFound
+from tabhub.errors import (
+    CallCancelled,
+    CommandFailed,
+    InvalidParams,
+    PluginToolFailed,
+    TabhubError,
+    TabNotFound,
+)
+from tabhub.wire.extension_link import DispatchError, ErrorReply
+from tabhub.wire.messages import convert
 
-_LONGEST_MESSAGE = 2000
-_LONGEST_CODE = 100
-_LONGEST_WAIT = 86_400_000
-
-
+_MAX_MESSAGE = 2000
+_MAX_CODE = 100
 _CATEGORIES = ("auth", "rate_limit", "not_found", "validation", "internal", "timeout", "unavailable")
 _HINTS = {
     "auth": "The person has to sign in on that page first.",
-    "unavailable": "The page is not ready for it: it may be loading, or want the person to sign in.",
+    "unavailable": "The page is not ready: it may be loading, or the person has to sign in.",
 }
 
 
 def unusable(method: str, why: str) -> CommandFailed:
-    """The error for an answer that came and cannot be used."""
+    """The error for a reply that arrived and cannot be used."""
     return CommandFailed(
-        f"invalid response: the browser's answer to {method} cannot be used: {why}",
-        hint="It ran in the browser; only its answer is lost. Ask for less, or update the extension.",
+        f"invalid response: the browser's reply to {method} cannot be used: {why}",
+        hint="The command ran in the browser; only its reply is lost. Ask for less, or update the extension.",
     )
 
 
 def failure(method: str, error: Any) -> TabhubError:
-    """The typed error for what the browser answered."""
-    if type(error) is not dict or type(error.get("code")) is not int or type(error.get("message")) is not str:
-        return unusable(method, "its error has no whole number `code` and text `message`")
-    code, message = error["code"], error["message"][:_LONGEST_MESSAGE]
-    if method == "tool.dispatch" and type(error.get("data")) is dict and "category" in error["data"]:
-        return _dispatch_failed(message, error["data"])
+    """The typed error for a browser's error reply."""
+    try:
+        reply = convert("error", error, ErrorReply)
+    except InvalidParams as problem:
+        return unusable(method, problem.message)
+    code, message = reply.code, reply.message[:_MAX_MESSAGE]
+    data = reply.data if isinstance(reply.data, dict) else {}
+    if method == "tool.dispatch" and "category" in data:
+        return _dispatch_failed(message, data)
     if code == -32001:
-        data = error.get("data")
-        sent = data.get("sent") if type(data) is dict else None
+        sent = data.get("sent")
         return TabNotFound(message, data={"sent": sent} if type(sent) is bool else None)
     if code == -32010:
         return CallCancelled("The browser stopped the command: it was cancelled.")
     if code == -32601:
         return CommandFailed(
             f"The extension does not know the command {method}: {message}",
-            hint="Update the extension: `tabhub extension path` says where the current one is.",
+            hint="Update the extension: `tabhub extension path` prints where the current one is.",
         )
     return CommandFailed(message, data={"browserCode": code})
 
 
 def _dispatch_failed(message: str, data: dict[str, Any]) -> PluginToolFailed:
-    """What a plugin's own error says, as far as it is of the agreed form."""
-    category = data["category"] if isinstance(data["category"], str) and data["category"] in _CATEGORIES else "internal"
-    facts: dict[str, Any] = {"retryable": data.get("retryable") is True}
-    if isinstance(code := data.get("code"), str) and code.isprintable():
-        facts["pluginCode"] = code[:_LONGEST_CODE]
-    wait = data.get("retryAfterMs")
+    """A plugin's own error. Plugins write it, so a field of the wrong form is dropped rather than the whole error."""
+    fields: dict[str, Any] = {}
+    for name, value in data.items():
+        try:
+            convert("error.data", {name: value}, DispatchError)
+        except InvalidParams:
+            continue
+        fields[name] = value
+    error = convert("error.data", fields, DispatchError)
+    category = error.category if error.category in _CATEGORIES else "internal"
+    facts: dict[str, Any] = {"retryable": error.retryable}
+    if error.code is not None and error.code.isprintable():
+        facts["pluginCode"] = error.code[:_MAX_CODE]
     hint = _HINTS.get(category)
-    if isinstance(wait, int | float) and not isinstance(wait, bool) and 0 <= wait <= _LONGEST_WAIT:
-        facts["retryAfterMs"] = round(wait)
-        hint = f"Call again in {max(round(wait / 1000, 1), 0.1):g} s."
-    elif facts["retryable"]:
+    if error.retry_after_ms is not None:
+        facts["retryAfterMs"] = round(error.retry_after_ms)
+        hint = f"Call again in {max(round(error.retry_after_ms / 1000, 1), 0.1):g} s."
+    elif error.retryable:
         hint = hint or "It may work when called again."
-    sent = data.get("sent") is not False
-    return PluginToolFailed(message, category=category, sent=sent, data={**facts, "sent": sent}, hint=hint)
+    return PluginToolFailed(message, category=category, sent=error.sent, data={**facts, "sent": error.sent}, hint=hint)

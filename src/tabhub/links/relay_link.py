@@ -19,6 +19,7 @@ from tabhub.errors import LinkLost, RelayRefused, SetupError, TabhubError
 from tabhub.limits import Limits
 from tabhub.links.extension import PROTOCOL_ERROR, TOO_SLOW, ExtensionLink
 from tabhub.wire import urls as addresses
+from tabhub.wire.extension_link import decode
 from tabhub.wire.relay import RELAY_WORDS
 
 _NAMED = {"tool.progress": "dispatchId", "browser/elicitConfirmation": "callId"}
@@ -42,9 +43,9 @@ class RelayLink(ExtensionLink):
         """Called when the relay reports a change."""
 
     @property
-    def upcoming(self) -> str:
+    def next_request_id(self) -> str:
         """The name of the next request, unique among all agents of the browser."""
-        return f"{self.connection}:{super().upcoming}"
+        return f"{self.connection}:{super().next_request_id}"
 
     async def control(self, method: str, **params: Any) -> dict[str, Any]:
         """Send a control method, which the relay itself answers."""
@@ -56,7 +57,7 @@ class RelayLink(ExtensionLink):
 
     def deliver(self, method: str, params: dict[str, Any]) -> None:
         """Handle a reply as if the browser had sent it as a notification."""
-        self.handlers[method](self, params)
+        self.handlers[method](self, decode(method, params))
 
     def refusal(self, method: str, error: Any) -> TabhubError:
         """Also reads an error the relay sends in place of the browser, with the outcome of the call."""
@@ -70,8 +71,8 @@ class RelayLink(ExtensionLink):
             return LinkLost(text, sent=outcome == "unknown", hint=hint or None)
         return super().refusal(method, error)
 
-    def lost(self, reason: str) -> None:
-        super().lost(reason)
+    def connection_lost(self, reason: str) -> None:
+        super().connection_lost(reason)
         self.ended.set()
 
     def _incoming(self, message: dict[str, Any]) -> None:
@@ -79,7 +80,9 @@ class RelayLink(ExtensionLink):
         if "id" in message or not isinstance(params, dict):
             self.counts.refused += 1  # a relay sends no requests to agents
         elif method == "disconnected":
-            self.lost(f"disconnected by the relay: {str(params.get('reason', 'the browser disconnected'))[:200]}")
+            self.connection_lost(
+                f"disconnected by the relay: {str(params.get('reason', 'the browser disconnected'))[:200]}"
+            )
         elif method in RELAY_WORDS:
             self.on_status()
         elif method not in _NAMED:
@@ -145,7 +148,7 @@ async def relay_link(url: str, token: str, browser_id: str, limits: Limits) -> A
         await link.control("mcp_handshake", accessToken=token)
         yield link
     finally:
-        link.lost("the connection to the relay was closed")
+        link.connection_lost("the connection to the relay was closed")
         code, reason = closes[0] if closes else (1000, "")
         await socket.close(code, reason[:100])
         for task in tasks:
@@ -160,7 +163,8 @@ async def _read(socket: ClientConnection, link: RelayLink) -> None:
             link.feed(data)
     except ConnectionClosed as error:
         close = error.rcvd
-        link.lost(f"the relay closed the connection ({close.code}: {close.reason})" if close else "the relay went away")
+        reason = f"the relay closed the connection ({close.code}: {close.reason})" if close else "the relay went away"
+        link.connection_lost(reason)
     except Exception:
         link.close(PROTOCOL_ERROR, "a message of the relay could not be handled")
         raise

@@ -1,4 +1,4 @@
-"""Sites opened for a call: a background tab at an address, without waiting for more than the tab."""
+"""Sites opened for a call: a background tab at a URL, without waiting for the page to load."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from tabhub.links.browsers import Browsers
 
 
 class Sites(Protocol):
-    """How the hub brings a site into a tab."""
+    """How the hub opens a site in a tab."""
 
     async def open(self, url: str) -> int:
-        """Open a background tab at an address and give its id; the page may still be loading."""
+        """Open a background tab and return its id; the page may still be loading."""
         ...
 
     async def revisit(self, tab_id: int, url: str) -> None:
-        """Load an address anew in a tab that was opened here."""
+        """Load a URL again in a tab that was opened here."""
         ...
 
 
@@ -28,10 +28,9 @@ class LinkSites:
     async def open(self, url: str) -> int:
         """Open a tab in the browser used last."""
         link = self._browsers.default_link()
-        answer = await link.request("createTab", {"url": url, "active": False})
-        return self._browsers.described(link, answer).tab_id
+        reply = await link.request("createTab", {"url": url, "active": False})
+        return self._browsers.update_tab(link, reply).tab_id
 
     async def revisit(self, tab_id: int, url: str) -> None:
-        """Send the tab there again."""
         ref = self._browsers.tab(tab_id)
         await ref.link.request("browser_navigate", {"tabId": ref.tab.chrome_id, "url": url, "waitUntil": "none"})

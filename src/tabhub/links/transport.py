@@ -1,7 +1,7 @@
-"""The way between the hub's page tools and the tabs that offer them: an interface, and its form over the browser links.
+"""The transport between the hub's page tools and the tabs that offer them: an interface, and its form over the links.
 
-Owns seed 000's TabHubTransport, and the matching of tabs as browsers number them to tabs as the hub does. It passes
-messages on and understands none of them; what a tool is, is known on both sides of it and not here.
+Owns seed 000's TabHubTransport, and the mapping from tab ids of browsers to tab ids of the hub. It forwards messages
+and does not know what a tool is.
 """
 
 from __future__ import annotations
@@ -15,29 +15,28 @@ from tabhub.core.tabs import Tab
 from tabhub.errors import CallTimeout, InvalidParams, TabFailed, TabNotFound
 from tabhub.links.browsers import Browsers, Change
 from tabhub.links.extension import ExtensionLink, Pending
+from tabhub.wire.page_tools import ElicitConfirmation, PageDisconnected, PageMessage, RegisterTools, ToolProgress
 
-MessageCallback = Callable[[int, dict[str, Any]], Any]
-"""Takes the tab and the message `{method, params}`; a request's answer is what it returns, now or as a future."""
+MessageCallback = Callable[[int, PageMessage], Any]
+"""Takes the tab and a message of a page in it; what it returns, now or as a future, is the reply to a request."""
 DisconnectCallback = Callable[[int], None]
 
-_EARLY = 200
-_EARLY_EACH = 50
+_EARLY_TABS = 200
+_EARLY_PER_TAB = 50
 
 
 class Listener(Protocol):
-    """Who sent a request, to be told of it while it runs."""
+    """The sender of a request, which receives what the tab reports while it runs."""
 
-    def progress(self, params: dict[str, Any]) -> None:
-        """How far it is: {progress, total?, message?}."""
-        ...
+    def progress(self, progress: ToolProgress) -> None: ...
 
-    def asked(self, params: dict[str, Any]) -> Any:
-        """The tab needs an answer to go on; given now or as a future."""
+    def asked(self, question: ElicitConfirmation) -> Any:
+        """Answer a question of the page, now or as a future; the call waits for it."""
         ...
 
 
 class TabHubTransport(Protocol):
-    """How the hub reaches the page side of a tab, whatever lies between."""
+    """How the hub reaches the pages of a tab."""
 
     async def send_request(
         self,
@@ -48,14 +47,14 @@ class TabHubTransport(Protocol):
         listener: Listener | None = None,
         raw: bool = False,
     ) -> Any:
-        """Send `{method, params}` to a tab and give the result (as bytes if `raw`); late ones raise CallTimeout.
+        """Send `{method, params}` to a tab and return the result (as bytes if `raw`); raises CallTimeout if late.
 
-        Cancelling it tells the tab to stop. `listener` hears what the tab says of this request meanwhile.
+        Cancelling it cancels the request in the tab. `listener` receives the progress and questions of this request.
         """
         ...
 
     def on_message(self, callback: MessageCallback) -> None:
-        """Hand what tabs say by themselves to `callback`."""
+        """Hand every message that pages send by themselves to `callback`."""
         ...
 
     def on_disconnect(self, tab_id: int | None, callback: DisconnectCallback) -> None:
@@ -63,7 +62,7 @@ class TabHubTransport(Protocol):
         ...
 
     def disconnect(self, tab_id: int) -> None:
-        """Have nothing more to do with a tab: what is under way there fails, and listeners are told."""
+        """Stop using a tab: its calls fail, and the disconnect callbacks run."""
         ...
 
 
@@ -77,11 +76,11 @@ class LinkTransport:
         self._on_tab: dict[int, list[DisconnectCallback]] = {}
         self._listeners: dict[tuple[ExtensionLink, int], Listener] = {}
         self._documents: dict[tuple[str, str], int] = {}
-        self._early: dict[tuple[str, int], list[tuple[str, dict[str, Any]]]] = {}
+        self._early: dict[tuple[str, int], list[PageMessage]] = {}
         self._settings: dict[str, Any] | None = None
-        browsers.on_page(self._said)
-        browsers.on_change(self._changed)
-        browsers.on_hello(self._greet)
+        browsers.on_page(self._receive)
+        browsers.on_change(self._browser_changed)
+        browsers.on_hello(self._send_settings)
 
     async def send_request(
         self,
@@ -92,7 +91,6 @@ class LinkTransport:
         listener: Listener | None = None,
         raw: bool = False,
     ) -> Any:
-        """Send one message to a tab and wait for its result."""
         try:
             ref = self._browsers.tab(tab_id)
         except TabNotFound as error:
@@ -100,7 +98,7 @@ class LinkTransport:
             raise
         params = {**message["params"], "tabId": ref.tab.chrome_id}
         if message["method"] == "tool.dispatch":
-            params["dispatchId"] = ref.link.upcoming  # what the tab says meanwhile comes back under this
+            params["dispatchId"] = ref.link.next_request_id  # progress names the call by this id
         future = ref.link.request(message["method"], params, raw=raw)
         key = (ref.link, future.number if isinstance(future, Pending) else 0)
         if listener is not None:
@@ -109,102 +107,94 @@ class LinkTransport:
             async with asyncio.timeout(timeout):
                 return await future
         except TimeoutError:
-            raise CallTimeout(f"Tab {tab_id} gave no answer to {message['method']} within {timeout:g} s.") from None
+            raise CallTimeout(f"Tab {tab_id} did not answer {message['method']} within {timeout:g} s.") from None
         finally:
             self._listeners.pop(key, None)
 
     def on_message(self, callback: MessageCallback) -> None:
-        """Hand what tabs say to `callback`."""
         self._on_message = callback
 
     def on_disconnect(self, tab_id: int | None, callback: DisconnectCallback) -> None:
-        """Tell `callback` when a tab, or any, is gone."""
         (self._on_any if tab_id is None else self._on_tab.setdefault(tab_id, [])).append(callback)
 
     def disconnect(self, tab_id: int) -> None:
-        """Give a tab up."""
         tab = self._browsers.book.get(tab_id)
         if tab is not None:
             link = self._browsers.link(tab.browser_id)
-            link.fail_tab(tab.chrome_id, lambda: _given_up(tab_id), only="browser/executeTool")
-        self._gone(tab_id)
+            link.fail_tab(tab.chrome_id, lambda: _disconnected(tab_id), only="browser/executeTool")
+        self._tab_disconnected(tab_id)
 
     def settings(self, settings: dict[str, Any]) -> None:
-        """Tell every browser, now and when it connects, what pages may do there."""
+        """Send every browser, now and when it connects, what pages may do there."""
         self._settings = settings
         for link in self._browsers.links():
             link.notify("pages.settings", settings)
 
     # inside
 
-    def _said(self, link: ExtensionLink, method: str, params: dict[str, Any]) -> Any:
-        if method == "tool.progress":
-            listener = self._listener(link, params.get("dispatchId"))
+    def _receive(self, link: ExtensionLink, message: PageMessage | ToolProgress) -> Any:
+        if isinstance(message, ToolProgress):
+            listener = self._listener(link, message.dispatch_id)
             if listener is not None:
-                listener.progress(params)
+                listener.progress(message)
             return None
-        if method == "browser/elicitConfirmation":
-            listener = self._listener(link, params.get("callId"))
+        if isinstance(message, ElicitConfirmation):
+            listener = self._listener(link, message.call_id)
             if listener is not None:
-                return listener.asked(params)
-        chrome_id, document = params.get("tabId"), params.get("documentId")
-        if type(chrome_id) is not int or not isinstance(document, str):
-            raise InvalidParams(f"{method} needs `tabId`, a whole number, and `documentId`, a text.")
-        tab = self._browsers.book.find(link.browser_id, chrome_id)
-        known = (link.browser_id, document)
-        if method == "browser/disconnected":
-            tab_id = self._documents.pop(known, None) if tab is None else tab.tab_id
-            self._documents.pop(known, None)
+                return listener.asked(message)
+        tab = self._browsers.book.find(link.browser_id, message.tab_id)
+        document = (link.browser_id, message.document_id)
+        if isinstance(message, PageDisconnected):
+            registered_in = self._documents.pop(document, None)
+            tab_id = registered_in if tab is None else tab.tab_id
         else:
             tab_id = None if tab is None else tab.tab_id
         if tab_id is not None:
-            if method == "browser/registerTools":
-                self._documents[known] = tab_id
-            return self._pass_on(tab_id, method, params)
-        if method == "browser/elicitConfirmation":
-            raise InvalidParams(f"There is no tab {chrome_id}.")
-        waiting = self._early.setdefault((link.browser_id, chrome_id), [])
-        waiting.append((method, params))  # the tab's own report is on its way
-        del waiting[:-_EARLY_EACH]
-        if len(self._early) > _EARLY:
+            if isinstance(message, RegisterTools):
+                self._documents[document] = tab_id
+            return self._forward(tab_id, message)
+        if isinstance(message, ElicitConfirmation):
+            raise InvalidParams(f"There is no tab {message.tab_id}.")
+        waiting = self._early.setdefault((link.browser_id, message.tab_id), [])
+        waiting.append(message)  # the report of the tab itself has not arrived yet
+        del waiting[:-_EARLY_PER_TAB]
+        if len(self._early) > _EARLY_TABS:
             del self._early[next(iter(self._early))]
         return None
 
-    def _listener(self, link: ExtensionLink, number: Any) -> Listener | None:
+    def _listener(self, link: ExtensionLink, number: str | int | None) -> Listener | None:
         if isinstance(number, str) and number.isascii() and number.isdigit() and len(number) < 16:
             number = int(number)
-        return self._listeners.get((link, number)) if type(number) is int else None
+        return self._listeners.get((link, number)) if isinstance(number, int) else None
 
-    def _pass_on(self, tab_id: int, method: str, params: dict[str, Any]) -> Any:
-        if self._on_message is None:
-            return None
-        return self._on_message(tab_id, {"method": method, "params": params})
+    def _forward(self, tab_id: int, message: PageMessage) -> Any:
+        return None if self._on_message is None else self._on_message(tab_id, message)
 
-    def _greet(self, link: ExtensionLink) -> None:
+    def _send_settings(self, link: ExtensionLink) -> None:
         if self._settings is not None:
             link.notify("pages.settings", self._settings)
 
-    def _changed(self, change: Change) -> None:
+    def _browser_changed(self, change: Change) -> None:
         for tab in (*change.tabs.closed, *change.tabs.away):
-            self._gone(tab.tab_id)
+            self._tab_disconnected(tab.tab_id)
         for tab in change.tabs.opened:
-            self._arrived(tab)
+            self._tab_opened(tab)
         if change.kind != "tabs":
-            self._early = {key: said for key, said in self._early.items() if key[0] != change.browser_id}
+            self._early = {key: waiting for key, waiting in self._early.items() if key[0] != change.browser_id}
 
-    def _arrived(self, tab: Tab) -> None:
-        for method, params in self._early.pop((tab.browser_id, tab.chrome_id), ()):
-            if method == "browser/registerTools":
-                self._documents[tab.browser_id, params["documentId"]] = tab.tab_id
-            with contextlib.suppress(InvalidParams):  # who refuses a message says so in the log; nobody waits for it
-                self._pass_on(tab.tab_id, method, params)
+    def _tab_opened(self, tab: Tab) -> None:
+        for message in self._early.pop((tab.browser_id, tab.chrome_id), ()):
+            if isinstance(message, RegisterTools):
+                self._documents[tab.browser_id, message.document_id] = tab.tab_id
+            with contextlib.suppress(InvalidParams):  # the callback logs what it refuses, and no sender waits
+                self._forward(tab.tab_id, message)
 
-    def _gone(self, tab_id: int) -> None:
-        for known in [known for known, there in self._documents.items() if there == tab_id]:
-            del self._documents[known]
+    def _tab_disconnected(self, tab_id: int) -> None:
+        for document in [document for document, known in self._documents.items() if known == tab_id]:
+            del self._documents[document]
         for callback in (*self._on_tab.pop(tab_id, ()), *self._on_any):
             callback(tab_id)
 
 
-def _given_up(tab_id: int) -> TabFailed:
-    return TabFailed(f"Tab {tab_id} was given up under the call.", hint="How far the call came is not known.")
+def _disconnected(tab_id: int) -> TabFailed:
+    return TabFailed(f"Tab {tab_id} was disconnected during the call.", hint="How far the call got is unknown.")

@@ -61,7 +61,7 @@ class ExtensionSocket:
 
     def detach(self, link: ExtensionLink, reason: str) -> None:
         self._open.discard(link)
-        link.lost(reason)
+        link.connection_lost(reason)
         self._browsers.detach(link)
         log.info("browser %s disconnected: %s", link.browser_id, reason)
 

@@ -1,6 +1,6 @@
-"""What the buses of a relay's nodes tell one another, as bytes: who lives, who is where, and pieces of messages.
+"""The messages of the bus between a relay's nodes: heartbeats, which browsers are where, and fragments of messages.
 
-Owns their form. They travel between processes of one operator, but are read as strictly as anything else.
+Owns their form. They travel between processes of one operator, but are decoded as strictly as any other.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import msgspec
 from tabhub.errors import ParseError
 
 WHOLE, FIRST, NEXT, LAST, MARK, GIVEN_UP = range(6)
-"""Kinds of pieces: a message; parts of a large one; a mere number; and word that the sender has given up what it shared
+"""Kinds of pieces: a message; parts of a large one; a bare number; and notice that the sender dropped its connections
 with the receiver."""
 
 NodeId = Annotated[str, msgspec.Meta(pattern="^[A-Za-z0-9_-]{1,80}$")]
@@ -22,7 +22,7 @@ Nodes = Annotated[tuple[NodeId, ...], msgspec.Meta(max_length=10_000)]
 
 
 class Piece(msgspec.Struct, array_like=True, gc=False, frozen=True):
-    """One publication to a node. Pieces of one node for another are numbered without gaps; a 0 begins anew."""
+    """One publication to a node. Pieces of one node for another are numbered without gaps; 0 starts again."""
 
     node: NodeId
     number: int
@@ -31,13 +31,13 @@ class Piece(msgspec.Struct, array_like=True, gc=False, frozen=True):
 
 
 class Beat(msgspec.Struct, tag="beat", array_like=True, frozen=True):
-    """A node lives."""
+    """A node is alive."""
 
     node: NodeId
 
 
 class Bye(msgspec.Struct, tag="bye", array_like=True, frozen=True):
-    """A node ends."""
+    """A node shuts down."""
 
     node: NodeId
 
@@ -50,7 +50,7 @@ class Revoked(msgspec.Struct, tag="revoked", array_like=True, frozen=True):
 
 
 class Asking(msgspec.Struct, tag="asking", array_like=True, frozen=True):
-    """A node has someone of a user, these browsers among them, and wants to know of the others."""
+    """A node has connections of a user, these browsers among them, and asks the other nodes for theirs."""
 
     node: NodeId
     version: int
@@ -58,7 +58,7 @@ class Asking(msgspec.Struct, tag="asking", array_like=True, frozen=True):
 
 
 class Here(msgspec.Struct, tag="here", array_like=True, frozen=True):
-    """The answer of a node that has someone of the user: its browsers, and which other nodes it knows of."""
+    """The reply of a node with connections of the user: its browsers, and the other nodes it knows."""
 
     node: NodeId
     version: int
@@ -67,7 +67,7 @@ class Here(msgspec.Struct, tag="here", array_like=True, frozen=True):
 
 
 class Has(msgspec.Struct, tag="has", array_like=True, frozen=True):
-    """The browsers of the user on a node have changed to these."""
+    """The browsers of the user on a node are now these."""
 
     node: NodeId
     version: int
@@ -75,14 +75,14 @@ class Has(msgspec.Struct, tag="has", array_like=True, frozen=True):
 
 
 class Left(msgspec.Struct, tag="left", array_like=True, frozen=True):
-    """Nobody of the user is on a node any more."""
+    """A node no longer has connections of the user."""
 
     node: NodeId
     version: int
 
 
 class Took(msgspec.Struct, tag="took", array_like=True, frozen=True):
-    """A node has taken so many messages of the user."""
+    """How many messages of the user a node has accepted."""
 
     node: NodeId
     count: Annotated[int, msgspec.Meta(ge=0)]
@@ -90,6 +90,8 @@ class Took(msgspec.Struct, tag="took", array_like=True, frozen=True):
 
 ToAll = Beat | Bye | Revoked
 ToUser = Asking | Has | Left | Took
+
+MESSAGES = (Piece, Beat, Bye, Revoked, Asking, Here, Has, Left, Took)
 
 T = TypeVar("T")
 _ENCODER = msgspec.msgpack.Encoder()
@@ -100,12 +102,11 @@ HERE: msgspec.msgpack.Decoder[Here] = msgspec.msgpack.Decoder(Here)
 
 
 def encode(message: Piece | ToAll | ToUser | Here) -> bytes:
-    """A message as bytes."""
     return _ENCODER.encode(message)
 
 
 def decode(form: msgspec.msgpack.Decoder[T], data: bytes) -> T:
-    """Bytes as a message of that form, or ParseError."""
+    """A message of that form, or ParseError."""
     try:
         return form.decode(data)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:

@@ -1,7 +1,7 @@
 """JSON-RPC 2.0: values to messages and messages to bytes.
 
-Owns the shape rules (B2): what is a request, a notification, a response, and what is none of them. Results are spliced
-in as encoded bytes, never decoded and encoded again.
+Owns the rules (B2) that tell requests, notifications and responses from invalid messages. Results are spliced in as
+encoded bytes, never decoded and encoded again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Id = str | int
 
 @dataclass(slots=True)
 class Request:
-    """A message that wants an answer."""
+    """A message that expects a response."""
 
     id: Id
     method: str
@@ -27,7 +27,7 @@ class Request:
 
 @dataclass(slots=True)
 class Notification:
-    """A message that wants none."""
+    """A message that expects no response."""
 
     method: str
     params: dict[str, Any]
@@ -35,7 +35,7 @@ class Notification:
 
 @dataclass(slots=True)
 class Response:
-    """An answer to a request of ours."""
+    """A response to a request of ours."""
 
     id: Id
     result: Any = None
@@ -46,7 +46,7 @@ Message = Request | Notification | Response
 
 
 def parse(value: Any) -> Message:
-    """Read one message, or raise InvalidRequest saying what is wrong with it."""
+    """One message, or InvalidRequest."""
     if type(value) is not dict:
         raise InvalidRequest("A JSON-RPC message must be an object.")
     if value.get("jsonrpc") != "2.0":
@@ -90,13 +90,13 @@ def _id(value: Any) -> Id:
 
 
 def id_of(value: Any) -> Id | None:
-    """The id of a message that may be malformed, for the error that answers it."""
+    """The id of a message that may be malformed, for its error response."""
     ident = value.get("id") if type(value) is dict else None
     return ident if type(ident) in (str, int) else None
 
 
 def encode_result(ident: Id, payload: bytes) -> bytes:
-    """An answer around an encoded result."""
+    """A response with a result that is already JSON."""
     return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (
         b"%d" % ident if type(ident) is int else orjson.dumps(ident),
         payload,
@@ -104,7 +104,6 @@ def encode_result(ident: Id, payload: bytes) -> bytes:
 
 
 def encode_error(ident: Id | None, code: int, message: str, data: Any = None) -> bytes:
-    """An answer that says no."""
     error: dict[str, Any] = {"code": code, "message": message}
     if data is not None:
         error["data"] = data
@@ -112,17 +111,14 @@ def encode_error(ident: Id | None, code: int, message: str, data: Any = None) ->
 
 
 def encode_failure(ident: Id | None, error: TabhubError) -> bytes:
-    """An error of ours as an answer."""
     return encode_error(ident, error.code, error.text(), error.facts())
 
 
 def encode_request(ident: Id, method: str, params: Any) -> bytes:
-    """A request of ours."""
     return orjson.dumps({"jsonrpc": "2.0", "id": ident, "method": method, "params": params})
 
 
 def encode_notification(method: str, params: Any = None) -> bytes:
-    """A notification of ours."""
     message: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
     if params is not None:
         message["params"] = params

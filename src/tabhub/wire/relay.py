@@ -1,7 +1,7 @@
-"""The relay's protocol on the wire: reading frames, mapping ids, and every message the relay itself writes.
+"""The relay protocol: reading frames, mapping ids, and every message the relay itself writes.
 
-Owns the shape of what browsers and agents say to a relay and of what it says to them. Knows no connection and no user.
-Params, results and errors pass through as the bytes they came in; only the outside of a message is written anew.
+Owns the form of the messages of browsers and agents to a relay, and of its own. Knows no connection and no user.
+Params, results and errors pass through as bytes; only the envelope of a message is written again.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from tabhub.wire.jsonrpc import Id
 
 UNSET = msgspec.UNSET
 RESERVED = ("proxy:", "ext:", "conn-")
-"""Beginnings of ids that are not an agent's to use."""
+"""Prefixes of ids that agents may not use."""
 CONTROL = frozenset({"mcp_handshake", "list_extensions", "connect", "disconnect", "refresh_token"})
-"""What the relay answers itself."""
+"""Methods the relay answers itself."""
 RELAY_WORDS = frozenset({"authenticate", "authenticated", "status", "disconnected"})
 """What only a relay says: passed on, it would make one side believe the other is the relay."""
 CANCELS = {"cancel": "id", "notifications/cancelled": "requestId"}
-"""Notifications that name a request, and where: the id in them is mapped as the request's was."""
+"""Notifications that name a request, and the field: the id in it is mapped like the request's."""
 
 REPLACED, NOT_AUTHENTICATED, PROTOCOL_ERROR, TOO_SLOW, TOO_MANY = 4000, 4001, 4002, 4003, 4005
 RESTARTING = 1012
@@ -40,7 +40,7 @@ _NUMBER = re.compile(r"-?[0-9]+")
 
 
 class Frame(msgspec.Struct, gc=False):
-    """The outside of one message."""
+    """The envelope of one message."""
 
     jsonrpc: str = ""
     id: int | str | msgspec.UnsetType = UNSET
@@ -87,7 +87,7 @@ def read(data: bytes, limits: Limits = DEFAULTS, parsed: strict.Parsed | None = 
 
 
 def _plain(data: bytes, limits: Limits) -> bool:
-    """Whether a large text has so little structure that reading its outside tells enough: images and long texts."""
+    """Whether a large text has so little structure that decoding its envelope is enough: images and long texts."""
     if data.count(b"{") + data.count(b"[") > limits.max_depth or b"\\u" in data or data.count(b":") > limits.max_keys:
         return False
     data.decode()
@@ -123,7 +123,7 @@ def _misshapen(data: bytes, limits: Limits, value: Any) -> BadFrame:
 
 
 def map_id(connection: str, ident: Id) -> str:
-    """The id under which a browser gets a request. `1` and `"1"` differ, and every id has one of its own."""
+    """The id under which a browser gets a request. `1` and `"1"` map to different ids."""
     if type(ident) is int:
         return f"{connection}:{ident}"
     text = str(ident)
@@ -133,7 +133,7 @@ def map_id(connection: str, ident: Id) -> str:
 
 
 def check_id(ident: Id) -> None:
-    """Refuse an id an agent may not use."""
+    """Raise InvalidRequest for an id that agents may not use."""
     if type(ident) is int:
         return
     text = str(ident)
@@ -155,7 +155,7 @@ def params_of(frame: Frame) -> dict[str, Any]:
 
 
 def forwarded(mapped: str, frame: Frame) -> bytes:
-    """A request as the browser gets it: with the mapped id, without connectionId."""
+    """A request with the mapped id and without connectionId."""
     if frame.params is UNSET:
         return b'{"jsonrpc":"2.0","id":%b,"method":%b}' % (orjson.dumps(mapped), orjson.dumps(frame.method))
     return b'{"jsonrpc":"2.0","id":%b,"method":%b,"params":%b}' % (
@@ -166,7 +166,7 @@ def forwarded(mapped: str, frame: Frame) -> bytes:
 
 
 def notice(frame: Frame, params: Mapping[str, Any] | None = None) -> bytes:
-    """A notification passed on, with other params if they are given."""
+    """A forwarded notification, with other params if given."""
     if params is None and frame.params is UNSET:
         return b'{"jsonrpc":"2.0","method":%b}' % orjson.dumps(frame.method)
     shown = orjson.dumps(params) if params is not None else bytes(frame.params)  # type: ignore[arg-type]
@@ -174,7 +174,7 @@ def notice(frame: Frame, params: Mapping[str, Any] | None = None) -> bytes:
 
 
 def answered(ident: Id, frame: Frame) -> bytes:
-    """A browser's answer as the agent gets it: under its own id."""
+    """A browser's response under the agent's own id."""
     shown = b"%d" % ident if type(ident) is int else orjson.dumps(ident)
     if frame.result is not UNSET:
         return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (shown, bytes(frame.result))
@@ -182,38 +182,32 @@ def answered(ident: Id, frame: Frame) -> bytes:
 
 
 def result(ident: Id, value: Any) -> bytes:
-    """An answer of the relay's own."""
     return jsonrpc.encode_result(ident, orjson.dumps(value))
 
 
 def failure(ident: Id | None, error: TabhubError) -> bytes:
-    """A refusal of the relay's own."""
     return jsonrpc.encode_failure(ident, error)
 
 
 def authenticate(number: int) -> bytes:
-    """Ask a browser who it is."""
     return b'{"jsonrpc":"2.0","id":"proxy:%d","method":"authenticate","params":{}}' % number
 
 
 def authenticated(user: str, extension_id: str) -> bytes:
-    """Tell a browser who it is here."""
     return jsonrpc.encode_notification("authenticated", {"user_id": user, "extension_id": extension_id})
 
 
 def status(connected: bool, peers: int, stamp: str) -> bytes:
-    """Tell one side how it stands with the other."""
     params = {"connected": connected, "peer_count": peers, "timestamp": stamp}
     return jsonrpc.encode_notification("status", params)
 
 
 def disconnected(connection: str, reason: str) -> bytes:
-    """Tell an agent that its connection has ended."""
     return jsonrpc.encode_notification("disconnected", {"connection_id": connection, "reason": reason})
 
 
 def cancel(mapped: str) -> bytes:
-    """Tell a browser that nobody waits for an answer any more."""
+    """Cancel a request in the browser."""
     return jsonrpc.encode_notification("cancel", {"id": mapped})
 
 
@@ -223,7 +217,7 @@ def extensions(listed: Iterable[tuple[str, str]]) -> dict[str, Any]:
 
 
 def token_of(params: Mapping[str, Any]) -> str:
-    """The access token in either spelling, or InvalidParams."""
+    """The access token, as accessToken or access_token, or InvalidParams."""
     token = params.get("accessToken", params.get("access_token"))
     if type(token) is not str or not token:
         raise InvalidParams("`accessToken` must be a non-empty string.")

@@ -13,5 +13,5 @@ def event(data: bytes, event_id: str | None = None) -> bytes:
 
 
 def priming(event_id: str, retry_ms: int) -> bytes:
-    """The first event of a resumable stream: an id to come back with, and when."""
+    """The first event of a resumable stream: the id to resume with, and the delay before reconnecting."""
     return b"id: %b\nretry: %d\ndata: \n\n" % (event_id.encode(), retry_ms)

@@ -1,6 +1,6 @@
-"""Event streams as a client reads them: bytes in, however they are cut, whole events out.
+"""Server-sent events as a client reads them: chunks of bytes in, complete events out.
 
-Owns the lines, fields and bounds of server-sent events; what an event's data means is the reader's affair.
+Owns lines, fields and bounds; what the data of an event means is up to the caller.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _ENDS = (b"\n", b"\r")
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event that carries data, or an empty one that only marks a place to come back to."""
+    """One event with data."""
 
     data: bytes
     kind: str = "message"
@@ -36,12 +36,12 @@ class EventReader:
         self._after_cr = False
         self._begun = False
         self.last_id = last_id
-        """Where to come back to, if the server said so."""
+        """The id to resume after, if the server sent one."""
         self.retry: int | None = None
-        """After how many milliseconds."""
+        """Milliseconds to wait before reconnecting, if the server sent it."""
 
     def feed(self, chunk: bytes) -> list[Event]:
-        """The events that are complete; BadInput if one is larger than it may be."""
+        """The events completed by this chunk; BadInput if one is too large."""
         if not chunk:
             return []
         if self._after_cr and chunk[:1] == b"\n":
@@ -82,7 +82,7 @@ class EventReader:
         elif field == b"retry" and value.isdigit() and len(value) < 10:
             self.retry = int(value)
         elif not field:
-            self._size -= len(line)  # a comment keeps the connection alive and counts for nothing
+            self._size -= len(line)  # a comment keeps the connection alive and does not count
         return None
 
     def _end(self) -> Event | None:

@@ -1,9 +1,9 @@
 """Strict JSON: bytes to values, refusing what parsers disagree about.
 
-Owns the one way JSON from outside becomes a value. orjson does the parsing (it already refuses NaN, invalid UTF-8,
+Owns the only way JSON from outside becomes a value. orjson does the parsing (it already refuses NaN, invalid UTF-8,
 lone surrogates, BOM and UTF-16); this module adds the bounds: nesting, number of keys, length of numbers, and no
 duplicate keys. A text that may exceed a bound is scanned before it is parsed, so hostile input costs a scan up to the
-place where it breaks the bound, and no value is ever built of it.
+place where it exceeds the bound, and no value is built from it.
 
 Duplicate keys are found without a parser of our own, in a value that is within the bounds: if it encodes to the same
 text, nothing was lost. Otherwise colons are counted: every key is followed by one colon outside strings, and if the
@@ -174,5 +174,4 @@ def _count_keys(raw: bytes) -> int:
 
 
 def encode(value: Any) -> bytes:
-    """Write a value of ours as JSON."""
     return orjson.dumps(value)

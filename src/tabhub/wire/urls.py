@@ -1,4 +1,4 @@
-"""Addresses as text: taken apart without surprises, and whether they name this machine."""
+"""URLs: parsing without exceptions, and whether a host is this machine."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from urllib.parse import SplitResult, urlsplit
 
 
 def split(url: str) -> SplitResult | None:
-    """The parts of an address, or None if it is none: then even looking at its host or its port would fail."""
+    """The parts of a URL, or None if it is invalid: reading its host or port would raise."""
     try:
         parts = urlsplit(url)
         _ = parts.hostname, parts.port
@@ -17,12 +17,12 @@ def split(url: str) -> SplitResult | None:
 
 
 def plain(parts: SplitResult) -> bool:
-    """Whether an address says where, and nothing of a user, a query or a place in a page."""
+    """Whether a URL has no user, query or fragment."""
     return not (parts.query or parts.fragment or parts.username)
 
 
 def names_this_machine(host: str) -> bool:
-    """Whether a host says in itself that it is this machine: nothing sent there passes a network."""
+    """Whether a host name is a loopback name or address, so that nothing sent there leaves the machine."""
     name = host.lower().rstrip(".")
     if name == "localhost" or name.endswith(".localhost"):
         return True

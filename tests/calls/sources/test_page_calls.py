@@ -113,7 +113,7 @@ async def test_routing_needs_no_browser(shop: Shop) -> None:
     shop.offer(2, "add")
     assert await shop.call("website_tool_shop_example_tab1_add") == 1
     assert await shop.call("website_tool_shop_example_tab2_add") == 2
-    shop.pages.tabs_changed(shop.tabs.book.changed("b", {"tabId": 2, "change": "activated"}))
+    shop.pages.tabs_changed(shop.tabs.report(2, "activated"))
     assert await shop.call("website_tool_shop_example_add") == 2
 
 
@@ -135,7 +135,7 @@ async def test_what_may_have_taken_effect_is_made_again_only_if_that_does_no_har
     shop.offer(1, "add")
     shop.offer(1, "add", "look", document="e", **LOOK)
     shop.offer(2, "look", **LOOK)
-    shop.tabs.book.changed("b", {"tabId": 1, "change": "activated"})
+    shop.tabs.report(1, "activated")
     shop.tabs.answer[1] = lambda params: error
     assert await shop.call("website_tool_shop_example_look") == 2
     assert tries(shop) == [1, 2]

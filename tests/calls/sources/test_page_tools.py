@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tabhub.wire.extension_link import decode
 from tests.harness.agent import Agent, client, stateless
 from tests.harness.fake_extension import tab
 from tests.harness.hub import RunningHub, running_hub
@@ -178,12 +179,13 @@ async def test_what_cannot_be_or_is_not_well_formed_is_refused_and_logged(
             await browser.notify("browser/registerTools", {**good, **wrong})
         await browser.settle()
         assert await listed(agent) == {}
-        assert hub.hub.browsers.links()[0].counts.refused == 11
+        assert hub.hub.browsers.links()[0].counts.refused == 12
         with caplog.at_level(logging.WARNING):
             await browser.offer(7, tool("add"), tool(""), tool("s", inputSchema={"$ref": "#"}))
         assert list(await listed(agent)) == [ADD]
         refused = [r.getMessage() for r in caplog.records if "refused" in r.getMessage()]
-        assert len([line for line in refused if "browser/registerTools refused" in line]) == 9
+        assert len([line for line in refused if "refused browser/registerTools: " in line]) == 9
+        assert len([line for line in refused if line.startswith("tab 7: refused: tools of ")]) == 3
         assert refused[-2:] == [
             "tab 7, frame 0: refused: a tool without a name",
             "tab 7, frame 0: refused: tool 's': the schema refers to itself without end",
@@ -335,7 +337,7 @@ async def test_ten_more_tools_leave_many_others_and_their_order_as_they_are(hub:
     async with Browser(hub) as browser, Agent(hub) as agent:
         for site in range(50):
             offered = page(7, *(tool(f"t{n}") for n in range(10)), origin=f"https://s{site}.example", frame=site)
-            pages.receive(7, {"method": "browser/registerTools", "params": offered})
+            pages.receive(7, decode("browser/registerTools", offered))
         before = await all_names(agent)
         entries = {name: registry.get(name) for name in before}
         assert len(before) >= 500

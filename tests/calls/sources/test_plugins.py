@@ -163,7 +163,7 @@ async def test_health_tells_each_plugin_and_its_tabs(tmp_path: Path) -> None:
                 {"tabId": 1, "url": "https://one.example/a", "title": "Tab 1", "ready": False},
                 {"tabId": 2, "url": "https://one.example/b", "title": "Tab 2", "ready": True},
             ]
-            gone = {"plugin": "one", "state": "unavailable", "tabs": [{"tabId": 2, "ready": False}, "x", {}]}
+            gone = {"plugin": "one", "state": "unavailable", "tabs": [{"tabId": 2, "ready": False}]}
             await browser.notify("tab.stateChanged", gone)
             await browser.settle()
             assert (await health(hub))["pluginDetails"][0]["tabState"] == "unavailable"

@@ -75,7 +75,7 @@ class Page:
             return await self.link.request(name, wanted, raw=raw, encoded=encoded)
         except TabNotFound as error:
             # It was open when the command was sent, so the command may have run.
-            self._browsers.forget(self.link, self.tab.chrome_id)
+            self._browsers.remove_tab(self.link, self.tab.chrome_id)
             there = self._browsers.missing(self.tab_id)
             raise TabFailed(f"Tab {self.tab_id} is gone: {error.message}", hint=there.hint) from None
         except CommandFailed as error:
@@ -188,7 +188,7 @@ async def open_tab(
         wish["group"] = group
     if url is not None:
         wish.update(url=url, waitUntil="load")
-    return browsers.described(link, await link.request("createTab", wish))
+    return browsers.update_tab(link, await link.request("createTab", wish))
 
 
 def validate_url(url: str, *, files: bool) -> str:

@@ -25,6 +25,7 @@ from tabhub.links.sites import Sites
 from tabhub.links.transport import TabHubTransport
 from tabhub.trust.approvals import Ask
 from tabhub.trust.sliding_window import SlidingWindow
+from tabhub.wire.page_tools import ElicitConfirmation
 
 _GRACE = 0.5
 """Seconds a call outlives its document: a page that answers by navigating still gets its answer through."""
@@ -122,15 +123,15 @@ class PageCall(TabCall[Frame]):
 
     # a page that wants the person to confirm
 
-    def asked(self, params: dict[str, Any]) -> asyncio.Future[dict[str, Any]]:
-        task = asyncio.ensure_future(self._confirm(params.get("message")))
+    def asked(self, question: ElicitConfirmation) -> asyncio.Future[dict[str, Any]]:
+        task = asyncio.ensure_future(self._confirm(question.message))
         self._asking.add(task)
         task.add_done_callback(self._asking.discard)
         return task
 
-    async def _confirm(self, message: Any) -> dict[str, Any]:
+    async def _confirm(self, message: str) -> dict[str, Any]:
         frame, approvals = self.frame, self._calls.approvals
-        if not isinstance(message, str) or not message.strip():
+        if not message.strip():
             return unconfirmed("The request to confirm had no message.")
         if approvals is None or frame is None:
             return unconfirmed("There is nobody to ask, so nobody could confirm.")
@@ -210,14 +211,13 @@ class PageCalls:
             if call.frame is not None and call.frame.document == document:
                 call.document_unloaded()
 
-    def confirm(self, tab_id: int, params: dict[str, Any]) -> Any:
+    def confirm(self, tab_id: int, question: ElicitConfirmation) -> Any:
         """A page asks to confirm without naming a call: clear only if exactly one call of the tool runs there."""
-        frame_id = params.get("frameId")
-        running = self.running.get((tab_id, frame_id), ()) if type(frame_id) is int else ()
-        calls = [call for call in running if call.key.tool == params.get("toolName")]
+        running = self.running.get((tab_id, question.frame_id), ())
+        calls = [call for call in running if call.key.tool == question.tool_name]
         if len(calls) != 1:
             return unconfirmed("No call of this tool is under way, or several are.")
-        return calls[0].asked(params)
+        return calls[0].asked(question)
 
     def frames(self, key: PageKey) -> list[Frame]:
         """The frames that offer a tool; for a name with a tab, only the one it names."""

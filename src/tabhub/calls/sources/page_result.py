@@ -15,24 +15,19 @@ from tabhub.core.descriptions import visible
 from tabhub.core.forwarded_meta import forwarded_meta
 from tabhub.core.page_tools import PageTool
 from tabhub.core.tools import ToolResult
+from tabhub.wire.page_tools import read_outcome
 
 _KINDS = frozenset({"text", "image", "audio", "resource", "resource_link"})
 _ERROR = 4_000
 
 
-class _Answer(msgspec.Struct):
-    success: bool
-    payload: msgspec.Raw
-
-
-_ANSWER = msgspec.json.Decoder(_Answer)
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 def read_answer(raw: bytes, tool: PageTool, origin: str) -> ToolResult:
     """The result in a page's answer; CommandFailed if it is malformed."""
     try:
-        answer = _ANSWER.decode(raw)
+        answer = read_outcome(raw)
         if not answer.success:
             return _failed(msgspec.json.decode(answer.payload), origin)
         fields = _FIELDS.decode(answer.payload)

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import msgspec
+
 from tabhub.calls.approvals.inbox import ApprovalInbox
 from tabhub.calls.sources.page_calls import PageCalls
 from tabhub.calls.sources.tab_calls import TabCalls, TabLeases
@@ -30,6 +32,7 @@ from tabhub.store.audit import AuditLog
 from tabhub.store.page_tools import PageToolStore
 from tabhub.trust.redact import clean
 from tabhub.trust.sliding_window import SlidingWindow
+from tabhub.wire.page_tools import ElicitConfirmation, PageDisconnected, PageMessage, RegisterTools, UpdateTools
 
 log = logging.getLogger("tabhub.pages")
 
@@ -37,11 +40,11 @@ _DESCRIBE_DELAY = 0.05
 """Seconds in which changes of descriptions are gathered, as when the person switches tabs."""
 _SEEN_EVERY = 300.0
 _TEXT = 8192
-_DOCUMENT = 200
-_EXTENSIONS = 64 * 1024
 _LOGGED = 5
 _LOGGED_A_MINUTE = 60
 _NAMES = 50
+
+ToolList = RegisterTools | UpdateTools
 
 
 class PageTools:
@@ -77,7 +80,7 @@ class PageTools:
         self._built: dict[str, dict[str, tuple[PageTool, Tool]]] = {}
         self._rate = SlidingWindow(limits.page_update_rate, 1.0)
         self._log_rate = SlidingWindow(_LOGGED_A_MINUTE)
-        self._delayed: dict[tuple[int, int], dict[str, Any]] = {}
+        self._delayed: dict[tuple[int, int], ToolList] = {}
         self._logged_problems: dict[tuple[int, int], tuple[str, ...]] = {}
         self._undescribed: set[str] = set()
         self._dirty = False
@@ -96,46 +99,45 @@ class PageTools:
 
     # messages from tabs
 
-    def receive(self, tab_id: int, message: dict[str, Any]) -> Any:
-        """Handle a message of a tab. A malformed one is logged and changes nothing."""
+    def receive(self, tab_id: int, message: PageMessage) -> Any:
+        """Handle one message of a page; one that is refused is logged and changes nothing."""
         try:
             return self._receive(tab_id, message)
         except InvalidParams as error:
             if self._log_rate.hit("refused", self._clock()) is None:
-                log.warning("tab %d: %s refused: %s", tab_id, message["method"], error.message)
+                log.warning("tab %d: refused: %s", tab_id, error.message)
             raise
 
-    def _receive(self, tab_id: int, message: dict[str, Any]) -> Any:
-        method, params = message["method"], message["params"]
-        if method == "browser/elicitConfirmation":
-            return self.calls.confirm(tab_id, params)
-        place = (tab_id, _frame_id(params))
-        if method == "browser/disconnected":
+    def _receive(self, tab_id: int, message: PageMessage) -> Any:
+        place = (tab_id, message.frame_id)
+        if isinstance(message, ElicitConfirmation):
+            return self.calls.confirm(tab_id, message)
+        if isinstance(message, PageDisconnected):
             waiting = self._delayed.get(place)
-            if waiting is not None and waiting["params"].get("documentId") == params.get("documentId"):
+            if waiting is not None and waiting.document_id == message.document_id:
                 del self._delayed[place]
             self._logged_problems.pop(place, None)
-            self.calls.document_unloaded(*place, params["documentId"])
-            self._apply(tab_id, self.pages.gone(*place, params["documentId"]))
-        elif method in ("browser/registerTools", "browser/updateTools"):
+            self.calls.document_unloaded(*place, message.document_id)
+            self._apply(tab_id, self.pages.gone(*place, message.document_id))
+        elif isinstance(message, RegisterTools | UpdateTools):
             self._receive_list(place, message)
         return None
 
-    def _receive_list(self, place: tuple[int, int], message: dict[str, Any]) -> None:
-        """Apply a list of tools now, or later if the site sends too many; then only the last one counts."""
+    def _receive_list(self, place: tuple[int, int], message: ToolList) -> None:
+        """Apply a list of tools now, or a little later where the site sends too many; then the last one counts."""
         if place in self._delayed:
             self._delayed[place] = _merge_lists(self._delayed[place], message)
             return
         frame = self.pages.frame(*place)
-        origin = frame.origin if frame is not None else str(message["params"].get("origin"))[:_TEXT]
+        origin = frame.origin if frame is not None else getattr(message, "origin", "")[:_TEXT]
         wait = self._rate.hit(origin, self._clock())
         if wait is None:
             self._apply_list(place, message)
         else:
             self._delayed[place] = message
-            asyncio.get_running_loop().call_later(wait, self._catch_up, place)
+            asyncio.get_running_loop().call_later(wait, self._apply_delayed, place)
 
-    def _catch_up(self, place: tuple[int, int]) -> None:
+    def _apply_delayed(self, place: tuple[int, int]) -> None:
         message = self._delayed.pop(place, None)
         if message is not None:
             try:
@@ -143,53 +145,45 @@ class PageTools:
             except InvalidParams as error:
                 log.warning("tab %d: %s", place[0], error.message)
 
-    def _apply_list(self, place: tuple[int, int], message: dict[str, Any]) -> None:
-        params = message["params"]
-        if message["method"] == "browser/updateTools":
-            change = self.pages.update(*place, params["documentId"], params.get("tools"), self._wall())
+    def _apply_list(self, place: tuple[int, int], message: ToolList) -> None:
+        if isinstance(message, UpdateTools):
+            change = self.pages.update(*place, message.document_id, message.tools, self._wall())
         else:
-            frame = self._frame(place, params)
+            frame = self._frame(place, message)
             if not self.settings.allow(frame.origin):
                 log.info("tools of %s in tab %d are ignored: its origin is not allowed", frame.origin, place[0])
                 return
             self._logged_problems.pop(place, None)
             before = self.pages.frame(*place)
-            change = self.pages.register(frame, params.get("tools"))
+            change = self.pages.register(frame, message.tools)
             if before is not None and before.document != frame.document:
                 self.calls.document_unloaded(*place, before.document)
-        if params.get("tools") == []:
+        if not message.tools:
             log.info("tab %d, frame %d: the page offers no tools", *place)
         self._log_problems(place, change)
         self._apply(place[0], change)
 
-    def _frame(self, place: tuple[int, int], params: dict[str, Any]) -> Frame:
-        """The frame as the browser describes it; what the page claims about itself is not used."""
-        url, title = params.get("url"), params.get("title")
-        if not isinstance(url, str) or not isinstance(params.get("origin"), str):
-            raise InvalidParams("browser/registerTools needs `origin` and `url` as strings.")
-        origin = origin_of(params["origin"]) or (origin_of(url) if params["origin"] == "null" else None)
-        if origin is None or (params["origin"] == "null" and origin != "file://"):
-            raise InvalidParams(f"tools of {clean(params['origin'], 100)} are refused: it has no origin of its own")
-        shown = origin_of(url)
+    def _frame(self, place: tuple[int, int], message: RegisterTools) -> Frame:
+        """The frame as the browser describes it; what the page claims about itself decides nothing."""
+        claimed = message.origin
+        origin = origin_of(claimed) or (origin_of(message.url) if claimed == "null" else None)
+        if origin is None or (claimed == "null" and origin != "file://"):
+            raise InvalidParams(f"tools of {clean(claimed, 100)} are refused: it has no origin of its own")
+        shown = origin_of(message.url)
         if shown is not None and shown != origin:
-            raise InvalidParams(f"tools of {origin} are refused: the URL of their page is {clean(url, 100)}")
-        if len(params["documentId"]) > _DOCUMENT:
-            raise InvalidParams("`documentId` is too long.")
-        capabilities = params.get("capabilities")
-        browser = capabilities.get("browser", capabilities) if isinstance(capabilities, dict) else None
-        extensions = params.get("extensions")
-        if len(str(extensions)) > _EXTENSIONS:
-            raise InvalidParams(f"`extensions` is larger than {_EXTENSIONS} bytes.")
+            raise InvalidParams(f"tools of {origin} are refused: the URL of their page is {clean(message.url, 100)}")
+        capabilities = message.capabilities or {}
+        browser = capabilities.get("browser", capabilities)
         return Frame(
             *place,
-            document=params["documentId"],
+            document=message.document_id,
             origin=origin,
-            url=url[:_TEXT],
-            title=title[:_TEXT] if isinstance(title, str) else "",
+            url=message.url[:_TEXT],
+            title=(message.title or "")[:_TEXT],
             tools={},
             updated=self._wall(),
             capabilities=browser if isinstance(browser, dict) else {},
-            extensions=extensions,
+            extensions=message.extensions,
         )
 
     def _log_problems(self, place: tuple[int, int], change: PageChange) -> None:
@@ -362,19 +356,12 @@ def _tool(name: str, origin: str, declared: PageTool, description: str, meta: di
     )
 
 
-def _frame_id(params: dict[str, Any]) -> int:
-    frame_id = params.get("frameId")
-    if type(frame_id) is not int or not 0 <= frame_id < 2**53 or not isinstance(params.get("documentId"), str):
-        raise InvalidParams("A page's message needs `frameId`, an integer, and `documentId`, a string.")
-    return frame_id
-
-
-def _merge_lists(waiting: dict[str, Any], message: dict[str, Any]) -> dict[str, Any]:
-    """Merge two delayed lists: the later one counts, as a registration if there was one."""
-    same = waiting["params"].get("documentId") == message["params"].get("documentId")
-    if same and waiting["method"] == "browser/registerTools" and message["method"] == "browser/updateTools":
-        return {**waiting, "params": {**waiting["params"], "tools": message["params"].get("tools")}}
-    return message if same or message["method"] == "browser/registerTools" else waiting
+def _merge_lists(waiting: ToolList, message: ToolList) -> ToolList:
+    """One of two lists that wait: the last one, as a registration if there was one."""
+    same = waiting.document_id == message.document_id
+    if same and isinstance(waiting, RegisterTools) and isinstance(message, UpdateTools):
+        return msgspec.structs.replace(waiting, tools=message.tools)
+    return message if same or isinstance(message, RegisterTools) else waiting
 
 
 def _names(names: tuple[str, ...]) -> list[str]:

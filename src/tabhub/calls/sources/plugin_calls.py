@@ -27,6 +27,7 @@ from tabhub.plugins.adapters import Adapter
 from tabhub.plugins.inject import injected, stripped
 from tabhub.plugins.model import Plugin, PluginTool, agents_name
 from tabhub.plugins.settings import Setup
+from tabhub.wire.browser_commands import DispatchResult
 
 _DECODED = 65_536
 
@@ -52,11 +53,7 @@ class Active:
         return any_matches(self.setup.patterns_of(instance), url, self.plugin.exclude_patterns)
 
 
-class _Answer(msgspec.Struct):
-    output: msgspec.Raw = msgspec.Raw(b"null")
-
-
-_ANSWER = msgspec.json.Decoder(_Answer)
+_RESULT: msgspec.json.Decoder[DispatchResult] = msgspec.json.Decoder(DispatchResult)
 
 
 class PluginCall(TabCall[Tab]):
@@ -131,7 +128,8 @@ class PluginCalls:
 
 def _result(raw: bytes, active: Active, tool: PluginTool, tab: Tab) -> ToolResult:
     try:
-        output = bytes(_ANSWER.decode(raw).output).strip()
+        answer = _RESULT.decode(raw).output
+        output = b"null" if answer is msgspec.UNSET else bytes(answer).strip()
         # Large output is passed on undecoded: decoding it would block the event loop.
         value = msgspec.json.decode(output) if len(output) <= _DECODED or output[:1] == b'"' else None
     except (msgspec.DecodeError, RecursionError) as error:

@@ -14,10 +14,13 @@ from typing import Any, Protocol
 import orjson
 
 from tabhub.core.calls import Call
+from tabhub.errors import InvalidParams
 from tabhub.limits import Limits
 from tabhub.trust.redact import clean, redact
+from tabhub.wire.extension_link import PluginLog, PluginLogEntry
 from tabhub.wire.jsonrpc import encode_notification
 from tabhub.wire.mcp import LOG_LEVELS
+from tabhub.wire.messages import convert
 
 log = logging.getLogger("tabhub.plugins")
 
@@ -76,19 +79,21 @@ class PluginLogs:
     def forget(self, plugin: str) -> None:
         self._rings.pop(plugin, None)
 
-    def receive(self, params: dict[str, Any], known: Callable[[str], bool]) -> None:
-        """Handle a batch of entries. Malformed ones, and those of unknown plugins, are dropped."""
-        entries = params.get("entries")
-        for raw in entries[:_AT_ONCE] if isinstance(entries, list) else ():
-            plugin = raw.get("plugin") if isinstance(raw, dict) else None
-            if isinstance(plugin, str) and known(plugin) and isinstance(raw.get("message"), str):
-                self._keep(plugin, raw)
+    def receive(self, batch: PluginLog, known: Callable[[str], bool]) -> None:
+        """Keep a batch of entries; those that are invalid, or of an unknown plugin, are dropped."""
+        for raw in batch.entries[:_AT_ONCE]:
+            try:
+                entry = convert("plugin.log", raw, PluginLogEntry)
+            except InvalidParams:
+                continue
+            if known(entry.plugin):
+                self._keep(entry)
 
-    def _keep(self, plugin: str, raw: dict[str, Any]) -> None:
-        level = _LEVELS.get(str(raw.get("level")), "info")
-        message = clean(redact(raw["message"][: _MESSAGE * 4]), _MESSAGE)
+    def _keep(self, line: PluginLogEntry) -> None:
+        plugin, data = line.plugin, line.data
+        level = _LEVELS.get(line.level, "info")
+        message = clean(redact(line.message[: _MESSAGE * 4]), _MESSAGE)
         entry: dict[str, Any] = {"at": round(self._wall() * 1000), "level": level, "message": message}
-        data = raw.get("data")
         if data not in (None, [], {}):
             text = orjson.dumps(data).decode()
             safe = redact(text)

@@ -25,7 +25,7 @@ from tabhub.core.tabs import Tab
 from tabhub.core.tools import Source
 from tabhub.errors import SetupError, TabhubError, UnknownPlugin
 from tabhub.limits import Limits
-from tabhub.links.browsers import Browsers, Change
+from tabhub.links.browsers import Browsers, Change, PluginMessage
 from tabhub.links.extension import ExtensionLink
 from tabhub.links.transport import TabHubTransport
 from tabhub.plugins import adapters, settings
@@ -34,10 +34,9 @@ from tabhub.plugins.model import Plugin, agents_name
 from tabhub.plugins.watch import Watcher
 from tabhub.store.config_file import set_plugin_settings
 from tabhub.store.home import Home
+from tabhub.wire.extension_link import PluginLog, PluginState, PluginStateChanged
 
 log = logging.getLogger("tabhub.plugins")
-
-_STATES = ("closed", "unavailable", "ready")
 
 
 @dataclass(slots=True)
@@ -227,31 +226,20 @@ class Plugins:
 
     # from the browsers
 
-    def _receive(self, link: ExtensionLink, method: str, params: dict[str, Any]) -> None:
-        if method == "plugin.log":
-            self.logs.receive(params, self._active.__contains__)
-        elif method == "tab.syncAll":
-            reported = params.get("plugins")
-            self._ready_tabs[link.browser_id] = _ReadyTabs()
-            for name, state in reported.items() if isinstance(reported, dict) else ():
-                self._state(link.browser_id, name, state)
+    def _receive(self, link: ExtensionLink, message: PluginMessage) -> None:
+        if isinstance(message, PluginLog):
+            self.logs.receive(message, self._active.__contains__)
+        elif isinstance(message, PluginStateChanged):
+            self._state(link.browser_id, message.plugin, message)
         else:
-            self._state(link.browser_id, params.get("plugin"), params)
+            self._ready_tabs[link.browser_id] = _ReadyTabs()
+            for name, state in message.plugins.items():
+                self._state(link.browser_id, name, state)
 
-    def _state(self, browser_id: str, name: Any, state: Any) -> None:
-        if (
-            not isinstance(name, str)
-            or name not in self._active
-            or not isinstance(state, dict)
-            or state.get("state") not in _STATES
-        ):
+    def _state(self, browser_id: str, name: str, state: PluginState) -> None:
+        if name not in self._active:
             return
-        tabs = state.get("tabs")
-        ready = {
-            each["tabId"]: each.get("ready") is True
-            for each in (tabs[: self._limits.tabs_per_browser] if isinstance(tabs, list) else ())
-            if isinstance(each, dict) and type(each.get("tabId")) is int
-        }
+        ready = {tab.tab_id: tab.ready for tab in state.tabs[: self._limits.tabs_per_browser]}
         reported = self._ready_tabs.setdefault(browser_id, _ReadyTabs()).ready
         if reported.get(name) != ready:
             reported[name] = ready

@@ -21,6 +21,7 @@ from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, TabhubError, TabLeased
 from tabhub.limits import Limits
 from tabhub.links.transport import TabHubTransport
+from tabhub.wire.page_tools import ElicitConfirmation, ToolProgress
 
 UNTRUSTED = "tabhub/untrusted"
 """The `_meta` key of content that comes from a page."""
@@ -96,13 +97,11 @@ class TabCall(ABC, Generic[T]):
 
     # while it runs
 
-    def progress(self, params: dict[str, Any]) -> None:
-        done, total, message = params.get("progress"), params.get("total"), params.get("message")
-        if isinstance(done, int | float):
-            text = visible(message[:MESSAGE])[0] if isinstance(message, str) else None
-            self.ctx.progress(done, total if isinstance(total, int | float) else None, text)
+    def progress(self, progress: ToolProgress) -> None:
+        text = None if progress.message is None else visible(progress.message[:MESSAGE])[0]
+        self.ctx.progress(progress.progress, progress.total, text)
 
-    def asked(self, params: dict[str, Any]) -> Any:
+    def asked(self, question: ElicitConfirmation) -> Any:
         """A question of the tab in the middle of the call."""
         return None
 

@@ -42,7 +42,7 @@ class PeerLink(RelayLink):
     def send_close(self, code: int, reason: str) -> None:
         """The node ends it, after what it said before."""
         self.refused = reason
-        self.loop.call_soon(self.lost, f"the relay closed the connection ({code}: {reason})")
+        self.loop.call_soon(self.connection_lost, f"the relay closed the connection ({code}: {reason})")
 
     def _read(self, data: bytes) -> None:
         try:
@@ -65,5 +65,5 @@ async def peer_link(node: Node, claims: Claims, browser_id: str, limits: Limits)
             raise RelayRefused(f"The relay refused the connection: {link.refused}.")
         yield link
     finally:
-        link.lost("the connection to the relay was ended")
+        link.connection_lost("the connection to the relay was ended")
         node.detach(link.client, "it was ended")

@@ -159,8 +159,15 @@ class Connection:
         if resumed:
             self._daemon.replace(client, self)
         self.client = client
-        facts = {"version": __version__, "maxLine": self._daemon.limits.daemon_line}
-        self._say(wire.registered(client.session.id, resumed=resumed, initialized=client.initialized, **facts))
+        self._say(
+            wire.registered(
+                client.session.id,
+                resumed=resumed,
+                initialized=client.initialized,
+                version=__version__,
+                max_line=self._daemon.limits.daemon_line,
+            )
+        )
         client.attach(self._say)
 
     def _session(self, session_id: str) -> DaemonSession:

@@ -168,7 +168,7 @@ class Daemon:
                 "Too many new sessions.", retry_after=int(retry_after) + 1, hint="Wait, or raise limits.session_rate."
             )
         ident = secrets.token_hex(16)
-        self.engine.sessions.open(ident, "daemon", message.client or "unknown", now, token)
+        self.engine.sessions.open(ident, "daemon", message.display_name or "unknown", now, token)
         client = self._client(ident, endpoint)
         client.tools = message.tools
         return client, False

@@ -12,7 +12,7 @@ from tabhub.browser import browser_tools
 from tabhub.errors import CommandFailed
 from tabhub.limits import DEFAULTS
 from tabhub.links.browsers import Browsers
-from tabhub.links.link import CONNECT_ANEW
+from tabhub.links.extension import RECONNECT
 from tests.browser.conftest import Bench, Choice
 from tests.browser.fake_browser import FakeBrowser, settle, tab
 
@@ -29,7 +29,7 @@ async def bench(tmp_path: Path) -> Bench:
 async def test_reconnect_returns_when_the_browser_has_reported_its_tabs(bench: Bench) -> None:
     call = asyncio.create_task(bench.call("extension_force_reconnect", browserId="b1"))
     await settle()
-    assert bench.browser.closed == [(CONNECT_ANEW, "asked to connect anew")]
+    assert bench.browser.closed == [(RECONNECT, "asked to connect anew")]
     fresh = FakeBrowser()
     bench.browsers.attach(fresh.link)
     assert not call.done()

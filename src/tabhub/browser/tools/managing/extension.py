@@ -23,8 +23,7 @@ from tabhub.browser.tools.managing.history import time_param
 from tabhub.browser.tools.managing.plugins import known_plugin
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed
-from tabhub.links.extension import ExtensionLink
-from tabhub.links.link import CONNECT_ANEW
+from tabhub.links.extension import RECONNECT, ExtensionLink
 
 _POLL_INTERVAL = 0.05
 _STATE = {
@@ -99,7 +98,7 @@ async def reload_extension(call: Call) -> ToolResult:
 async def force_reconnect(call: Call) -> ToolResult:
     link = choose_link(call)
     call.ctx.sent()
-    link.close(CONNECT_ANEW, "asked to connect anew")
+    link.close(RECONNECT, "asked to connect anew")
     call.box.browsers.detach(link)
     return await _wait_for_reconnect(call, link)
 

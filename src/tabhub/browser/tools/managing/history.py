@@ -171,7 +171,7 @@ async def restore_session(call: Call) -> ToolResult:
             f"There is no closed tab or window with sessionId {wanted!r} ({error.message})",
             hint=alternatives_hint(alternatives, "closed tabs"),
         ) from None
-    tabs = [call.box.browsers.described(link, raw) for raw in list_items(answer, "tabs")]
+    tabs = [call.box.browsers.update_tab(link, raw) for raw in list_items(answer, "tabs")]
     for tab in tabs:
         call.ctx.touch(tab.tab_id, tab.origin)
     return ToolResult.data({"kind": str(answer.get("kind", "tab"))[:20], "tabs": [tab.facts() for tab in tabs]})

@@ -65,7 +65,7 @@ async def get_tab_info(call: Call) -> ToolResult:
         **ref.tab.facts(),
         "origin": ref.tab.origin,
         "index": ref.tab.index,
-        "debuggerAttached": call.box.browsers.debugged(ref.link, ref.tab.chrome_id),
+        "debuggerAttached": call.box.browsers.is_debugged(ref.link, ref.tab.chrome_id),
     }
     if dialog := call.box.watch.open_dialog(ref.link, ref.tab.chrome_id):
         facts["dialog"] = {"type": dialog.kind, "message": dialog.message}
@@ -211,7 +211,7 @@ async def reload_tab(call: Call) -> ToolResult:
 async def focus_tab(call: Call) -> ToolResult:
     page = await call.page()
     answer = await page.command("activateTab", {"focusWindow": True})
-    return ToolResult.data(call.box.browsers.described(page.link, answer, page.tab).facts())
+    return ToolResult.data(call.box.browsers.update_tab(page.link, answer, page.tab).facts())
 
 
 @tool(
@@ -229,7 +229,7 @@ async def close_tab(call: Call) -> ToolResult:
         # Dismissed, because accepting could start a navigation that interferes with closing.
         await _answer_dialog(page, accept=False)
     await _close(call, page, again=dialog_open)
-    call.box.browsers.forget(page.link, page.tab.chrome_id)
+    call.box.browsers.remove_tab(page.link, page.tab.chrome_id)
     return ToolResult.data({"tabId": page.tab_id, "closed": True})
 
 
@@ -291,7 +291,9 @@ def _navigation_facts(call: Call, page: Page, answer: Any) -> dict[str, Any]:
     }
     if answer.get("error"):
         facts["note"] = str(answer["error"])[:500]
-    call.box.browsers.moved(page.link, page.tab, url=facts["url"], title=facts["title"], status=facts["status"])
+    call.box.browsers.update_location(
+        page.link, page.tab, url=facts["url"], title=facts["title"], status=facts["status"]
+    )
     now = call.box.browsers.book.get(page.tab_id)
     call.ctx.touch(page.tab_id, now.origin if now else None)
     return facts
@@ -299,7 +301,7 @@ def _navigation_facts(call: Call, page: Page, answer: Any) -> dict[str, Any]:
 
 async def _http_status(call: Call, page: Page) -> int | None:
     """Read only if the debugger is already attached; it is not attached for this."""
-    if not call.box.browsers.debugged(page.link, page.tab.chrome_id):
+    if not call.box.browsers.is_debugged(page.link, page.tab.chrome_id):
         return None
     try:
         answer = await page.cdp("Runtime.evaluate", {"expression": _HTTP_STATUS, "returnByValue": True})

@@ -137,7 +137,7 @@ async def create_window(call: Call) -> ToolResult:
     window, box = answer.get("window"), call.box
     if not isinstance(window, dict):
         raise CommandFailed("invalid response: the browser did not describe the window it opened.")
-    tab = box.browsers.described(link, answer.get("tab"))
+    tab = box.browsers.update_tab(link, answer.get("tab"))
     box.choice.adopt(call.ctx.session, tab.tab_id)
     return ToolResult.data({**await load_url(call, tab, url), "window": _facts(call, link, window)})
 
@@ -197,7 +197,7 @@ async def close_window(call: Call) -> ToolResult:
         ) from None
     for tab_id in tab_ids:
         if (tab := call.box.browsers.book.get(tab_id)) is not None:
-            call.box.browsers.forget(link, tab.chrome_id)
+            call.box.browsers.remove_tab(link, tab.chrome_id)
     return ToolResult.data({"windowId": number, "closed": True, "tabIds": tab_ids})
 
 

@@ -1,0 +1,135 @@
+"""The messages of page tools: what a page's frame offers, a call of it, its progress, and a question to the person.
+
+Owns their form and bounds on the way from the extension to the hub and back. The tools themselves are read one by one
+by core.page_tools, so that one invalid tool does not cost a page the others.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from tabhub.errors import InvalidParams
+from tabhub.wire.messages import FrameId, Object, Received, Sent, TabId, convert
+
+DocumentId = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+MAX_EXTENSIONS = 64 * 1024
+"""Largest `extensions` of a registration, in characters."""
+
+
+class PageTool(Received):
+    """A tool as a page declares it."""
+
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
+    via: Literal["webmcp", "mcpb", "form"]
+    title: str | None = None
+    description: str | None = None
+    input_schema: Object | None = None
+    output_schema: Object | None = None
+    annotations: Object | None = None
+
+
+Tools = Annotated[
+    list[Any],
+    msgspec.Meta(extra_json_schema={"items": {"$ref": "#/$defs/PageTool"}}, extra={"item": PageTool}),
+]
+"""Page tools, not converted: each is checked by itself."""
+
+
+class PageMessage(Received):
+    """What every message of a page's document has, as the browser says it, never the page."""
+
+    tab_id: TabId
+    frame_id: FrameId
+    document_id: DocumentId
+
+
+class RegisterTools(PageMessage):
+    """All tools of a document, and where it is."""
+
+    origin: str
+    url: str
+    tools: Tools
+    tab_url: str = ""
+    title: str | None = None
+    capabilities: Object | None = None
+    extensions: Any = None
+
+
+class UpdateTools(PageMessage):
+    """All tools again of a document that is registered."""
+
+    tools: Tools
+
+
+class PageDisconnected(PageMessage):
+    """A document is closed or left."""
+
+
+class ElicitConfirmation(PageMessage):
+    """A page asks the person to confirm something while one of its tools runs."""
+
+    tool_name: str
+    message: str
+    call_id: str | int | None = None
+    """The id of the request that runs the tool."""
+    details: Any = None
+
+
+class ConfirmationAnswer(Sent):
+    """The answer to a page's question."""
+
+    confirmed: bool
+    reason: str | None = None
+
+
+class ToolProgress(Received):
+    """How far a page's or plugin's tool is."""
+
+    dispatch_id: str | int
+    progress: float
+    total: float | None = None
+    message: str | None = None
+
+
+class ExecuteTool(Sent):
+    """A call of a page's tool."""
+
+    tab_id: TabId
+    frame_id: FrameId
+    document_id: str
+    tool_name: str
+    args: Object
+    extensions: Any = None
+    meta: Object | None = msgspec.field(default=None, name="_meta")
+
+
+class ToolOutcome(Received):
+    """How a call of a page's tool ended: its MCP result, or the text of its error."""
+
+    success: bool
+    payload: msgspec.Raw
+
+
+class PageSettings(Sent):
+    """What pages may do."""
+
+    model_context: bool
+    allowed_origins: list[str]
+
+
+_OUTCOME: msgspec.json.Decoder[ToolOutcome] = msgspec.json.Decoder(ToolOutcome)
+
+
+def read_outcome(raw: bytes) -> ToolOutcome:
+    """A page's answer; raises msgspec.DecodeError, because only the caller knows whose answer it is."""
+    return _OUTCOME.decode(raw)
+
+
+def read_registration(message: Object) -> RegisterTools:
+    """A registration within its bounds, or InvalidParams."""
+    registration = convert("browser/registerTools", message, RegisterTools)
+    if len(str(registration.extensions)) > MAX_EXTENSIONS:
+        raise InvalidParams(f"browser/registerTools: `extensions` is larger than {MAX_EXTENSIONS} characters")
+    return registration

@@ -38,10 +38,10 @@ def test_without_a_hub_it_says_how_to_start_one(tabhub: Run, home: Path) -> None
 
 
 def test_nothing_to_do_a_wrong_number_and_an_unknown_conversation_are_refused(tabhub: Run) -> None:
-    assert "There is nothing to do." in tabhub("agent", input="").stderr
+    assert "No task was given." in tabhub("agent", input="").stderr
     wrong = tabhub("agent", "--steps", "0", "Do it")
     assert wrong.returncode == 2
     assert "'0' is not a whole number above 0" in wrong.stderr
-    assert "There is no conversation yet." in tabhub("agent", "--resume", "--", "Go on").stderr
-    assert tabhub("agent", "--list").stdout == "There is no conversation yet.\n"
+    assert "No saved conversations." in tabhub("agent", "--resume", "--", "Go on").stderr
+    assert tabhub("agent", "--list").stdout == "No saved conversations.\n"
     assert tabhub("agent", "--list", "--json").stdout == "[]\n"

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from tabhub.errors import SetupError
-from tabhub.store.home import Home, locked, write_atomic
+from tabhub.platform.files import write_atomic
+from tabhub.platform.locks import locked
+from tabhub.store.home import Home
 
 
 def mode(path: Path) -> int:

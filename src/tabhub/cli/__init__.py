@@ -24,30 +24,28 @@ TABHUB = Group(
     commands={
         "start": LazyCommand("Start the hub", "tabhub.cli.start"),
         "stop": LazyCommand("Stop the hub", "tabhub.cli.stop"),
-        "status": LazyCommand("Show whether the hub runs and what is connected to it", "tabhub.cli.status"),
+        "status": LazyCommand("Show whether the hub is running and what is connected", "tabhub.cli.status"),
         "logs": LazyCommand("Show the hub's log", "tabhub.cli.logs"),
         "doctor": LazyCommand(
-            "Check every part of the road from agent to tab, and say what to mend", "tabhub.cli.doctor.command"
+            "Diagnose the setup from agent to browser tab and suggest fixes", "tabhub.cli.doctor.command"
         ),
-        "demo": LazyCommand(
-            "Take the tour: an agent's work in an example shop, step by step", "tabhub.cli.demo.command"
-        ),
+        "demo": LazyCommand("Take a tour: an agent uses an example shop, step by step", "tabhub.cli.demo.command"),
         "setup": LazyCommand(
             "Connect an MCP client: Claude Code, Cursor, VS Code and others", "tabhub.cli.setup.command"
         ),
         "tool": LazyCommand("List tools, show their schemas, call them", "tabhub.cli.tool"),
-        "agent": LazyCommand("Give a model a task that it does with the hub's tools", "tabhub.cli.agent"),
-        "sessions": LazyCommand("Show the agents' sessions and the tabs they hold; end one", "tabhub.cli.sessions"),
-        "pause": LazyCommand("Take the wheel: agents' calls wait", "tabhub.cli.sessions", "PAUSE"),
-        "resume": LazyCommand("Give the wheel back to the agents", "tabhub.cli.sessions", "RESUME"),
-        "approve": LazyCommand("Decide on calls that wait for your word", "tabhub.cli.approve"),
-        "token": LazyCommand("Make, list and revoke tokens: one for each agent", "tabhub.cli.token"),
-        "audit": LazyCommand("Show which tools were called, by whom, and how it went", "tabhub.cli.audit"),
+        "agent": LazyCommand("Give a task to a model that uses the hub's tools", "tabhub.cli.agent"),
+        "sessions": LazyCommand("Show agents' sessions and their tabs; end one", "tabhub.cli.sessions"),
+        "pause": LazyCommand("Pause agents: their calls wait", "tabhub.cli.sessions", "PAUSE"),
+        "resume": LazyCommand("Resume agents: waiting calls continue", "tabhub.cli.sessions", "RESUME"),
+        "approve": LazyCommand("Approve or deny pending calls", "tabhub.cli.approve"),
+        "token": LazyCommand("Create, list and revoke tokens: one for each agent", "tabhub.cli.token"),
+        "audit": LazyCommand("Show which tools were called, by whom, and the results", "tabhub.cli.audit"),
         "config": LazyCommand("Show and change settings; rotate the secret", "tabhub.cli.config"),
         "plugin": LazyCommand(
             "Find, install and set up plugins for web apps; write your own", "tabhub.cli.plugin.command"
         ),
-        "mcp": LazyCommand("Add external MCP servers; see, switch and refresh them", "tabhub.cli.mcp.command"),
+        "mcp": LazyCommand("Add, list, enable, disable and refresh external MCP servers", "tabhub.cli.mcp.command"),
         "relay": LazyCommand("Run a relay for browsers and agents on different machines", "tabhub.cli.relay"),
         "extension": LazyCommand("Find the browser extension and load it", "tabhub.cli.extension"),
     },

@@ -54,7 +54,7 @@ def agent(args: Namespace) -> int:
     if not task and not sys.stdin.isatty():
         task = sys.stdin.read().strip()
         if not task:
-            raise CliError("There is nothing to do.", 'Write for example: tabhub agent "find …"', exit_code=2)
+            raise CliError("No task was given.", 'Write for example: tabhub agent "find …"', exit_code=2)
     model = model_of(config.agent, config.limits, os.environ)
     with asyncio.Runner() as runner:
         work = _Work(config, store, model, conversation, as_json=args.json)
@@ -225,7 +225,7 @@ def _list(store: ConversationStore, *, as_json: bool) -> int:
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(each.changed))
         print(f"{paint(each.id, 'bold')}  {when}  {safe(each.title)}")
     if not found:
-        print("There is no conversation yet.")
+        print("No saved conversations.")
     return 0
 
 
@@ -253,23 +253,23 @@ def _count(text: str) -> int:
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("task", metavar="TASK", nargs="*", help="what to do; without it, tasks are typed one by one")
     parser.add_argument(
-        "--resume", metavar="ID", nargs="?", const="last", help="go on with a conversation (default: the last one)"
+        "--resume", metavar="ID", nargs="?", const="last", help="continue a conversation (default: the last one)"
     )
-    parser.add_argument("--list", action="store_true", help="list the conversations that were kept")
-    parser.add_argument("--steps", metavar="N", type=_count, help="answers of the model at most (setting: agent.steps)")
-    parser.add_argument("--tokens", metavar="N", type=_count, help="tokens at most (setting: agent.tokens)")
-    parser.add_argument("--model", metavar="NAME", help="another model than agent.model")
+    parser.add_argument("--list", action="store_true", help="list saved conversations")
+    parser.add_argument("--steps", metavar="N", type=_count, help="maximum number of steps (setting: agent.steps)")
+    parser.add_argument("--tokens", metavar="N", type=_count, help="maximum number of tokens (setting: agent.tokens)")
+    parser.add_argument("--model", metavar="NAME", help="model to use (setting: agent.model)")
     parser.add_argument("--format", choices=("native", "xml"), help="how the model calls tools (setting: agent.format)")
-    parser.add_argument("--json", action="store_true", help="print what happens as one JSON object a line")
+    parser.add_argument("--json", action="store_true", help="print events as one JSON object per line")
 
 
 COMMAND = Command(
-    "Give a model a task that it does with the hub's tools",
+    "Give a task to a model that uses the hub's tools",
     agent,
     arguments=_arguments,
     details=(
         "Needs a running hub and a model: `tabhub config set agent.baseUrl URL`, agent.model, and agent.key if there\n"
-        "is one. Calls that want your word ask here, and in the panel. Write `--` before a task after --resume."
+        "is one. Calls that need approval ask here and in the panel. Write `--` before a task after --resume."
     ),
     examples=(
         ('tabhub agent "Which of my open tabs are about trains?"', ""),

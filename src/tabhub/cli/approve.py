@@ -129,7 +129,7 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 COMMAND = Command(
-    "Decide on calls that wait for your word",
+    "Approve or deny pending calls",
     approve,
     arguments=_arguments,
     details="Needs a terminal: an answer cannot be piped in. The extension's panel asks the same, at the same time.",

@@ -154,7 +154,7 @@ def _limit(text: str) -> int:
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--limit", metavar="N", type=_limit, default=50, help="how many calls at most (default: 50)")
+    parser.add_argument("--limit", metavar="N", type=_limit, default=50, help="maximum number of calls (default: 50)")
     parser.add_argument("--plugin", metavar="NAME", help="only the tools of one plugin, e.g. browser")
     parser.add_argument("--tool", metavar="NAME", help="only one tool")
     parser.add_argument("--since", metavar="TIME", type=_since, help="only calls since: 30m, 2h, 3d, 2026-01-31T14:00")
@@ -166,7 +166,7 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 COMMAND = Command(
-    "Show which tools were called, by whom, and how it went",
+    "Show which tools were called, by whom, and the results",
     audit,
     arguments=_arguments,
     details="The newest come first. The hub keeps the last 500 calls at hand, the log on disk more.",

@@ -119,7 +119,7 @@ def _look_at_tool(key: str) -> None:
 
 
 def reset(args: Namespace) -> int:
-    """Go back to the default of one setting, or of all."""
+    """Reset one setting, or all, to the default."""
     from tabhub.store import config_file as config
 
     home = _home()
@@ -222,10 +222,10 @@ COMMAND = Group(
                 ("tabhub config set permissions.browser.tools.browser_execute_script off", ""),
             ),
         ),
-        "reset": Command("Go back to the default of one setting, or of all", reset, arguments=_reset_arguments),
+        "reset": Command("Reset one setting, or all, to the default", reset, arguments=_reset_arguments),
         "path": Command("Print the path of the config file", show_path),
         "rotate-secret": Command(
-            "Make a new secret; the old one stops working at once", rotate_secret, arguments=_rotate_arguments
+            "Create a new secret; the old one stops working at once", rotate_secret, arguments=_rotate_arguments
         ),
     },
     examples=(

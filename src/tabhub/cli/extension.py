@@ -65,7 +65,7 @@ COMMAND = Group(
     "Find the browser extension and load it.",
     {
         "path": Command("Print the folder of the extension", show_path),
-        "open": Command("Open that folder, and say how to load the extension", open_folder),
+        "open": Command("Open that folder and explain how to load the extension", open_folder),
     },
     examples=(("tabhub extension path", "the folder, for `Load unpacked`"),),
 )

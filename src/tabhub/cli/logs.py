@@ -81,7 +81,7 @@ def _print(data: bytes) -> None:
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("-f", "--follow", action="store_true", help="go on showing what is added, until Ctrl+C")
+    parser.add_argument("-f", "--follow", action="store_true", help="keep printing new lines until Ctrl+C")
     parser.add_argument("-n", "--lines", metavar="N", type=_count, default=50, help="how many lines (default: 50)")
 
 

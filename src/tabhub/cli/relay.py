@@ -156,7 +156,7 @@ def _revoked_file(args: Namespace) -> Path | None:
 
 
 def status(args: Namespace) -> int:
-    """Show a running node's figures."""
+    """Show the status of a running node."""
     from tabhub.client_errors import HttpError
     from tabhub.net import http_client
 
@@ -265,35 +265,35 @@ def _start_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--host", metavar="ADDRESS", default="127.0.0.1", help="where to listen (default: 127.0.0.1)")
     parser.add_argument("--port", metavar="PORT", type=_port, required=True, help="the port; 0 for any free one")
     _key_file(parser)
-    parser.add_argument("--jwks-url", metavar="URL", help="where the keys are published; fetched anew when they change")
+    parser.add_argument("--jwks-url", metavar="URL", help="URL of the published keys (JWKS); reloaded when they change")
     parser.add_argument("--revoked-file", metavar="FILE", type=Path, help="revoked tokens (default: KEY-FILE.revoked)")
     parser.add_argument("--bus", metavar="URL", help="nats://… joins this node with others (default: alone)")
     parser.add_argument("--tls-cert", metavar="FILE", type=Path, help="certificate chain, PEM")
     parser.add_argument("--tls-key", metavar="FILE", type=Path, help="its private key, PEM")
-    parser.add_argument("--behind-proxy", action="store_true", help="a proxy in front of it speaks TLS")
+    parser.add_argument("--behind-proxy", action="store_true", help="a reverse proxy terminates TLS")
     parser.add_argument("--public-url", metavar="URL", help="how MCP clients reach it, e.g. https://relay.example.com")
     parser.add_argument(
         "--auth-server",
         metavar="URL",
         action="append",
         default=[],
-        help="an OAuth server that issues tokens, told to clients that look for it; may be given again",
+        help="an OAuth server that issues tokens, announced to clients; may be repeated",
     )
     parser.add_argument(
-        "--audit-file", metavar="FILE", type=Path, help="a line for every tool call over HTTP (default: none is kept)"
+        "--audit-file", metavar="FILE", type=Path, help="audit log of tool calls over HTTP (default: none)"
     )
     parser.add_argument(
-        "--client-rate", metavar="N", type=_whole, help="messages a minute and connection (0: no limit)"
+        "--client-rate", metavar="N", type=_whole, help="messages per minute and connection (0: no limit)"
     )
-    parser.add_argument("--user-rate", metavar="N", type=_whole, help="messages a minute and user (0: no limit)")
+    parser.add_argument("--user-rate", metavar="N", type=_whole, help="messages per minute and user (0: no limit)")
     _token_rules(parser)
 
 
 def _issue_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--user", metavar="USER", required=True, help="whose token it is")
+    parser.add_argument("--user", metavar="USER", required=True, help="the user of the token")
     _key_file(parser)
     parser.add_argument("--ttl", metavar="SPAN", type=_span, default=_span("30d"), help="how long (default: 30d)")
-    parser.add_argument("--url", metavar="URL", help="the relay's address, wss://…, for the clients to find it")
+    parser.add_argument("--url", metavar="URL", help="the relay's URL, wss://…, stored in the token for clients")
     _token_rules(parser)
 
 
@@ -315,7 +315,7 @@ def _revoke_arguments(parser: ArgumentParser) -> None:
 def _status_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--host", metavar="ADDRESS", default="127.0.0.1", help="where it listens (default: 127.0.0.1)")
     parser.add_argument("--port", metavar="PORT", type=_port, required=True, help="its port")
-    parser.add_argument("--tls", action="store_true", help="it speaks TLS")
+    parser.add_argument("--tls", action="store_true", help="connect with TLS")
     parser.add_argument("--json", action="store_true", help="print as JSON")
 
 
@@ -323,8 +323,8 @@ TOKEN = Group(
     "Issue, inspect and revoke the relay's tokens.",
     {
         "issue": Command("Print a new token for a user", issue, arguments=_issue_arguments),
-        "inspect": Command("Show what a token says and whether it is valid", inspect, arguments=_inspect_arguments),
-        "revoke": Command("End a token before its time", revoke, arguments=_revoke_arguments),
+        "inspect": Command("Show a token's claims and whether it is valid", inspect, arguments=_inspect_arguments),
+        "revoke": Command("Revoke a token before it expires", revoke, arguments=_revoke_arguments),
     },
     examples=(("tabhub relay token issue --user ann --key-file relay.key --ttl 12h", "a token for today"),),
 )
@@ -344,7 +344,7 @@ COMMAND = Group(
                 ),
             ),
         ),
-        "status": Command("Show a running node's figures", status, arguments=_status_arguments),
+        "status": Command("Show the status of a running node", status, arguments=_status_arguments),
         "token": TOKEN,
     },
     examples=(

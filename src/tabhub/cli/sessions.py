@@ -165,21 +165,21 @@ def paused_words(paused: dict[str, Any]) -> str:
 def _sessions_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("action", nargs="?", choices=("list", "end", "release"), default="list", help="default: list")
     parser.add_argument("target", nargs="?", metavar="ID|TAB", help="the session to end, or the tab to free")
-    parser.add_argument("--json", action="store_true", help="print what the hub says as JSON")
+    parser.add_argument("--json", action="store_true", help="print the hub's response as JSON")
 
 
 def _pause_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("reason", nargs="*", metavar="REASON", help="what agents are told")
-    parser.add_argument("--fail", action="store_true", help="let calls fail at once instead of waiting")
-    parser.add_argument("--json", action="store_true", help="print what the hub says as JSON")
+    parser.add_argument("--fail", action="store_true", help="fail calls at once instead of letting them wait")
+    parser.add_argument("--json", action="store_true", help="print the hub's response as JSON")
 
 
 def _resume_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print what the hub says as JSON")
+    parser.add_argument("--json", action="store_true", help="print the hub's response as JSON")
 
 
 COMMAND = Command(
-    "Show the agents' sessions and the tabs they hold; end one, or free a tab",
+    "Show agents' sessions and their tabs; end a session or release a tab",
     sessions,
     arguments=_sessions_arguments,
     details="An id may be shortened. Ending a session closes the tabs it opened, and no other.",
@@ -190,11 +190,11 @@ COMMAND = Command(
     ),
 )
 PAUSE = Command(
-    "Take the wheel: calls that change something wait until `tabhub resume`",
+    "Pause agents: calls that change something wait until `tabhub resume`",
     pause,
     arguments=_pause_arguments,
     details="Calls that only read go on, and calls under way run to their end, batches to that of a step. "
     "It outlives a restart of the hub.",
     examples=(("tabhub pause", ""), ("tabhub pause --fail paying a bill", "agents are told why")),
 )
-RESUME = Command("Give the wheel back to the agents", resume, arguments=_resume_arguments)
+RESUME = Command("Resume agents: waiting calls continue", resume, arguments=_resume_arguments)

@@ -175,14 +175,12 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--port", metavar="N", type=_port, help="port to listen on (default: TABHUB_PORT, PORT, the setting, 9515)"
     )
-    parser.add_argument(
-        "--background", action="store_true", help="return as soon as the hub answers, and leave it running"
-    )
+    parser.add_argument("--background", action="store_true", help="return when the hub is ready, and keep it running")
     parser.add_argument(
         "--launch",
         action=BooleanOptionalAction,
         default=None,
-        help="start a browser of the hub's own, with the extension loaded; --no-launch waits for yours",
+        help="start a separate browser with the extension loaded; --no-launch waits for yours",
     )
     parser.add_argument("--headless", action="store_true", default=None, help="that browser without a window")
     parser.add_argument(
@@ -192,7 +190,7 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--stdio",
         action="store_true",
-        help="be an MCP server on stdin and stdout, over the hub's socket; start a hub if none runs",
+        help="serve MCP on stdin and stdout through the hub; start a hub if none is running",
     )
     parser.add_argument(
         "--gateway", action="store_true", help="with --stdio: offer the two gateway tools instead of all"

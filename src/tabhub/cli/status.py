@@ -143,11 +143,11 @@ def attached_tabs(browser: dict[str, Any]) -> list[Any]:
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print all the hub says as JSON")
+    parser.add_argument("--json", action="store_true", help="print the hub's full status as JSON")
 
 
 COMMAND = Command(
-    "Show whether the hub runs and what is connected to it",
+    "Show whether the hub is running and what is connected",
     status,
     arguments=_arguments,
     details="The exit code is 0 when the hub runs and 2 when it does not.",

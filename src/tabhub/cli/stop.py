@@ -94,7 +94,7 @@ def _gone(pid: int, seconds: float) -> bool:
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--force", action="store_true", help="kill it if it does not stop by itself")
+    parser.add_argument("--force", action="store_true", help="kill it if it does not stop")
     parser.add_argument(
         "--timeout", metavar="SECONDS", type=seconds, default=10.0, help="how long to wait (default: 10)"
     )

@@ -66,11 +66,11 @@ def _list_arguments(parser: ArgumentParser) -> None:
 
 
 COMMAND = Group(
-    "Make, list and revoke tokens: one for each agent, with its own name in panel and audit and its own permissions.",
+    "Create, list and revoke tokens: one for each agent, with its own name in panel and audit and its own permissions.",
     {
-        "create": Command("Make a token; it is shown once", create, arguments=_create_arguments),
+        "create": Command("Create a token; it is shown once", create, arguments=_create_arguments),
         "list": Command("List the tokens by name", show, arguments=_list_arguments),
-        "revoke": Command("Take a token back: it is refused from then on", revoke, arguments=_named),
+        "revoke": Command("Revoke a token", revoke, arguments=_named),
     },
     examples=(
         ("tabhub token create claude", "a token for one agent"),

@@ -101,7 +101,7 @@ def show_schema(args: Namespace) -> int:
 
 
 def call(args: Namespace) -> int:
-    """Call a tool and print what it gives."""
+    """Call a tool and print its result."""
     hub = find_hub()
     body = b'{"arguments":' + _arguments(args.arguments, args.tab_id) + b"}"
     plain = args.name.isascii() and args.name.replace("-", "_").isidentifier()  # then urllib need not be imported
@@ -206,7 +206,7 @@ def _call_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--tab-id", metavar="N", type=whole, help="the tab to use (puts tabId into the arguments)")
     parser.add_argument("--session", metavar="NAME", help="whose tab to use (default: $TABHUB_SESSION, else cli)")
     parser.add_argument(
-        "--timeout", metavar="SECONDS", type=seconds, default=CALL_TIMEOUT, help="how long to wait for the answer"
+        "--timeout", metavar="SECONDS", type=seconds, default=CALL_TIMEOUT, help="seconds to wait for the result"
     )
     parser.add_argument("--json", action="store_true", help="print the whole result as JSON")
 
@@ -231,7 +231,7 @@ COMMAND = Group(
             examples=(("tabhub tool schema browser_open_tab", "what browser_open_tab takes"),),
         ),
         "call": Command(
-            "Call a tool and print what it gives",
+            "Call a tool and print its result",
             call,
             arguments=_call_arguments,
             details=(

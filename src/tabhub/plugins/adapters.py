@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tabhub.errors import SetupError
+from tabhub.platform.files import write_atomic
 from tabhub.plugins.model import Plugin
 from tabhub.plugins.settings import Setup
-from tabhub.store.home import write_atomic
 
 FOLDER = "adapters"
 _OWN_STAMP = re.compile(r'(\.__adapterHash=)"[0-9a-f]{64}"')

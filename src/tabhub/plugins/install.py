@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from tabhub.errors import PackageNotFound, PluginError, VersionNotFound
+from tabhub.platform.files import write_atomic
+from tabhub.platform.locks import locked
 from tabhub.plugins.archive import unpack
 from tabhub.plugins.manifest import read_package
 from tabhub.plugins.model import Plugin, check_name, name_of_package, packages_of
 from tabhub.plugins.npm import Found, Registry, Release
-from tabhub.store.home import locked, write_atomic
 
 RECORD = ".tabhub.json"
 _LARGEST_FILE = 32 * 1024 * 1024

@@ -84,7 +84,7 @@ def check_transport(options: RelayOptions) -> None:
     if options.tls_cert is None and not addresses.names_this_machine(options.host) and not options.behind_proxy:
         raise SetupError(
             f"On {options.host} a relay needs TLS: tokens would cross the network in the clear.",
-            hint="Give --tls-cert and --tls-key, or --behind-proxy if a proxy in front of it speaks TLS.",
+            hint="Give --tls-cert and --tls-key, or --behind-proxy if a reverse proxy terminates TLS.",
         )
 
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from tabhub.errors import ApprovalNotFound, Forbidden, InvalidParams
 from tabhub.http.messages import Request, Response, json_response
-from tabhub.store.home import Home, write_atomic
+from tabhub.platform.files import write_atomic
+from tabhub.store.home import Home
 from tabhub.trust.approvals import DECISIONS, Decision
 from tabhub.trust.tokens import same_token
 

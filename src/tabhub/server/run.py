@@ -26,12 +26,13 @@ from tabhub.errors import SetupError
 from tabhub.http.server import HttpServer, freeze_startup_objects, new_event_loop, stop_signal
 from tabhub.links.launch.extension_files import install_extension
 from tabhub.links.launch.installed_browsers import FoundBrowser, find_browsers
+from tabhub.platform.files import write_atomic
 from tabhub.server.app import App
 from tabhub.server.hub import Hub
 from tabhub.server.managed_browser import Managed
 from tabhub.store import secret as secrets_store
 from tabhub.store.config_file import ConfigFile
-from tabhub.store.home import Home, write_atomic
+from tabhub.store.home import Home
 from tabhub.trust.redact import redact
 
 log = logging.getLogger("tabhub")

@@ -13,7 +13,9 @@ from typing import Any
 
 from tabhub.config.settings import Config, convert, locate
 from tabhub.errors import ParseError, SetupError
-from tabhub.store.home import Home, locked, write_atomic
+from tabhub.platform.files import write_atomic
+from tabhub.platform.locks import locked
+from tabhub.store.home import Home
 from tabhub.wire import strict_json as strict
 
 _LARGEST = 4 * 1024 * 1024

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import msgspec
 
 from tabhub.errors import SetupError
-from tabhub.store.home import write_atomic
+from tabhub.platform.files import write_atomic
 
 log = logging.getLogger("tabhub.agent")
 
@@ -128,7 +128,7 @@ class ConversationStore:
         found = files[:1] if ident == "last" else [path for path in files if path.stem.startswith(ident)]
         if not found:
             if ident == "last":
-                raise SetupError("There is no conversation yet.", hint='Begin one: tabhub agent "…"')
+                raise SetupError("No saved conversations.", hint='Begin one: tabhub agent "…"')
             raise SetupError(f"No conversation is called {ident!r}.", hint="`tabhub agent --list` shows them.")
         if len(found) > 1:
             names = ", ".join(path.stem for path in found[:5])

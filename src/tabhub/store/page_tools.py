@@ -15,7 +15,7 @@ import orjson
 from tabhub.core.page_tools import CachedTool, read_tool
 from tabhub.errors import BadInput, ParseError, SetupError
 from tabhub.limits import DEFAULTS, Limits
-from tabhub.store.home import write_atomic
+from tabhub.platform.files import write_atomic
 from tabhub.wire import strict_json as strict
 
 log = logging.getLogger("tabhub.pages")

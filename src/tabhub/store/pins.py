@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from tabhub.errors import SetupError
-from tabhub.store.home import write_atomic
+from tabhub.platform.files import write_atomic
 from tabhub.trust.pins import Pin
 
 log = logging.getLogger("tabhub.pins")

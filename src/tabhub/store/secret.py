@@ -13,7 +13,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from tabhub.errors import SetupError
-from tabhub.store.home import Home, locked, write_atomic
+from tabhub.platform.files import write_atomic
+from tabhub.platform.locks import locked
+from tabhub.store.home import Home
 
 _SECRET = re.compile(r"[0-9a-f]{64}")
 _ROTATE = "Make a new one with: tabhub config rotate-secret"

@@ -16,7 +16,7 @@ import msgspec
 
 from tabhub.core.sessions import SessionKind
 from tabhub.errors import SetupError
-from tabhub.store.home import write_atomic
+from tabhub.platform.files import write_atomic
 
 log = logging.getLogger("tabhub.sessions")
 

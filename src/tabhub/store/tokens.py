@@ -17,7 +17,9 @@ from typing import Any
 import msgspec
 
 from tabhub.errors import SetupError
-from tabhub.store.home import Home, locked, write_atomic
+from tabhub.platform.files import write_atomic
+from tabhub.platform.locks import locked
+from tabhub.store.home import Home
 
 PREFIX = "thb_"
 PANEL = "tabhub-panel"

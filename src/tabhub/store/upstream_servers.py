@@ -15,7 +15,8 @@ from typing import Any
 import msgspec
 
 from tabhub.errors import SetupError
-from tabhub.store.home import locked, write_atomic
+from tabhub.platform.files import write_atomic
+from tabhub.platform.locks import locked
 
 log = logging.getLogger("tabhub.upstream")
 

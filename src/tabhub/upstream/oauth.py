@@ -20,7 +20,7 @@ from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAu
 from pydantic import ValidationError
 
 from tabhub.errors import LoginRequired
-from tabhub.store.home import write_atomic
+from tabhub.platform.files import write_atomic
 
 if TYPE_CHECKING:
     from tabhub.upstream.login_callbacks import PendingLogins

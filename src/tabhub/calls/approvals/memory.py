@@ -71,7 +71,7 @@ class ApprovalMemory:
         self.pin_changes += 1
 
     async def _save(self, session: Session, tool: Tool, ask: Ask) -> None:
-        """Approve a tool for good: for the client whose token it is, else for everyone."""
+        """Approve a tool for good: for the client the user of the token, else for everyone."""
         # Before the setting: a tool set to auto without a pin is pinned as it is at that moment.
         self.pin(tool, ask.setting_name, ask.definition)
         client = ("clients", session.token) if session.token is not None else ()

@@ -244,7 +244,7 @@ class Upstreams:
     async def set(
         self, name: str, *, enabled: bool | None = None, disabled: Sequence[str] | None = None
     ) -> dict[str, Any]:
-        """Switch a server, or single tools of it, on or off."""
+        """Enable a server, or some of its tools or off."""
         async with self._change:
             server = self.get(name)
             fresh = replace(
@@ -270,7 +270,7 @@ class Upstreams:
         return self.facts(self.get(name))
 
     async def remove(self, name: str) -> None:
-        """Forget a server: its record, its tools, its connection."""
+        """Remove a server: its record, its tools, its connection."""
         async with self._change:
             server = self.get(name)
             await self._store((), removed=[name])

@@ -56,7 +56,7 @@ def _arguments(parser: ArgumentParser) -> None:
 
 
 COMMAND = Command(
-    "Check every part of the road from agent to tab, and say what to mend",
+    "Diagnose the setup from agent to browser tab and suggest fixes",
     doctor,
     arguments=_arguments,
     details="The checks go from this machine over the hub and the extension to the tabs; the first that fails is\n"

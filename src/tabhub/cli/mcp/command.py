@@ -146,7 +146,7 @@ def refresh(args: Namespace) -> int:
 
 
 def remove(args: Namespace) -> int:
-    """Forget a server."""
+    """Remove a server."""
     servers().remove(args.name)
     print(json.dumps({"removed": args.name}) if args.json else f"{paint(safe(args.name), 'bold')} removed.")
     return 0
@@ -210,7 +210,7 @@ COMMAND = Group(
     "External MCP servers: the hub offers their tools to every agent.",
     {
         "add": Command(
-            "Add servers from a file, standard input, or by name and address",
+            "Add servers from a file, standard input, or by name and URL",
             add,
             arguments=_add_arguments,
             details=(
@@ -224,15 +224,13 @@ COMMAND = Group(
                 ("tabhub mcp add servers.json", "all servers of a file"),
             ),
         ),
-        "list": Command("Show the servers and how they are", listed, arguments=_list_arguments),
+        "list": Command("List servers and their state", listed, arguments=_list_arguments),
         "tools": Command("Show the tools of a server", tools, arguments=_name_arguments),
-        "enable": Command("Switch a server, or single tools of it, on", enable, arguments=_switch_arguments),
-        "disable": Command("Switch a server, or single tools of it, off", disable, arguments=_switch_arguments),
-        "refresh": Command("Look for a server's tools anew; log in if it asks", refresh, arguments=_name_arguments),
-        "remove": Command("Forget a server", remove, arguments=_name_arguments),
-        "import": LazyCommand(
-            "Take over the servers of Claude Code, Cursor or VS Code", "tabhub.cli.mcp.import_servers"
-        ),
+        "enable": Command("Enable a server, or some of its tools", enable, arguments=_switch_arguments),
+        "disable": Command("Disable a server, or some of its tools", disable, arguments=_switch_arguments),
+        "refresh": Command("Reload a server's tools; log in if required", refresh, arguments=_name_arguments),
+        "remove": Command("Remove a server", remove, arguments=_name_arguments),
+        "import": LazyCommand("Import the servers of Claude Code, Cursor or VS Code", "tabhub.cli.mcp.import_servers"),
     },
     examples=(
         ("tabhub mcp add weather http://localhost:3001/mcp", "add one by its address"),

@@ -78,13 +78,13 @@ def _section(value: dict[str, Any], client: Client) -> dict[str, Any]:
 
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("client", choices=_FROM, metavar="CLIENT", help=", ".join(_FROM))
-    parser.add_argument("--replace", action="store_true", help="also those whose name the hub knows already")
-    parser.add_argument("--dry-run", action="store_true", help="only say what would be taken over")
+    parser.add_argument("--replace", action="store_true", help="also replace servers that the hub already has")
+    parser.add_argument("--dry-run", action="store_true", help="only show what would be imported")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 COMMAND = Command(
-    "Take over the servers of Claude Code, Cursor or VS Code",
+    "Import the servers of Claude Code, Cursor or VS Code",
     take_over,
     arguments=_arguments,
     examples=(("tabhub mcp import claude-code", "the servers Claude Code knows, in this folder too"),),

@@ -130,9 +130,9 @@ def _dev_arguments(parser: ArgumentParser) -> None:
 
 
 CREATE = Command(
-    "Make a new plugin, working and with a test",
+    "Create a working plugin with a test",
     create,
     arguments=_create_arguments,
     examples=(("tabhub plugin create my-app --url 'https://my.example.com/*'", ""),),
 )
-DEV = Command("Use a plugin's folder, and load it anew at every save", dev, arguments=_dev_arguments)
+DEV = Command("Use a plugin's folder and reload it when files change", dev, arguments=_dev_arguments)

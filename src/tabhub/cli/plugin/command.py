@@ -269,7 +269,7 @@ def _install_arguments(parser: ArgumentParser) -> None:
 
 def _update_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("name", nargs="?", metavar="NAME", help="only this plugin")
-    parser.add_argument("--check", action="store_true", help="only tell what is newer")
+    parser.add_argument("--check", action="store_true", help="only show available updates")
 
 
 def _name_argument(parser: ArgumentParser) -> None:
@@ -285,7 +285,7 @@ COMMAND = Group(
     summary="Find, install and set up plugins for web apps; write your own.",
     commands={
         "search": Command("Search the registry for plugins", search, arguments=_search_arguments),
-        "list": Command("Show the plugins there are, and those that failed", list_plugins, arguments=_json_flag),
+        "list": Command("List installed plugins, and those that failed to load", list_plugins, arguments=_json_flag),
         "install": Command(
             "Install a plugin",
             install,
@@ -295,9 +295,9 @@ COMMAND = Group(
         "update": Command("Update plugins from the registry", update, arguments=_update_arguments),
         "remove": Command("Remove a plugin", remove, arguments=_name_argument),
         "configure": LazyCommand("Show and set a plugin's settings", "tabhub.cli.plugin.settings"),
-        "inspect": Command("Show what a plugin brings", inspect, arguments=_inspect_arguments),
-        "create": LazyCommand("Make a new plugin, working and with a test", "tabhub.cli.plugin.author", "CREATE"),
-        "dev": LazyCommand("Use a plugin's folder, and load it anew at every save", "tabhub.cli.plugin.author", "DEV"),
+        "inspect": Command("Show a plugin's tools and settings", inspect, arguments=_inspect_arguments),
+        "create": LazyCommand("Create a working plugin with a test", "tabhub.cli.plugin.author", "CREATE"),
+        "dev": LazyCommand("Use a plugin's folder and reload it when files change", "tabhub.cli.plugin.author", "DEV"),
     },
     examples=(
         ("tabhub plugin search jira", "what there is"),

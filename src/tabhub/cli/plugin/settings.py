@@ -104,7 +104,7 @@ def _value(field: Field | None, text: str) -> Any:
 
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="the plugin's name")
-    parser.add_argument("values", nargs="*", metavar="KEY=VALUE", help="settings to change; none: show them")
+    parser.add_argument("values", nargs="*", metavar="KEY=VALUE", help="settings to change (default: show them)")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 

@@ -168,17 +168,17 @@ def _arguments(parser: ArgumentParser) -> None:
         "--tools",
         metavar="WORDS",
         type=selection,
-        help="list a selection of tools instead of all: core, or families such as core,network",
+        help="list only these tools: core, or families such as core,network",
     )
     parser.add_argument(
-        "--stdio", action="store_true", help="have the client start `tabhub start --stdio`; holds no secret"
+        "--stdio", action="store_true", help="let the client run `tabhub start --stdio`; contains no secret"
     )
     parser.add_argument("--project", action="store_true", help="the settings of the project in this folder")
-    parser.add_argument("--file", metavar="PATH", help="another settings file than the usual one")
+    parser.add_argument("--file", metavar="PATH", help="settings file to use instead of the usual one")
 
 
 COMMAND = Group(
-    "Connect an MCP client to the hub: print what its settings need, or write it there.",
+    "Connect an MCP client to the hub: print the required settings, or write them.",
     {
         name: Command(
             f"Connect {client.title}",

@@ -20,11 +20,11 @@ from tabhub.calls.engine import Engine
 from tabhub.errors import InvalidRequest, RateLimited, TabhubError
 from tabhub.mcp.endpoint import McpEndpoint
 from tabhub.mcp.notifications import Notices
+from tabhub.platform.files import write_atomic
 from tabhub.platform.socket_path import TCP, listen_tcp, listen_unix, tcp_record
 from tabhub.server.bridge.connection import Connection
 from tabhub.server.bridge.lines import Lines
 from tabhub.server.bridge.session import DaemonSession
-from tabhub.store.home import write_atomic
 from tabhub.trust.sliding_window import SlidingWindow
 from tabhub.wire import bridge as wire
 

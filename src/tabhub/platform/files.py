@@ -1,0 +1,100 @@
+"""Private folders and atomic file replacement. Knows nothing of the files' contents."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from pathlib import Path
+
+from tabhub.errors import SetupError
+
+_TEMP = ".tmp"
+
+
+def write_atomic(path: Path, data: bytes | str, mode: int = 0o600) -> None:
+    """Replace a file atomically: readers see the old text or the new, and a failure leaves the old one."""
+    raw = data.encode() if isinstance(data, str) else data
+    target = os.path.realpath(path)  # a linked file stays a link, and what it points to is replaced
+    folder, name = os.path.split(target)
+    temp = f"{folder}/.{name}.{os.getpid()}.{os.urandom(4).hex()}{_TEMP}"
+    try:
+        fd = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            try:
+                os.fchmod(fd, mode)
+                view = memoryview(raw)
+                while view:
+                    view = view[os.write(fd, view) :]
+                os.fsync(fd)
+            finally:
+                os.close(fd)
+            os.replace(temp, target)  # noqa: PTH105 - plain strings are cheaper here
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(temp)  # noqa: PTH108
+            raise
+        _sync_folder(folder)
+    except OSError as error:
+        raise SetupError(
+            f"Could not write {path}: {error.strerror or error}.",
+            hint="The file is unchanged. Free space on the disk and check that the folder is yours and writable.",
+        ) from error
+
+
+def make_private_folder(folder: Path) -> None:
+    """Create a folder for this user alone; raises SetupError for an existing one that others could change."""
+    try:
+        try:
+            os.makedirs(folder.parent, exist_ok=True)  # noqa: PTH103
+            os.mkdir(folder, 0o700)  # noqa: PTH102
+        except FileExistsError:
+            pass
+        else:
+            os.chmod(folder, 0o700)  # noqa: PTH101 - whatever the umask made of it
+        facts = os.stat(folder)  # noqa: PTH116
+    except OSError as error:
+        raise SetupError(
+            f"Could not make the folder {folder}: {error.strerror}.",
+            hint="Make it writable for you, or set TABHUB_HOME to another folder.",
+        ) from error
+    if not stat.S_ISDIR(facts.st_mode):
+        raise SetupError(f"{folder} is not a folder.", hint="Move it away, or set TABHUB_HOME to another folder.")
+    if facts.st_uid != os.geteuid():
+        raise SetupError(
+            f"{folder} belongs to another user (uid {facts.st_uid}; you are {os.geteuid()}).",
+            hint="Run as that user, or set TABHUB_HOME to a folder of your own.",
+        )
+    if facts.st_mode & 0o022:
+        raise SetupError(
+            f"Other users may write to {folder} (mode {stat.S_IMODE(facts.st_mode):04o}).",
+            hint=f"Run: chmod 700 {folder}",
+        )
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise SetupError(
+            f"{folder} is not writable.", hint="Make it writable for you, or set TABHUB_HOME to another folder."
+        )
+
+
+def remove_stale_temporaries(folder: Path) -> None:
+    """Remove temporary files of writers that were killed; a running writer's file carries its process id."""
+    for entry in os.scandir(folder):
+        parts = entry.name.split(".")
+        if entry.name.startswith(".") and entry.name.endswith(_TEMP) and len(parts) > 4 and parts[-3].isdigit():
+            try:
+                os.kill(int(parts[-3]), 0)
+            except ProcessLookupError:
+                with contextlib.suppress(OSError):
+                    os.unlink(entry.path)  # noqa: PTH108
+            except (PermissionError, OverflowError):
+                continue  # alive under another user, or no process id at all
+
+
+def _sync_folder(folder: str) -> None:
+    """Make the rename durable; a file system that cannot do that has still renamed."""
+    with contextlib.suppress(OSError):
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)

@@ -167,7 +167,7 @@ async def test_a_failed_result_a_disabled_tool_and_a_malformed_call_are_told() -
     await loop.run("Go")
     failed, off, malformed = results(loop.conversation)
     assert failed == ("act", "boom", True)
-    assert "switched off by the person" in off[1]
+    assert "disabled by the person" in off[1]
     assert malformed[1] == "The call could not be read and was not run. Its arguments are not valid JSON."
     assert tools.calls == [("act", {})]
 

@@ -113,7 +113,7 @@ async def test_an_answer_cannot_be_piped_in(tmp_path: Path) -> None:
         process = await tabhub(hub.home.root, "approve")
         _, errors = await process.communicate()
     assert process.returncode == 2
-    assert b"this is no terminal" in errors
+    assert b"needs a terminal" in errors
 
 
 @pytest.mark.parametrize("key", [None, "", "0" * 64])

@@ -44,7 +44,7 @@ def test_a_published_package_is_read_as_it_is(tmp_path: Path) -> None:
 def test_a_homepage_that_is_none_is_left_out_and_told(tmp_path: Path, homepage: Any) -> None:
     plugin = read_package(folder(tmp_path, homepage=homepage))
     assert plugin.homepage is None
-    assert plugin.problems == ("the homepage is left out: it is no web address",)
+    assert plugin.problems == ("the homepage is ignored: it is not a web URL",)
 
 
 def test_all_of_what_the_build_of_a_published_package_writes_is_understood(tmp_path: Path) -> None:

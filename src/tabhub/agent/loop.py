@@ -148,9 +148,9 @@ class Loop:
             if not called:
                 return Ended("done", "", step, spent)
             if spent >= self._bounds.tokens:
-                words = f"It has used {spent} tokens, and may use {self._bounds.tokens} for one message."
+                words = f"It used {spent} tokens; the limit is {self._bounds.tokens} per message."
                 return Ended("tokens", f"{words} Say `go on` to let it continue.", step, spent)
-        words = f"It has taken {self._bounds.steps} steps, as many as it may for one message."
+        words = f"It reached the limit of {self._bounds.steps} steps per message."
         spent = self.conversation.tokens - before
         return Ended("steps", f"{words} Say `go on` to let it continue.", self._bounds.steps, spent)
 
@@ -192,7 +192,7 @@ class Loop:
         if call.problem:
             return f"The call could not be read and was not run. {call.problem}"
         if tool is not None and tool in self._shelf.disabled:
-            return f"{call.name} is switched off by the person. Do not use it."
+            return f"{call.name} is disabled by the person. Do not use it."
         if _acts(tool) and any(run.task.cancelled() or run.task.result().failed for run in waits if run.acts):
             return "Not run: a call before it in the same answer failed. Call it again if it is still right."
         return ""

@@ -95,7 +95,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     except OSError as error:
         where = f": {error.filename}" if error.filename else ""
-        show_error(f"{error.strerror or error}{where}.", "Run `tabhub doctor` to check this machine's set-up.")
+        show_error(f"{error.strerror or error}{where}.", "Run `tabhub doctor` to check the setup.")
         return 1
     except Exception as error:
         errors = sys.modules.get("tabhub.errors")  # not imported: then it cannot have raised

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _CODES = {"done": 0, "stopped": 130, "steps": 1, "tokens": 1, "failed": 1}
 _SHOWN = 200
-_HELP = "Type what to do. /new starts another conversation, /quit ends. Ctrl+C stops the work."
+_HELP = "Type a task. /new starts a new conversation, /quit exits, Ctrl+C stops the current task."
 
 
 def agent(args: Namespace) -> int:

@@ -35,7 +35,7 @@ def approve(args: Namespace) -> int:
     """Show what waits, and ask."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise CliError(
-            "`tabhub approve` asks a person, and this is no terminal.",
+            "`tabhub approve` needs a terminal, because a person has to answer.",
             "Run it in a terminal window, or decide in the panel. An answer cannot be piped in.",
             exit_code=2,
         )
@@ -48,7 +48,7 @@ def approve(args: Namespace) -> int:
             _decide(hub, each, len(waiting))
         if not args.watch:
             if not seen:
-                print("Nothing waits for your word.")
+                print("No pending calls.")
             return 0
         if not waiting:
             time.sleep(_POLL)
@@ -89,7 +89,7 @@ def _decide(hub: Hub, each: dict[str, Any], many: int) -> None:
             break
         print("Please type one of the letters.")
     decision = offered[typed][0]
-    reason = input("Reason, told to the agent (empty for none): ").strip()[:500] if decision == "deny" else ""
+    reason = input("Reason for the agent (optional): ").strip()[:500] if decision == "deny" else ""
     body = json.dumps({"decision": decision, "reason": reason}).encode()
     answer = request(hub, "POST", f"/approvals/{each['id']}", body=body, headers=_key(hub))
     if answer.status == _GONE:
@@ -125,7 +125,7 @@ def _show(each: dict[str, Any], many: int) -> None:
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--watch", action="store_true", help="stay, and ask whenever a call wants your word")
+    parser.add_argument("--watch", action="store_true", help="keep running and ask for every call that needs approval")
 
 
 COMMAND = Command(

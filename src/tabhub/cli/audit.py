@@ -141,7 +141,7 @@ def _since(text: str) -> datetime:
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:
-        raise ArgumentTypeError(f"'{text}' is no time: write 30m, 2h, 3d or 2026-01-31T14:00") from None
+        raise ArgumentTypeError(f"invalid time '{text}'. Use 30m, 2h, 3d or 2026-01-31T14:00") from None
     return moment if moment.tzinfo else moment.astimezone()
 
 

@@ -148,7 +148,7 @@ def rotate_secret(args: Namespace) -> int:
     new = secret.rotate(_home())
     print(f"The secret is new: {new if args.show_secret else mask(new)}")
     _tell(hub, restart=False)
-    print("Connect the MCP clients anew: tabhub setup CLIENT --write (those that use --stdio need nothing).")
+    print("Reconnect the MCP clients: tabhub setup CLIENT --write (not needed with --stdio).")
     return 0
 
 
@@ -162,7 +162,7 @@ def _tell(hub: Hub, *, restart: bool) -> None:
     try:
         answer = request(hub, "POST", "/reload", body=b"{}", timeout=10.0)
     except CliError as error:
-        show_warning(f"The running hub could not be told: {error.message} It takes the change over at its next start.")
+        show_warning(f"The running hub did not reload: {error.message} The change takes effect when it restarts.")
         return
     if answer.status == 200:
         said = decode(answer)
@@ -175,7 +175,7 @@ def _tell(hub: Hub, *, restart: bool) -> None:
             print("The running hub has taken it over.")
     elif answer.status == 429:
         wait = answer.headers.get("retry-after", "60")
-        show_warning(f"The running hub was told too often; tell it again in {wait} s, or restart it.")
+        show_warning(f"The running hub was reloaded too often. Try again in {wait} s, or restart it.")
     else:
         show_warning(f"The running hub answered {answer.status}: restart it to take the change over.")
 
@@ -231,6 +231,6 @@ COMMAND = Group(
     examples=(
         ("tabhub config show", "what is set"),
         ("tabhub config set port 9600", "change it"),
-        ("tabhub config rotate-secret", "lock out whoever had the old secret"),
+        ("tabhub config rotate-secret", "invalidate the old secret"),
     ),
 )

@@ -1,6 +1,6 @@
 """`tabhub relay`: run a relay node, look at it, and deal with its tokens.
 
-Owns the words and options. Serving is `tabhub.relay.run`'s, tokens are `tabhub.trust.jwt`'s.
+Owns texts and options. Serving is `tabhub.relay.run`'s, tokens are `tabhub.trust.jwt`'s.
 """
 
 from __future__ import annotations
@@ -128,10 +128,12 @@ def revoke(args: Namespace) -> int:
     from tabhub.trust.jwt import token_id, unverified
 
     if (args.token is None) == (args.id is None):
-        raise CliError("Which token?", "Give the token, or its id with --id: one of the two.", exit_code=2)
+        raise CliError("No token was given.", "Give the token, or its id with --id: one of the two.", exit_code=2)
     file = _revoked_file(args)
     if file is None:
-        raise CliError("Which list?", "Give --key-file as for `relay start`, or --revoked-file.", exit_code=2)
+        raise CliError(
+            "No revocation list was given.", "Give --key-file as for `relay start`, or --revoked-file.", exit_code=2
+        )
     until = int(time.time()) + _LONGEST_TTL
     ident = args.id
     if args.token is not None:
@@ -142,7 +144,7 @@ def revoke(args: Namespace) -> int:
         if isinstance(ends, int) and not isinstance(ends, bool) and 0 < ends < 1e11:
             until = ends + 60
     if not re.fullmatch(r"\S{1,128}", ident):
-        raise CliError("A token id has no blanks and at most 128 characters.", exit_code=2)
+        raise CliError("A token id has at most 128 characters and no spaces.", exit_code=2)
     append(file, ident, until)
     print(f"Revoked: {ident}. Relays that read {file} end its connections within a second.")
     return 0
@@ -181,8 +183,8 @@ def status(args: Namespace) -> int:
         ) from None
     if answer.status != 200 or not isinstance(facts, dict) or "counts" not in facts:
         raise CliError(
-            f"What listens on {args.host}:{args.port} does not tell its status (it answers {answer.status}).",
-            "It may be no relay, or one that speaks TLS: --tls. `tabhub status` asks a hub.",
+            f"What listens on {args.host}:{args.port} does not report its status (it answers {answer.status}).",
+            "It may not be a relay, or it may need --tls. `tabhub status` shows a hub.",
         )
     if args.json:
         print(json.dumps(facts, indent=2))
@@ -205,14 +207,14 @@ def _key(args: Namespace) -> Key:
     for key in _keys(args.key_file):
         if key.signing is not None:
             return key
-    raise CliError("The key file holds no key that can sign.", "Give the private key, or the shared secret.")
+    raise CliError("The key file contains no signing key.", "Give the private key, or the shared secret.")
 
 
 def _keys(file: Path | None) -> tuple[Key, ...]:
     from tabhub.relay.keyring import KEY_VARIABLE, Keyring
 
     if file is None and KEY_VARIABLE not in os.environ:
-        raise CliError("Which key?", f"Give --key-file FILE, or set {KEY_VARIABLE}.", exit_code=2)
+        raise CliError("No key was given.", f"Give --key-file FILE, or set {KEY_VARIABLE}.", exit_code=2)
     return Keyring(file=file, env=os.environ, clock=time.monotonic).keys
 
 

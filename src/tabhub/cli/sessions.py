@@ -102,7 +102,7 @@ def _named(name: str) -> dict[str, Any]:
         return found[0]
     if found:
         raise CliError(f"{len(found)} sessions begin with '{name}'.", "Type more of the id: `tabhub sessions --json`.")
-    raise CliError(f"There is no session '{name}'.", "`tabhub sessions` shows those there are.")
+    raise CliError(f"There is no session '{name}'.", "`tabhub sessions` lists them.")
 
 
 def _release(tab: str, as_json: bool) -> int:
@@ -169,7 +169,7 @@ def _sessions_arguments(parser: ArgumentParser) -> None:
 
 
 def _pause_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("reason", nargs="*", metavar="REASON", help="what agents are told")
+    parser.add_argument("reason", nargs="*", metavar="REASON", help="reason shown to agents")
     parser.add_argument("--fail", action="store_true", help="fail calls at once instead of letting them wait")
     parser.add_argument("--json", action="store_true", help="print the hub's response as JSON")
 
@@ -195,6 +195,6 @@ PAUSE = Command(
     arguments=_pause_arguments,
     details="Calls that only read go on, and calls under way run to their end, batches to that of a step. "
     "It outlives a restart of the hub.",
-    examples=(("tabhub pause", ""), ("tabhub pause --fail paying a bill", "agents are told why")),
+    examples=(("tabhub pause", ""), ("tabhub pause --fail paying a bill", "agents see the reason")),
 )
 RESUME = Command("Resume agents: waiting calls continue", resume, arguments=_resume_arguments)

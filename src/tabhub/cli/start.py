@@ -32,7 +32,7 @@ def start(args: Namespace) -> int:
     if (args.relay is None) != (args.token_file is None):
         raise CliError(
             "--relay and --token-file belong together.",
-            "`tabhub relay token issue`, or whoever runs the relay, gives you a token.",
+            "Get a token from the relay's operator, or with `tabhub relay token issue`.",
             exit_code=2,
         )
     if args.show_secret and not args.show_config:

@@ -59,7 +59,7 @@ def rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
     if facts.get("skipPermissions") is True:
         shown.append(("warning", SKIPPED))
     if facts.get("approvalsPending"):
-        waiting = f"{count(facts['approvalsPending'], 'call')} waiting for your word: the panel, or `tabhub approve`"
+        waiting = f"{count(facts['approvalsPending'], 'call')} waiting for approval: use the panel or `tabhub approve`"
         shown.append(("approvals", waiting))
     known = [("browser", browser_words(browser, own_end(facts))) for browser in browsers(facts)]
     shown += known or [("browser", missing(facts))]

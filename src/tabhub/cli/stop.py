@@ -104,6 +104,6 @@ COMMAND = Command(
     "Stop the hub",
     stop,
     arguments=_arguments,
-    details="Running calls are told; a browser the hub has started ends with it. The exit code is 2 when none runs.",
+    details="Running calls fail; a browser started by the hub stops too. The exit code is 2 if no hub is running.",
     examples=(("tabhub stop", ""),),
 )

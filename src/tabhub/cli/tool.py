@@ -41,7 +41,9 @@ def _fetch(plugin: str | None = None) -> list[dict[str, Any]]:
     path = f"/tools?plugin={_quoted(plugin)}" if plugin else "/tools"
     tools = checked(hub, request(hub, "GET", path, headers=_session(), timeout=30.0))
     if not isinstance(tools, list) or not all(isinstance(t, dict) and isinstance(t.get("name"), str) for t in tools):
-        raise CliError("The hub's list of tools is not in the expected form.", "Are CLI and hub of the same version?")
+        raise CliError(
+            "The hub's list of tools is not in the expected form.", "CLI and hub may be of different versions."
+        )
     return tools
 
 
@@ -113,7 +115,7 @@ def call(args: Namespace) -> int:
         raise response_error(hub, answer)
     result = decode(answer)
     if not isinstance(result, dict):
-        raise CliError("The hub's answer is not a tool result.", "Are CLI and hub of the same version?")
+        raise CliError("The hub's answer is not a tool result.", "CLI and hub may be of different versions.")
     failed = answer.status != 200 or result.get("isError") is True
     if args.json:
         print(json_text(result))

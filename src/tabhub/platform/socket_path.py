@@ -131,7 +131,7 @@ def _private(folder: str) -> None:
         ) from None
     if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != os.geteuid() or facts.st_mode & 0o022:
         raise _refusal(
-            f"{folder} is no safe place for the daemon's socket: it must be a folder of yours that others cannot"
+            f"{folder} is not a safe folder for the bridge's socket: it must be a folder of yours that others cannot"
             f" write to (it has mode {stat.S_IMODE(facts.st_mode):04o}, user {facts.st_uid}).",
             hint="Set TABHUB_SOCKET to a path in a folder of your own.",
         )

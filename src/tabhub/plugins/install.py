@@ -93,7 +93,7 @@ class Installer:
         if not known.registry:
             raise PluginError(
                 f"{name} was installed from a file, so it is not known where newer versions come from.",
-                hint=f"Install it anew: tabhub plugin install {known.package}",
+                hint=f"Reinstall it: tabhub plugin install {known.package}",
             )
         registry = self._registry()
         release = registry.release(known.package)

@@ -62,7 +62,7 @@ def read_package(folder: Path, source: PluginSource = "local") -> Plugin:
     extra = listed if isinstance(listed, Mapping) else {}
     adapter = _read(folder, ADAPTER).decode("utf-8", "replace")
     if not adapter.strip():
-        raise PluginError(f"{folder / ADAPTER} is empty.", hint="Build the plugin anew.")
+        raise PluginError(f"{folder / ADAPTER} is empty.", hint="Rebuild the plugin.")
     problems: list[str] = []
     svg = extra.get("iconSvg") or own.get("iconSvg")
     sdk = extra.get("sdkVersion")
@@ -108,7 +108,7 @@ def build(
     if not found and not any(field.kind == "url" for field in fields):
         raise PluginError(f"{name}: urlPatterns must name at least one site.")
     if homepage is not None and (not isinstance(homepage, str) or patterns.of_address(homepage) is None):
-        problems.append("the homepage is left out: it is no web address")
+        problems.append("the homepage is ignored: it is not a web URL")
         homepage = None
     if icon is not None and (why := icons.trouble(icon)) is not None:
         problems.append(f"the icon is left out: {why}")

@@ -121,7 +121,7 @@ def check_name(name: str) -> str:
         )
     if name in RESERVED:
         raise PluginError(
-            f"A plugin cannot be named {name!r}: the name is reserved.", hint="Rename its package, and build it anew."
+            f"A plugin cannot be named {name!r}: the name is reserved.", hint="Rename its package and rebuild it."
         )
     return name
 

@@ -100,7 +100,7 @@ class Registry:
         facts = self._json(quote(package, safe="@"), package)
         versions, tags = facts.get("versions"), facts.get("dist-tags")
         if not isinstance(versions, Mapping) or not isinstance(tags, Mapping):
-            raise RegistryError(f"{self.address} answers for {package} with something that is no package.")
+            raise RegistryError(f"{self.address} sent an invalid package document for {package}.")
         wanted: Any = version or "latest"
         if not _VERSION.fullmatch(wanted):
             wanted = tags.get(wanted) if _TAG.fullmatch(wanted) else None
@@ -119,7 +119,7 @@ class Registry:
             raise RegistryError(
                 f"The package {release.package} {release.version} is not what the registry announced: "
                 "its SHA-512 differs. Nothing was installed.",
-                hint="Try again; if it stays so, the registry or the way to it is not to be trusted.",
+                hint="Try again. If it happens again, do not trust the registry or the connection to it.",
             )
         return data
 
@@ -131,10 +131,10 @@ class Registry:
             parts = urlsplit(url)
         except ValueError:
             raise RegistryError(
-                f"The registry names no address for {package}: {one_line(str(given), 200)!r}."
+                f"The registry has no tarball URL for {package}: {one_line(str(given), 200)!r}."
             ) from None
         if not (parts.scheme == "https" or (parts.scheme, parts.netloc) == (own.scheme, own.netloc)):
-            raise RegistryError(f"The registry names no usable address for {package}: {one_line(url, 200)!r}.")
+            raise RegistryError(f"The registry has no usable tarball URL for {package}: {one_line(url, 200)!r}.")
         return url
 
     def _json(self, path: str, package: str = "") -> Mapping[str, Any]:
@@ -142,14 +142,14 @@ class Registry:
         try:
             answer = strict.decode(raw)
         except ParseError as error:
-            raise RegistryError(f"{self.address} does not answer as an npm registry does: {error.message}") from None
+            raise RegistryError(f"{self.address} is not an npm registry: {error.message}") from None
         if not isinstance(answer, Mapping):
-            raise RegistryError(f"{self.address} does not answer as an npm registry does.")
+            raise RegistryError(f"{self.address} is not an npm registry.")
         return answer
 
     def _get(self, url: str, max_body: int, package: str) -> bytes:
         if urlsplit(url).scheme not in ("http", "https"):
-            raise RegistryError(f"{one_line(url, 200)!r} is no web address.")
+            raise RegistryError(f"{one_line(url, 200)!r} is not a web URL.")
         headers = {"User-Agent": f"tabhub/{__version__}", "Accept": _ACCEPT}
         if self._token and urlsplit(url).netloc == self._host:
             headers["Authorization"] = f"Bearer {self._token}"
@@ -194,7 +194,7 @@ def _sha512(dist: Mapping[str, Any], package: str) -> bytes:
                 continue
             if len(digest) == hashlib.sha512().digest_size:
                 return digest
-    raise RegistryError(f"The registry names no SHA-512 for {package}, so what it sends could not be checked.")
+    raise RegistryError(f"The registry has no SHA-512 for {package}, so the download cannot be verified.")
 
 
 def find_registry(setting: str | None, env: Mapping[str, str] = os.environ) -> Registry:

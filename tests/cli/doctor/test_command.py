@@ -39,7 +39,7 @@ def test_a_hub_that_is_down_is_the_broken_part(home: Path, tabhub: Run) -> None:
     assert done.returncode == 1
     assert "fail  hub        The hub is not running on 127.0.0.1:1." in done.stdout
     assert "-> Start it with: tabhub start --background" in done.stdout
-    assert "The broken part: hub." in done.stdout
+    assert "Broken: hub." in done.stdout
 
 
 @pytest.mark.parametrize(

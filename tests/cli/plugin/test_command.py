@@ -51,7 +51,7 @@ def test_search_install_list_update_and_remove(registry: NpmRegistry, tabhub: Ru
 def test_a_running_hub_is_told(registry: NpmRegistry, tabhub: Run, hub: FakeHub) -> None:
     registry.publish("demo")
     hub.answer("POST /reload", {"ok": True, "plugins": 1, "durationMs": 1})
-    assert "It is in use now." in tabhub("plugin", "install", "demo").stdout
+    assert "It is active now." in tabhub("plugin", "install", "demo").stdout
 
 
 def test_a_tarball_needs_no_registry(tmp_path: Path, tabhub: Run) -> None:

@@ -82,7 +82,7 @@ def _home() -> Iterator[Finding]:
     above = next(folder for folder in (root, *root.parents) if folder.exists())
     if above != root:
         if above.is_dir() and os.access(above, os.W_OK | os.X_OK):
-            yield Finding("home", "ok", f"{root} will be made at the first start")
+            yield Finding("home", "ok", f"{root} will be created when the hub starts")
             yield from _room(above)
         else:
             message = f"{root} cannot be made: {above} is {'not writable' if above.is_dir() else 'not a folder'}."
@@ -141,7 +141,7 @@ def _browser_program() -> Finding:
 def _secret(hub: Hub) -> Finding:
     path = Path(hub.home, "extension", "auth.json")
     if not path.exists():
-        return Finding("secret", "ok", "will be made at the first start")
+        return Finding("secret", "ok", "will be created when the hub starts")
     if hub.secret is None or len(hub.secret) != 64:
         return Finding("secret", "fail", f"{path} holds no valid secret.", "Make one: tabhub config rotate-secret")
     mode = stat.S_IMODE(path.stat().st_mode)
@@ -156,7 +156,9 @@ def _extension_files(hub: Hub) -> Finding:
 
     folder = Path(hub.home, "extension")
     if not (folder / "manifest.json").exists():
-        return Finding("files", "warn", f"The extension is not in {folder} yet.", "The hub puts it there at its start.")
+        return Finding(
+            "files", "warn", f"The extension is not in {folder} yet.", "The hub installs it there when it starts."
+        )
     try:
         version, shipped = extension_version(folder), extension_version(packaged_extension())
     except SetupError as error:
@@ -295,7 +297,7 @@ def _browsers(facts: dict[str, Any]) -> Iterator[Finding]:
         said = browser.get("extension")
         if isinstance(said, dict) and said.get("sentTabs") is False:
             remedy = "Reload the extension on chrome://extensions"
-            yield Finding("tabs", "fail", "The extension has not told its tabs.", remedy)
+            yield Finding("tabs", "fail", "The extension has not reported its tabs.", remedy)
         elif isinstance(tabs, int) and tabs == 0:
             yield Finding("tabs", "warn", "The browser has no tab open.", "Open one, or let an agent do it.")
         else:

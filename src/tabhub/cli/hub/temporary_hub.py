@@ -115,7 +115,7 @@ def _wait_for_browser(hub: Hub) -> str:
     while now < until:
         facts = health(hub)
         if facts is None:
-            raise CliError("The hub has ended before its browser was ready.", "`tabhub doctor` checks this machine.")
+            raise CliError("The hub exited before its browser was ready.", "`tabhub doctor` checks this machine.")
         managed = _leg(facts, "managedBrowser")
         if _ready(facts):
             return str(managed.get("name", "a browser of its own"))

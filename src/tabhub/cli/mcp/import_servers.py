@@ -39,7 +39,7 @@ def take_over(args: Namespace) -> int:
         if name == NAME:
             continue  # that is this hub
         if name in known and not args.replace:
-            show_warning(f"{name} is there already and was left as it is; --replace takes it over anew.")
+            show_warning(f"{name} already exists and was not changed. Use --replace to overwrite it.")
             continue
         try:
             read_server(name, entry)

@@ -1,6 +1,6 @@
 """`tabhub plugin`: find, install, update and remove plugins, set them up, and write your own.
 
-Owns the command's words. Plugins are installed on disk by plugins/; a hub that runs is told to look anew.
+Owns the command's texts. plugins/ installs on disk; a running hub is asked to reload.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def tell_hub() -> bool:
 
 
 def _now(told: bool) -> str:
-    return "It is in use now." if told else "It is used when the hub starts: tabhub start"
+    return "It is active now." if told else "It becomes active when the hub starts: tabhub start"
 
 
 def search(args: Namespace) -> int:
@@ -207,7 +207,7 @@ def remove(args: Namespace) -> int:
     listed = [text for text in config.local_plugins if local and Path(text).expanduser() == Path(local[0].path)]
     if listed:
         set_value(home, "localPlugins", json.dumps([text for text in config.local_plugins if text not in listed]))
-        print(f"{args.name} is not used any more; its folder stays: {local[0].path}")
+        print(f"{args.name} is no longer used. Its folder remains: {local[0].path}")
     else:
         known = installer().remove(args.name)
         print(f"Removed {known.name} ({safe(known.package)}).")

@@ -121,7 +121,7 @@ def _setup(name: str) -> Callable[[Namespace], int]:
         _say(f"Or let Tabhub merge it in, with a backup:\n  tabhub setup {name}{options} --write")
         if not stdio:
             _say("")
-            show_warning("The block holds the secret of your hub: whoever reads it can use your browser.")
+            show_warning("These settings contain your hub's secret: anyone who reads them can use your browser.")
         return 0
 
     return run

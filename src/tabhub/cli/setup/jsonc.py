@@ -112,11 +112,11 @@ def _value(text: str, at: int, depth: int) -> Node:
         return _array(text, at, depth)
     found = (_STRING if sign == '"' else _SCALAR).match(text, at)
     if found is None:
-        raise JsoncError(text, at, "a value is missing" if sign in ("", "}", "]", ",") else "this is no value")
+        raise JsoncError(text, at, "a value is missing" if sign in ("", "}", "]", ",") else "invalid value")
     try:
         return Node(at, found.end(), json.loads(found[0]))
     except ValueError:
-        raise JsoncError(text, at, "this is no value") from None
+        raise JsoncError(text, at, "invalid value") from None
 
 
 def _object(text: str, start: int, depth: int) -> Node:
@@ -135,7 +135,7 @@ def _object(text: str, start: int, depth: int) -> Node:
         try:
             members.append(Member(json.loads(key[0]), value))
         except ValueError:
-            raise JsoncError(text, key.start(), "this is no key") from None
+            raise JsoncError(text, key.start(), "invalid key") from None
         at, comma = _comma(text, value.end)
     return Node(start, at + 1, {m.key: m.value.value for m in members}, tuple(members), comma)
 

@@ -90,7 +90,7 @@ def read(line: bytes) -> Message | list[Message]:
 
 
 def _constant(name: str) -> None:
-    raise NotJson(f"{name} is no JSON")
+    raise NotJson(f"{name} is not JSON")
 
 
 _SCAN = json.JSONDecoder(parse_constant=_constant).raw_decode

@@ -271,5 +271,5 @@ class _Server:
             self._hub.settimeout(_GONE)
             self._hub.sendall(self._to_hub)
         except OSError as error:
-            print(f"tabhub: the hub could not be told of the end: {error}", file=sys.stderr)
+            print(f"tabhub: the hub could not be notified: {error}", file=sys.stderr)
         self._hub.close()

@@ -16,7 +16,7 @@ _NO = object()
 
 
 def coerce(values: Iterable[tuple[str, str]], schema: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """The arguments, and a sentence for every value that cannot be what its schema says."""
+    """The arguments, and a sentence for every value that does not fit its schema."""
     arguments: dict[str, Any] = {}
     problems: list[str] = []
     known = schema.get("properties")
@@ -39,7 +39,7 @@ def plain(value: Any) -> str:
 
 
 def _kinds(spec: Any, schema: Mapping[str, Any], depth: int = 0) -> list[str]:
-    """The types a property may have; none when it does not say."""
+    """The types a property may have; empty if the schema does not say."""
     if not isinstance(spec, Mapping) or depth > _REFERENCES:
         return []
     said = spec.get("type")

@@ -113,13 +113,13 @@ class Loop:
         self._stopped = False
 
     def stop(self) -> None:
-        """End the work as soon as can be, also work that is about to begin; calls that run are taken back."""
+        """Stop the work, also work that is about to begin; running calls are cancelled."""
         if self._work is not None and not self._stopped:
             self._work.cancel()
         self._stopped = True
 
     async def run(self, text: str) -> Ended:
-        """Work on what the person says until it is done, stopped, or a limit is reached."""
+        """Work on a message of the person until it is done, stopped, or a limit is reached."""
         self.conversation.add(Message("user", text))
         self._work = asyncio.ensure_future(self._go())
         if self._stopped:
@@ -187,7 +187,7 @@ class Loop:
         return replace(result, seconds=seconds)
 
     def _refusal(self, call: Call, waits: list[_Run]) -> str:
-        """Why a call is not run at all; empty if it is."""
+        """Why a call is not run; empty if it is."""
         tool = self._shelf.get(call.name)
         if call.problem:
             return f"The call could not be read and was not run. {call.problem}"
@@ -206,7 +206,7 @@ class Loop:
         return {"content": [{"type": "text", "text": found_text(query, found)}]}
 
     def _understood(self, wrote: Written) -> Call:
-        """A call that was part of the text."""
+        """The call that the model wrote as text."""
         ident = f"c{len(self.conversation.messages)}_{next(self._ids)}"
         tool = self._shelf.get(wrote.name)
         arguments, problems = coerce(wrote.values, tool.input_schema if tool else {})
@@ -226,7 +226,7 @@ class _Turn:
         self.runs: list[_Run] = []
 
     async def read(self, asking: Asking) -> None:
-        """Take the answer piece by piece, and start calls as they are complete."""
+        """Read the response piece by piece, and start each call when it is complete."""
         async for piece in self._loop._model.turn(asking):
             if isinstance(piece, Said):
                 self.raw += piece.text
@@ -241,12 +241,11 @@ class _Turn:
             self._take(self._reader.close())
 
     async def settle(self) -> None:
-        """Wait for all calls."""
         if self.runs:
             await asyncio.wait([run.task for run in self.runs])
 
     async def end(self) -> None:
-        """Put what was said and done into the conversation; calls that still run are taken back."""
+        """Add texts, calls and results to the conversation; running calls are cancelled."""
         for run in self.runs:
             run.task.cancel()
         if self.runs:
@@ -289,7 +288,7 @@ def _failed(call: Call, words: str) -> Result:
 
 
 def _estimate(asking: Asking, said: str) -> int:
-    """Tokens of a turn whose provider does not tell them."""
+    """Estimated tokens of a step whose provider does not report them."""
     texts = [asking.system, said, *(tool.wire.decode() for tool in asking.tools)]
     for message in asking.messages:
         texts += [message.text, message.raw, *(result.text for result in message.results)]

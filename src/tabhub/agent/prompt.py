@@ -66,18 +66,17 @@ class Shelf:
     disabled: tuple[Tool, ...] = ()
 
     def get(self, name: str) -> Tool | None:
-        """A tool by its name, told or not."""
+        """A tool by its name, shown or not."""
         if name == FIND:
             return FIND_TOOL
         return next((tool for tool in (*self.shown, *self.rest, *self.disabled) if tool.name == name), None)
 
     def find(self, query: str) -> list[Tool]:
-        """The tools that fit a query best."""
         return ToolIndex.build((*self.shown, *self.rest)).search(query)[:_FOUND]
 
 
 def shelve(offers: Iterable[Offer], room: int, *, first: frozenset[str] = frozenset()) -> Shelf:
-    """Choose which tools are told in so many tokens: `first`, then pages', external, and the other built-in ones."""
+    """Choose which tools to show within the token budget: `first`, then page, external and built-in tools."""
     listed = list(offers)
     live = [offer.tool for offer in listed if not offer.disabled]
     left = room
@@ -122,14 +121,13 @@ def definition(tool: Tool) -> str:
 
 
 def found_text(query: str, tools: Sequence[Tool]) -> str:
-    """What `find_tools` answers."""
     if not tools:
         return f"No tool fits {query!r}. Try other words for what the tool should do."
     return "\n\n".join(map(definition, tools))
 
 
 def offer(tool: Tool) -> Offer:
-    """A listed tool; the mark of those that are switched off is in its description."""
+    """A listed tool; disabled ones are marked in their description."""
     if not tool.description.startswith(_MARK):
         return Offer(tool)
     return Offer(tool.with_description(tool.description.removeprefix(_MARK), tool.meta), disabled=True)

@@ -15,7 +15,6 @@ _PICTURES = ("image/png", "image/jpeg", "image/webp", "image/gif")
 
 
 def result_of(call: Call, answer: dict[str, Any]) -> Result:
-    """The result of a call."""
     content = answer.get("content")
     blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
     pictures = [

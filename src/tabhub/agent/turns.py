@@ -74,9 +74,7 @@ class Offer:
 class Toolbox(Protocol):
     """Where the tools are."""
 
-    async def offers(self) -> Sequence[Offer]:
-        """All tools there are now."""
-        ...
+    async def offers(self) -> Sequence[Offer]: ...
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Run a tool and give its MCP result, also one that says `isError`; raises TabhubError when it cannot."""

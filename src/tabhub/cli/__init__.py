@@ -59,7 +59,6 @@ TABHUB = Group(
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # what pages say may not fit the terminal's encoding
@@ -106,5 +105,5 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _is_broken(word: str) -> bool:
-    """Whether a word of the command line holds bytes that are no text; Python keeps each as half a character."""
+    """Whether a command-line argument contains bytes that are not UTF-8 (kept by Python as lone surrogates)."""
     return any("\udc80" <= character <= "\udcff" for character in word)

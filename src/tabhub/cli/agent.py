@@ -38,7 +38,6 @@ _HELP = "Type a task. /new starts a new conversation, /quit exits, Ctrl+C stops 
 
 
 def agent(args: Namespace) -> int:
-    """Work on one task, or on one after the other."""
     from tabhub.agent.providers import model_of
     from tabhub.store.config_file import load
     from tabhub.store.conversations import ConversationStore
@@ -92,7 +91,7 @@ class _Work:
         self._screen = _show_json if as_json else _Screen().show
 
     async def do(self, task: str) -> Ended:
-        """Work on one task until it is done, stopped, or a limit is reached; what was said is kept."""
+        """Work on one task until it is done, stopped, or a limit is reached; the conversation is saved."""
         from tabhub.agent.loop import Ended
 
         loop = self._loop()
@@ -125,7 +124,6 @@ class _Work:
             self._open = True
 
     async def close(self) -> None:
-        """End the session with the hub."""
         if self._open:
             await self._tools.close()
 
@@ -147,7 +145,6 @@ class _Work:
 
 
 def _talk(runner: asyncio.Runner, work: _Work) -> int:
-    """One task after the other, as they are typed."""
     _say(paint(_HELP, "dim", sys.stderr))
     while True:
         try:
@@ -174,7 +171,6 @@ class _Screen:
         """Whether the last line of the model's text has not ended."""
 
     def show(self, event: Event) -> None:
-        """Show one thing."""
         from tabhub.agent.loop import Finished, Spoke, Started
 
         if isinstance(event, Spoke):
@@ -230,7 +226,7 @@ def _list(store: ConversationStore, *, as_json: bool) -> int:
 
 
 def _with(config: Config, args: Namespace) -> Config:
-    """The settings, with what the command line says in their place."""
+    """The settings, overridden by command-line options."""
     from dataclasses import replace
 
     given = {

@@ -32,7 +32,6 @@ _GONE = 404
 
 
 def approve(args: Namespace) -> int:
-    """Show what waits, and ask."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise CliError(
             "`tabhub approve` needs a terminal, because a person has to answer.",
@@ -100,7 +99,7 @@ def _decide(hub: Hub, each: dict[str, Any], many: int) -> None:
 
 
 def _show(each: dict[str, Any], many: int) -> None:
-    """Everything there is to know before deciding."""
+    """Everything a person needs to know before deciding."""
     left = max(0, round(float(each.get("expiresAt", 0)) / 1000 - time.time()))
     who = str(each.get("client"))
     if each.get("token"):

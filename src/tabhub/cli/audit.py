@@ -26,7 +26,6 @@ _UNITS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
 def audit(args: Namespace) -> int:
-    """Print the calls, newest first."""
     entries = _from_file(args) if args.file else _from_hub(args)
     if args.json:
         print(json_text(entries))
@@ -115,7 +114,7 @@ def _row(entry: dict[str, Any]) -> str:
 
 
 def _event(entry: dict[str, Any], *, narrow: bool) -> str:
-    """What happened that was not a call: a page changed what it offers."""
+    """An entry that is not a call: a page changed its tools."""
     said = [
         f"{words} {', '.join(map(str, names))}"
         for words, names in (("offers", entry.get("added")), ("no longer offers", entry.get("removed")))

@@ -51,7 +51,6 @@ class LazyCommand:
         self.name = name
 
     def load(self) -> Command | Group:
-        """Import it."""
         command = getattr(importlib.import_module(self.module), self.name)
         assert isinstance(command, Command | Group)  # noqa: S101 - a slip of ours, not input
         return command
@@ -72,7 +71,7 @@ class Parser(argparse.ArgumentParser):
     """argparse, with errors in our form and a guess at what was meant."""
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong, what was probably meant and how it is written, and exit with 2."""
+        """Show what is wrong, what was probably meant and the usage, and exit with 2."""
         near = None
         if message.startswith("unrecognized arguments: "):
             word = message.removeprefix("unrecognized arguments: ").split(" ")[0]
@@ -88,17 +87,15 @@ class Parser(argparse.ArgumentParser):
         sys.exit(2)
 
     def format_usage(self) -> str:
-        """The usage line."""
         return super().format_usage().replace("usage:", "Usage:", 1)
 
     def format_help(self) -> str:
-        """The help page."""
         text = super().format_help().replace("usage:", "Usage:", 1)
         return text.replace("\npositional arguments:", "\nArguments:").replace("\noptions:", "\nOptions:")
 
 
 def seconds(text: str) -> float:
-    """The type of an option that takes a time to wait."""
+    """The type of an option for a number of seconds."""
     try:
         value = float(text)
     except ValueError:
@@ -109,14 +106,14 @@ def seconds(text: str) -> float:
 
 
 def whole(text: str) -> int:
-    """The type of an option that takes an id: a whole number."""
+    """The type of an option for an id."""
     if not (text.isascii() and text.isdigit() and len(text) < 17):
         raise argparse.ArgumentTypeError(f"'{text}' is not a whole number")
     return int(text)
 
 
 def run_command(command: Command | Group | LazyCommand, name: str, words: Sequence[str]) -> int:
-    """Run a command with the words that follow its name."""
+    """Run a command with the arguments that follow its name."""
     if isinstance(command, LazyCommand):
         command = command.load()
     if isinstance(command, Command):

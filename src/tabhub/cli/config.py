@@ -28,7 +28,6 @@ def _home() -> Home:
 
 
 def show(args: Namespace) -> int:
-    """Print the settings in force."""
     from tabhub.config.settings import Config
     from tabhub.store import config_file as config
     from tabhub.store import secret
@@ -54,7 +53,7 @@ def show(args: Namespace) -> int:
 
 
 def mask(secret: str) -> str:
-    """The secret, told apart from others but not told."""
+    """The secret, masked: its first and last characters."""
     return f"{secret[:4]}…{secret[-4:]}" if len(secret) >= 16 else "…"
 
 
@@ -69,7 +68,6 @@ def _flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def set_value(args: Namespace) -> int:
-    """Set one setting."""
     from tabhub.config.settings import convert
     from tabhub.errors import SetupError
     from tabhub.store import config_file as config
@@ -105,7 +103,7 @@ def _check_selection(value: str) -> None:
 
 
 def _look_at_tool(key: str) -> None:
-    """Say that a permission is one of a built-in tool that is not there: what was meant stays as it was."""
+    """Warn about a permission for a built-in tool that does not exist."""
     named = re.fullmatch(r"permissions\.(?:clients\.[^.]+\.)?browser\.tools\.(.+)", key)
     if named is None:
         return
@@ -119,7 +117,6 @@ def _look_at_tool(key: str) -> None:
 
 
 def reset(args: Namespace) -> int:
-    """Reset one setting, or all, to the default."""
     from tabhub.store import config_file as config
 
     home = _home()
@@ -135,13 +132,12 @@ def reset(args: Namespace) -> int:
 
 
 def show_path(_args: Namespace) -> int:
-    """Print the path of the config file."""
     print(_home().config)
     return 0
 
 
 def rotate_secret(args: Namespace) -> int:
-    """Make a new secret and lock out whoever holds the old one."""
+    """Create a new secret; the old one stops working at once."""
     from tabhub.store import secret
 
     hub = find_hub()  # before: the running hub still wants the old one
@@ -153,7 +149,7 @@ def rotate_secret(args: Namespace) -> int:
 
 
 def _tell(hub: Hub, *, restart: bool) -> None:
-    """Have the running hub read its files anew, and say whether it did."""
+    """Reload the running hub and report whether it worked."""
     if hub.pid is None or hub.secret is None:
         return
     if restart:

@@ -32,13 +32,11 @@ def _folder() -> Path:
 
 
 def show_path(_args: Namespace) -> int:
-    """Print the folder."""
     print(_folder())
     return 0
 
 
 def open_folder(_args: Namespace) -> int:
-    """Open the folder in the file manager, and say how to load it."""
     folder = _folder()
     opener = "open" if sys.platform == "darwin" else "xdg-open"
     program = shutil.which(opener)

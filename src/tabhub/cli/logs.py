@@ -26,7 +26,6 @@ _POLL = 0.2
 
 
 def logs(args: Namespace) -> int:
-    """Print the end of the log."""
     path = log_path(home())
     try:
         file = path.open("rb")
@@ -44,7 +43,7 @@ def logs(args: Namespace) -> int:
 
 
 def _tail(file: BinaryIO, end: int, lines: int) -> bytes:
-    """The last lines before a place in a file, read backwards from there."""
+    """The last lines before an offset of a file, read backwards."""
     position = end
     data = b""
     while position > 0 and data.count(b"\n") <= lines:
@@ -56,7 +55,7 @@ def _tail(file: BinaryIO, end: int, lines: int) -> bytes:
 
 
 def _follow(path: Path, file: BinaryIO) -> None:
-    """Print what is added, until interrupted; a rotated or emptied file is read from its start."""
+    """Print new lines until interrupted; a rotated or truncated file is read from its start."""
     with contextlib.ExitStack() as opened:
         while True:
             while data := file.read(_BLOCK):

@@ -37,7 +37,7 @@ async def ask_person(params: dict[str, Any]) -> dict[str, Any]:
 
 
 async def _field(name: str, spec: dict[str, Any], *, needed: bool) -> Any:
-    """One field; None when the person gives nothing."""
+    """The value of one field; None if the person enters nothing."""
     title = safe(str(spec.get("title") or spec.get("description") or name), sys.stderr)
     choices = spec.get("enum")
     if isinstance(choices, list) and choices:

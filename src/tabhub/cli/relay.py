@@ -28,7 +28,6 @@ _LONGEST_TTL = 366 * 86400
 
 
 def start(args: Namespace) -> int:
-    """Run a node."""
     from tabhub.limits import Limits
     from tabhub.relay.run import RelayOptions, serve
 
@@ -63,7 +62,6 @@ def _greet(url: str) -> None:
 
 
 def issue(args: Namespace) -> int:
-    """Print a new token."""
     import uuid
 
     from tabhub.trust.jwt import Rules
@@ -77,7 +75,6 @@ def issue(args: Namespace) -> int:
 
 
 def inspect(args: Namespace) -> int:
-    """Show what a token says, and whether a key confirms it."""
     from tabhub.errors import InvalidToken
     from tabhub.relay.keyring import KEY_VARIABLE
     from tabhub.relay.revocations import Revocations
@@ -123,7 +120,6 @@ def _when(expires: Any) -> str:
 
 
 def revoke(args: Namespace) -> int:
-    """Add a token to the list of revoked ones."""
     from tabhub.relay.revocations import append
     from tabhub.trust.jwt import token_id, unverified
 
@@ -158,7 +154,6 @@ def _revoked_file(args: Namespace) -> Path | None:
 
 
 def status(args: Namespace) -> int:
-    """Show the status of a running node."""
     from tabhub.client_errors import HttpError
     from tabhub.net import http_client
 
@@ -219,7 +214,7 @@ def _keys(file: Path | None) -> tuple[Key, ...]:
 
 
 def _token(given: str) -> str:
-    """The token itself; `-` reads it from the standard input, so that it is in no process list."""
+    """The token; `-` reads it from standard input, which keeps it out of the process list."""
     return (sys.stdin.read() if given == "-" else given).strip()
 
 

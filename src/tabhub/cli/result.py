@@ -27,7 +27,6 @@ _ENDINGS = {
 
 
 def show_result(result: dict[str, Any]) -> None:
-    """Print a tool result."""
     content = result.get("content")
     shown = 0
     for block in content if isinstance(content, list) else []:

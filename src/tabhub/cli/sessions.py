@@ -23,7 +23,6 @@ _ME = {"Tabhub-Client": "the command line"}
 
 
 def sessions(args: Namespace) -> int:
-    """List the sessions, end one, or free a tab."""
     if args.action == "list":
         if args.target is not None:
             raise CliError("`tabhub sessions list` takes no name.", exit_code=2)
@@ -93,7 +92,7 @@ def _end(name: str, as_json: bool) -> int:
 
 
 def _named(name: str) -> dict[str, Any]:
-    """The one session whose id is, or begins with, what was typed."""
+    """The one session whose id is, or begins with, the argument."""
     there: list[dict[str, Any]] = _fetch()["sessions"]
     wanted = name.rstrip("…")
     exact = [s for s in there if s.get("id") in (name, f"rest:{name}")]
@@ -127,7 +126,6 @@ def _quoted(text: str) -> str:
 
 
 def pause(args: Namespace) -> int:
-    """Take the wheel."""
     reason = " ".join(args.reason)
     answer = _post("/pause", {"reason": reason, "mode": "fail" if args.fail else "wait"})
     if args.json:
@@ -139,7 +137,6 @@ def pause(args: Namespace) -> int:
 
 
 def resume(args: Namespace) -> int:
-    """Give the wheel back."""
     answer = _post("/resume", {})
     if args.json:
         print(json.dumps(answer, indent=2))
@@ -153,7 +150,7 @@ def resume(args: Namespace) -> int:
 
 
 def paused_words(paused: dict[str, Any]) -> str:
-    """The pause in words: since when, by whom, why."""
+    """The pause as text: since when, by whom, why."""
     since = paused.get("since")
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(since)) if isinstance(since, (int, float)) else "some time"
     why = f" ({paused['reason']})" if paused.get("reason") else ""

@@ -28,7 +28,6 @@ def _port(text: str) -> int:
 
 
 def start(args: Namespace) -> int:
-    """Start the hub, or serve a client on stdio."""
     if (args.relay is None) != (args.token_file is None):
         raise CliError(
             "--relay and --token-file belong together.",
@@ -97,7 +96,7 @@ def _serve(args: Namespace) -> int:
 
 
 def _words(args: Namespace) -> list[str]:
-    """The options that concern the hub, for the process that will be it."""
+    """The options of the hub, for its process."""
     words = []
     if args.port is not None:
         words += ["--port", str(args.port)]
@@ -113,7 +112,7 @@ def _words(args: Namespace) -> list[str]:
 
 
 def _refuse_taken_port(args: Namespace) -> None:
-    """Name who holds the port, before a hub is started only to fail."""
+    """Name the process that uses the port, before a hub is started only to fail."""
     from tabhub.cli.hub.port import holder, taken
     from tabhub.store.config_file import load
     from tabhub.store.home import Home
@@ -127,7 +126,7 @@ def _refuse_taken_port(args: Namespace) -> None:
 
 
 def _greet(facts: dict[str, Any], args: Namespace, *, background: bool) -> None:
-    """Tell the person where the hub is and what to do next."""
+    """Print where the hub is and what to do next."""
     from tabhub import __version__
 
     home = str(facts.get("home") or find_hub().home)

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 
 def status(args: Namespace) -> int:
-    """Print what the hub says of itself."""
     hub = find_hub()
     try:
         facts = checked(hub, request(hub, "GET", "/health", timeout=5.0))
@@ -49,7 +48,7 @@ def status(args: Namespace) -> int:
 
 
 def rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    """The lines of the status, each a name and what to say."""
+    """The lines of the status, each a name and a text."""
     shown = [("hub", "running" if facts.get("status") == "ok" else str(facts.get("status")))]
     shown += [("problem", str(problem)) for problem in facts.get("problems") or []]
     if isinstance(facts.get("paused"), dict):
@@ -78,7 +77,7 @@ def rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def missing(facts: dict[str, Any]) -> str:
-    """Why there is no browser, as far as the hub knows: its own may be on its way, or could not start."""
+    """Why no browser is connected, as far as the hub knows."""
     managed = _own(facts)
     if not managed:
         return NO_BROWSER
@@ -88,7 +87,7 @@ def missing(facts: dict[str, Any]) -> str:
 
 
 def own_end(facts: dict[str, Any]) -> str | None:
-    """How the browser that the hub started has ended, and what becomes of it; None while it runs."""
+    """How the browser that the hub started has exited, and what happens next; None while it runs."""
     error = _own(facts).get("error")
     return str(error) if error else None
 
@@ -107,7 +106,7 @@ NO_BROWSER = (
 
 
 def browsers(facts: dict[str, Any]) -> list[dict[str, Any]]:
-    """The browsers the hub knows, also those it has lost lately."""
+    """The browsers the hub knows, including those that disconnected recently."""
     legs = facts.get("legs")
     listed = legs.get("browsers") if isinstance(legs, dict) else None
     return [browser for browser in listed if isinstance(browser, dict)] if isinstance(listed, list) else []
@@ -136,7 +135,6 @@ def browser_words(browser: dict[str, Any], ended: str | None = None) -> str:
 
 
 def attached_tabs(browser: dict[str, Any]) -> list[Any]:
-    """The tabs the debugger is attached to."""
     debugger = browser.get("debugger")
     attached = debugger.get("attachedTabs") if isinstance(debugger, dict) else None
     return attached if isinstance(attached, list) else []

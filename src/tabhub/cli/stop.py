@@ -23,7 +23,7 @@ _POLL = 0.02
 
 
 def stop(args: Namespace) -> int:
-    """Ask the hub to end, and wait until it has."""
+    """Ask the hub to stop, and wait until it has."""
     hub = find_hub()
     if hub.pid is None:
         if health(hub) is not None:
@@ -70,7 +70,7 @@ def _is_hub(hub: Hub) -> bool:
 
 
 def _forget(hub: Hub) -> None:
-    """Remove what a hub that was killed left behind, unless another has started meanwhile."""
+    """Remove the files of a killed hub, unless another has started meanwhile."""
     if read_record(hub.home).get("pid") == hub.pid:
         Path(hub.home, "hub.json").unlink(missing_ok=True)
 

@@ -16,7 +16,7 @@ _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", 
 
 
 def coloured(stream: TextIO) -> bool:
-    """Whether to use colour: only for a person at a terminal who has not said no."""
+    """Whether to use colour: only on a terminal, and not with NO_COLOR."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
@@ -28,7 +28,6 @@ def paint(text: str, style: str, stream: TextIO | None = None) -> str:
 
 
 def show_error(message: str, hint: str | None = None, detail: str | None = None) -> None:
-    """Say on stderr what failed, and what to do."""
     sys.stdout.flush()
     print(paint("error:", "red", sys.stderr), safe(message, sys.stderr), file=sys.stderr)
     if detail:
@@ -38,12 +37,11 @@ def show_error(message: str, hint: str | None = None, detail: str | None = None)
 
 
 def show_warning(message: str) -> None:
-    """Say on stderr what the person should know before going on."""
     print(paint("warning:", "yellow", sys.stderr), safe(message, sys.stderr), file=sys.stderr)
 
 
 def safe(text: str, stream: TextIO | None = None) -> str:
-    """Text from elsewhere for a terminal: control characters become visible, so that a page cannot drive it."""
+    """Untrusted text for a terminal: control characters are escaped."""
     if not (stream or sys.stdout).isatty():
         return text
     return "".join(c if c in "\n\t" or c.isprintable() else f"\\x{ord(c):02x}" for c in text)
@@ -81,14 +79,13 @@ def width() -> int | None:
 
 
 def cut(text: str, room: int | None) -> str:
-    """The text, shortened to the room there is."""
     if room is None or len(text) <= room:
         return text
     return text[: max(room - 1, 0)] + "…"
 
 
 def duration(seconds: float) -> str:
-    """A time span in words: `3 s`, `5 min`, `2 h 5 min`, `4 d 2 h`."""
+    """A time span as text: `3 s`, `5 min`, `2 h 5 min`, `4 d 2 h`."""
     whole = int(max(seconds, 0))
     if whole < 60:
         return f"{whole} s"
@@ -101,7 +98,7 @@ def duration(seconds: float) -> str:
 
 
 def nearest(word: str, known: list[str]) -> str | None:
-    """The known word most like the given one, if any is like it."""
+    """The known word most similar to the given one, if any is similar."""
     import difflib
 
     found = difflib.get_close_matches(word, known, n=1, cutoff=0.6)

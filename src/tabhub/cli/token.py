@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 
 def create(args: Namespace) -> int:
-    """Make a token and show it, once."""
     token = tokens.create(Home.find(), args.name, time.time())
     if args.json:
         print(json.dumps({"name": args.name, "token": token}))
@@ -32,7 +31,6 @@ def create(args: Namespace) -> int:
 
 
 def show(args: Namespace) -> int:
-    """List the tokens by name."""
     listed = tokens.listed(Home.find())
     if args.json:
         print(json.dumps([{"name": each.name, "created": each.created} for each in listed], indent=2))
@@ -46,7 +44,6 @@ def show(args: Namespace) -> int:
 
 
 def revoke(args: Namespace) -> int:
-    """Take a token back."""
     tokens.revoke(Home.find(), args.name)
     print(f"Revoked. Whoever holds the token of {args.name} is refused from now on.")
     return 0

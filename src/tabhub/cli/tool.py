@@ -48,7 +48,6 @@ def _fetch(plugin: str | None = None) -> list[dict[str, Any]]:
 
 
 def list_tools(args: Namespace) -> int:
-    """Print the tools, by plugin."""
     tools = _fetch(args.plugin)
     if args.json:
         print(json_text(tools))
@@ -87,7 +86,6 @@ def _last_row(text: str) -> int:
 
 
 def show_schema(args: Namespace) -> int:
-    """Print one tool's input schema."""
     tools = {tool["name"]: tool for tool in _fetch()}
     tool = tools.get(args.name)
     if tool is None:
@@ -103,7 +101,6 @@ def show_schema(args: Namespace) -> int:
 
 
 def call(args: Namespace) -> int:
-    """Call a tool and print its result."""
     hub = find_hub()
     body = b'{"arguments":' + _arguments(args.arguments, args.tab_id) + b"}"
     plain = args.name.isascii() and args.name.replace("-", "_").isidentifier()  # then urllib need not be imported

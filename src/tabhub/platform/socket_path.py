@@ -26,7 +26,7 @@ _BACKLOG = 128
 
 
 def daemon_path(home: str, env: Mapping[str, str]) -> str:
-    """The path of the socket of this home's hub, or TCP; no check is made."""
+    """The socket path of this home's hub, or TCP; it is not checked."""
     named = env.get("TABHUB_SOCKET", "").strip()
     if named == TCP or (not named and not hasattr(socket, "AF_UNIX")):
         return TCP
@@ -63,7 +63,7 @@ def checked(path: str) -> str:
 
 
 def listen_unix(path: str) -> socket.socket:
-    """A socket that listens on the path, open to this user alone; what a dead hub left there is replaced."""
+    """A socket that listens on the path, for this user only; the socket of a dead hub is replaced."""
     checked(path)
     folder, name = os.path.split(path)
     _private(folder)
@@ -89,7 +89,7 @@ def listen_unix(path: str) -> socket.socket:
 
 
 def listen_tcp() -> socket.socket:
-    """A loopback port, where there are no unix sockets."""
+    """A loopback port, on systems without Unix sockets."""
     made = socket.create_server(("127.0.0.1", 0), backlog=_BACKLOG)
     made.setblocking(False)
     return made
@@ -102,7 +102,7 @@ def _refusal(message: str, *, hint: str) -> SetupError:
 
 
 def _ours(folder: str) -> bool:
-    """Whether a runtime folder is this user's: after `su` the variable may still name another's."""
+    """Whether a runtime folder belongs to this user: after `su` the variable may still name another's."""
     try:
         facts = os.lstat(folder)
     except OSError:
@@ -149,7 +149,7 @@ def _held(folder: str) -> Iterator[None]:
 
 
 def _clear(path: str) -> None:
-    """Remove what a dead hub left; what lives, and what is no socket, is respected."""
+    """Remove the socket of a dead hub; a live socket, or another kind of file, is kept."""
     try:
         facts = os.lstat(path)
     except FileNotFoundError:

@@ -31,17 +31,14 @@ class _Stream:
         self._inner = gzip.GzipFile(fileobj=io.BytesIO(data))
 
     def read(self, size: int = -1) -> bytes:
-        """Some bytes."""
         self._check(self._inner.tell() + size if size >= 0 else _STREAM + 1)
         return self._inner.read(size)
 
     def seek(self, place: int) -> int:
-        """Go to a place."""
         self._check(place)
         return self._inner.seek(place)
 
     def tell(self) -> int:
-        """Where it is."""
         return self._inner.tell()
 
     @staticmethod

@@ -55,7 +55,7 @@ class Discovery:
         self._kept: dict[tuple[Path, PluginSource], tuple[Stamp, Plugin]] = {}
 
     def look(self, config: Config) -> Discovered:
-        """Find all there is now."""
+        """Find all plugins that exist now."""
         found: dict[str, Plugin] = {}
         failures: list[Failure] = []
         problems: list[str] = []
@@ -124,14 +124,14 @@ class Discovery:
 
 
 def load(folder: Path, source: PluginSource) -> Plugin:
-    """The plugin of a folder, of either form."""
+    """Load the plugin of a folder, in either form."""
     if source == "local" and (folder / PYTHON).is_file() and not (folder / MANIFEST).is_file():
         return _from_file(folder)
     return read_package(folder, source)
 
 
 def stamp_of(folder: Path) -> Stamp:
-    """What tells whether a plugin's files changed."""
+    """A value that changes when the plugin's files change."""
     stamp = []
     names = FILES if (folder / MANIFEST).exists() or not (folder / PYTHON).exists() else _python_files(folder)
     for name in names:

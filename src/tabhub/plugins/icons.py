@@ -26,7 +26,7 @@ class _Stop(Exception):
 
 
 def trouble(svg: str) -> str | None:
-    """Why a piece of SVG may not be shown, or None if it may."""
+    """Why an SVG icon is not safe to show, or None."""
     if len(svg) > _LARGEST:
         return f"it is larger than {_LARGEST} characters"
     found: list[str] = []

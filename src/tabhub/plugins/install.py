@@ -56,7 +56,6 @@ class Installer:
         self._registry = registry
 
     def installed(self) -> list[Installed]:
-        """What is there, by name."""
         if not self.folder.is_dir():
             return []
         found = []
@@ -74,7 +73,7 @@ class Installer:
         return found
 
     def search(self, query: str) -> list[Found]:
-        """Plugins of the registry that fit some words."""
+        """Plugins of the registry that match the query."""
         return self._registry().search(query)
 
     def install(self, what: str, version: str | None = None) -> Plugin:
@@ -88,7 +87,7 @@ class Installer:
         return self._put(registry.download(release), "registry", release)
 
     def update(self, name: str) -> tuple[Plugin | None, str]:
-        """Bring a plugin to the newest version: the plugin, or None if it has it; and the version it had."""
+        """Update a plugin: returns it, or None if it is up to date, and its previous version."""
         known = self._known(name)
         if not known.registry:
             raise PluginError(
@@ -102,7 +101,7 @@ class Installer:
         return self._put(registry.download(release), "registry", release), known.version
 
     def updates(self) -> tuple[list[Update], list[str]]:
-        """Which plugins have newer versions; and what could not be asked."""
+        """Available updates, and the plugins that could not be checked."""
         found: list[Update] = []
         problems: list[str] = []
         registry: Registry | None = None
@@ -194,7 +193,7 @@ class Installer:
         shutil.rmtree(aside, ignore_errors=True)
 
     def _sweep(self) -> None:
-        """Remove what an installation that was killed left behind."""
+        """Remove the remains of an installation that was killed."""
         for path in self.folder.iterdir():
             if path.name.startswith((".new-", ".old-")):
                 shutil.rmtree(path, ignore_errors=True)

@@ -46,7 +46,6 @@ _SECRET = ("token", "secret", "password", "apikey", "api_key", "credential")
 
 
 def read_package(folder: Path, source: PluginSource = "local") -> Plugin:
-    """The plugin of a folder."""
     manifest = _object(folder, MANIFEST)
     package, version = manifest.get("name"), manifest.get("version")
     if not isinstance(package, str) or not package:

@@ -72,7 +72,7 @@ class Registry:
         self._host = urlsplit(self.address).netloc
 
     def search(self, query: str) -> list[Found]:
-        """Plugins that fit some words; others the registry finds are left out."""
+        """Plugins that match the query; other packages are skipped."""
         text = quote(f"keywords:opentabs-plugin {query[:200]}".strip())
         answer = self._json(f"-/v1/search?text={text}&size={_RESULTS}")
         objects = answer.get("objects")
@@ -95,7 +95,7 @@ class Registry:
         return found
 
     def release(self, package: str, version: str | None = None) -> Release:
-        """A version of a package: the one named by number or tag, else the newest."""
+        """A version of a package: by number or tag, else the latest."""
         name_of_package(package)
         facts = self._json(quote(package, safe="@"), package)
         versions, tags = facts.get("versions"), facts.get("dist-tags")
@@ -113,7 +113,7 @@ class Registry:
         return Release(package, wanted, self._tarball(dist, package), _sha512(dist, package))
 
     def download(self, release: Release) -> bytes:
-        """The tarball of a version; one that is not what the registry announced is refused."""
+        """The tarball of a version, verified by its SHA-512."""
         data = self._get(release.tarball, _LARGEST_TARBALL, release.package)
         if not hmac.compare_digest(hashlib.sha512(data).digest(), release.sha512):
             raise RegistryError(
@@ -198,7 +198,7 @@ def _sha512(dist: Mapping[str, Any], package: str) -> bytes:
 
 
 def find_registry(setting: str | None, env: Mapping[str, str] = os.environ) -> Registry:
-    """The registry in force: the setting, else what npm is configured with; RegistryUnset if neither says."""
+    """The registry from the setting, else from npm's configuration; otherwise RegistryUnset."""
     named = {key.lower(): value for key, value in env.items() if key.lower().startswith("npm_config_")}
     written = _npmrc(env)
     address = setting or named.get("npm_config_registry") or written.get("registry") or _ask_npm(env)
@@ -214,7 +214,7 @@ def find_registry(setting: str | None, env: Mapping[str, str] = os.environ) -> R
 
 
 def _npmrc(env: Mapping[str, str]) -> dict[str, str]:
-    """npm's file of the person: `key=value` lines, with `${NAME}` for the environment."""
+    """The person's .npmrc: `key=value` lines, with `${NAME}` for environment variables."""
     home = env.get("HOME", "")
     path = Path(env.get("NPM_CONFIG_USERCONFIG") or env.get("npm_config_userconfig") or f"{home}/.npmrc")
     try:
@@ -230,7 +230,7 @@ def _npmrc(env: Mapping[str, str]) -> dict[str, str]:
 
 
 def _ask_npm(env: Mapping[str, str]) -> str | None:
-    """What npm itself would use; it knows a default."""
+    """The registry that npm itself uses, which has a default."""
     npm = shutil.which("npm", path=env.get("PATH"))
     if npm is None:
         return None

@@ -42,7 +42,6 @@ class Setup:
     problems: tuple[str, ...] = ()
 
     def patterns_of(self, instance: str | None) -> tuple[str, ...]:
-        """The patterns of one instance, or all."""
         return next((each.patterns for each in self.instances if each.name == instance), self.url_patterns)
 
     def instance_of(self, url: str) -> str | None:
@@ -57,7 +56,7 @@ class Setup:
 
 
 def resolve(plugin: Plugin, values: Mapping[str, Any]) -> Setup:
-    """What the stored values come to; a wrong one is left out and told, the rest counts."""
+    """The stored values in force; invalid ones are skipped and reported."""
     known = {item.key: item for item in plugin.fields}
     problems = [f"settings.{plugin.name}.{key} is not a setting of the plugin" for key in values.keys() - known.keys()]
     good: dict[str, Any] = {}
@@ -82,7 +81,7 @@ def resolve(plugin: Plugin, values: Mapping[str, Any]) -> Setup:
 
 
 def check(plugin: Plugin, stored: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The values to store after a person set some; all that is wrong is told at once. None takes a value back."""
+    """The values to store after a change; all problems are reported at once. None resets a value."""
     known = {item.key: item for item in plugin.fields}
     wrong: list[dict[str, str]] = []
     merged = {key: value for key, value in stored.items() if key in known}

@@ -53,7 +53,7 @@ class Watcher:
             self._restart()
 
     def poll(self) -> None:
-        """Look for changes that were not told; cheap enough for a timer."""
+        """Look for changes without a notification; cheap enough for a timer."""
         now = self._wall()
         if self._polled is not None and 0 <= now - self._polled < _POLL:
             return
@@ -66,7 +66,6 @@ class Watcher:
         return any(_stamp(folder) != stamp for folder, stamp in self._stamps.items())
 
     def facts(self) -> dict[str, Any]:
-        """For health (seed 002)."""
         return {
             "watchedPlugins": max(len(self._folders) - self._pending, 0),
             "pendingPlugins": self._pending,
@@ -75,7 +74,6 @@ class Watcher:
         }
 
     def stop(self) -> None:
-        """End."""
         self._running = False
         if self._stop is not None:
             self._stop.set()

@@ -27,7 +27,6 @@ class Anthropic:
         self._images = images
 
     async def turn(self, asking: Asking) -> AsyncIterator[Piece]:
-        """One answer, piece by piece."""
         body: dict[str, Any] = {
             "model": self._model,
             "max_tokens": self._answer_tokens,

@@ -27,7 +27,6 @@ class OpenAI:
         self._images = images
 
     async def turn(self, asking: Asking) -> AsyncIterator[Piece]:
-        """One answer, piece by piece."""
         body: dict[str, Any] = {
             "model": self._model,
             "messages": self._messages(asking),

@@ -32,7 +32,7 @@ def packaged_shop() -> Path:
 
 @contextlib.contextmanager
 def serve_shop(folder: Path) -> Iterator[str]:
-    """Serve the shop on a free port of the loopback address, and give its address."""
+    """Serve the shop on a free loopback port; yields its URL."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Files, directory=str(folder)))
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
@@ -68,4 +68,4 @@ class _Files(SimpleHTTPRequestHandler):
         self.send_error(404)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
-        """The tour's own words are what the person reads."""
+        """No request log between the steps of the tour."""

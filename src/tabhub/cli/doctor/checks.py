@@ -49,7 +49,7 @@ class Finding:
 
 
 def examine() -> Iterator[Finding]:
-    """Run the checks; those of a leg that a broken one leads to are left out."""
+    """Run the checks. After a failed one, those that depend on it are skipped."""
     yield _python()
     yield from _home()
     yield _config()
@@ -106,7 +106,7 @@ def _home() -> Iterator[Finding]:
 
 
 def _room(folder: Path) -> Iterator[Finding]:
-    """A disk that is nearly full; one with room goes without saying."""
+    """A finding only if the disk is nearly full."""
     free = shutil.disk_usage(folder).free
     if free < _LITTLE_ROOM:
         message = f"The disk that {folder} is on has only {free / 1e6:.1f} MB left."
@@ -223,7 +223,7 @@ def _another_port(port: int) -> str:
 
 
 def _settings_port(hub: Hub) -> int:
-    """Where a hub that does not run would start."""
+    """The port on which a hub that is not running would start."""
     from tabhub.store.config_file import load
     from tabhub.store.home import Home
 
@@ -244,7 +244,7 @@ def _state(hub: Hub, facts: dict[str, Any]) -> Finding:
 
 
 def _clock(answer: Response, asked: float) -> Finding:
-    """Whether the hub's process sees the same time: the audit log is only as good as its clock."""
+    """Whether the hub's clock agrees with ours: the audit log depends on it."""
     try:
         off = parsedate_to_datetime(answer.headers["date"]).timestamp() - asked
     except (KeyError, ValueError):

@@ -19,7 +19,6 @@ _STYLE = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
 def doctor(args: Namespace) -> int:
-    """Run the checks and print what they found."""
     findings: list[Finding] = []
     for finding in examine():
         findings.append(finding)

@@ -28,7 +28,7 @@ _SHOWN_LINES = 15
 
 
 def health(hub: Hub, timeout: float = 3.0) -> dict[str, Any] | None:
-    """What the hub says of itself to those who know its secret; None when no hub of ours answers."""
+    """The hub's health report; None if no hub of ours answers."""
     if hub.secret is None:
         return None
     try:
@@ -40,7 +40,7 @@ def health(hub: Hub, timeout: float = 3.0) -> dict[str, Any] | None:
 
 
 def describe(hub: Hub, facts: dict[str, Any]) -> str:
-    """The running hub in words: address, pid, version, since when."""
+    """The running hub as text: address, pid, version, uptime."""
     parts = [f"version {facts.get('version')}"]
     if hub.pid is not None:
         parts.insert(0, f"pid {hub.pid}")
@@ -52,7 +52,7 @@ def describe(hub: Hub, facts: dict[str, Any]) -> str:
 
 
 def refuse_second() -> None:
-    """Raise when a hub of this home already answers."""
+    """Raise if a hub of this home is already running."""
     hub = find_hub()
     facts = health(hub) if hub.pid is not None else None
     if facts is not None:
@@ -64,14 +64,14 @@ def refuse_second() -> None:
 
 
 def start_in_background(words: Sequence[str]) -> tuple[Hub, dict[str, Any]]:
-    """Start a hub with these options of `start` and wait until it answers; an error when one runs already."""
+    """Start a hub with these options of `start` and wait until it answers; an error if one is already running."""
     with _one_at_a_time():
         refuse_second()
         return _spawn(words)
 
 
 def ensure_running(words: Sequence[str]) -> tuple[Hub, dict[str, Any]]:
-    """The hub of this home, started with these options if none runs. Of several that call this, one starts it."""
+    """The hub of this home, started with these options if none is running. Of concurrent callers, one starts it."""
     hub = find_hub()
     facts = health(hub)
     if facts is not None:
@@ -83,13 +83,12 @@ def ensure_running(words: Sequence[str]) -> tuple[Hub, dict[str, Any]]:
 
 
 def log_path(home: str) -> Path:
-    """Where the hub of a home writes its log."""
     return Path(home, "logs", "hub.log")
 
 
 @contextlib.contextmanager
 def _one_at_a_time() -> Iterator[None]:
-    """Hold the lock of this home's start; it is let go when the process ends, however it ends."""
+    """Hold the start lock of this home; the system releases it when the process exits."""
     folder = Path(find_hub().home)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -147,7 +146,7 @@ def _spawn(words: Sequence[str]) -> tuple[Hub, dict[str, Any]]:
 
 @contextlib.contextmanager
 def _interrupts_held() -> Iterator[list[int]]:
-    """Note Ctrl+C instead of leaving by it: a process that is just being made would be left without an owner."""
+    """Defer Ctrl+C: a process that is just being started would otherwise have no owner."""
     came: list[int] = []
     before = signal.signal(signal.SIGINT, lambda number, _frame: came.append(number))
     try:
@@ -157,7 +156,7 @@ def _interrupts_held() -> Iterator[list[int]]:
 
 
 def _failed(what: str, log: Path, before: int) -> CliError:
-    """The error, with what the hub logged since its start."""
+    """The error, with the hub's log since its start."""
     with log.open("rb") as file:
         file.seek(before if before <= log.stat().st_size else 0)
         lines = file.read(1024 * 1024).decode("utf-8", "replace").splitlines()[-_SHOWN_LINES:]

@@ -24,14 +24,13 @@ class Holder:
     name: str | None
 
     def words(self) -> str:
-        """The holder for a sentence."""
         if self.pid is None:
             return "a process of another user"
         return f"{self.name or 'a process'} (pid {self.pid})"
 
 
 def taken(port: int) -> bool:
-    """Whether somebody listens on the port of this machine."""
+    """Whether a process listens on the port of this machine."""
     try:
         with socket.create_connection((HOST, port), timeout=1.0):
             return True
@@ -40,7 +39,6 @@ def taken(port: int) -> bool:
 
 
 def holder(port: int) -> Holder:
-    """Who listens on the port."""
     if Path("/proc/net/tcp").exists():
         return _from_proc(port)
     return _from_lsof(port)

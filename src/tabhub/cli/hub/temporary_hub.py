@@ -42,7 +42,7 @@ class Borrowed:
 
 @contextlib.contextmanager
 def borrow_hub(*, headless: bool) -> Iterator[Borrowed]:
-    """The running hub if it has a browser; else a new one, with a home, port and browser of its own."""
+    """The running hub if it has a browser; otherwise a new one with its own home, port and browser."""
     hub = find_hub()
     facts = health(hub)
     if facts is not None and (_ready(facts) or _leg(facts, "managedBrowser").get("running")):
@@ -65,7 +65,7 @@ def borrow_hub(*, headless: bool) -> Iterator[Borrowed]:
 
 @contextlib.contextmanager
 def _signals_wait() -> Iterator[None]:
-    """A signal to end waits until it is known what has been started, so that it can be ended too."""
+    """Defer signals until the started process is known, so that it can be stopped too."""
     came: list[int] = []
     before = {number: signal.signal(number, lambda n, _: came.append(n)) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
@@ -96,7 +96,7 @@ def _start(*, headless: bool) -> Hub:
 
 
 def _end(pid: int) -> None:
-    """End the hub that was started here; its browser ends with it."""
+    """Stop the hub that was started here; its browser stops with it."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):  # it has ended by itself
             os.kill(pid, number)
@@ -108,7 +108,7 @@ def _end(pid: int) -> None:
 
 
 def _wait_for_browser(hub: Hub) -> str:
-    """Wait until the hub's browser has connected, and give its name."""
+    """Wait until the hub's browser has connected; returns its name."""
     now = time.monotonic()
     until, alive_at = now + _CONNECT, now
     why = f"it did not connect within {_CONNECT:g} s"
@@ -133,7 +133,7 @@ def _wait_for_browser(hub: Hub) -> str:
 
 
 def _ready(facts: dict[str, Any]) -> bool:
-    """Whether a browser is connected and has told its tabs."""
+    """Whether a browser is connected and has reported its tabs."""
     browsers = _leg(facts, "browsers")
     for browser in browsers if isinstance(browsers, list) else []:
         extension = browser.get("extension")
@@ -148,7 +148,7 @@ def _leg(facts: dict[str, Any], name: str) -> Any:
 
 
 def _browser_setting() -> dict[str, str]:
-    """The person's choice of browser, which holds for the tour too."""
+    """The browser from the person's settings, which applies to the tour too."""
     from tabhub.store.config_file import load
     from tabhub.store.home import Home
 
@@ -158,7 +158,7 @@ def _browser_setting() -> dict[str, str]:
 
 @contextlib.contextmanager
 def _own_place(extra: dict[str, str]) -> Iterator[None]:
-    """A home for a hub that must touch no other; it is removed at the end, also when told to end (SIGTERM)."""
+    """A temporary home for a hub; it is removed at the end, also on SIGTERM."""
     home = tempfile.mkdtemp(prefix="tabhub-demo-")
     before = dict(os.environ)
     ending = signal.signal(signal.SIGTERM, _end_by_exception)
@@ -176,7 +176,7 @@ def _own_place(extra: dict[str, str]) -> Iterator[None]:
 
 
 def _remove(folder: Path) -> None:
-    """Remove the folder; a browser that is just ending may write to it once more."""
+    """Remove the folder; a browser that is exiting may still write to it."""
     for _ in range(20):
         with contextlib.suppress(OSError):
             shutil.rmtree(folder)

@@ -30,7 +30,6 @@ _STATES = {
 
 
 def add(args: Namespace) -> int:
-    """Add or replace servers."""
     if args.url is not None:
         entry: dict[str, Any] = {"url": args.url}
         if args.header:
@@ -64,7 +63,7 @@ def read_json(source: str) -> Any:
 
 
 def report(facts: list[dict[str, Any]], *, as_json: bool, what: str) -> int:
-    """Say what became of servers; 1 if one of them cannot be used yet."""
+    """Print the state of servers; returns 1 if one of them cannot be used yet."""
     if as_json:
         print(json_text(facts))
     else:
@@ -76,7 +75,6 @@ def report(facts: list[dict[str, Any]], *, as_json: bool, what: str) -> int:
 
 
 def listed(args: Namespace) -> int:
-    """All servers."""
     facts = servers().all()
     if args.json:
         print(json_text(facts))
@@ -93,7 +91,6 @@ def listed(args: Namespace) -> int:
 
 
 def tools(args: Namespace) -> int:
-    """The tools of one server."""
     found = servers().get(args.name)
     if args.json:
         print(json_text(found["tools"]))
@@ -109,12 +106,10 @@ def tools(args: Namespace) -> int:
 
 
 def enable(args: Namespace) -> int:
-    """Switch a server or single tools on."""
     return _switch(args, on=True)
 
 
 def disable(args: Namespace) -> int:
-    """Switch a server or single tools off."""
     return _switch(args, on=False)
 
 
@@ -141,12 +136,10 @@ def _switch(args: Namespace, *, on: bool) -> int:
 
 
 def refresh(args: Namespace) -> int:
-    """Look for a server's tools anew."""
     return report([servers().refresh(args.name)], as_json=args.json, what="refreshed")
 
 
 def remove(args: Namespace) -> int:
-    """Remove a server."""
     servers().remove(args.name)
     print(json.dumps({"removed": args.name}) if args.json else f"{paint(safe(args.name), 'bold')} removed.")
     return 0
@@ -168,7 +161,7 @@ def _state(facts: dict[str, Any]) -> str:
 
 
 def _beside(facts: dict[str, Any]) -> list[str]:
-    """What a server has beside tools, counted."""
+    """The number of a server's resources and prompts."""
     return [
         count(facts[f"{kind}Count"], kind) for kind in ("resource", "template", "prompt") if facts.get(f"{kind}Count")
     ]

@@ -54,7 +54,7 @@ def take_over(args: Namespace) -> int:
 
 
 def _found(client: Client) -> tuple[dict[str, Any], list[Path]]:
-    """The servers of a client's own settings and of the project in this folder, whose word goes first."""
+    """The servers of a client's settings and of the project in this folder, which takes precedence."""
     paths = [client.path(project=False), *([client.path(project=True)] if client.project else [])]
     found: dict[str, Any] = {}
     for path in paths:

@@ -15,33 +15,20 @@ _PATIENCE = 60.0
 class Servers(Protocol):
     """What can be done with external servers."""
 
-    def all(self) -> list[dict[str, Any]]:
-        """All of them."""
-        ...
+    def all(self) -> list[dict[str, Any]]: ...
 
-    def get(self, name: str) -> dict[str, Any]:
-        """One of them."""
-        ...
+    def get(self, name: str) -> dict[str, Any]: ...
 
-    def add(self, given: Any) -> list[dict[str, Any]]:
-        """Add or replace those of a configuration."""
-        ...
+    def add(self, given: Any) -> list[dict[str, Any]]: ...
 
-    def set(self, name: str, *, enabled: bool | None = None, disabled: list[str] | None = None) -> dict[str, Any]:
-        """Switch one, or tools of it."""
-        ...
+    def set(self, name: str, *, enabled: bool | None = None, disabled: list[str] | None = None) -> dict[str, Any]: ...
 
-    def refresh(self, name: str) -> dict[str, Any]:
-        """Look for its tools anew."""
-        ...
+    def refresh(self, name: str) -> dict[str, Any]: ...
 
-    def remove(self, name: str) -> None:
-        """Forget it."""
-        ...
+    def remove(self, name: str) -> None: ...
 
 
 def servers() -> Servers:
-    """The way that is open."""
     hub = find_hub()
     return _Running(hub) if hub.pid is not None else _OnDisk()
 

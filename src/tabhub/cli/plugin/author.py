@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 
 def create(args: Namespace) -> int:
-    """Write a new plugin."""
     from tabhub.plugins.scaffold import create as make
 
     folder = Path(args.dir or args.name).expanduser()
@@ -38,7 +37,7 @@ def create(args: Namespace) -> int:
 
 
 def dev(args: Namespace) -> int:
-    """Use a folder and tell what each save comes to, until interrupted."""
+    """Use a folder and report each reload, until interrupted."""
     import asyncio
 
     from tabhub.plugins.discovery import load, stamp_of
@@ -98,7 +97,7 @@ async def _follow(folder: Path, before: Stamp) -> None:
 
 
 def _use(folder: Path) -> bool:
-    """Name the folder in localPlugins; False if it was."""
+    """Add the folder to localPlugins; False if it was there."""
     from tabhub.store.config_file import set_value
 
     home, config = home_and_config()

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 
 def home_and_config() -> tuple[Home, Config]:
-    """The home and its settings."""
     from tabhub.store import config_file as config
     from tabhub.store.home import Home
 
@@ -35,7 +34,6 @@ def home_and_config() -> tuple[Home, Config]:
 
 
 def installer() -> Installer:
-    """The plugins of this home."""
     from tabhub.plugins.install import Installer
     from tabhub.plugins.npm import find_registry
 
@@ -45,7 +43,7 @@ def installer() -> Installer:
 
 
 def discovered() -> Discovered:
-    """Every plugin there is, from disk."""
+    """All plugins on disk."""
     from tabhub.plugins.discovery import Discovery
 
     home, config = home_and_config()
@@ -53,7 +51,6 @@ def discovered() -> Discovered:
 
 
 def named(name: str) -> Plugin:
-    """A plugin by its name."""
     from tabhub.cli.terminal import nearest
 
     found = {plugin.name: plugin for plugin in discovered().plugins}
@@ -65,7 +62,7 @@ def named(name: str) -> Plugin:
 
 
 def tell_hub() -> bool:
-    """Have the running hub look for plugins anew; False if none runs."""
+    """Let the running hub reload its plugins; False if no hub is running."""
     hub = find_hub()
     if hub.pid is None:
         return False
@@ -81,7 +78,6 @@ def _now(told: bool) -> str:
 
 
 def search(args: Namespace) -> int:
-    """Print plugins of the registry."""
     from dataclasses import asdict
 
     tool = installer()
@@ -104,7 +100,6 @@ def search(args: Namespace) -> int:
 
 
 def list_plugins(args: Namespace) -> int:
-    """Print the plugins of this home."""
     found = discovered()
     states = _states()
     if args.json:
@@ -130,7 +125,7 @@ def list_plugins(args: Namespace) -> int:
 
 
 def _states() -> dict[str, dict[str, Any]]:
-    """What the running hub knows of tabs; nothing if none runs."""
+    """The plugins' tab states from the running hub; empty if none is running."""
     hub = find_hub()
     if hub.pid is None:
         return {}
@@ -161,7 +156,6 @@ def _facts(plugin: Plugin) -> dict[str, Any]:
 
 
 def install(args: Namespace) -> int:
-    """Install a plugin."""
     plugin = installer().install(args.name, args.version)
     for problem in plugin.problems:
         show_warning(f"{plugin.name}: {problem}")
@@ -173,7 +167,7 @@ def install(args: Namespace) -> int:
 
 
 def update(args: Namespace) -> int:
-    """Bring plugins to their newest versions, or tell which there are."""
+    """Update plugins, or list available updates."""
     tool = installer()
     if args.check or not args.name:
         found, problems = tool.updates()
@@ -216,7 +210,6 @@ def remove(args: Namespace) -> int:
 
 
 def inspect(args: Namespace) -> int:
-    """Print what a plugin brings."""
     from pathlib import Path
 
     from tabhub.plugins.discovery import load

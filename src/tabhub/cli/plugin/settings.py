@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def configure(args: Namespace) -> int:
-    """Set what is given, then print what is set."""
+    """Set the given values, then print all settings."""
     from tabhub.plugins import settings
 
     plugin = named(args.name)
@@ -49,7 +49,7 @@ def configure(args: Namespace) -> int:
 
 
 def _told_hub(plugin: str, given: dict[str, Any]) -> bool:
-    """Have the running hub set them; False if none runs."""
+    """Set the values through the running hub; False if none is running."""
     hub = find_hub()
     if hub.pid is None:
         return False
@@ -72,7 +72,7 @@ def _show(field: Field, value: Any) -> None:
 
 
 def _given(plugin: Plugin, stored: dict[str, Any], words: list[str]) -> dict[str, Any]:
-    """The values that words such as `key=value`, `key.work=https://…` and `key=` (take it back) stand for."""
+    """The values of arguments such as `key=value`, `key.work=https://…` and `key=` (reset)."""
     fields = {field.key: field for field in plugin.fields}
     given: dict[str, Any] = {}
     for word in words:

@@ -27,7 +27,6 @@ class Server:
 
     @property
     def headers(self) -> dict[str, str]:
-        """The headers of a request."""
         return {"Authorization": f"Bearer {self.secret}"}
 
 
@@ -59,7 +58,6 @@ class Client:
         return self.file.endswith(".toml")
 
     def entry(self, server: Server, *, stdio: bool) -> dict[str, Any]:
-        """The server as this client writes it."""
         if stdio or self.http is None:
             command: dict[str, Any] = dict(self.stdio)
             if self.joined:
@@ -84,7 +82,7 @@ TRANSPORT_KEYS = frozenset(
 
 
 def _applications(name: str) -> str:
-    """Where a desktop application keeps its files on this system."""
+    """The folder of desktop applications' settings on this system."""
     if sys.platform == "darwin":
         return f"~/Library/Application Support/{name}"
     if sys.platform == "win32":

@@ -50,7 +50,7 @@ def _server(*, gateway: bool, tools: str | None = None) -> Server:
 
 
 def selection(text: str) -> str:
-    """A selection of tools that exists, as it stands in an address."""
+    """Check a selection of tools, and return it as part of a URL."""
     from argparse import ArgumentTypeError
 
     from tabhub.browser.families import CORE, FAMILIES
@@ -68,14 +68,14 @@ def selection(text: str) -> str:
 
 
 def _program() -> list[str]:
-    """How another program starts us: by full path, since it may have another PATH."""
+    """The command that starts us: with its full path, because a client may have another PATH."""
     beside = Path(sys.executable).with_name("tabhub")
     found = str(beside) if os.access(beside, os.X_OK) else shutil.which("tabhub")
     return [found] if found else [sys.executable, "-m", "tabhub"]
 
 
 def block(client: Client, server: Server, *, stdio: bool) -> str:
-    """What the client's settings need, as text to copy."""
+    """The settings for the client, as text to copy."""
     entry = client.entry(server, stdio=stdio)
     if client.toml:
         return set_table("", client.section, NAME, entry).rstrip("\n")
@@ -83,7 +83,7 @@ def block(client: Client, server: Server, *, stdio: bool) -> str:
 
 
 def show_all(*, show_secret: bool) -> None:
-    """Print the blocks of all clients, the secret masked unless asked for."""
+    """Print the settings for all clients, with the secret masked unless requested."""
     server = _server(gateway=False)
     if not show_secret:
         server = Server(server.url, mask(server.secret), server.command, server.env)
@@ -128,7 +128,7 @@ def _setup(name: str) -> Callable[[Namespace], int]:
 
 
 def _say(text: str) -> None:
-    """Print beside the block, which has stdout for itself."""
+    """Print to stderr: stdout is for the settings alone."""
     print(text, file=sys.stderr, flush=True)
 
 

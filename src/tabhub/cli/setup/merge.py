@@ -32,7 +32,7 @@ class Merged:
 
 
 def merge(path: Path, client: Client, entry: dict[str, Any]) -> Merged:
-    """Set our entry in the file; every other value in it stays as it is."""
+    """Set our entry in the file; all other values stay unchanged."""
     target = Path(os.path.realpath(path))  # settings are often links into a folder of dotfiles
     text, mode = _read(target)
     bom = "\ufeff" if text.startswith("\ufeff") else ""
@@ -75,7 +75,7 @@ def _refused(path: Path, why: str) -> CliError:
 
 
 def _kept(old: object, entry: dict[str, Any]) -> dict[str, Any]:
-    """Our entry, with what the person has added to the one that is there."""
+    """Our entry, with what the person added to the existing one."""
     if not isinstance(old, dict):
         return entry
     merged = {key: value for key, value in old.items() if key not in TRANSPORT_KEYS or key in entry}
@@ -138,7 +138,7 @@ def _back_up(path: Path, mode: int) -> Path:
 
 
 def _replace(path: Path, data: bytes, mode: int) -> None:
-    """Put a new file in the old one's place in one step, with its mode and owner."""
+    """Replace the file atomically, keeping its mode and owner."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     temp = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     handle = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -18,7 +18,6 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def read(text: str) -> dict[str, Any]:
-    """Read a whole text."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -96,7 +96,7 @@ class Bridge:
     # the connection
 
     def connected(self, send: Callable[[bytes], None], token: str | None) -> None:
-        """There is a connection: register, or come back to the session there was."""
+        """There is a connection: register, or resume the session."""
         self._send = send
         self._refusal = None
         hello: dict[str, Any] = {"type": "REGISTER", **self._wanted}
@@ -109,7 +109,7 @@ class Bridge:
         send(json.dumps(hello).encode() + b"\n")
 
     def lost(self, now: float) -> None:
-        """The connection is gone. Calls under way may have happened; what changes nothing is asked again later."""
+        """The connection closed. Pending calls may have run; read-only ones are repeated after reconnecting."""
         self._send, self._up = None, False
         self._asked.clear()
         running, self._running = self._running, {}
@@ -122,13 +122,12 @@ class Bridge:
         self._waiting = again + self._waiting
 
     def goodbye(self) -> None:
-        """The client is done."""
         if self._send is not None:
             self._send(b'{"type":"DISCONNECT"}\n')
 
     @property
     def idle(self) -> bool:
-        """Whether nobody waits for an answer; who listens is not waited for."""
+        """Whether no request is pending; subscriptions do not count."""
         return all(pending.method == _LISTEN for pending in self._ids.values())
 
     def deadline(self) -> float | None:
@@ -136,7 +135,7 @@ class Bridge:
         return min((p.until for p in self._waiting if isinstance(p, _Pending) and p.until is not None), default=None)
 
     def tick(self, now: float) -> None:
-        """Give up on what has waited long enough."""
+        """Fail requests whose time is over."""
         late = [p for p in self._waiting if isinstance(p, _Pending) and p.until is not None and p.until <= now]
         for pending in late:
             self._waiting.remove(pending)
@@ -146,7 +145,7 @@ class Bridge:
     # what the client says
 
     def client_line(self, line: bytes, now: float) -> None:
-        """Take one line from the client."""
+        """Handle one line from the client."""
         if not line.strip():
             return
         try:
@@ -222,7 +221,7 @@ class Bridge:
             self._waiting.append(message)  # all else is news that will be old
 
     def _cancelled(self, key: Any) -> None:
-        """Take back a request. As MCP has it, a request that was taken back is not answered."""
+        """Cancel a request. According to MCP, a cancelled request is not answered."""
         pending = self._ids.pop(key, None) if isinstance(key, str | int) else None
         if pending is None:
             return

@@ -24,11 +24,11 @@ class Silence:
         self._asked = False
 
     def broken(self) -> None:
-        """The hub has said something, or is another one."""
+        """The hub sent something, or was replaced: its silence is over."""
         self._since, self._asked = None, False
 
     def look(self, now: float, *, waiting: bool) -> Literal["ask", "gone"] | None:
-        """What to do now: ask for a sign of life, take the hub for gone, or nothing."""
+        """What to do now: ping, treat the hub as disconnected, or nothing."""
         if not waiting:
             self.broken()
             return None

@@ -44,7 +44,7 @@ def run_stdio(words: Sequence[str], *, gateway: bool, tools: str | None = None) 
 
 
 def _reach(words: Sequence[str]) -> daemon.Daemon:
-    """A connection to the hub; with no hub there, one is started."""
+    """A connection to the hub, which is started if none is running."""
     try:
         return daemon.connect()
     except OSError:
@@ -128,7 +128,7 @@ class _Server:
     # the loop
 
     def run(self) -> int:
-        """Carry lines both ways until the client has gone, or a signal comes."""
+        """Carry lines both ways until the client disconnects, or a signal arrives."""
         while True:
             now = time.monotonic()
             if self._hub is None and now >= self._next_try:
@@ -210,7 +210,7 @@ class _Server:
         return _Split(_MAX_ANSWER, lambda line: self._bridge.hub_line(line, time.monotonic()), too_long)
 
     def _look(self, now: float) -> None:
-        """Try to reach the hub again; it may have moved."""
+        """Try to reconnect; the hub may have another address now."""
         try:
             self._take_up(daemon.connect())
             self._tries = 0
@@ -245,7 +245,7 @@ class _Server:
             self._to_hub.clear()
 
     def _listen_for_life(self, now: float) -> None:
-        """See that nobody waits for ever for a hub that hangs."""
+        """Detect a hub that hangs, so that no request waits forever."""
         waiting = self._hub is not None and not self._bridge.idle
         said = self._silence.look(now, waiting=waiting)
         if said == "ask":
@@ -263,7 +263,7 @@ class _Server:
         self._bridge.lost(now)
 
     def _leave(self) -> None:
-        """Tell the hub that the session is over, if it can still be told."""
+        """End the session at the hub, if it is still connected."""
         if self._hub is None:
             return
         self._bridge.goodbye()

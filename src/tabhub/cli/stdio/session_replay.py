@@ -24,7 +24,7 @@ class Introduction:
         """The resources it has subscribed to, and how it said so."""
 
     def agreed(self, method: str, params: bytes) -> None:
-        """The hub has agreed to a request of the client's."""
+        """The hub accepted a request of the client."""
         if method == "logging/setLevel":
             self._level = params
         elif method == "resources/subscribe":
@@ -33,7 +33,7 @@ class Introduction:
             self._followed.pop(json.loads(params).get("uri"), None)
 
     def requests(self) -> Iterator[tuple[str, bytes]]:
-        """What is asked again after the greeting."""
+        """The requests to repeat after the handshake."""
         if self._level is not None:
             yield "logging/setLevel", self._level
         for params in self._followed.values():

@@ -34,7 +34,7 @@ class Daemon:
 
 
 def place(hub: Hub) -> str:
-    """Where this home's socket is: as the environment says, else as the running hub wrote, else as it would be."""
+    """The path of this home's socket: from the environment, else from hub.json, else the default."""
     written = hub.record.get("socket")
     if not os.environ.get("TABHUB_SOCKET", "").strip() and isinstance(written, str):
         return written
@@ -53,7 +53,7 @@ def elsewhere(hub: Hub) -> tuple[str, str] | None:
 
 
 def connect(hub: Hub | None = None) -> Daemon:
-    """Connect, or raise OSError: nobody listens."""
+    """Connect, or raise OSError if no process listens."""
     hub = hub or find_hub()
     path = place(hub)
     if path == TCP:

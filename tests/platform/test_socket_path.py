@@ -80,10 +80,10 @@ def test_a_folder_others_may_write_to_is_refused(tmp_path: Path) -> None:
     shared = tmp_path / "shared"
     shared.mkdir()
     shared.chmod(0o777)
-    with pytest.raises(SetupError, match="no safe place"):
+    with pytest.raises(SetupError, match="not a safe folder"):
         listen_unix(str(shared / "daemon.sock"))
     (tmp_path / "file").write_text("")
-    with pytest.raises(SetupError, match="no safe place"):
+    with pytest.raises(SetupError, match="not a safe folder"):
         listen_unix(str(tmp_path / "file" / "daemon.sock"))
 
 
@@ -108,5 +108,5 @@ def test_a_link_in_the_place_of_the_folder_is_not_followed() -> None:
     with tempfile.TemporaryDirectory(prefix="th-") as folder:
         Path(folder, "real").mkdir(mode=0o700)
         Path(folder, "link").symlink_to(Path(folder, "real"))
-        with pytest.raises(SetupError, match="no safe place"):
+        with pytest.raises(SetupError, match="not a safe folder"):
             listen_unix(f"{folder}/link/d.sock")

@@ -66,7 +66,7 @@ def test_of_too_many_the_oldest_go(tmp_path: Path) -> None:
 def test_none_yet_and_a_broken_one_are_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     store = ConversationStore(tmp_path / "none", 2)
     assert store.all() == []
-    with pytest.raises(SetupError, match="no conversation yet"):
+    with pytest.raises(SetupError, match="No saved conversations"):
         store.load("last")
     (tmp_path / f"{5:012x}.json").write_text("{")
     store = ConversationStore(tmp_path, 2)

@@ -47,7 +47,7 @@ def test_a_hub_that_is_down_is_the_broken_part(home: Path, tabhub: Run) -> None:
     [
         ([], "browser", "No browser is connected."),
         ([{"connected": False, "browserName": "Edge", "reason": "closed"}], "browser", "Last: Edge: connection lost"),
-        ([{**CHROMIUM, "extension": {"sentTabs": False}}], "tabs", "has not told its tabs"),
+        ([{**CHROMIUM, "extension": {"sentTabs": False}}], "tabs", "has not reported its tabs"),
     ],
 )
 def test_the_leg_behind_the_hub_is_told(

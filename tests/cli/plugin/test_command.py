@@ -36,7 +36,7 @@ def test_search_install_list_update_and_remove(registry: NpmRegistry, tabhub: Ru
     done = tabhub("plugin", "install", "demo")
     assert done.returncode == 0, done.stderr
     assert "Installed Demo 1.0.0 with 2 tools." in done.stdout
-    assert "used when the hub starts" in done.stdout
+    assert "becomes active when the hub starts" in done.stdout
     assert "(installed)" in tabhub("plugin", "search", "demo").stdout
     (listed,) = json.loads(tabhub("plugin", "list", "--json").stdout)["plugins"]
     assert (listed["name"], listed["version"], listed["source"]) == ("demo", "1.0.0", "npm")
@@ -109,7 +109,7 @@ def test_create_inspect_and_local_use(tmp_path: Path, home: Path, tabhub: Run) -
     assert [tool["name"] for tool in shown["tools"]] == ["my-app_read_page", "my-app_find_text"]
     (home / "config.json").write_text(json.dumps({"localPlugins": [str(where)]}))
     assert "my-app_find_text" in tabhub("plugin", "inspect", "my-app").stdout
-    assert "its folder stays" in tabhub("plugin", "remove", "my-app").stdout
+    assert "Its folder remains" in tabhub("plugin", "remove", "my-app").stdout
     assert where.is_dir()
     assert json.loads((home / "config.json").read_text())["localPlugins"] == []
 

@@ -141,7 +141,7 @@ def test_what_a_killed_writer_left_is_swept_away(tmp_path: Path) -> None:
 
 def test_a_lock_is_held_by_one_and_freed_by_death(tmp_path: Path) -> None:
     holder = (
-        "import sys; from pathlib import Path; from tabhub.store.home import locked\n"
+        "import sys; from pathlib import Path; from tabhub.platform.locks import locked\n"
         "with locked(Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
     )
     lock = tmp_path / "lock"

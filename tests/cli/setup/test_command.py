@@ -37,7 +37,7 @@ def test_the_block_is_what_the_client_wants(tabhub: Run, client: str) -> None:
     assert "Add this to " in done.stderr
     command = f'claude mcp add --scope user --transport http tabhub {URL} --header "Authorization: Bearer {SECRET}"'
     assert (command in done.stderr) == (client == "claude-code")
-    assert "holds the secret" in done.stderr
+    assert "contain your hub's secret" in done.stderr
 
 
 @pytest.mark.req("S002-gateway-05")

@@ -35,7 +35,7 @@ def doctor(args: Namespace) -> int:
         return 1 if broken else 0
     print()
     if broken is not None:
-        print(f"{paint('The broken part:', 'red')} {broken.name}. {safe(broken.message)}")
+        print(f"{paint('Broken:', 'red')} {broken.name}. {safe(broken.message)}")
     elif any(finding.level == "warn" for finding in findings):
         print("Nothing is broken; see the warnings above.")
     else:

@@ -1,6 +1,6 @@
 """The command the conformance suite runs as a client: it hands the address over to the hub under test and waits.
 
-`client.py PORT URL`; whoever listens on the port gets one line of JSON, and answers with another.
+`client.py PORT URL`; the process that listens on the port receives one line of JSON and answers with another.
 """
 
 import json

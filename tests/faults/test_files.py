@@ -48,7 +48,7 @@ async def health(http: httpx2.AsyncClient) -> dict[str, Any]:
 
 @pytest.mark.req("F11")
 @pytest.mark.parametrize(("room", "error"), [(0, errno.ENOSPC), (40, errno.ENOSPC), (0, errno.EROFS), (0, errno.EIO)])
-async def test_on_a_disk_that_cannot_be_written_calls_go_on_health_says_so_and_no_line_is_half_written(
+async def test_unwritable_disk_keeps_calls_running_is_reported_by_health_and_leaves_no_partial_line(
     hub: RunningHub, monkeypatch: pytest.MonkeyPatch, room: int, error: int
 ) -> None:
     Probe(hub)
@@ -65,9 +65,9 @@ async def test_on_a_disk_that_cannot_be_written_calls_go_on_health_says_so_and_n
         disk.room = room
         await call("one")
         await call("two")
-        told = await health(http)
-        assert told["status"] == "degraded"
-        assert os.strerror(error) in told["problems"][0]
+        report = await health(http)
+        assert report["status"] == "degraded"
+        assert os.strerror(error) in report["problems"][0]
         async with httpx2.AsyncClient(verify=False, base_url=hub.url) as anyone:
             assert (await anyone.get("/health")).json() == {"status": "degraded"}
         assert all(json.loads(line) for line in hub.home.audit.read_bytes().splitlines())
@@ -79,7 +79,7 @@ async def test_on_a_disk_that_cannot_be_written_calls_go_on_health_says_so_and_n
         assert [entry["success"] for entry in entries] == [True] * 4
 
 
-async def test_a_long_result_is_answered_even_if_it_cannot_be_kept_on_disk(tmp_path: Path) -> None:
+async def test_long_result_is_answered_even_if_it_cannot_be_stored(tmp_path: Path) -> None:
     async with running_hub(tmp_path, limits={"result_tokens": 500}) as hub:
         Probe(hub)
         async with Agent(hub) as agent:
@@ -111,9 +111,9 @@ async def test_a_broken_configuration_leaves_the_last_good_one_in_force(hub: Run
         assert refused.status_code == 422
         assert str(hub.home.config) in refused.json()["error"]["message"]
         assert not await allowed()
-        told = await health(http)
-        assert told["status"] == "degraded"
-        assert "config" in told["problems"][0]
+        report = await health(http)
+        assert report["status"] == "degraded"
+        assert "config" in report["problems"][0]
         hub.home.config.write_text(json.dumps({"permissions": {"default": "auto"}}))
         assert (await http.post("/reload")).json()["ok"] is True
         assert await allowed()
@@ -145,7 +145,7 @@ async def test_a_rotated_secret_locks_the_old_one_out_at_once_and_closes_its_soc
 
 
 @pytest.mark.req("F19")
-async def test_rotation_on_disk_is_noticed_without_being_told(hub: RunningHub) -> None:
+async def test_secret_rotated_on_disk_is_noticed_without_a_reload(hub: RunningHub) -> None:
     async with FakeExtension(hub) as browser, client(hub) as old:
         secrets_store.rotate(hub.home)
         assert (await browser.ended())[0] == 4001

@@ -16,7 +16,7 @@ from tests.harness.waiting import until
 GONE = {"lease_orphan": 0}
 
 
-async def test_a_client_whose_stream_broke_keeps_its_tab_only_if_it_comes_back(tmp_path: Path) -> None:
+async def test_client_with_a_broken_stream_keeps_its_tab_only_if_it_reconnects(tmp_path: Path) -> None:
     async with (
         running_hub(tmp_path, limits=GONE) as hub,
         closing_browser(hub),
@@ -42,7 +42,7 @@ async def test_a_client_whose_stream_broke_keeps_its_tab_only_if_it_comes_back(t
 
 @pytest.mark.req("F16")
 @pytest.mark.parametrize("way", ["mcp", "stateless", "rest"])
-async def test_who_disappears_under_a_call_leaves_no_call_and_soon_no_lease(tmp_path: Path, way: str) -> None:
+async def test_client_that_disconnects_during_a_call_leaves_no_call_and_no_lease(tmp_path: Path, way: str) -> None:
     never = asyncio.Event()
     arguments: dict[str, Any] = {"tabId": 7, "code": "return 1"}
     call = {"name": "browser_execute_script", "arguments": arguments}

@@ -80,7 +80,7 @@ async def test_after_a_kill_under_load_every_answered_call_is_in_the_audit_log(t
 
 
 @pytest.mark.req("F20")
-async def test_a_second_hub_on_the_same_home_is_told_who_runs_there(tmp_path: Path) -> None:
+async def test_second_hub_on_the_same_home_reports_the_running_one(tmp_path: Path) -> None:
     home = tmp_path / "home"
     async with hub_process(home) as first:
         second = await tabhub(home, "start", "--port", "0", "--no-launch")
@@ -95,7 +95,7 @@ async def test_a_second_hub_on_the_same_home_is_told_who_runs_there(tmp_path: Pa
 
 
 @pytest.mark.req("F20")
-async def test_a_hub_on_a_port_that_is_taken_is_told_who_holds_it(tmp_path: Path) -> None:
+async def test_hub_on_an_occupied_port_reports_the_process_that_holds_it(tmp_path: Path) -> None:
     async with hub_process(tmp_path / "one") as first:
         second = await tabhub(tmp_path / "two", "start", "--port", str(first.port), "--no-launch")
         _, errors = await second.communicate()
@@ -105,7 +105,7 @@ async def test_a_hub_on_a_port_that_is_taken_is_told_who_holds_it(tmp_path: Path
         assert "--port" in errors.decode()
 
 
-async def test_a_hub_that_is_asked_to_end_tells_its_browser_and_leaves_in_order(tmp_path: Path) -> None:
+async def test_hub_that_is_stopped_notifies_its_browser_and_exits_cleanly(tmp_path: Path) -> None:
     async with hub_process(tmp_path / "home") as hub, FakeExtension(hub) as browser, Agent(hub) as agent:
         async with agent.listening() as events:
             await events.next()

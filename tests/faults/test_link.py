@@ -59,23 +59,23 @@ async def health(hub: RunningHub) -> dict[str, Any]:
 
 
 @pytest.mark.req("F1")
-async def test_a_call_whose_link_is_cut_fails_at_once_with_an_unknown_outcome(hub: RunningHub) -> None:
+async def test_call_fails_at_once_with_unknown_outcome_when_its_link_is_lost(hub: RunningHub) -> None:
     async with Agent(hub) as agent, FakeExtension(hub) as browser, pending(hub, browser, agent) as (_, call):
         browser.cut()
         facts = await failed(call)
         assert (facts["category"], facts["outcome"]) == ("browser", "unknown")
         assert "look at the tab" in facts["text"]
-        told = await health(hub)
-        assert told["extensionConnected"] is False
-        assert told["legs"]["extension"] == {"ok": False, "connections": 0}
-        assert [b["connected"] for b in told["legs"]["browsers"]] == [False]
-        assert told["callsInFlight"] == 0
+        report = await health(hub)
+        assert report["extensionConnected"] is False
+        assert report["legs"]["extension"] == {"ok": False, "connections": 0}
+        assert [b["connected"] for b in report["legs"]["browsers"]] == [False]
+        assert report["callsInFlight"] == 0
         later = await agent.call(SCRIPT, {"tabId": 7, "code": "return 1"})
         assert later["result"]["_meta"]["tabhub/error"]["outcome"] == "not_sent"
 
 
 @pytest.mark.req("F1")
-async def test_the_cut_of_one_browser_leaves_calls_in_another_alone(hub: RunningHub) -> None:
+async def test_losing_one_browser_does_not_affect_calls_in_another(hub: RunningHub) -> None:
     async with (
         Agent(hub) as agent,
         FakeExtension(hub, "one") as one,
@@ -90,7 +90,7 @@ async def test_the_cut_of_one_browser_leaves_calls_in_another_alone(hub: Running
         assert (await second)["result"]["structuredContent"] == {"value": 2}
 
 
-async def test_a_browser_that_comes_back_has_its_tabs_under_the_same_ids(hub: RunningHub) -> None:
+async def test_reconnected_browser_keeps_its_tab_ids(hub: RunningHub) -> None:
     async with Agent(hub) as agent:
         async with FakeExtension(hub, "one", [tab(7), tab(9)]):
             before = (await agent.call("browser_list_tabs"))["result"]["structuredContent"]["tabs"]
@@ -100,7 +100,7 @@ async def test_a_browser_that_comes_back_has_its_tabs_under_the_same_ids(hub: Ru
 
 
 @pytest.mark.req("F3")
-async def test_a_half_open_link_is_found_out_and_its_calls_fail(tmp_path: Path) -> None:
+async def test_half_open_link_is_detected_and_its_calls_fail(tmp_path: Path) -> None:
     standard = Limits()
     assert standard.ping_interval + standard.ping_timeout <= 40
     async with (
@@ -114,8 +114,8 @@ async def test_a_half_open_link_is_found_out_and_its_calls_fail(tmp_path: Path) 
         result = (await call)["result"]
         assert result["_meta"]["tabhub/error"]["outcome"] == "unknown"
         assert "no sign of life" in result["content"][0]["text"]
-        told = await health(hub)
-        assert {b["browserId"]: b["connected"] for b in told["legs"]["browsers"]} == {
+        report = await health(hub)
+        assert {b["browserId"]: b["connected"] for b in report["legs"]["browsers"]} == {
             "fake-browser": False,
             "alive": True,  # its answers to pings are signs of life
         }
@@ -151,7 +151,7 @@ async def test_replies_in_another_order_reach_their_own_calls(hub: RunningHub) -
 
 
 @pytest.mark.req("F6")
-async def test_a_doubled_reply_and_a_late_one_are_dropped_and_counted(
+async def test_duplicate_and_late_replies_are_dropped_and_counted(
     hub: RunningHub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with Agent(hub) as agent, FakeExtension(hub) as browser:
@@ -175,15 +175,15 @@ async def test_a_doubled_reply_and_a_late_one_are_dropped_and_counted(
                 await browser.send(reply(asked["id"], value))
         await browser.settle()
         assert link.dropped == 3
-        told = await health(hub)
-        assert told["legs"]["browsers"][0]["socket"]["droppedReplies"] == 3
+        report = await health(hub)
+        assert report["legs"]["browsers"][0]["socket"]["droppedReplies"] == 3
         async with client(hub) as http:
             assert "tabhub_replies_dropped 3.0" in (await http.get("/metrics")).text
 
 
 @pytest.mark.req("F7")
 @pytest.mark.parametrize("ident", [999, 0, -1, "1", 1.0, True, None, {"a": 1}, 2**70])
-async def test_a_reply_to_an_id_never_asked_is_dropped_and_reaches_nobody(hub: RunningHub, ident: Any) -> None:
+async def test_reply_with_an_unknown_id_is_dropped(hub: RunningHub, ident: Any) -> None:
     async with Agent(hub) as agent, FakeExtension(hub) as browser, pending(hub, browser, agent) as (asked, call):
         await browser.send({"jsonrpc": "2.0", "id": ident, "result": {"result": {"value": "forged"}}})
         await browser.settle()
@@ -239,7 +239,7 @@ async def test_a_second_connection_of_a_browser_replaces_the_first(hub: RunningH
         ("tab.syncAll", {"tabs": [tab(9)], "plugins": {}, "debugger": {"attached": []}}),
     ],
 )
-async def test_a_tab_lost_under_a_call_fails_it_at_once_and_nothing_runs_twice(
+async def test_call_fails_at_once_when_its_tab_closes_and_nothing_runs_twice(
     hub: RunningHub, method: str, params: dict[str, Any]
 ) -> None:
     async with (
@@ -260,7 +260,7 @@ async def test_a_tab_lost_under_a_call_fails_it_at_once_and_nothing_runs_twice(
 
 
 @pytest.mark.req("F9")
-async def test_a_page_that_moves_on_under_a_script_fails_it_with_an_unknown_outcome(hub: RunningHub) -> None:
+async def test_navigation_during_a_script_fails_it_with_unknown_outcome(hub: RunningHub) -> None:
     async with Agent(hub) as agent, FakeExtension(hub) as browser, pending(hub, browser, agent) as (asked, call):
         error = {"code": -32000, "message": '{"code":-32000,"message":"Inspected target navigated or closed"}'}
         await browser.send({"jsonrpc": "2.0", "id": asked["id"], "error": error})
@@ -271,7 +271,7 @@ async def test_a_page_that_moves_on_under_a_script_fails_it_with_an_unknown_outc
         assert browser.seen.empty()
 
 
-async def test_a_session_whose_tab_was_closed_is_told_once_and_then_gets_a_new_one(hub: RunningHub) -> None:
+async def test_session_with_a_closed_tab_gets_one_error_and_then_a_new_tab(hub: RunningHub) -> None:
     async with Agent(hub) as agent, FakeExtension(hub) as browser:
         await agent.call(SCRIPT, {"code": "return 1"})
         [session] = hub.hub.sessions.all()
@@ -279,14 +279,14 @@ async def test_a_session_whose_tab_was_closed_is_told_once_and_then_gets_a_new_o
         browser.tabs = [t for t in browser.tabs if t["tabId"] != lost]
         await browser.notify("tab.stateChanged", {"tabId": lost, "change": "removed"})
         await browser.settle()
-        told = (await agent.call(SCRIPT, {"code": "return 1"}))["result"]
-        assert told["isError"] is True
-        assert f"Tab {lost}" in told["content"][0]["text"]
+        result = (await agent.call(SCRIPT, {"code": "return 1"}))["result"]
+        assert result["isError"] is True
+        assert f"Tab {lost}" in result["content"][0]["text"]
         assert "isError" not in (await agent.call(SCRIPT, {"code": "return 1"}))["result"]
         assert session.tab not in (None, lost)
 
 
-async def test_an_agent_that_disappears_while_its_tab_is_being_opened_leaves_nothing_behind(hub: RunningHub) -> None:
+async def test_agent_that_disconnects_while_its_tab_opens_leaves_nothing_behind(hub: RunningHub) -> None:
     async with Agent(hub) as agent, FakeExtension(hub) as browser:
         opened: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         browser.handlers["createTab"] = lambda params: opened

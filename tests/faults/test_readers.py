@@ -1,4 +1,4 @@
-"""Those that stop reading what they are sent: cut at the bound, and nobody else feels it."""
+"""Clients that stop reading are disconnected at the limit; others are unaffected."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ async def test_an_agent_that_reads_slowly_but_reads_gets_everything(hub: Running
         assert found[-1]["result"]["content"][0]["text"] == "flooded"
 
 
-async def test_one_who_never_takes_an_answer_harms_nobody(hub: RunningHub) -> None:
+async def test_client_that_never_reads_its_answer_does_not_affect_others(hub: RunningHub) -> None:
     Probe(hub)
     async with Agent(hub) as agent, wire(hub.port) as line:
         headers = [("Host", f"127.0.0.1:{hub.port}"), *hub.bearer.items(), *ACCEPT.items()]

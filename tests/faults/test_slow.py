@@ -35,7 +35,7 @@ async def test_a_request_byte_by_byte_is_served_like_any_other(hub: RunningHub) 
 
 
 @pytest.mark.req("F18")
-async def test_a_frame_byte_by_byte_is_a_frame(hub: RunningHub) -> None:
+async def test_a_frame_byte_by_byte_is_received(hub: RunningHub) -> None:
     protocols = [Subprotocol("tabhub"), Subprotocol(hub.secret), Subprotocol("slow")]
     async with connect(hub.ws_url, subprotocols=protocols, ping_interval=None) as socket:
         text = '{"jsonrpc":"2.0","id":"ext:é€😀","method":"nothing","params":{}}'
@@ -55,7 +55,7 @@ async def test_several_requests_in_one_piece_are_answered_in_order(hub: RunningH
 
 
 @pytest.mark.req("F18")
-async def test_a_request_that_never_ends_is_a_clean_timeout(tmp_path: Path) -> None:
+async def test_incomplete_request_times_out_cleanly(tmp_path: Path) -> None:
     async with running_hub(tmp_path, limits={"header_timeout": 3}) as hub:
         probe = Probe(hub)
         whole = good(hub)
@@ -86,7 +86,7 @@ async def test_a_request_that_never_ends_is_a_clean_timeout(tmp_path: Path) -> N
 
 
 @pytest.mark.req("F18")
-async def test_a_body_that_dribbles_on_is_cut_at_the_deadline_however_lively(tmp_path: Path) -> None:
+async def test_slow_body_is_cut_at_the_deadline_despite_steady_progress(tmp_path: Path) -> None:
     async with running_hub(tmp_path, limits={"header_timeout": 1}) as hub:
         Probe(hub)
         async with wire(hub.port) as line:
@@ -99,7 +99,7 @@ async def test_a_body_that_dribbles_on_is_cut_at_the_deadline_however_lively(tmp
             assert (await answer).status == 408
 
 
-async def test_a_connection_between_two_requests_is_not_hurried(tmp_path: Path) -> None:
+async def test_idle_connection_between_requests_has_no_request_deadline(tmp_path: Path) -> None:
     async with running_hub(tmp_path, limits={"header_timeout": 1}) as hub:
         probe = Probe(hub)
         async with wire(hub.port) as line, Agent(hub) as agent:
@@ -116,7 +116,7 @@ async def test_a_connection_between_two_requests_is_not_hurried(tmp_path: Path) 
             assert "isError" not in (await waiting)["result"]  # an answer may take longer than a request
 
 
-async def test_a_refused_request_whose_body_never_comes_does_not_hold_its_connection(tmp_path: Path) -> None:
+async def test_rejected_request_with_a_missing_body_releases_its_connection(tmp_path: Path) -> None:
     async with running_hub(tmp_path, limits={"header_timeout": 1}) as hub, wire(hub.port) as line:
         head = [("Host", f"127.0.0.1:{hub.port}"), *ACCEPT.items(), ("Content-Length", "100")]
         await line.send(request("POST", "/mcp", head, json.dumps(message("ping")).encode()[:10]))

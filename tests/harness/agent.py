@@ -87,7 +87,7 @@ def client(hub: Address, **headers: str) -> httpx2.AsyncClient:
 
 
 def answer_in(response: httpx2.Response) -> dict[str, Any]:
-    """The answer to a request; if something was told on the way, it is the last event of a stream."""
+    """The answer to a request: the body, or the last event if it is a stream."""
     text = response.text
     if response.headers.get("content-type", "").startswith("text/event-stream"):
         text = [line[5:] for line in text.splitlines() if line.startswith("data:") and line[5:].strip()][-1]
@@ -97,7 +97,7 @@ def answer_in(response: httpx2.Response) -> dict[str, Any]:
 
 @asynccontextmanager
 async def streamed(http: httpx2.AsyncClient, method: str, path: str, **more: Any) -> AsyncIterator[Events]:
-    """Send a request and read its answer as a stream of events; leaving cuts the connection."""
+    """Send a request and read its answer as a stream of events; leaving the context closes the connection."""
     async with http.stream(method, path, **more) as response:
         if response.status_code != 200:
             raise AssertionError(f"{response.status_code} {(await response.aread()).decode()}")

@@ -1,4 +1,4 @@
-"""A client of the daemon's socket that says exactly what a test wants, byte by byte if need be."""
+"""A client of the bridge socket that sends exactly what a test wants, byte by byte if needed."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class BridgeClient:
 
 @asynccontextmanager
 async def connected(hub: RunningHub, *, limit: int = 2**24) -> AsyncIterator[BridgeClient]:
-    """Connect; leaving breaks the connection without a word."""
+    """Connect; leaving the context aborts the connection."""
     reader, writer = await asyncio.open_unix_connection(hub.hub.daemon.place, limit=limit)
     try:
         yield BridgeClient(reader, writer)

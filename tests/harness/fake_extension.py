@@ -1,4 +1,4 @@
-"""A browser extension that does what a test says: for load and faults, never the only proof that a thing works."""
+"""A fake browser extension that a test controls: for load and faults, never the only proof of a feature."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ Reply = Callable[[dict[str, Any]], Any | Awaitable[Any]]
 
 
 class Silent:
-    """What a handler returns to leave a request without an answer."""
+    """A handler returns this to leave a request unanswered."""
 
 
 class Refuses(Exception):
-    """What a handler raises to answer with an error."""
+    """A handler raises this to answer with an error."""
 
     def __init__(self, code: int, message: str, data: dict[str, Any] | None = None) -> None:
         super().__init__(message)
@@ -121,7 +121,7 @@ class FakeExtension:
         await self.settle()
 
     async def settle(self) -> None:
-        """Wait until the hub has dealt with all that was sent: it answers a ping in its turn."""
+        """Wait until the hub has processed everything sent: it answers pings in order."""
         pong = asyncio.get_running_loop().create_future()
         self._pongs.append(pong)
         await self.notify("ping", {})
@@ -129,7 +129,7 @@ class FakeExtension:
             await pong
 
     async def next_request(self, method: str) -> dict[str, Any]:
-        """The next request of that method; others before it are passed over."""
+        """The next request of that method; earlier messages of other methods are skipped."""
         async with asyncio.timeout(30):
             while True:
                 message = await self.seen.get()
@@ -137,7 +137,7 @@ class FakeExtension:
                     return message
 
     async def next_notification(self, method: str) -> dict[str, Any]:
-        """The next notification of that method; others before it are passed over."""
+        """The next notification of that method; earlier messages of other methods are skipped."""
         async with asyncio.timeout(30):
             while True:
                 message = await self.notices.get()
@@ -156,7 +156,7 @@ class FakeExtension:
         await self.socket.send(message if isinstance(message, str) else json.dumps(message))
 
     def cut(self) -> None:
-        """Drop the TCP connection without a word."""
+        """Abort the TCP connection without closing the WebSocket."""
         self.socket.transport.abort()
 
     def _create(self, params: dict[str, Any]) -> dict[str, Any]:
@@ -205,5 +205,5 @@ class FakeExtension:
             return
         if result is Silent:
             return
-        with contextlib.suppress(ConnectionClosed):  # nobody is left to answer
+        with contextlib.suppress(ConnectionClosed):  # the hub has disconnected
             await self.send({"jsonrpc": "2.0", "id": message["id"], "result": result})

@@ -1,4 +1,4 @@
-"""A whole hub inside the test's own event loop, on a free port, with a home of its own."""
+"""A complete hub in the event loop of the test, on a free port, with a temporary home."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tabhub.store.home import Home
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """Where a hub is and what opens it, wherever it runs."""
+    """The port and secret of a hub, in this process or another."""
 
     port: int
     secret: str
@@ -46,9 +46,10 @@ class RunningHub(Address):
 
 @asynccontextmanager
 async def running_hub(folder: Path, **settings: Any) -> AsyncIterator[RunningHub]:
-    """Start a hub with these settings of config.json, and end it in order.
+    """Start a hub with these settings in config.json, and shut it down cleanly.
 
-    Its fake browsers are a person's own, so that it would ask for every act: unless a test says otherwise, it does not.
+    Fake browsers count as the person's own, where acting needs approval by default. Here it needs none, unless a test
+    sets `permissions`.
     """
     home = Home(folder / "home")
     home.ensure()
@@ -67,7 +68,7 @@ async def running_hub(folder: Path, **settings: Any) -> AsyncIterator[RunningHub
 
 
 def without_approvals(settings: dict[str, Any]) -> dict[str, Any]:
-    """These settings, with nobody asked where they say nothing of it; `permissions=None` leaves that to the hub."""
+    """Add settings that ask for no approvals, unless these say otherwise; `permissions=None` keeps the defaults."""
     permissions = settings.get("permissions", {})
     filled: dict[str, Any] = {"dataflow": "off", **settings}
     if permissions is None:

@@ -1,4 +1,4 @@
-"""The transport to tabs without any browser, for tests of what the hub makes of what tabs say."""
+"""An in-memory transport to tabs, for tests of page tools without a browser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A browser whose pages offer tools, made up: what it tells the hub, and how its pages answer."""
+"""A fake browser whose pages offer tools: what it sends the hub and how its pages answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The person: a panel that is asked, and answers what a test says."""
+"""A fake panel through which a test approves or denies calls."""
 
 from __future__ import annotations
 
@@ -12,26 +12,25 @@ _ids = itertools.count(1)
 
 
 class Panel(FakeExtension):
-    """A browser of the person's own, whose panel is open to a test."""
+    """A fake extension whose panel a test controls."""
 
     async def request(self) -> dict[str, Any]:
-        """The next request for the person's word."""
+        """The next approval request."""
         params: dict[str, Any] = (await self.next_notification("confirmation.request"))["params"]
         return params
 
     async def decide(self, decision: str, reason: str = "") -> dict[str, Any]:
-        """Answer the next request; gives the request."""
+        """Answer the next request and return it."""
         request = await self.request()
         await self.answer(request["id"], decision, reason)
         return request
 
     async def answer(self, ident: str, decision: str, reason: str = "") -> None:
-        """Answer one request."""
         answer = {"id": ident, "decision": decision} | ({"reason": reason} if reason else {})
         await self.notify("confirmation.response", answer)
 
     async def ask(self, method: str, params: dict[str, Any] | None = None) -> Any:
-        """Ask the hub something, as the panel does; gives the whole answer."""
+        """Send a request to the hub as the panel does; returns the whole reply."""
         number = f"panel-{next(_ids)}"
         answered: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         take = self._take
@@ -51,7 +50,6 @@ class Panel(FakeExtension):
             self._take = take  # type: ignore[method-assign]
 
     async def get(self, method: str, params: dict[str, Any] | None = None) -> Any:
-        """Ask, and give the result."""
         answer = await self.ask(method, params)
         assert "result" in answer, answer
         return answer["result"]

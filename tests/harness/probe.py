@@ -90,7 +90,7 @@ class Probe:
         return ToolResult.data({"answer": answers["colour"]})
 
     async def _flood(self, ctx: CallContext, args: dict[str, Any]) -> ToolResult:
-        """Reports until the agent, which does not read them, is cut; or as often as told."""
+        """Report progress `times` times, or until the agent, which does not read, is disconnected."""
         self.started.put_nowait(args)
         text = "x" * 10_000
         for step in range(args.get("times", 10_000)):

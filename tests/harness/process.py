@@ -1,4 +1,4 @@
-"""A hub as people run it: a process of its own, with a home of its own."""
+"""A hub in a separate process, as people run it, with a temporary home."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ async def hub_process(home: Path, port: int = 0) -> AsyncIterator[HubProcess]:
 
 
 def ask_nobody(home: Path) -> None:
-    """Its fake browsers are a person's own; a home without settings gets some that ask nobody for every act."""
+    """A home without settings gets some that need no approvals: fake browsers count as the person's own."""
     if not (home / "config.json").exists():
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         (home / "config.json").write_text(json.dumps(without_approvals({})))

@@ -1,4 +1,4 @@
-"""HTTP and WebSocket frames by hand, for what a well-behaved client would not send."""
+"""Hand-made HTTP and WebSocket frames, for what a well-behaved client does not send."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Answer:
 
 
 def request(method: str, path: str, headers: Iterable[Header] = (), body: bytes = b"", version: str = "1.1") -> bytes:
-    """A request as bytes, exactly as told: no header is added."""
+    """A request as bytes; no header is added."""
     lines = [f"{method} {path} HTTP/{version}", *(f"{name}: {value}" for name, value in headers), "", ""]
     return "\r\n".join(lines).encode("latin-1") + body
 

@@ -1,4 +1,4 @@
-"""The engine, its calls and real links without any socket, in virtual time: for playing out what can happen."""
+"""The engine, its calls and real links without any socket, in virtual time: for simulations."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Connection:
 
 
 class TestCaller:
-    """Who made one call, and what it heard."""
+    """The caller of one call, and the progress it received."""
 
     __test__ = False
 
@@ -102,7 +102,7 @@ class TestCaller:
         raise AssertionError("nothing is logged here")
 
     async def ask(self, tool: str, questions: Questions) -> Answers:
-        raise AssertionError("nobody is asked here")
+        raise AssertionError("no questions are expected here")
 
     def can(self, capability: str) -> bool:
         return False

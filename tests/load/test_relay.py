@@ -46,7 +46,7 @@ async def calls(one: IndependentAgent, name: str) -> int:
     return own
 
 
-async def test_busy_agents_lose_nothing_beside_idle_connections(relay: Relay) -> None:
+async def test_busy_agents_lose_no_answers_beside_idle_connections(relay: Relay) -> None:
     base = f"ws://127.0.0.1:{relay.port}"
     kept = await idle(relay, range(IDLE_USERS))
     async with AsyncExitStack() as stack:

@@ -29,13 +29,13 @@ async def moves(panel: Panel, url: str) -> None:
 
 
 def scripts(panel: Panel) -> list[Any]:
-    """What the browser was told to run in a page."""
+    """The scripts the browser was asked to run in a page."""
     asked = [panel.seen.get_nowait() for _ in range(panel.seen.qsize())]
     return [each for each in asked if each["method"] == "forwardCDPCommand"]
 
 
 @pytest.mark.parametrize("decision", ["allow_once", "allow_session", "allow_always"])
-async def test_a_tab_that_goes_to_another_site_while_the_person_is_asked_is_not_acted_on(
+async def test_call_is_refused_if_its_tab_navigates_to_another_site_during_approval(
     tmp_path: Path, decision: str
 ) -> None:
     async with asking(tmp_path) as hub, Panel(hub, tabs=[tab(7, f"{SHOP}/")]) as panel, Agent(hub) as agent:
@@ -55,7 +55,7 @@ async def test_a_tab_that_goes_to_another_site_while_the_person_is_asked_is_not_
         assert (line["success"], line["approval"]) == (False, {"decision": decision, "by": "panel"})
 
 
-async def test_another_page_of_the_same_site_is_what_was_allowed(tmp_path: Path) -> None:
+async def test_approval_covers_another_page_of_the_same_site(tmp_path: Path) -> None:
     async with asking(tmp_path) as hub, Panel(hub, tabs=[tab(7, f"{SHOP}/")]) as panel, Agent(hub) as agent:
         calling = asyncio.create_task(agent.call("browser_execute_script", RUN))
         request = await panel.request()
@@ -64,7 +64,7 @@ async def test_another_page_of_the_same_site_is_what_was_allowed(tmp_path: Path)
         assert not (await calling)["result"].get("isError")
 
 
-async def test_a_client_that_calls_again_with_the_answer_finds_the_tab_where_it_was_or_is_refused(
+async def test_retry_with_an_approval_runs_only_if_the_tab_is_still_on_the_site(
     tmp_path: Path,
 ) -> None:
     can: dict[str, Any] = {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}
@@ -86,9 +86,7 @@ def declared(description: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("decision", ["allow_once", "allow_session", "allow_always"])
-async def test_a_page_that_changes_its_tool_while_the_person_is_asked_gets_no_word_for_the_change(
-    tmp_path: Path, decision: str
-) -> None:
+async def test_approval_does_not_cover_a_tool_changed_during_approval(tmp_path: Path, decision: str) -> None:
     name = "website_tool_shop_example_tab1_buy"
     where = {"tabId": 7, "frameId": 0, "documentId": "d"}
     place = {"origin": SHOP, "url": f"{SHOP}/", "title": "Shop"}
@@ -134,12 +132,12 @@ DISGUISED = [
 
 
 @pytest.mark.parametrize("url", DISGUISED)
-def test_an_address_leads_where_a_browser_says_it_does(url: str) -> None:
+def test_url_host_is_parsed_as_browsers_parse_it(url: str) -> None:
     assert origin_of(url) == EVIL
 
 
 @pytest.mark.parametrize("url", DISGUISED)
-async def test_no_spelling_of_an_address_hides_that_content_is_carried_elsewhere(tmp_path: Path, url: str) -> None:
+async def test_no_url_spelling_hides_data_flow_to_another_site(tmp_path: Path, url: str) -> None:
     guarded = running_hub(tmp_path, dataflow="ask")
     async with guarded as hub, Panel(hub, tabs=[tab(7, f"{MAIL}/")]) as panel, Agent(hub) as agent:
         assert not (await agent.call("browser_execute_script", RUN))["result"].get("isError")

@@ -22,7 +22,7 @@ def goes(*urls: str) -> dict[str, Any]:
 
 
 class Browser(Panel):
-    """A person's browser with one tab, that goes wherever it is told."""
+    """A person's browser with one tab that follows every navigation."""
 
     def __init__(self, hub: Any) -> None:
         super().__init__(hub, tabs=[tab(7, f"{MAIL}/")])
@@ -38,7 +38,7 @@ def set_to(level: str, **more: Any) -> dict[str, Any]:
     return {"permissions": {"browser": {"tools": {"browser_navigate_tab": level}}}, **more}
 
 
-async def test_a_tool_that_is_off_is_off_in_a_batch_and_nothing_of_it_is_done(tmp_path: Path) -> None:
+async def test_disabled_tool_in_a_batch_runs_nothing_of_the_batch(tmp_path: Path) -> None:
     async with running_hub(tmp_path, **set_to("off")) as hub, Browser(hub) as browser, Agent(hub) as agent:
         steps = {"tabId": 7, "actions": [{"action": "scroll", "direction": "down"}, *goes(EVIL)["actions"]]}
         refused = (await agent.call("browser_act", steps))["result"]
@@ -50,7 +50,7 @@ async def test_a_tool_that_is_off_is_off_in_a_batch_and_nothing_of_it_is_done(tm
         assert "switched off" not in str(await agent.call("browser_act", others))
 
 
-async def test_a_tool_that_is_set_to_ask_is_asked_for_in_a_batch_each_time(tmp_path: Path) -> None:
+async def test_each_step_of_a_batch_needs_its_own_approval(tmp_path: Path) -> None:
     async with running_hub(tmp_path, **set_to("ask")) as hub, Browser(hub) as browser, Agent(hub) as agent:
         for number in (1, 2):
             calling = asyncio.create_task(agent.call("browser_act", goes(EVIL)))
@@ -71,7 +71,7 @@ async def test_a_tool_that_is_set_to_ask_is_asked_for_in_a_batch_each_time(tmp_p
 
 
 @pytest.mark.parametrize("decision", ["deny", "allow_once"])
-async def test_where_a_batch_goes_counts_as_the_place_that_is_acted_on(tmp_path: Path, decision: str) -> None:
+async def test_site_a_batch_navigates_to_counts_as_its_target(tmp_path: Path, decision: str) -> None:
     async with running_hub(tmp_path, dataflow="ask") as hub, Browser(hub) as browser, Agent(hub) as agent:
         assert not (await agent.call("browser_execute_script", {"tabId": 7, "code": "1"}))["result"].get("isError")
         calling = asyncio.create_task(agent.call("browser_act", goes(MAIL, EVIL, WORSE)))

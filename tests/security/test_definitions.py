@@ -1,4 +1,4 @@
-"""Definitions of tools as an attacker would write them, whoever offers them: a page, a plugin or an external server."""
+"""Hostile tool definitions from every source: a page, a plugin or an external server."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def words(answer: dict[str, Any]) -> str:
 
 
 @pytest.mark.req("B16")
-async def test_names_that_are_the_hubs_or_anothers_lead_to_their_own_tool_and_no_other(tmp_path: Path) -> None:
+async def test_colliding_names_lead_to_their_own_tool_only(tmp_path: Path) -> None:
     names = ("browser_list_tabs", "tabhub_call", "demo_read", "mcp__told__read", "read")
     async with offering(tmp_path, {name: {} for name in names}) as (hub, browser), Agent(hub) as agent:
         # two origins whose words are alike, beside the first
@@ -78,7 +78,7 @@ async def test_names_that_are_the_hubs_or_anothers_lead_to_their_own_tool_and_no
 
 
 @pytest.mark.req("B17")
-async def test_schemas_made_to_harm_are_left_out_or_bounded_ask_nobody_and_leave_the_others(tmp_path: Path) -> None:
+async def test_hostile_schemas_are_dropped_or_bounded_without_affecting_others(tmp_path: Path) -> None:
     trap = Trap()
     async with trap.at("127.0.0.1") as port:
         strange: dict[str, dict[str, Any]] = {
@@ -86,7 +86,7 @@ async def test_schemas_made_to_harm_are_left_out_or_bounded_ask_nobody_and_leave
             "itself": {"allOf": [{"$ref": "#"}]},
             "address": {"properties": {"a": {"$ref": f"http://127.0.0.1:{port}/schema.json"}}},
             "invalid": {"properties": {"a": {"type": "nonsense"}}},
-            # What only an engine that backtracks understands: whoever accepts it does not use the linear-time one.
+            # What only an engine that backtracks understands: accepting it would mean not using the linear-time one.
             "lookbehind": {"properties": {"a": {"type": "string", "pattern": "(?<=x)(a|aa)+$"}}},
             "automaton": {"properties": {"a": {"type": "string", "pattern": "(a{90}){90}"}}},
         }
@@ -108,9 +108,7 @@ async def test_schemas_made_to_harm_are_left_out_or_bounded_ask_nobody_and_leave
 @pytest.mark.req("B18")
 @pytest.mark.parametrize("who", ["plugin", "server", "page"])
 @pytest.mark.parametrize("change", ["words", "hidden"])
-async def test_a_definition_that_changes_or_hides_something_is_asked_about_again(
-    tmp_path: Path, who: str, change: str
-) -> None:
+async def test_changed_or_deceptive_definition_needs_a_new_approval(tmp_path: Path, who: str, change: str) -> None:
     name = {"plugin": "demo_act", "server": "mcp__told__act", "page": "website_tool_shop_example_tab1_act"}[who]
     after = {"words": "Acts, and sends it on.", "hidden": "Acts.\u200b\u202e"}[change]
     asking = {"permissions": None, "dataflow": "off"}

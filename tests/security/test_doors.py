@@ -115,7 +115,7 @@ async def test_the_extensions_own_origin_and_every_name_of_this_machine_pass(hub
 
 
 @pytest.mark.req("B7")
-async def test_a_page_gets_no_leave_to_look_from_a_preflight(hub: RunningHub) -> None:
+async def test_preflight_grants_pages_no_access(hub: RunningHub) -> None:
     headers = [
         ("Host", f"127.0.0.1:{hub.port}"),
         ("Origin", "https://evil.example"),
@@ -150,7 +150,7 @@ def tokens(secret: str) -> list[list[Header]]:
 
 @pytest.mark.req("B9", "S002-auth-01", "S002-endpoints-07", "S002-endpoints-09")
 @pytest.mark.parametrize("address", [a for a in ADDRESSES if a[1] not in ("/health", "/ws")], ids=" ".join)
-async def test_every_address_wants_the_token_and_no_log_shows_one(
+async def test_every_route_requires_the_token_and_no_log_contains_it(
     hub: RunningHub, address: tuple[str, str], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -177,7 +177,7 @@ class _Guarded(bytes):
 
 
 @pytest.mark.req("B9")
-async def test_how_long_a_refusal_takes_tells_nothing_of_the_token(hub: RunningHub) -> None:
+async def test_rejection_time_does_not_depend_on_the_token(hub: RunningHub) -> None:
     guard = hub.hub.guard
     guard._secret, guard._usual = _Guarded(guard._secret), _Guarded(guard._usual)
     host = ("Host", f"127.0.0.1:{hub.port}")
@@ -193,7 +193,7 @@ async def test_how_long_a_refusal_takes_tells_nothing_of_the_token(hub: RunningH
 
 
 @pytest.mark.req("B9")
-async def test_the_socket_wants_the_token_as_its_protocol_and_no_log_shows_one(
+async def test_websocket_requires_the_token_as_subprotocol_and_no_log_contains_it(
     hub: RunningHub, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -225,7 +225,7 @@ async def test_the_socket_wants_the_token_as_its_protocol_and_no_log_shows_one(
 
 
 @pytest.mark.req("S002-health-01")
-async def test_health_without_a_token_tells_only_whether_the_hub_lives(hub: RunningHub) -> None:
+async def test_health_without_a_token_reports_only_liveness(hub: RunningHub) -> None:
     host = ("Host", f"127.0.0.1:{hub.port}")
     answer = await exchange(hub.port, head(hub, ("GET", "/health"), [host]))
     assert (answer.status, answer.body) == (200, b'{"status":"ok"}')
@@ -233,14 +233,14 @@ async def test_health_without_a_token_tells_only_whether_the_hub_lives(hub: Runn
     assert wrong.body == answer.body
 
 
-async def test_two_authorization_headers_are_not_chosen_between(hub: RunningHub) -> None:
+async def test_two_authorization_headers_are_rejected(hub: RunningHub) -> None:
     good, bad = ("Authorization", f"Bearer {hub.secret}"), ("Authorization", "Bearer wrong")
     for pair in ([good, bad], [bad, good]):
         headers = [("Host", f"127.0.0.1:{hub.port}"), *pair]
         assert (await exchange(hub.port, head(hub, ("GET", "/tools"), headers))).status == 401
 
 
-async def test_a_request_hidden_in_the_body_of_another_is_not_served(hub: RunningHub) -> None:
+async def test_request_smuggled_in_a_body_is_not_served(hub: RunningHub) -> None:
     inner = request("POST", "/reload", [("Host", f"127.0.0.1:{hub.port}"), *hub.bearer.items()])
     host = ("Host", f"127.0.0.1:{hub.port}")
     both = [host, ("Content-Length", "5"), ("Transfer-Encoding", "chunked")]
@@ -254,7 +254,7 @@ async def test_a_request_hidden_in_the_body_of_another_is_not_served(hub: Runnin
 
 
 @pytest.mark.parametrize("size", [100_000, 5_000_000])
-async def test_headers_beyond_all_measure_are_refused_and_not_kept(hub: RunningHub, size: int) -> None:
+async def test_oversized_headers_are_rejected_and_not_buffered(hub: RunningHub, size: int) -> None:
     async with wire(hub.port) as line:
         opening = request("POST", "/mcp", [("Host", f"127.0.0.1:{hub.port}"), *hub.bearer.items()])[:-2]
         with contextlib.suppress(ConnectionError):  # cut while we are still sending
@@ -263,7 +263,7 @@ async def test_headers_beyond_all_measure_are_refused_and_not_kept(hub: RunningH
         assert rest == b"" or rest.startswith(b"HTTP/1.1 4"), rest[:100]
 
 
-async def test_an_address_has_one_spelling(hub: RunningHub) -> None:
+async def test_a_route_has_one_spelling(hub: RunningHub) -> None:
     headers = [("Host", f"127.0.0.1:{hub.port}"), *hub.bearer.items()]
     for path in ("/mcp/", "/mcp/../mcp", "//mcp", "/MCP", "/mcp%00", "/%6dcp/x", "/tools/../health", "/health/"):
         answer = await exchange(hub.port, request("GET", path, headers))

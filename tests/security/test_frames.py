@@ -92,7 +92,7 @@ async def test_ambiguous_json_is_refused_and_the_link_stays(hub: RunningHub, wha
         None,
     ],
 )
-async def test_json_that_is_no_message_is_an_invalid_request(hub: RunningHub, message: Any) -> None:
+async def test_json_that_is_not_a_message_is_an_invalid_request(hub: RunningHub, message: Any) -> None:
     async with await socket(hub) as line:
         answer = await said(line, json.dumps(message))
         assert answer["error"]["code"] == -32600
@@ -178,7 +178,7 @@ async def test_escaped_surrogates_and_a_bom_are_parse_errors(hub: RunningHub) ->
 
 @pytest.mark.req("B14")
 @pytest.mark.parametrize("name", ["__proto__", "constructor", "prototype", "toString", "__class__"])
-async def test_such_names_are_no_methods_and_inert_as_keys(hub: RunningHub, name: str) -> None:
+async def test_javascript_names_are_not_methods_and_are_harmless_as_keys(hub: RunningHub, name: str) -> None:
     async with await socket(hub) as line:
         answer = await said(line, json.dumps({"jsonrpc": "2.0", "id": "ext:1", "method": name, "params": {}}))
         assert (answer["id"], answer["error"]["code"]) == ("ext:1", -32601)
@@ -189,7 +189,7 @@ async def test_such_names_are_no_methods_and_inert_as_keys(hub: RunningHub, name
     assert hub.hub.browsers.book.find("raw", 3) is None  # its browser is gone again, and nothing else is there
 
 
-async def test_descriptions_of_tabs_that_make_no_sense_harm_no_other_tab(hub: RunningHub) -> None:
+async def test_malformed_tab_descriptions_do_not_affect_other_tabs(hub: RunningHub) -> None:
     odd: list[Any] = [None, 7, "x", [], {}, {"tabId": "7"}, {"tabId": True}, {"tabId": -1}, {"tabId": 2**70}]
     async with FakeExtension(hub) as browser:
         browser.tabs = [*odd, {"tabId": 8, "url": 7, "title": {}}, *browser.tabs]

@@ -32,7 +32,7 @@ def headers(hub: RunningHub) -> list[Header]:
 
 
 @pytest.mark.parametrize("step", [1, 7, 100_000])
-async def test_a_client_that_would_rather_speak_http2_is_answered_as_any_other(hub: RunningHub, step: int) -> None:
+async def test_client_that_offers_an_http2_upgrade_is_answered_over_http1(hub: RunningHub, step: int) -> None:
     path = "/tools/probe_echo/call"
     asking = request("POST", path, [*headers(hub), *HTTP2, LENGTH], BODY)
     in_chunks = request("POST", path, [*headers(hub), *HTTP2, CHUNKED], CHUNKS)
@@ -49,7 +49,7 @@ async def test_a_client_that_would_rather_speak_http2_is_answered_as_any_other(h
         assert [(await line.answer()).status for _ in range(4)] == [200] * 4
 
 
-async def test_what_a_body_holds_is_no_request_though_its_head_asks_for_another_protocol(hub: RunningHub) -> None:
+async def test_body_of_an_upgrade_request_is_not_parsed_as_a_request(hub: RunningHub) -> None:
     inner = request("POST", "/reload", [*headers(hub), ("Content-Length", "0")])
     head = request("POST", "/mcp", [*headers(hub), *HTTP2, ("Content-Length", str(len(inner)))])
     async with wire(hub.port) as line:
@@ -61,7 +61,7 @@ async def test_what_a_body_holds_is_no_request_though_its_head_asks_for_another_
     assert hub.hub.reloads.count == 0
 
 
-async def test_fields_after_a_body_are_no_headers(hub: RunningHub) -> None:
+async def test_trailer_fields_are_not_headers(hub: RunningHub) -> None:
     trailing = CHUNKS[:-2] + f"Authorization: Bearer {hub.secret}\r\n\r\n".encode()
     host = ("Host", f"127.0.0.1:{hub.port}")
     async with wire(hub.port) as line:
@@ -69,7 +69,7 @@ async def test_fields_after_a_body_are_no_headers(hub: RunningHub) -> None:
         assert (await line.answer()).status == 401
 
 
-async def test_who_asks_on_and_on_and_reads_no_answer_is_cut(hub: RunningHub) -> None:
+async def test_client_that_pipelines_without_reading_is_disconnected(hub: RunningHub) -> None:
     asking = request("GET", "/health", headers(hub))
     async with wire(hub.port) as line:
         await line.send(asking * 20)

@@ -1,4 +1,4 @@
-"""Whoever listens where the hub would be: it has to show that it knows the secret before it is told it."""
+"""A program that listens on the hub's port must prove that it knows the secret before it receives it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def impostor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHu
         yield impostor
 
 
-def told(impostor: FakeHub) -> str:
+def received_by(impostor: FakeHub) -> str:
     return str([(asked.method, asked.path, asked.headers, asked.body) for asked in impostor.asked])
 
 
@@ -49,16 +49,16 @@ def told(impostor: FakeHub) -> str:
         {"proof": challenge_proof(b"other", 1, CHALLENGE)},
     ],
 )
-def test_a_command_tells_the_secret_to_nobody_who_does_not_know_it(impostor: FakeHub, answer: dict[str, str]) -> None:
+def test_cli_sends_the_secret_only_to_a_hub_that_proved_it(impostor: FakeHub, answer: dict[str, str]) -> None:
     impostor.answer("GET /health", answer)
     for method, path in (("GET", "/health"), ("POST", "/tools/x/call"), ("POST", "/reload")):
         with pytest.raises(CliError, match="does not know its secret"):
             request(find_hub(), method, path, body=b"{}" if method == "POST" else None)
-    assert SECRET not in told(impostor)
+    assert SECRET not in received_by(impostor)
     assert {asked.path.partition("?")[0] for asked in impostor.asked} == {"/health"}
 
 
-def test_a_record_of_a_hub_that_is_dead_or_was_elsewhere_proves_nothing(
+def test_record_of_a_dead_hub_or_another_port_is_not_trusted(
     impostor: FakeHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     impostor.answer("GET /health", {"status": "ok"})
@@ -67,10 +67,10 @@ def test_a_record_of_a_hub_that_is_dead_or_was_elsewhere_proves_nothing(
         monkeypatch.setenv("TABHUB_PORT", str(impostor.port))
         with pytest.raises(CliError, match="does not know its secret"):
             request(find_hub(), "GET", "/audit")
-    assert SECRET not in told(impostor)
+    assert SECRET not in received_by(impostor)
 
 
-async def test_a_hub_proves_itself_on_its_own_port_and_says_nothing_else(hub: RunningHub) -> None:
+async def test_hub_proof_is_bound_to_its_port_and_reveals_nothing_else(hub: RunningHub) -> None:
     host = ("Host", f"127.0.0.1:{hub.port}")
     answer = await exchange(hub.port, written("GET", f"/health?challenge={CHALLENGE}", [host]))
     shown = challenge_proof(hub.secret.encode(), hub.port, CHALLENGE)
@@ -85,7 +85,7 @@ async def test_a_hub_proves_itself_on_its_own_port_and_says_nothing_else(hub: Ru
     assert (await exchange(hub.port, written("GET", f"/health?challenge={CHALLENGE}", page))).status == 403
 
 
-async def test_a_command_finds_a_hub_that_left_no_record_by_its_proof(hub: RunningHub) -> None:
+async def test_cli_finds_a_hub_without_a_record_by_its_proof(hub: RunningHub) -> None:
     found = Hub(str(hub.home.root), hub.port, hub.secret, None, {})
     assert not found.proved
     answer = await asyncio.to_thread(request, found, "GET", "/health")

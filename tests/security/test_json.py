@@ -151,7 +151,7 @@ SHAPES: list[Any] = [
 
 
 @pytest.mark.req("B2")
-async def test_json_that_is_no_jsonrpc_message_is_an_invalid_request(hub: RunningHub, surface: Surface) -> None:
+async def test_json_that_is_not_jsonrpc_is_an_invalid_request(hub: RunningHub, surface: Surface) -> None:
     headers = await surface.headers(hub)
     async with wire(hub.port) as line:
         for shape in SHAPES if surface.speaks_jsonrpc else ["ping", 7, None, [], True]:
@@ -163,7 +163,7 @@ async def test_json_that_is_no_jsonrpc_message_is_an_invalid_request(hub: Runnin
 
 
 @pytest.mark.req("B14")
-async def test_names_that_mean_something_to_javascript_mean_nothing_here(hub: RunningHub, surface: Surface) -> None:
+async def test_javascript_property_names_have_no_special_meaning(hub: RunningHub, surface: Surface) -> None:
     headers = await surface.headers(hub)
     text = '"x","__proto__":{"admin":true},"constructor":{"prototype":{"admin":true}},"prototype":1'
     async with wire(hub.port) as line:

@@ -17,7 +17,7 @@ NAMES = ["__proto__", "constructor", "prototype", "toString", "__class__", "hasO
 
 @pytest.mark.req("B14")
 @pytest.mark.parametrize("name", NAMES)
-async def test_such_a_name_is_no_tool_session_plugin_or_method(hub: RunningHub, name: str) -> None:
+async def test_javascript_names_are_not_tools_sessions_plugins_or_methods(hub: RunningHub, name: str) -> None:
     async with Agent(hub) as agent, client(hub) as http:
         assert (await agent.call(name))["error"]["code"] == -32602
         assert (await agent.request(name))["error"]["code"] == -32601
@@ -38,7 +38,7 @@ async def test_such_a_name_is_no_tool_session_plugin_or_method(hub: RunningHub, 
 
 @pytest.mark.req("B14")
 @pytest.mark.parametrize("name", NAMES)
-async def test_a_session_or_a_browser_may_bear_such_a_name(hub: RunningHub, name: str) -> None:
+async def test_a_session_or_browser_may_have_a_javascript_name(hub: RunningHub, name: str) -> None:
     async with FakeExtension(hub, browser_id=name), client(hub, **{"Tabhub-Session": name}) as http:
         listed = (await http.post("/tools/browser_list_tabs/call", json={})).json()
         assert [tab["browserId"] for tab in listed["structuredContent"]["tabs"]] == [name]
@@ -96,7 +96,7 @@ async def test_two_agents_with_the_same_id_each_get_their_own(hub: RunningHub) -
         assert await asyncio.gather(*calls) == ["one", "two"]
 
 
-async def test_what_an_agent_calls_itself_stays_one_line_of_the_audit_log(hub: RunningHub) -> None:
+async def test_client_name_stays_on_one_line_of_the_audit_log(hub: RunningHub) -> None:
     names = ['x\n{"tool":"forged"}', "a\r\nb", "\u202eevil", "\x1b[31m", "é" * 500]
     async with client(hub) as http:
         for name in names:

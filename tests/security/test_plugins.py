@@ -56,7 +56,7 @@ async def test_paths_header_lines_scripts_and_log_lines_are_refused_or_escaped(t
 
 
 @pytest.mark.parametrize("name", ["browser", "extension", "plugin", "tabhub", "opentabs", "mcp", "website"])
-async def test_a_plugin_cannot_have_a_name_of_the_hubs_own(tmp_path: Path, name: str) -> None:
+async def test_plugin_cannot_use_a_reserved_name(tmp_path: Path, name: str) -> None:
     bad = folder(tmp_path / "bad", name, tools=[tool("open_tab"), tool("tool_x")])
     good = folder(tmp_path / "good", "good")
     async with running_hub(tmp_path, localPlugins=[str(bad), str(good)]) as hub:
@@ -85,7 +85,7 @@ async def test_two_plugins_never_share_a_tool(tmp_path: Path) -> None:
         "text",
     ],
 )
-async def test_what_a_page_answers_is_data_and_no_more(tmp_path: Path, answer: Any) -> None:
+async def test_page_results_are_treated_as_data(tmp_path: Path, answer: Any) -> None:
     made = folder(tmp_path / "p")
     tabs = [tab(1, "https://demo.example/")]
     async with (
@@ -104,8 +104,8 @@ async def test_what_a_page_answers_is_data_and_no_more(tmp_path: Path, answer: A
 
 
 @pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.REGTYPE])
-def test_a_package_that_grows_when_it_is_unpacked_is_refused_before_it_has_grown(tmp_path: Path, kind: bytes) -> None:
-    """Heads have sizes too, and whoever reads tarballs reads them whole."""
+def test_decompression_bomb_is_rejected_before_it_is_unpacked(tmp_path: Path, kind: bytes) -> None:
+    """Tar headers have sizes too, and tarfile reads them whole."""
     claimed = tarfile.TarInfo("package/x")
     claimed.size, claimed.type = 100 * 1024 * 1024, kind
     packed = io.BytesIO()

@@ -26,7 +26,7 @@ def limited(answer: httpx2.Response) -> bool:
 
 @pytest.mark.req("B22", "S002-rate-03")
 @pytest.mark.parametrize("route", ["/reload", "/extension/reload", "/plugin-settings"])
-async def test_each_admin_route_has_its_own_rate(tmp_path: Path, route: str) -> None:
+async def test_each_admin_route_has_its_own_rate_limit(tmp_path: Path, route: str) -> None:
     async with running_hub(tmp_path, limits={"admin_rate": 3}) as hub, client(hub) as http:
         answers = [await http.post(route, json={}) for _ in range(5)]
         assert [limited(answer) for answer in answers] == [False] * 3 + [True] * 2
@@ -36,7 +36,7 @@ async def test_each_admin_route_has_its_own_rate(tmp_path: Path, route: str) -> 
 
 
 @pytest.mark.req("B22")
-async def test_new_sessions_have_a_rate_over_both_endpoints_and_old_ones_go_on(tmp_path: Path) -> None:
+async def test_session_creation_is_rate_limited_across_endpoints_and_existing_sessions_continue(tmp_path: Path) -> None:
     async with running_hub(tmp_path, limits={"session_rate": 4}) as hub, Agent(hub) as agent:
         params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw"}}
         answers = [
@@ -49,7 +49,7 @@ async def test_new_sessions_have_a_rate_over_both_endpoints_and_old_ones_go_on(t
 
 
 @pytest.mark.req("B22")
-async def test_wrong_tokens_have_a_rate_and_the_right_one_always_passes(tmp_path: Path) -> None:
+async def test_wrong_tokens_are_rate_limited_and_the_right_one_always_passes(tmp_path: Path) -> None:
     async with running_hub(tmp_path, limits={"auth_failure_rate": 3}) as hub, client(hub) as http:
         answers = [await http.get("/tools", headers={"Authorization": "Bearer x"}) for _ in range(5)]
         assert [answer.status_code for answer in answers] == [401, 401, 401, 429, 429]
@@ -58,7 +58,7 @@ async def test_wrong_tokens_have_a_rate_and_the_right_one_always_passes(tmp_path
 
 
 @pytest.mark.req("B22")
-async def test_calls_have_a_rate_for_each_session_on_every_surface(tmp_path: Path) -> None:
+async def test_calls_are_rate_limited_per_session_on_every_surface(tmp_path: Path) -> None:
     async with running_hub(tmp_path, limits={"call_rate": 2}) as hub:
         probe = Probe(hub)
         async with Agent(hub) as one, Agent(hub) as two, client(hub) as http:

@@ -65,7 +65,7 @@ async def test_a_length_that_is_too_small_is_400_and_nothing_runs(hub: RunningHu
 
 @pytest.mark.req("B4")
 @pytest.mark.parametrize("length", ["-1", "0x10", "1e3", "five", "1,2", "+5"])
-async def test_a_length_that_is_no_number_is_400(hub: RunningHub, length: str) -> None:
+async def test_a_length_that_is_not_a_number_is_400(hub: RunningHub, length: str) -> None:
     async with wire(hub.port) as line:
         headers = [("Host", f"127.0.0.1:{hub.port}"), *hub.bearer.items(), ("Content-Length", length)]
         await line.send(request("POST", "/mcp", headers, b"{}"))
@@ -94,7 +94,7 @@ async def test_a_message_over_10_mb_closes_the_socket_with_1009(hub: RunningHub,
 
 
 @pytest.mark.req("B4")
-async def test_a_frame_that_announces_too_much_is_refused_before_it_comes(hub: RunningHub) -> None:
+async def test_oversized_frame_is_rejected_by_its_header(hub: RunningHub) -> None:
     protocols = [Subprotocol("tabhub"), Subprotocol(hub.secret), Subprotocol("large")]
     async with connect(hub.ws_url, subprotocols=protocols, ping_interval=None) as socket:
         socket.transport.write(b"\x81\xff" + (2**62).to_bytes(8, "big") + b"\x00\x00\x00\x00" + b"x" * 100)

@@ -17,7 +17,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_json_on_a_terminal_holds_no_character_that_could_drive_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_json_on_a_terminal_has_no_control_characters(monkeypatch: pytest.MonkeyPatch) -> None:
     value = {"title": HOSTILE, HOSTILE: [1]}
     monkeypatch.setattr("sys.stdout", Terminal())
     shown = json_text(value)
@@ -27,6 +27,6 @@ def test_json_on_a_terminal_holds_no_character_that_could_drive_it(monkeypatch: 
     assert all(character.isprintable() for character in safe(HOSTILE))
 
 
-def test_json_for_a_program_is_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_json_for_a_program_is_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdout", io.StringIO())
     assert json_text({"title": HOSTILE}) == json.dumps({"title": HOSTILE}, indent=2, ensure_ascii=False)

@@ -38,7 +38,7 @@ PLACES = ["http://127.0.0.1:{trap}", "http://localhost:{trap}", "http://[::1]:{t
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("way", ["metadata", "server", "endpoints"])
-async def test_a_servers_login_is_not_looked_for_on_this_machine(tmp_path: Path, place: str, way: str) -> None:
+async def test_oauth_discovery_does_not_reach_this_machine(tmp_path: Path, place: str, way: str) -> None:
     visits: list[str] = []
     asked: list[str] = []
     host = "::1" if "[::1]" in place else "127.0.0.1"

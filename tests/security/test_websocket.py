@@ -31,7 +31,7 @@ KEY = b"\x01\x9f\x7e\x80"
 
 
 def frame(first: int, payload: bytes, *, masked: bool = True, length: int | None = None, wide: int = 0) -> bytes:
-    """A frame as told; `length` is what it says of itself, `wide` in how many bytes it does."""
+    """A frame; `length` is the length it claims, `wide` the number of bytes that hold it."""
     size = len(payload) if length is None else length
     wide = wide or (0 if size < 126 else 2 if size < 65536 else 8)
     mask = 0x80 if masked else 0
@@ -153,7 +153,7 @@ BYE = frame(0x88, b"\x03\xe8")
 @given(st.lists(frames, min_size=1, max_size=6), st.lists(st.integers(0, 3000), max_size=4))
 @example([BYE, frame(0x81, b"behind the good-bye")], [])
 @example([frame(0x81, b"x" * (LARGEST + 1))], [])
-def test_frames_mean_to_the_hub_what_they_mean_to_the_library(sent: list[bytes], cuts: list[int]) -> None:
+def test_hub_and_websockets_library_interpret_frames_alike(sent: list[bytes], cuts: list[int]) -> None:
     data = b"".join(sent)
     places = sorted({0, len(data), *(cut for cut in cuts if cut < len(data))})
     pieces = [data[begin:end] for begin, end in pairwise(places)]

@@ -148,7 +148,7 @@ async def _size(agent: Agent, link: ExtensionLink, site: str, name: str) -> Size
     wanted = {"tabId": tab, "method": "Accessibility.getFullAXTree", "params": {}}
     tree = orjson.loads(await link.request("forwardCDPCommand", wanted, raw=True))  # larger than a tool may get
     documents = [tree["nodes"]]
-    lost = sum(1 for said, count in axtree.names(documents).items() for _ in range(count) if said and said not in shown)
+    lost = sum(1 for name, count in axtree.names(documents).items() for _ in range(count) if name and name not in shown)
     size = int(cut.get("totalChars", 0)) or len(shown.encode())
     return Size(name, elements, size, len(axtree.rendered(documents).encode()), lost)
 
@@ -180,11 +180,11 @@ async def measure(rounds: int, seconds: float) -> Figures:
                     if "text" in case.arguments:
                         keys = await _keys(link, chrome_id, case.arguments["text"])
                         figures.keys.setdefault(case.name, []).append(keys / figures.echoes[case.name][-1])
-                told = ", ".join(
+                summary = ", ".join(
                     f"{case.name.split(' of ')[0]} {figures.calls[case.name][-1].p50_us / 1000:.2f} ms"
                     for case in CASES
                 )
-                print(f"round {number + 1}: {told}", flush=True)
+                print(f"round {number + 1}: {summary}", flush=True)
             for page in PAGES:
                 figures.sizes.append(await _size(agent, link, site, page))
     return figures

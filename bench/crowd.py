@@ -70,7 +70,7 @@ class Agent:
         assert b" 200 " in head.split(b"\r\n")[0], head
 
     async def end(self) -> None:
-        """End the session, on a connection of its own if there is none any more or it is a stream."""
+        """End the session, on a new connection if the old one is closed or is a stream."""
         if self._listening:
             self.cut()
         if self._writer is None or self._writer.transport.is_closing():
@@ -194,7 +194,7 @@ async def over_daemon(socket: str) -> None:
     for line in ({"type": "REGISTER"}, {"type": "PING", "id": "p"}, {"type": "DISCONNECT"}):
         writer.write(json.dumps(line).encode() + b"\n")
     async with asyncio.timeout(10):
-        said = await reader.readline() + await reader.readline()
-    assert b"REGISTER_OK" in said, said
+        reply = await reader.readline() + await reader.readline()
+    assert b"REGISTER_OK" in reply, reply
     writer.close()
     await writer.wait_closed()

@@ -90,7 +90,7 @@ static void open_conn(struct conn *c) {
     c->have = 0;
 }
 
-/* Write what is left of the request; a full socket buffer waits for EPOLLOUT. False when the connection is gone. */
+/* Write what is left of the request; a full socket buffer waits for EPOLLOUT. False when the connection is closed. */
 static bool send_rest(struct conn *c) {
     size_t before = c->sent;
     ssize_t n = send(c->fd, setup.request + c->sent, setup.request_len - c->sent, MSG_NOSIGNAL);

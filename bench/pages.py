@@ -46,14 +46,14 @@ _SAID = re.compile(r"offered at (\d{13})")
 _OWN_NAME = re.compile(r"^.*_tab\d+_")
 _PAGE = """<!doctype html><title>Bench</title><script>
 const offer = (names) => {
-  const said = `offered at ${Date.now()}`;
+  const stamp = `offered at ${Date.now()}`;
   for (const name of names) document.modelContext.registerTool({
-    name, description: said, inputSchema: {type: "object", properties: {text: {type: "string"}}},
+    name, description: stamp, inputSchema: {type: "object", properties: {text: {type: "string"}}},
     execute: async ({text}) => ({content: [{type: "text", text: `MARKER ${text}`}]}),
   });
 };
 addEventListener("load", async () => {
-  if (location.pathname === "/later") { offer(["before"]); await fetch("/told"); }
+  if (location.pathname === "/later") { offer(["before"]); await fetch("/listed"); }
   offer(Array.from({length: TOOLS}, (_, number) => `tool_${number}`));
 });
 </script>""".replace("MARKER", MARKER).replace("TOOLS", str(TOOLS))
@@ -107,20 +107,20 @@ class Taken:
         finally:
             tools = len(getattr(message, "tools", ()))
             if tools:
-                _Site.told.set()
+                _Site.listed.set()
             if tools >= TOOLS:
                 self.came, self.busy = came, time.perf_counter() - began
 
 
 class _Site(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    told = threading.Event()
-    """The hub has a list of the page; it lets `/told` answer."""
+    listed = threading.Event()
+    """The hub has a list of the page; it lets `/listed` answer."""
 
     def do_GET(self) -> None:
         """Every address is the page."""
-        if self.path == "/told":
-            self.told.wait(10)
+        if self.path == "/listed":
+            self.listed.wait(10)
         self.send_response(200)
         self.send_header("Content-Type", "text/html; charset=utf-8")
         self.send_header("Content-Length", str(len(_PAGE)))
@@ -171,14 +171,14 @@ async def browser(running: RunningHub) -> tuple[ExtensionLink, str]:
 async def _listing(agent: Agent, taken: Taken, link: ExtensionLink, url: str) -> Listing:
     """Open a page in a new tab, and time its tools until the list an agent gets after list_changed has all ten."""
     async with agent.listening() as events:
-        await events.next()  # the stream's opening: from here on changes are told
-        _Site.told.clear()
+        await events.next()  # the stream's opening: from here on changes are reported
+        _Site.listed.clear()
         tab = await link.request("createTab", {"url": url})
         while len(found := _said(await agent.request("tools/list"))) < TOOLS:
             await events.message()
         now = time.time() * 1000
         began = found[f"tool_{TOOLS - 1}"]
-        # Counted from the offer before, which was told a little later: what is left is rather too much than too little.
+        # Counted from the offer before, which was reported a little later: the figure is too high rather than too low.
         held = max(0.0, found["before"] + DEBOUNCE_MS - began) if "before" in found else 0.0
         await link.request("closeTab", {"tabId": tab["tabId"]})
         while _said(await agent.request("tools/list")):
@@ -194,7 +194,7 @@ async def _listing(agent: Agent, taken: Taken, link: ExtensionLink, url: str) ->
 def _said(answer: dict[str, Any]) -> dict[str, int]:
     """The page's tools in an agent's list, with the milliseconds at which the page offered them."""
     found = ((tool["name"], _SAID.search(tool["description"])) for tool in answer["result"]["tools"])
-    return {_OWN_NAME.sub("", name): int(said[1]) for name, said in found if said is not None}
+    return {_OWN_NAME.sub("", name): int(stamp[1]) for name, stamp in found if stamp is not None}
 
 
 async def echoes(link: ExtensionLink) -> list[float]:

@@ -106,7 +106,7 @@ class Hub:
 
 @contextmanager
 def running(*launcher: str) -> Iterator[Hub]:
-    """A hub with a home of its own, without a limit on new sessions and with nobody to ask.
+    """A hub with a temporary home, no limit on new sessions and no approvals.
 
     `launcher` replaces `-m tabhub`.
     """

@@ -84,7 +84,7 @@ class Model:
         return load.browsers * load.agents_per_browser * load.calls * per_call / 1e6
 
     def plan(self, load: Load) -> Plan:
-        """The fewest nodes that still carry everything when one of them is gone."""
+        """The fewest nodes that still carry everything when one of them fails."""
         clients = load.browsers * (1 + load.agents_per_browser)
         nodes = 2
         while clients / (nodes - 1) > self._clients or self.cpu(load, nodes) / (nodes - 1) > self._busy:

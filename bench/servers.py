@@ -34,7 +34,7 @@ class Server:
 def start_hub(home: Path, port: int, *, launcher: Sequence[str] = ("-m", "tabhub")) -> tuple[Child, float]:
     """Start a hub on a home of its own; with the seconds until /health answered."""
     if not (home / "config.json").exists():
-        # The fake browser counts as a person's own: nobody is there to be asked for every act.
+        # The fake browser counts as a person's own, where acting needs approval; no one is there to give it.
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         (home / "config.json").write_text(json.dumps({"permissions": {"default": "auto"}, "dataflow": "off"}))
     command = [sys.executable, *launcher, "start", "--no-launch", "--port", str(port)]
@@ -85,7 +85,7 @@ def post(port: int, path: str, body: str, headers: dict[str, str]) -> tuple[int,
 
 
 def _first_call(child: Child, port: int, secret: str) -> None:
-    """Wait until the hub has taken in what the extension said; show its last answer when it never works."""
+    """Wait until the hub has processed the extension's messages; show its last answer on timeout."""
     last = ""
 
     def works() -> bool:

@@ -83,7 +83,7 @@ async def _noticed(
             wrong += failed["result"]["_meta"]["tabhub/error"]["outcome"] != "unknown"
     return Outcome(
         row,
-        f"{rounds} times {what} during a call; the call failed after {median(took):.1f} ms (median)",
+        f"{rounds} times {what} during a call; it failed after {median(took):.1f} ms (median)",
         (("other outcomes than unknown", wrong, 0),),
         (("ms until the call failed, slowest", round(max(took), 1), 1000),),
     )
@@ -183,7 +183,7 @@ async def f21(rounds: int = 5) -> Outcome:
                     child.end()
     return Outcome(
         "F21",
-        f"{rounds} kills of the browser's relay node during a call; the call failed after {median(took):.1f} s (median)",
+        f"{rounds} kills of the browser's relay node during a call; it failed after {median(took):.1f} s (median)",
         (),
         (("s until the call failed, slowest", round(max(took), 1), 5),),
     )

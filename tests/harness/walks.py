@@ -137,7 +137,7 @@ def _answer_script(code: str) -> Any:
     if "makeKit(" in code:
         return ["token", "e"]
     if "kit.find(" in code:
-        return {**button, "ready": {"x": 10, "y": 20, "url": _SITE, "label": button["label"]}}
+        return {**button, "value": {"x": 10, "y": 20, "url": _SITE, "label": button["label"]}}
     return {"verdict": "hit", "url": _SITE}
 
 

@@ -62,7 +62,7 @@ def test_a_page_that_does_not_answer_is_reported_on_and_given_up(loop: VirtualLo
 
 def test_a_wait_that_leaves_the_call_no_time_to_answer_is_refused(loop: VirtualLoop) -> None:
     async def begin() -> None:
-        with pytest.raises(InvalidArguments, match="at most 295000 ms"):
+        with pytest.raises(InvalidArguments, match="The maximum is 295000 ms"):
             WaitBudget(call([], timeout=295_001), "'#nothing'")
 
     begun = loop.create_task(begin())

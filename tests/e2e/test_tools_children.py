@@ -98,7 +98,7 @@ async def test_network_idle_ignores_requests_of_a_closed_page_frame_or_worker(ag
     await agent.get("browser_wait_for", networkIdle=True, timeout=30_000)
     errors = {r["url"].rpartition("&")[2]: r.get("error", "") for r in await requests(agent, "/slow")}
     assert {"page", "frame"} <= set(errors)
-    assert all("left" in error for error in errors.values())
+    assert all("aborted" in error for error in errors.values())
 
 
 async def test_ending_a_session_releases_intercepted_requests_of_the_persons_page(

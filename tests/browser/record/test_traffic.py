@@ -95,7 +95,7 @@ def test_what_a_page_that_was_left_still_waited_for_is_not_under_way_any_more() 
     record.handle_event("Page.frameNavigated", navigated("https://site.example/next", "L"), None, 0.0)
     slow, beacon, document = record.traffic.requests
     assert slow.abandoned
-    assert "left" in slow.error
+    assert "aborted" in slow.error
     assert document.error == ""
     record.handle_event(
         "Network.loadingFinished", {"requestId": "2", "timestamp": 2.0, "encodedDataLength": 9}, None, 0.0
@@ -110,7 +110,7 @@ def test_what_a_frame_or_worker_that_is_gone_still_waited_for_is_not_under_way_a
     record.handle_event("Target.detachedFromTarget", CHILD, None, 0.0)
     own, child, other = record.traffic.requests
     assert (own.error, other.error) == ("", "")
-    assert "left" in child.error
+    assert "aborted" in child.error
 
 
 def test_an_answer_nobody_read_before_the_page_was_left_is_an_answer() -> None:

@@ -76,7 +76,7 @@ class TabTraces:
             if "already been started" not in error.message:
                 raise
             raise CommandFailed(
-                "The browser already runs a trace, in another tab or in its developer tools; it runs one at a time.",
+                "The browser already runs a trace, in another tab or the developer tools; it runs one trace at a time.",
                 hint="Stop that one first.",
             ) from None
         self._running[key] = _Trace(session, page.link.loop.time())

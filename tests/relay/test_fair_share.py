@@ -1,11 +1,13 @@
-"""What one user may take of a node's time and memory, without sockets: a clock that is set by hand."""
+"""A user's share of a node's time and memory, without sockets and with a manual clock."""
 
 from __future__ import annotations
 
 import asyncio
 import random
+from typing import Any
 
 import pytest
+import uvloop
 
 from tabhub.relay.fair_share import FairShare, UserShare
 from tests.harness.waiting import until
@@ -14,7 +16,7 @@ MOST = 1000
 
 
 class Clock:
-    """Time, as the test says."""
+    """A clock set by the test."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -24,7 +26,7 @@ class Clock:
 
 
 class Piece:
-    """A connection with so many pieces of work, each of which takes so long."""
+    """A connection with `pieces` of work that take `each` seconds."""
 
     def __init__(
         self, fair_share: FairShare, clock: Clock, user: str | None, pieces: int = 0, each: float = 0.001
@@ -33,9 +35,9 @@ class Piece:
         self.share: UserShare = fair_share.add(self, user)
         self.pieces = pieces
         self.kept = 0
-        self.why: str | None = None
+        self.reason: str | None = None
         self.done: list[float] = []
-        self.gone_on = asyncio.Event()
+        self.resumed = asyncio.Event()
 
     def arrive(self) -> None:
         if self._fair_share.may_read(self.share):
@@ -44,7 +46,7 @@ class Piece:
             self._fair_share.enqueue(self, self.share)
 
     def resume(self) -> None:
-        self.gone_on.set()
+        self.resumed.set()
         while self.pieces:
             self.pieces -= 1
             self._clock.now += self._each
@@ -60,20 +62,20 @@ class Piece:
     def buffered_bytes(self) -> int:
         return self.kept
 
-    def abort(self, why: str) -> None:
-        self.why = why
+    def abort(self, reason: str) -> None:
+        self.reason = reason
         self._fair_share.add_buffered(self.share, -self.kept)
         self.kept = 0
 
 
-async def turns(clock: Clock, count: int, each: float = 0.0001) -> None:
-    """So many turns of the loop; the clock goes on by `each` in every one."""
+async def iterations(clock: Clock, count: int, each: float = 0.0001) -> None:
+    """Run `count` iterations of the loop; the clock advances by `each` seconds in every one."""
     for _ in range(count):
         clock.now += each
         await asyncio.sleep(0)
 
 
-async def test_a_user_alone_is_never_kept_waiting_for_longer_than_a_turn() -> None:
+async def test_only_active_user_waits_for_at_most_one_loop_iteration() -> None:
     clock = Clock()
     fair_share = FairShare(MOST, clock=clock)
     only = Piece(fair_share, clock, "ann", pieces=1)
@@ -81,13 +83,13 @@ async def test_a_user_alone_is_never_kept_waiting_for_longer_than_a_turn() -> No
     clock.now += 5
     only.pieces = 400
     only.arrive()
-    assert 0 < only.pieces < 400  # it let others have their turn
-    await turns(clock, 450, each=0)
+    assert 0 < only.pieces < 400  # the loop runs other work in between
+    await iterations(clock, 450, each=0)
     assert only.pieces == 0
     assert only.done[-1] - only.done[1] < 0.401
 
 
-async def test_beside_another_a_user_has_about_half_of_the_time() -> None:
+async def test_user_gets_about_half_of_the_time_while_another_is_active() -> None:
     clock = Clock()
     fair_share = FairShare(MOST, clock=clock)
     flood, other = Piece(fair_share, clock, "bad", pieces=1_000_000), Piece(fair_share, clock, "good")
@@ -97,14 +99,14 @@ async def test_beside_another_a_user_has_about_half_of_the_time() -> None:
         other.pieces = 1
         other.arrive()
         assert other.pieces == 0  # its few messages are read as they come
-        await turns(clock, 5, each=0.01)
-        await asyncio.wait_for(flood.gone_on.wait(), 30)  # by the loop's own clock
-        flood.gone_on.clear()
+        await iterations(clock, 5, each=0.01)
+        await asyncio.wait_for(flood.resumed.wait(), 30)  # by the loop's own clock
+        flood.resumed.clear()
     spent = len(flood.done) * 0.001
     assert 0.05 < spent / (clock.now - began) < 0.6
 
 
-async def test_the_connections_of_one_user_share_one_stretch_and_come_in_turn() -> None:
+async def test_connections_of_one_user_share_one_time_slice() -> None:
     clock = Clock()
     fair_share = FairShare(MOST, clock=clock)
     many = [Piece(fair_share, clock, "bad", pieces=3) for _ in range(20)]
@@ -113,31 +115,31 @@ async def test_the_connections_of_one_user_share_one_stretch_and_come_in_turn() 
         one.arrive()
     assert clock.now - began < 0.01  # not twenty times two pieces
     clock.now += 5
-    await turns(clock, 200, each=0)
+    await iterations(clock, 200, each=0)
     assert all(one.pieces == 0 for one in many)
 
 
-async def test_a_piece_that_took_long_is_paid_for_with_time() -> None:
+async def test_user_waits_after_exceeding_its_share() -> None:
     clock = Clock()
     fair_share = FairShare(MOST, clock=clock)
     slow, other = Piece(fair_share, clock, "bad", pieces=10, each=0.1), Piece(fair_share, clock, "good", pieces=1)
     slow.arrive()
     other.arrive()
     assert len(slow.done) == 1
-    await turns(clock, 5)
+    await iterations(clock, 5)
     assert len(slow.done) == 1
     assert not fair_share.may_read(slow.share)
     assert fair_share.may_read(other.share)
 
 
-async def test_nobody_waits_for_what_another_has_to_pay() -> None:
+async def test_debt_of_one_user_does_not_delay_another() -> None:
     clock = Clock()
     fair_share = FairShare(MOST, clock=clock)
     slow = Piece(fair_share, clock, "bad", pieces=10, each=60.0)
     busy = Piece(fair_share, clock, "busy", pieces=1)
     busy.arrive()
     slow.arrive()
-    await turns(clock, 3)  # the next turn of the one that took long is minutes away
+    await iterations(clock, 3)  # the next turn of the one that took long is minutes away
     busy.pieces = 6
     busy.arrive()
     assert busy.pieces > 0
@@ -149,7 +151,7 @@ async def test_nobody_waits_for_what_another_has_to_pay() -> None:
     assert len(slow.done) == 1
 
 
-async def test_of_a_user_who_keeps_too_much_the_heaviest_connection_is_cut_and_nobody_elses() -> None:
+async def test_largest_connection_of_a_user_over_its_memory_limit_is_aborted() -> None:
     clock = Clock()
     fair_share = FairShare(MOST, clock=clock)
     light, heavy, other = (Piece(fair_share, clock, user) for user in ("bad", "bad", "good"))
@@ -164,10 +166,10 @@ async def test_of_a_user_who_keeps_too_much_the_heaviest_connection_is_cut_and_n
 
 
 def aborted(*readers: Piece) -> list[bool]:
-    return [reader.why is not None for reader in readers]
+    return [reader.reason is not None for reader in readers]
 
 
-async def test_work_for_a_user_waits_for_its_turn_and_only_its_own_time_is_counted() -> None:
+async def test_work_waits_for_its_share_and_only_its_running_time_is_charged() -> None:
     clock = Clock()
     fair_share = FairShare(MOST, clock=clock)
     Piece(fair_share, clock, "good", pieces=1).arrive()
@@ -179,9 +181,9 @@ async def test_work_for_a_user_waits_for_its_turn_and_only_its_own_time_is_count
         done.append(name)
 
     first = asyncio.create_task(fair_share.run("bad", work("first")))
-    await turns(clock, 3, each=0)
+    await iterations(clock, 3, each=0)
     second = asyncio.create_task(fair_share.run("bad", work("second")))
-    await turns(clock, 3, each=0)
+    await iterations(clock, 3, each=0)
     assert clock.now == 100.001 + 0.05  # the second has not begun: the first took long
     clock.now += 60
     released.set()
@@ -189,7 +191,7 @@ async def test_work_for_a_user_waits_for_its_turn_and_only_its_own_time_is_count
     assert done == ["first", "second"]
 
 
-async def test_work_that_fails_or_is_cancelled_ends_as_it_would_alone() -> None:
+async def test_failure_and_cancellation_of_work_propagate() -> None:
     fair_share, cleaned = FairShare(MOST), list[str]()
 
     async def fails() -> None:
@@ -213,7 +215,7 @@ async def test_work_that_fails_or_is_cancelled_ends_as_it_would_alone() -> None:
     assert len(fair_share) == 0
 
 
-async def test_accounts_end_with_the_last_connection() -> None:
+async def test_share_is_removed_with_the_last_connection() -> None:
     clock = Clock()
     fair_share = FairShare(MOST, clock=clock)
     chance = random.Random(7)
@@ -224,10 +226,31 @@ async def test_accounts_end_with_the_last_connection() -> None:
         for one in some:
             fair_share.remove(one, one.share)
         clock.now += 1
-        await turns(clock, 20, each=0.01)
+        await iterations(clock, 20, each=0.01)
 
     def ended() -> bool:
         clock.now += 1
         return len(fair_share) == 0
 
     await until(ended)
+
+
+def test_timers_that_are_due_at_once_work_on_uvloop() -> None:
+    """uvloop returns a handle without `when` for a deadline less than half a millisecond away."""
+    errors = list[dict[str, Any]]()
+
+    async def main() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: errors.append(context))
+        clock = Clock()
+        fair_share = FairShare(MOST, clock=clock)
+        slow = [Piece(fair_share, clock, user, pieces=2, each=0.1) for user in ("ann", "bob")]
+        for one in slow:
+            one.arrive()
+        for one in slow:
+            one.share.credit, one.share.at = 0.002 - 1e-7, clock.now
+        Piece(fair_share, clock, "eve", pieces=1, each=0.0).arrive()
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+    uvloop.run(main())
+    assert errors == []

@@ -28,8 +28,8 @@ class Two(NamedTuple):
 
 @pytest.fixture
 async def two() -> AsyncIterator[Two]:
-    exchange = MemoryNetwork()
-    bus, far_bus = MemoryBus("here", exchange), MemoryBus("there", exchange)
+    network = MemoryNetwork()
+    bus, far_bus = MemoryBus("here", network), MemoryBus("there", network)
     async with AsyncExitStack() as stack:
         here = await stack.enter_async_context(running_relay(bus=bus, relay_user_rate=60))
         there = await stack.enter_async_context(running_relay(bus=far_bus, relay_user_rate=60))

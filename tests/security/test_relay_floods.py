@@ -45,13 +45,13 @@ class WatchedFairShare(FairShare):
         self._looks += 1
         return self._real_clock() + self._looks * 0.0005
 
-    def enqueue(self, reader: Participant, share: UserShare) -> None:
+    def enqueue(self, participant: Participant, share: UserShare) -> None:
         self.waited[share.name] += 1
-        super().enqueue(reader, share)
+        super().enqueue(participant, share)
 
     def add_buffered(self, share: UserShare, more: int) -> None:
         super().add_buffered(share, more)
-        sockets = [each for each in share.readers if isinstance(each, RelaySocket)]
+        sockets = [each for each in share.participants if isinstance(each, RelaySocket)]
         kept = sum(each.buffered_bytes() for each in sockets if not each.transport.is_closing())
         self.most_kept[share.name] = max(self.most_kept[share.name], kept)
 
@@ -226,8 +226,8 @@ async def test_what_a_browser_tells_agents_that_do_not_read_is_bounded_for_their
             await one.until(b'"connection_id"')
         async with running(first.flood(note)):
             await another_user_is_served(relay)
-            await until(lambda: relay.node.clients < 9)  # the heaviest reader is cut
-    # Until the loop has closed a reader that was cut, what the browser sent in one piece goes to the others.
+            await until(lambda: relay.node.clients < 9)  # the heaviest reader is aborted
+    # Until the loop has closed a reader that was aborted, what the browser sent in one piece goes to the others.
     piece = 256 * 1024 * len(agents)
     assert MB < fair_share.most_kept["bad"] <= relay.node.limits.relay_user_queue + piece
 

@@ -59,18 +59,18 @@ numbers = st.one_of(st.integers(0, 6), st.integers(-(2**63), 2**63 - 1))
 
 @given(st.lists(st.builds(bus.Piece, st.just("other"), numbers, numbers, st.binary(max_size=40)), max_size=30))
 def test_pieces_of_any_number_and_kind_give_whole_messages_or_none_and_keep_little(pieces: list[bus.Piece]) -> None:
-    peers = BusNodes("own", patience=3, largest=100)
+    bus_nodes = BusNodes("own", patience=3, largest=100)
     for piece in pieces:
-        peers.heard(piece.node)
-        arrival = peers.take(piece)
+        bus_nodes.mark_alive(piece.node)
+        arrival = bus_nodes.receive(piece)
         assert arrival.message is None or len(arrival.message) <= 140
-        assert sum(map(len, peers._peers["other"].parts)) <= 140
+        assert sum(map(len, bus_nodes._peers["other"].parts)) <= 140
 
 
 def test_a_message_once_more_is_a_loss_to_who_gets_it() -> None:
     """Whoever copies what a node said and says it again ends what was shared with that node: it is not done twice."""
     sender, receiver = BusNodes("a", patience=3, largest=100), BusNodes("b", patience=3, largest=100)
-    sender.heard("b")
-    receiver.heard("a")
-    first, second = (sender.pieces("b", text, 50)[0] for text in (b"one", b"two"))
-    assert [receiver.take(piece).lost for piece in (first, second, first)] == [False, False, True]
+    sender.mark_alive("b")
+    receiver.mark_alive("a")
+    first, second = (sender.split("b", text, 50)[0] for text in (b"one", b"two"))
+    assert [receiver.receive(piece).lost for piece in (first, second, first)] == [False, False, True]

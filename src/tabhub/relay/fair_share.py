@@ -1,8 +1,8 @@
-"""What one user may take of a relay node: of the time it reads in, and of the memory it keeps unread things in.
+"""The share of one user in a relay node: of the time spent reading, and of the memory for buffered data.
 
-Owns both accounts, one for all connections of a user and one for all clients that have not said who they are. Knows
-nothing of frames: a connection tells how long it was at work and how many bytes wait for it, and is told when to go on,
-or that it is the one to be cut. Alone, a user may have all of a node's time; beside others at most half of it.
+Owns one account for all connections of a user, and one for all clients that are not authenticated yet. Knows nothing of
+frames: a connection reports how long it worked and how many bytes it buffers, and is told to resume or to abort. A user
+who is the only active one may use all of a node's time, otherwise at most half of it.
 """
 
 from __future__ import annotations
@@ -14,81 +14,82 @@ from collections.abc import Callable, Coroutine, Generator
 from typing import Any, Generic, Protocol, TypeVar
 
 T = TypeVar("T")
-_FEW = 64
-"""Accounts that are kept without looking whether they are still needed."""
-_STRETCH = 0.002
-"""Seconds a user may have in one turn of the loop; then all others have theirs."""
-_SAVED = 0.02
-"""Seconds that may be saved up, so that a moment with much to do is not slowed down."""
-_PART = 0.5
-"""Of the time, beside others."""
-_LATELY = 0.2
-"""Whoever was at work within so many seconds is there."""
+_SWEEP_THRESHOLD = 64
+"""Accounts that are buffered without looking whether they are still needed."""
+_SLICE = 0.002
+"""Seconds a user may work in one iteration of the event loop."""
+_MAX_CREDIT = 0.02
+"""Seconds of credit a user can save up, so that a short burst is not delayed."""
+_FRACTION = 0.5
+"""The fraction of time a user gets while others are active."""
+_RECENT = 0.2
+"""Seconds for which a user counts as active after its last work."""
 
 
 class Participant(Protocol):
-    """A connection."""
+    """A connection, as this module sees it."""
 
     def resume(self) -> None:
-        """It is its turn: read on, or wait again."""
+        """Continue reading, or enqueue again."""
         ...
 
     def buffered_bytes(self) -> int:
-        """The bytes that are kept for it: not sent yet, or not whole yet."""
+        """Bytes not sent yet, and bytes of incomplete messages."""
         ...
 
-    def abort(self, why: str) -> None:
-        """End it at once: its user keeps too much, and it the most."""
+    def abort(self, reason: str) -> None:
+        """Close at once: its user buffers too much, and this connection the most."""
         ...
 
 
 class UserShare:
     """The account of one user."""
 
-    __slots__ = ("at", "kept", "left", "name", "paying", "readers", "turn", "used", "waiting")
+    __slots__ = ("at", "buffered", "credit", "in_debt", "iteration", "name", "participants", "used", "waiting")
 
     def __init__(self, name: str | None, now: float) -> None:
         self.name = name
-        self.left = _SAVED
-        """Seconds it may have beside others."""
-        self.paying = False
-        """Whether it had more than it may, and waits until it has saved a stretch."""
+        self.credit = _MAX_CREDIT
+        """Seconds it may work while others are active."""
+        self.in_debt = False
+        """Whether it exceeded its credit and waits until it has one slice again."""
         self.at = now
-        """When `left` was reckoned."""
-        self.turn = 0
+        """When `credit` was last updated."""
+        self.iteration = 0
         self.used = 0.0
-        """Seconds it had in the turn of that number."""
-        self.kept = 0
-        """Bytes, as far as they were told."""
-        self.readers: set[Participant] = set()
+        """Seconds worked in that iteration."""
+        self.buffered = 0
+        """Bytes, as last reported."""
+        self.participants: set[Participant] = set()
         self.waiting: deque[Participant] = deque()
 
 
 class FairShare:
     """The accounts of all users of one node."""
 
-    def __init__(self, most: int, *, clock: Callable[[], float] = time.perf_counter) -> None:
-        """`most` bytes are kept for one user."""
+    def __init__(self, max_buffered: int, *, clock: Callable[[], float] = time.perf_counter) -> None:
+        """`max_buffered` is the limit of bytes per user."""
         self.clock = clock
-        self._most = most
+        self._max_buffered = max_buffered
         self._shares: dict[str | None, UserShare] = {}
         self._queue: dict[str | None, UserShare] = {}
-        """Those with someone who waits."""
+        """Shares with waiting participants."""
         self.sole_user: UserShare | None = None
-        """The only one who was at work lately: nothing is reckoned for it, it only lets the loop have its turn."""
+        """The only recently active user, which is not charged; it only yields to the loop after each slice."""
         self._last: UserShare | None = None
         self._changed = float("-inf")
-        """When somebody else than `_last` was last at work."""
-        self._turn = 1
-        self._turning = False
+        """When a user other than `_last` was last active."""
+        self._iteration = 1
+        self._watching = False
         self._timer: asyncio.TimerHandle | None = None
-        self._sweep_at = _FEW
+        self._timer_at = 0.0
+        self._sweep_at = _SWEEP_THRESHOLD
 
     def __len__(self) -> int:
         """Users with a connection or request."""
-        return sum(1 for share in self._shares.values() if share.readers)
+        return sum(1 for share in self._shares.values() if share.participants)
 
-    def add(self, reader: Participant, name: str | None) -> UserShare:
+    def add(self, participant: Participant, name: str | None) -> UserShare:
         """A connection or request of this user begins."""
         share = self._shares.get(name)
         if share is None:
@@ -96,113 +97,114 @@ class FairShare:
             if len(self._shares) >= self._sweep_at:
                 self._sweep(now)
             share = self._shares[name] = UserShare(name, now)
-        share.readers.add(reader)
+        share.participants.add(participant)
         return share
 
-    def remove(self, reader: Participant, share: UserShare) -> None:
-        """It has ended, or belongs to another user from now on."""
-        share.readers.discard(reader)
+    def remove(self, participant: Participant, share: UserShare) -> None:
+        """The participant ended or now belongs to another user."""
+        share.participants.discard(participant)
 
     def _sweep(self, now: float) -> None:
-        """Forget users without connections. What a user has spent is kept until it is made up for: each request of
-        its own would otherwise begin with a new account."""
-        for share in [each for each in self._shares.values() if not each.readers and not each.waiting]:
-            self._save(share, now)
-            if share.left >= _SAVED:
+        """Forget users without connections and with full credit. The others stay, or each of their requests would
+        start with new credit."""
+        for share in [each for each in self._shares.values() if not each.participants and not each.waiting]:
+            self._add_credit(share, now)
+            if share.credit >= _MAX_CREDIT:
                 del self._shares[share.name]
-        self._sweep_at = 2 * len(self._shares) + _FEW
+        self._sweep_at = 2 * len(self._shares) + _SWEEP_THRESHOLD
 
     # time
 
     def may_read(self, share: UserShare) -> bool:
-        """Whether a connection of this user may be read now."""
         if share.waiting:
             return False
-        return share is self.sole_user or (share.left > 0 and (share.turn != self._turn or share.used < _STRETCH))
+        return share is self.sole_user or (
+            share.credit > 0 and (share.iteration != self._iteration or share.used < _SLICE)
+        )
 
     def charge(self, share: UserShare, seconds: float, now: float) -> bool:
-        """A connection was at work; whether it may go on in this turn."""
+        """Charge a user for time worked; returns whether it may continue in this loop iteration."""
         if share is not self._last:
             self._last, self._changed, self.sole_user = share, now, None
-        elif now - self._changed > _LATELY:
+        elif now - self._changed > _RECENT:
             self.sole_user = share
-        self._save(share, now)
-        share.left -= seconds
-        if share.turn != self._turn:
-            share.turn, share.used = self._turn, 0.0
-            self._begin()
+        self._add_credit(share, now)
+        share.credit -= seconds
+        if share.iteration != self._iteration:
+            share.iteration, share.used = self._iteration, 0.0
+            self._watch_iteration()
         share.used += seconds
-        return share.used < _STRETCH and (share.left > 0 or share is self.sole_user)
+        return share.used < _SLICE and (share.credit > 0 or share is self.sole_user)
 
-    def enqueue(self, reader: Participant, share: UserShare) -> None:
-        """Have a connection go on when it is its turn."""
-        share.waiting.append(reader)
+    def enqueue(self, participant: Participant, share: UserShare) -> None:
+        """Resume a participant when its user may continue."""
+        share.waiting.append(participant)
         self._queue[share.name] = share
-        self._plan(share)
+        self._schedule(share)
 
-    def _plan(self, share: UserShare) -> None:
-        """Come back to one of whom somebody waits."""
-        share.paying = share is not self.sole_user and share.left <= 0
-        if share.paying:
-            self._later(self._until(share))
+    def _schedule(self, share: UserShare) -> None:
+        share.in_debt = share is not self.sole_user and share.credit <= 0
+        if share.in_debt:
+            self._set_timer(self._debt_delay(share))
         else:
-            self._begin()
+            self._watch_iteration()
 
-    def _save(self, share: UserShare, now: float) -> None:
-        """Reckon what a user may have by now; those who wait share what there is beside others."""
-        left = share.left + (now - share.at) * _PART / max(1, len(self._queue))
-        share.left, share.at = (left if left < _SAVED else _SAVED), now
+    def _add_credit(self, share: UserShare, now: float) -> None:
+        """Add the credit earned since the last update; waiting users divide it among them."""
+        credit = share.credit + (now - share.at) * _FRACTION / max(1, len(self._queue))
+        share.credit, share.at = (credit if credit < _MAX_CREDIT else _MAX_CREDIT), now
 
-    def _until(self, share: UserShare) -> float:
-        """Seconds until it has saved enough that going on is worth it: many connections then go on together."""
-        return max(0.0, (_STRETCH - share.left) * max(1, len(self._queue)) / _PART)
+    def _debt_delay(self, share: UserShare) -> float:
+        """Seconds until the user has a whole slice, so that its connections resume together."""
+        return max(0.0, (_SLICE - share.credit) * max(1, len(self._queue)) / _FRACTION)
 
-    def _begin(self) -> None:
-        """Something was done in this turn of the loop: the next one is noticed."""
-        if not self._turning:
-            self._turning = True
-            asyncio.get_running_loop().call_soon(self._next)
+    def _watch_iteration(self) -> None:
+        """Have `_next_iteration` called when this iteration of the loop is over."""
+        if not self._watching:
+            self._watching = True
+            asyncio.get_running_loop().call_soon(self._next_iteration)
 
-    def _later(self, seconds: float) -> None:
+    def _set_timer(self, seconds: float) -> None:
         loop = asyncio.get_running_loop()
         at = loop.time() + seconds
-        if self._timer is None or self._timer.when() > at:
+        if self._timer is None or self._timer_at > at:
             if self._timer is not None:
                 self._timer.cancel()
-            self._timer = loop.call_at(at, self._woken)
+            # The due time is kept here because uvloop returns a handle without `when` for a very close deadline.
+            self._timer_at, self._timer = at, loop.call_at(at, self._timer_fired)
 
-    def _woken(self) -> None:
+    def _timer_fired(self) -> None:
         self._timer = None
-        self._next()
+        self._next_iteration()
 
-    def _next(self) -> None:
-        """The next turn of the loop: those who waited for it, or have paid, go on."""
-        self._turning = False
-        self._turn += 1
+    def _next_iteration(self) -> None:
+        """Resume the users that waited for this iteration or are out of debt."""
+        self._watching = False
+        self._iteration += 1
         for name, share in list(self._queue.items()):
-            self._save(share, self.clock())
-            if share.paying and share is not self.sole_user and share.left < _STRETCH:
-                self._later(self._until(share))
+            self._add_credit(share, self.clock())
+            if share.in_debt and share is not self.sole_user and share.credit < _SLICE:
+                self._set_timer(self._debt_delay(share))
                 continue
-            share.turn, share.used = self._turn, 0.0
-            while share.waiting and share.used < _STRETCH and (share.left > 0 or share is self.sole_user):
+            share.iteration, share.used = self._iteration, 0.0
+            while share.waiting and share.used < _SLICE and (share.credit > 0 or share is self.sole_user):
                 share.waiting.popleft().resume()
             if share.waiting:
-                self._plan(share)
+                self._schedule(share)
             else:
                 del self._queue[name]
-                if not share.readers:
+                if not share.participants:
                     self._shares.pop(name, None)
 
     async def run(self, name: str, work: Coroutine[Any, Any, T]) -> T:
-        """Do something for a user when it is that user's turn; the time it is at work, not that it waits, is spent."""
+        """Run a coroutine in the share of a user; its running time is charged, its waiting time is not."""
         request = _Request()
         share = request.share = self.add(request, name)
         try:
             if not self.may_read(share):
                 self.enqueue(request, share)
-                await request.turn
-            return await _Reckoned(self, share, work)
+                await request.resumed
+            return await _Metered(self, share, work)
         finally:
             work.close()
             self.remove(request, share)
@@ -210,57 +212,57 @@ class FairShare:
     # memory
 
     def add_buffered(self, share: UserShare, more: int) -> None:
-        """So many more bytes (or less) are kept for a user."""
-        share.kept += more
-        if more > 0 and share.kept > self._most:
-            weights = {reader: reader.buffered_bytes() for reader in share.readers}
-            if sum(weights.values()) > self._most:
-                heaviest = max(weights, key=lambda reader: weights[reader])
-                heaviest.abort("too much waits for the connections of its user, and most of it for this one")
+        """Change a user's buffered bytes by `more`, which may be negative."""
+        share.buffered += more
+        if more > 0 and share.buffered > self._max_buffered:
+            weights = {participant: participant.buffered_bytes() for participant in share.participants}
+            if sum(weights.values()) > self._max_buffered:
+                heaviest = max(weights, key=lambda participant: weights[participant])
+                heaviest.abort("its user has too much buffered data, and this connection the most")
 
 
 class _Request:
-    """What waits for its turn without being a connection that is read; nothing is kept for it."""
+    """A participant for a coroutine; it buffers nothing."""
 
     share: UserShare
 
     def __init__(self) -> None:
-        self.turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.resumed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def resume(self) -> None:
-        # It begins later, and only then is known how long it takes: until then, nothing else of its user's does.
-        self.share.left -= _STRETCH
-        if not self.turn.done():
-            self.turn.set_result(None)
+        # The coroutine starts later; charging a slice now keeps the user from starting more work until then.
+        self.share.credit -= _SLICE
+        if not self.resumed.done():
+            self.resumed.set_result(None)
 
     def buffered_bytes(self) -> int:
         return 0
 
-    def abort(self, why: str) -> None:
-        raise AssertionError(f"nothing is kept for a request: {why}")
+    def abort(self, reason: str) -> None:
+        raise AssertionError(f"a request buffers nothing: {reason}")
 
 
-class _Reckoned(Generic[T]):
-    """Runs something step by step, and has the time of each step counted."""
+class _Metered(Generic[T]):
+    """Awaits a coroutine and charges the time of each step."""
 
-    def __init__(self, shares: FairShare, share: UserShare, work: Coroutine[Any, Any, T]) -> None:
-        self._shares, self._share, self._work = shares, share, work
+    def __init__(self, fair_share: FairShare, share: UserShare, work: Coroutine[Any, Any, T]) -> None:
+        self._fair_share, self._share, self._work = fair_share, share, work
 
     def __await__(self) -> Generator[Any, Any, T]:
         value: Any = None
         thrown: BaseException | None = None
         while True:
-            began = self._shares.clock()
+            began = self._fair_share.clock()
             try:
                 awaited = self._work.send(value) if thrown is None else self._work.throw(thrown)
             except StopIteration as done:
                 result: T = done.value
                 return result
             finally:
-                now = self._shares.clock()
-                self._shares.charge(self._share, now - began, now)
+                now = self._fair_share.clock()
+                self._fair_share.charge(self._share, now - began, now)
             value = thrown = None
             try:
                 value = yield awaited
-            except BaseException as error:  # noqa: BLE001 - whatever it is, a cancel included, it is for the work
+            except BaseException as error:  # noqa: BLE001 - also a cancellation belongs to the work
                 thrown = error

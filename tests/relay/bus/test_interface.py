@@ -268,11 +268,11 @@ async def test_what_is_not_of_the_bus_is_refused_and_harms_nobody() -> None:
         (a, listener), (b, _) = [await road.bus(name) for name in "ab"]
         a.join("ann")
         await known(b, a)
-        stranger = await connect(road.server.url, "stranger", most=1000)
+        stranger = await connect(road.server.url, "stranger", max_queue=1000)
         for subject in ("tabhub.node.a", "tabhub.all", f"tabhub.user.{subject_of('ann')}", "tabhub.reply.a.x"):
             stranger.publish(subject, b"\xc1 nonsense")
             stranger.publish(subject, encode(Beat("no such.name >")))
-        assert not stranger.carry("tabhub.node.a", b"x" * 1000)
+        assert not stranger.publish_bounded("tabhub.node.a", b"x" * 1000)
         await stranger.close()
         assert b.send("a", b"last")
         await until(lambda: ("b", b"last") in listener.messages)

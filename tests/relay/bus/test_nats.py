@@ -163,7 +163,7 @@ def _drained(agent: IndependentAgent) -> list[dict[str, Any]]:
 
 def test_a_silent_node_is_given_up_within_five_seconds() -> None:
     # A beat may just have come, and the look at the clock may just be over.
-    assert (nats._PATIENCE + 2) * nats._TICK <= 5
+    assert (nats._LOST_AFTER + 2) * nats._TICK <= 5
 
 
 async def test_a_node_killed_in_the_middle_is_noticed_and_the_rest_goes_on(alert_world: World) -> None:

@@ -13,8 +13,8 @@ _LARGEST = 60
 
 def pair() -> tuple[BusNodes, BusNodes]:
     here, there = (BusNodes(name, patience=3, largest=_LARGEST) for name in ("a", "b"))
-    here.heard("b")
-    there.heard("a")
+    here.mark_alive("b")
+    there.mark_alive("a")
     return here, there
 
 
@@ -28,16 +28,16 @@ def test_what_arrives_is_whole_and_in_order_and_every_loss_is_noticed(
 ) -> None:
     here, there = pair()
     numbered = [bytes([number]) + message[: _LARGEST - 1] for number, message in enumerate(messages)]
-    first = here.pieces("b", b"first", chunk)
-    pieces = [piece for message in numbered for piece in here.pieces("b", message, chunk)]
+    first = here.split("b", b"first", chunk)
+    pieces = [piece for message in numbered for piece in here.split("b", message, chunk)]
     pieces += [mark for _, mark in here.marks()]
     for piece in first:
-        there.take(piece)
+        there.receive(piece)
     arrived, noticed = [], False
     for number, piece in enumerate(pieces):
         if number in dropped and number != len(pieces) - 1:
             continue
-        arrival = there.take(piece)
+        arrival = there.receive(piece)
         noticed = noticed or arrival.lost
         if arrival.message is not None:
             arrived.append(arrival.message)
@@ -49,58 +49,58 @@ def test_what_arrives_is_whole_and_in_order_and_every_loss_is_noticed(
 
 def test_who_loses_something_tells_the_sender_and_who_begins_anew_needs_no_telling() -> None:
     here, there = pair()
-    one, _, three = (here.pieces("b", text, 100)[0] for text in (b"1", b"2", b"3"))
-    assert there.take(one).message == b"1"
-    late = there.take(three)
-    assert (late.message, late.lost, late.tell) == (b"3", True, True)
-    (word,) = there.given_up("a")
-    told = here.take(word)
-    assert (told.lost, told.tell) == (True, False)
+    one, _, three = (here.split("b", text, 100)[0] for text in (b"1", b"2", b"3"))
+    assert there.receive(one).message == b"1"
+    late = there.receive(three)
+    assert (late.message, late.lost, late.notify) == (b"3", True, True)
+    (word,) = there.give_up("a")
+    told = here.receive(word)
+    assert (told.lost, told.notify) == (True, False)
     here.clear()
-    here.heard("b")
-    anew = there.take(here.pieces("b", b"new", 100)[0])
-    assert (anew.message, anew.lost, anew.tell) == (b"new", True, False)
+    here.mark_alive("b")
+    anew = there.receive(here.split("b", b"new", 100)[0])
+    assert (anew.message, anew.lost, anew.notify) == (b"new", True, False)
 
 
 def test_the_first_piece_heard_of_a_node_is_no_loss_and_the_rest_of_a_message_is_dropped() -> None:
     here, there = pair()
-    here.pieces("b", b"before", 100)
-    parts = here.pieces("b", b"x" * 30, 10)
+    here.split("b", b"before", 100)
+    parts = here.split("b", b"x" * 30, 10)
     assert [piece.kind for piece in parts] == [FIRST, NEXT, LAST]
     for part in parts[1:]:
-        assert there.take(part).message is None
-    after = there.take(here.pieces("b", b"after", 100)[0])
+        assert there.receive(part).message is None
+    after = there.receive(here.split("b", b"after", 100)[0])
     assert (after.message, after.lost) == (b"after", False)
 
 
 def test_what_is_too_large_is_neither_sent_nor_gathered() -> None:
     here, there = pair()
-    assert here.pieces("b", b"x" * (_LARGEST + 1), 10) == []
-    assert here.pieces("nobody", b"x", 10) == []
+    assert here.split("b", b"x" * (_LARGEST + 1), 10) == []
+    assert here.split("nobody", b"x", 10) == []
     kinds = (FIRST, *[NEXT] * 20, LAST, WHOLE)
-    arrivals = [there.take(Piece("a", number, kind, b"y" * 10)) for number, kind in enumerate(kinds)]
+    arrivals = [there.receive(Piece("a", number, kind, b"y" * 10)) for number, kind in enumerate(kinds)]
     assert [arrival.message for arrival in arrivals if arrival.message is not None] == [b"y" * 10]
 
 
 def test_a_node_is_lost_after_so_many_silent_ticks_and_known_again_when_it_speaks() -> None:
     here, _ = pair()
     assert [here.tick() for _ in range(3)] == [[], [], []]
-    assert not here.heard("b")
+    assert not here.mark_alive("b")
     assert [here.tick() for _ in range(4)] == [[], [], [], ["b"]]
     assert "b" not in here
-    assert here.pieces("b", b"x", 10) == []
-    assert here.heard("b")
-    assert not here.heard("b")
-    assert here.gone("b")
-    assert not here.gone("b")
+    assert here.split("b", b"x", 10) == []
+    assert here.mark_alive("b")
+    assert not here.mark_alive("b")
+    assert here.remove("b")
+    assert not here.remove("b")
     assert len(here) == 0
 
 
 def test_a_mark_is_sent_only_where_something_was() -> None:
     here, there = pair()
-    here.heard("c")
-    here.pieces("b", b"x", 10)
+    here.mark_alive("c")
+    here.split("b", b"x", 10)
     ((node, mark),) = here.marks()
     assert node == "b"
     assert here.marks() == []
-    assert not there.take(mark).lost
+    assert not there.receive(mark).lost

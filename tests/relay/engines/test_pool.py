@@ -302,10 +302,10 @@ async def test_a_session_that_is_ended_closes_the_tab_it_opened() -> None:
 
 
 async def test_http_on_one_node_and_the_browser_on_another() -> None:
-    exchange = MemoryNetwork()
+    network = MemoryNetwork()
     async with (
-        http_relay(bus=MemoryBus("one", exchange)) as one,
-        http_relay(bus=MemoryBus("two", exchange)) as two,
+        http_relay(bus=MemoryBus("one", network)) as one,
+        http_relay(bus=MemoryBus("two", network)) as two,
         browser(two.ws) as far,
         one.agent() as agent,
     ):

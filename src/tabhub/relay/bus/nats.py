@@ -1,11 +1,11 @@
 """The bus over NATS: nodes in different processes and on different machines.
 
-Owns the subjects and what is said on them. Core NATS alone: nothing is stored, nothing is sent twice. The connection is
-natslink.py's; what a node knows of the others is peers.py's and rosters.py's.
+Owns the subjects and the messages on them. Core NATS only: nothing is stored and nothing is sent twice. The connection
+belongs to nats_connection.py; what a node knows of the others belongs to nodes.py and rosters.py.
 
-    tabhub.all                   beats, good-byes and revoked tokens, for every node
+    tabhub.all                   heartbeats, goodbyes and revoked tokens, for every node
     tabhub.node.<node>           numbered pieces of messages for one node
-    tabhub.user.<hash>           for the nodes that have joined a user: who has which browsers, and what was counted
+    tabhub.user.<hash>           for the nodes that have joined a user: browsers by node, and usage
     tabhub.reply.<node>.<hash>   answers to a node that has just joined a user
 """
 
@@ -23,7 +23,7 @@ from tabhub.core.backoff import Backoff
 from tabhub.errors import BusConnectFailed, BusUnavailable
 from tabhub.limits import DEFAULTS, MB, Limits
 from tabhub.relay.bus.interface import BusListener, Presence
-from tabhub.relay.bus.nats_connection import NatsConnection, connect, read, shown
+from tabhub.relay.bus.nats_connection import NatsConnection, connect, read, without_credentials
 from tabhub.relay.bus.nodes import BusNodes
 from tabhub.relay.bus.rosters import Roster, RosterTable
 from tabhub.wire import bus as wire
@@ -32,17 +32,17 @@ from tabhub.wire.nats import Message
 log = logging.getLogger("tabhub.relay.bus.interface")
 
 VARIABLE = "TABHUB_RELAY_BUS_TOKEN"
-"""Where the token for NATS itself may be: in an address it would be in the process list."""
+"""Environment variable with the NATS token; in a URL it would be visible in the process list."""
 
 _TICK = 0.5
-_PATIENCE = 7
-"""Ticks of silence after which a node is lost: with its beat and our tick, at most 4.5 s."""
+_LOST_AFTER = 7
+"""Ticks without a message after which a node is lost: with its heartbeat and our tick, at most 4.5 s."""
 _FIRST_RETRY, _LONGEST_RETRY = 0.25, 1.0
 """Seconds between attempts to reconnect: short, because other nodes expect this one back within `_RETURN`."""
-_ANSWER = 1.0
+_QUERY_TIMEOUT = 1.0
 _GRACE = 0.05
 _RETURN = 3.0
-"""Time for nodes that were there before a break of the bus to be back."""
+"""Seconds for the nodes known before an outage of the bus to come back."""
 _CHUNK = 512 * 1024
 _HEAD = 512
 _ENTRIES = 1000
@@ -50,7 +50,7 @@ _ALL = "tabhub.all"
 
 
 class NatsBus:
-    """A node's end of the bus."""
+    """One node's connection to the bus."""
 
     def __init__(
         self, url: str, node: str, *, limits: Limits = DEFAULTS, clock: Callable[[], float] = time.monotonic
@@ -58,29 +58,26 @@ class NatsBus:
         self._servers = [part.strip() for part in url.split(",") if part.strip()]
         self._node = node
         self._clock = clock
-        self._most = limits.relay_bus_queue
-        self._peers = BusNodes(node, patience=_PATIENCE, largest=limits.max_frame + MB)
+        self._max_queue = limits.relay_bus_queue
+        self._nodes = BusNodes(node, patience=_LOST_AFTER, largest=limits.max_frame + MB)
         self._rosters = RosterTable()
         self._waiting: dict[str, list[asyncio.Future[None]]] = {}
         self._version = 0
         self._ticks = 0
         self._attempts = -1
         self._listener: BusListener
-        self._link: NatsConnection | None = None
-        self._keeping: asyncio.Task[None] | None = None
+        self._connection: NatsConnection | None = None
+        self._task: asyncio.Task[None] | None = None
 
     @property
     def node(self) -> str:
-        """The id of this node."""
         return self._node
 
     @property
     def healthy(self) -> bool:
-        """Whether NATS is reached."""
-        return self._link is not None and self._link.healthy
+        return self._connection is not None and self._connection.healthy
 
     async def start(self, listener: BusListener) -> None:
-        """Connect and listen."""
         self._listener = listener
         reasons = []
         for server in self._servers:
@@ -88,235 +85,227 @@ class NatsBus:
                 await self._connect()
                 break
             except BusConnectFailed as error:
-                reasons.append(f"{shown(server)}: {error}")
+                reasons.append(f"{without_credentials(server)}: {error}")
         else:
             raise BusUnavailable(
                 f"The relay's bus cannot be reached at {'; '.join(reasons)}.",
-                hint="See that nats-server runs there and takes these credentials, or start without --bus.",
+                hint="Check that nats-server runs there and accepts these credentials, or start without --bus.",
             )
-        self._keeping = asyncio.get_running_loop().create_task(self._keep())
+        self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def close(self) -> None:
-        """Say good-bye and end."""
-        if self._keeping is not None:
-            self._keeping.cancel()
-            await asyncio.gather(self._keeping, return_exceptions=True)
-            self._keeping = None
-        if self._link is not None:
-            self._tell_all(wire.Bye(self._node))
-            await self._link.close()
-            self._link = None
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            self._task = None
+        if self._connection is not None:
+            self._publish_to_all(wire.Bye(self._node))
+            await self._connection.close()
+            self._connection = None
         self._fail_waiting()
 
     # users and browsers
 
     def join(self, user: str) -> None:
-        """Someone of that user is here."""
-        self._opened(user).held = True
+        self._ensure_roster(user).joined = True
 
     def leave(self, user: str) -> None:
-        """Nobody is."""
-        roster = self._rosters.of(user)
+        roster = self._rosters.by_user(user)
         if roster is not None:
-            roster.held = False
+            roster.joined = False
             self._release(roster)
 
     def announce(self, browser: Presence) -> None:
-        """A browser came."""
-        roster = self._opened(browser.user)
+        roster = self._ensure_roster(browser.user)
         if roster.own.get(browser.extension_id) != browser.name:
             roster.own[browser.extension_id] = browser.name
-            self._tell_own(roster)
+            self._publish_own(roster)
 
     def withdraw(self, browser: Presence) -> None:
-        """A browser went."""
-        roster = self._rosters.of(browser.user)
+        roster = self._rosters.by_user(browser.user)
         if roster is not None and roster.own.pop(browser.extension_id, None) is not None:
-            self._tell_own(roster)
+            self._publish_own(roster)
             self._release(roster)
 
     async def browsers(self, user: str) -> tuple[Presence, ...]:
-        """The browsers of a user elsewhere: known at once, except just after joining."""
+        """Known at once, except just after joining the user."""
         if not self.healthy:
             raise _unavailable()
-        roster = self._opened(user)
+        roster = self._ensure_roster(user)
         try:
             if not roster.complete:
-                await self._told(user)
+                await self._wait_complete(user)
             return roster.browsers()
         finally:
             self._release(roster)
 
-    async def _told(self, user: str) -> None:
-        told: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    async def _wait_complete(self, user: str) -> None:
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         waiting = self._waiting.setdefault(user, [])
-        waiting.append(told)
+        waiting.append(done)
         try:
-            await told
+            await done
         finally:
-            waiting.remove(told)
+            waiting.remove(done)
 
     # messages
 
     def send(self, node: str, message: bytes) -> bool:
-        """Send to one node."""
-        link = self._link
-        if link is None or not link.healthy:
+        connection = self._connection
+        if connection is None or not connection.healthy:
             return False
-        pieces = self._peers.pieces(node, message, min(_CHUNK, max(link.largest - _HEAD, _HEAD)))
+        pieces = self._nodes.split(node, message, min(_CHUNK, max(connection.largest - _HEAD, _HEAD)))
         sent = bool(pieces)
-        for piece in pieces:  # one that does not fit leaves a gap, by which the other side sees that something is lost
-            sent = link.carry(f"tabhub.node.{node}", wire.encode(piece)) and sent
+        for piece in pieces:  # one that does not fit leaves a gap, by which the other node detects the loss
+            sent = connection.publish_bounded(f"tabhub.node.{node}", wire.encode(piece)) and sent
         return sent
 
     def report_usage(self, user: str, count: int) -> None:
-        """Tell those who have joined the user."""
-        roster = self._rosters.of(user)
+        roster = self._rosters.by_user(user)
         if roster is not None and any(member.here for member in roster.members.values()):
-            self._tell(roster, wire.Took(self._node, count))
+            self._publish_to_user(roster, wire.Took(self._node, count))
 
     def revoke(self, entries: Sequence[str]) -> None:
-        """Tell all."""
         for at in range(0, len(entries), _ENTRIES):
-            self._tell_all(wire.Revoked(self._node, tuple(entries[at : at + _ENTRIES])))
+            self._publish_to_all(wire.Revoked(self._node, tuple(entries[at : at + _ENTRIES])))
 
-    # what NATS brings
+    # messages from NATS
 
     def _to_node(self, message: Message) -> None:
         piece = read(wire.PIECE, message)
         if piece is None or piece.node == self._node:
             return
         node = piece.node
-        self._heard(node)
-        arrival = self._peers.take(piece)
+        self._mark_alive(node)
+        arrival = self._nodes.receive(piece)
         if arrival.lost:
-            log.warning("messages of a node were lost", extra={"facts": {"node": node}})
-            if arrival.tell:
+            log.warning("lost messages of a node", extra={"facts": {"node": node}})
+            if arrival.notify:
                 self._give_up(node)
             self._listener.node_lost(node)
         if arrival.message is not None:
             self._listener.message_received(node, arrival.message)
 
     def _to_all(self, message: Message) -> None:
-        said = read(wire.TO_ALL, message)
-        if said is None or said.node == self._node:
+        body = read(wire.TO_ALL, message)
+        if body is None or body.node == self._node:
             return
-        if isinstance(said, wire.Bye):
-            if self._peers.gone(said.node):
-                self._lose(said.node)
+        if isinstance(body, wire.Bye):
+            if self._nodes.remove(body.node):
+                self._node_lost(body.node)
             return
-        self._heard(said.node)
-        if isinstance(said, wire.Revoked):
-            self._listener.tokens_revoked(said.entries)
+        self._mark_alive(body.node)
+        if isinstance(body, wire.Revoked):
+            self._listener.tokens_revoked(body.entries)
 
     def _to_user(self, message: Message) -> None:
-        roster = self._rosters.at(message.subject.rpartition(".")[2])
-        said = read(wire.TO_USER, message)
-        if roster is None or said is None or said.node == self._node:
+        roster = self._rosters.by_subject(message.subject.rpartition(".")[2])
+        body = read(wire.TO_USER, message)
+        if roster is None or body is None or body.node == self._node:
             return
-        self._heard(said.node)
-        if isinstance(said, wire.Took):
-            self._listener.usage_reported(roster.user, said.count)
+        self._mark_alive(body.node)
+        if isinstance(body, wire.Took):
+            self._listener.usage_reported(roster.user, body.count)
             return
-        if isinstance(said, wire.Left):
-            changed = roster.said(said.node, said.version, (), here=False)
+        if isinstance(body, wire.Left):
+            changed = roster.update(body.node, body.version, (), here=False)
         else:
-            changed = roster.said(said.node, said.version, said.browsers)
-        if isinstance(said, wire.Asking) and message.reply.startswith("tabhub.reply."):
-            others = tuple(n for n, member in roster.members.items() if member.here and n != said.node)
+            changed = roster.update(body.node, body.version, body.browsers)
+        if isinstance(body, wire.Asking) and message.reply.startswith("tabhub.reply."):
+            others = tuple(n for n, member in roster.members.items() if member.here and n != body.node)
             here = wire.Here(self._node, self._version, tuple(sorted(roster.own.items())), others)
             self._publish(message.reply, wire.encode(here))
         self._changed(roster, changed)
 
     def _replied(self, message: Message) -> None:
-        roster = self._rosters.at(message.subject.rpartition(".")[2])
+        roster = self._rosters.by_subject(message.subject.rpartition(".")[2])
         if roster is None:
             return
         if message.nobody:
-            asyncio.get_running_loop().call_later(_GRACE, self._alone, roster)
+            asyncio.get_running_loop().call_later(_GRACE, self._no_responders, roster)
             return
-        said = read(wire.HERE, message)
-        if said is not None:
-            self._heard(said.node)
-            self._changed(roster, roster.answer(said, self._node))
+        body = read(wire.HERE, message)
+        if body is not None:
+            self._mark_alive(body.node)
+            self._changed(roster, roster.receive_answer(body, self._node))
 
-    def _alone(self, roster: Roster) -> None:
-        """Nobody else has joined this user, not even one whose word was on its way when the question was put."""
-        roster.nobody()
+    def _no_responders(self, roster: Roster) -> None:
+        """No other node has joined this user, including one whose message was in flight at the query."""
+        roster.no_responders()
         self._changed(roster, changed=False)
 
-    def _heard(self, node: str) -> None:
-        if self._peers.heard(node):  # it was given up in the meantime: it must know, and so must we what it has
+    def _mark_alive(self, node: str) -> None:
+        if self._nodes.mark_alive(node):  # it was lost before: both sides start over
             log.info("node_back", extra={"facts": {"node": node}})
             self._give_up(node)
             for roster in self._rosters:
-                self._ask(roster, _ANSWER)
+                self._query(roster, _QUERY_TIMEOUT)
 
     def _give_up(self, node: str) -> None:
-        for piece in self._peers.given_up(node):
+        for piece in self._nodes.give_up(node):
             self._publish(f"tabhub.node.{node}", wire.encode(piece))
 
-    def _lose(self, node: str) -> None:
-        """A node is gone: with its connections, and with its browsers."""
+    def _node_lost(self, node: str) -> None:
+        """Report a lost node and remove its browsers."""
         self._listener.node_lost(node)
         for roster in self._rosters:
-            self._changed(roster, roster.gone(node))
+            self._changed(roster, roster.remove_node(node))
 
     def _changed(self, roster: Roster, changed: bool) -> None:
-        """After news of a user: whoever waits for it, or wants to know, is told."""
-        settled = roster.settle(self._clock())
+        """After an update of a roster: wake its waiters and notify the listener."""
+        settled = roster.check_complete(self._clock())
         if settled:
-            for told in self._waiting.pop(roster.user, ()):
-                if not told.done():
-                    told.set_result(None)
+            for done in self._waiting.pop(roster.user, ()):
+                if not done.done():
+                    done.set_result(None)
         again, roster.stale = settled and roster.stale, roster.stale and not settled
-        if (changed or again) and roster.held:
+        if (changed or again) and roster.joined:
             self._listener.browsers_changed(roster.user)
 
-    # what goes out
+    # messages to NATS
 
-    def _opened(self, user: str) -> Roster:
-        """The roster of a user; a new one is asked for."""
-        roster = self._rosters.of(user)
+    def _ensure_roster(self, user: str) -> Roster:
+        """The roster of a user; a new one is queried from the other nodes."""
+        roster = self._rosters.by_user(user)
         if roster is None:
             roster = self._rosters.open(user)
-            self._ask(roster, _ANSWER)
+            self._query(roster, _QUERY_TIMEOUT)
         return roster
 
-    def _ask(self, roster: Roster, patience: float) -> None:
-        roster.asked(self._clock() + patience)
-        if self._link is None:
+    def _query(self, roster: Roster, patience: float) -> None:
+        roster.begin_query(self._clock() + patience)
+        if self._connection is None:
             return
         subject = f"tabhub.user.{roster.subject}"
-        self._link.listen(subject, self._to_user)
+        self._connection.subscribe(subject, self._to_user)
         self._version += 1
         asking = wire.Asking(self._node, self._version, tuple(sorted(roster.own.items())))
         self._publish(subject, wire.encode(asking), f"tabhub.reply.{self._node}.{roster.subject}")
 
-    def _tell_own(self, roster: Roster) -> None:
+    def _publish_own(self, roster: Roster) -> None:
         self._version += 1
-        self._tell(roster, wire.Has(self._node, self._version, tuple(sorted(roster.own.items()))))
+        self._publish_to_user(roster, wire.Has(self._node, self._version, tuple(sorted(roster.own.items()))))
 
-    def _tell(self, roster: Roster, message: wire.ToUser) -> None:
+    def _publish_to_user(self, roster: Roster, message: wire.ToUser) -> None:
         self._publish(f"tabhub.user.{roster.subject}", wire.encode(message))
 
-    def _tell_all(self, message: wire.ToAll) -> None:
+    def _publish_to_all(self, message: wire.ToAll) -> None:
         self._publish(_ALL, wire.encode(message))
 
     def _release(self, roster: Roster) -> None:
-        """Let a user go whom nobody here needs."""
-        needed = roster.held or roster.own or self._waiting.get(roster.user)
-        if needed or self._rosters.of(roster.user) is not roster:
+        """Drop the roster of a user that this node no longer needs."""
+        needed = roster.joined or roster.own or self._waiting.get(roster.user)
+        if needed or self._rosters.by_user(roster.user) is not roster:
             return
         self._rosters.drop(roster)
         self._version += 1
-        self._tell(roster, wire.Left(self._node, self._version))
-        if self._link is not None:
-            self._link.unlisten(f"tabhub.user.{roster.subject}")
+        self._publish_to_user(roster, wire.Left(self._node, self._version))
+        if self._connection is not None:
+            self._connection.unsubscribe(f"tabhub.user.{roster.subject}")
 
     def _publish(self, subject: str, payload: bytes, reply: str = "") -> None:
-        if self._link is not None:
-            self._link.publish(subject, payload, reply)
+        if self._connection is not None:
+            self._connection.publish(subject, payload, reply)
 
     # the connection
 
@@ -324,78 +313,78 @@ class NatsBus:
         token = os.environ.get(VARIABLE) or None
         self._attempts += 1
         url = self._servers[self._attempts % len(self._servers)]
-        link = await connect(url, f"tabhub relay {self._node}", most=self._most, token=token)
-        link.listen(f"tabhub.node.{self._node}", self._to_node)
-        link.listen(_ALL, self._to_all)
-        link.listen(f"tabhub.reply.{self._node}.*", self._replied)
-        self._link = link
-        self._tell_all(wire.Beat(self._node))
+        connection = await connect(url, f"tabhub relay {self._node}", max_queue=self._max_queue, token=token)
+        connection.subscribe(f"tabhub.node.{self._node}", self._to_node)
+        connection.subscribe(_ALL, self._to_all)
+        connection.subscribe(f"tabhub.reply.{self._node}.*", self._replied)
+        self._connection = connection
+        self._publish_to_all(wire.Beat(self._node))
         for roster in self._rosters:
-            self._ask(roster, _RETURN if roster.awaited else _ANSWER)
+            self._query(roster, _RETURN if roster.missing else _QUERY_TIMEOUT)
 
-    async def _keep(self) -> None:
+    async def _run(self) -> None:
         while True:
-            await self._watch()
-            link, self._link = self._link, None
+            await self._tick_until_lost()
+            connection, self._connection = self._connection, None
             self._fail_waiting()
             for roster in self._rosters:
-                roster.forget()
-            self._peers.clear()
-            self._guarded(lambda: self._listener.bus_changed(False))
-            if link is not None:
-                log.warning("the bus is gone", extra={"facts": {"reason": link.trouble}})
-                await link.close()
-            await self._come_back()
-            self._guarded(lambda: self._listener.bus_changed(True))
+                roster.invalidate()
+            self._nodes.clear()
+            self._call_safely(lambda: self._listener.bus_changed(False))
+            if connection is not None:
+                log.warning("lost the connection to the bus", extra={"facts": {"reason": connection.close_reason}})
+                await connection.close()
+            await self._reconnect()
+            self._call_safely(lambda: self._listener.bus_changed(True))
 
-    async def _come_back(self) -> None:
-        said = ""
+    async def _reconnect(self) -> None:
+        reported = ""
         jitter = partial(random.uniform, 1.0, 1.3)
         backoff = Backoff(_FIRST_RETRY, _LONGEST_RETRY, jitter=jitter)
-        while self._link is None:
+        while self._connection is None:
             try:
                 await self._connect()
             except BusConnectFailed as error:
-                if said != str(error):
-                    said = str(error)
-                    log.warning("the bus cannot be reached", extra={"facts": {"reason": said}})
+                if reported != str(error):
+                    reported = str(error)
+                    log.warning("cannot connect to the bus", extra={"facts": {"reason": reported}})
                 await asyncio.sleep(backoff.next_delay())
 
-    async def _watch(self) -> None:
-        """Beat and look for silence, until the connection is gone."""
-        while self._link is not None and self._link.healthy:
+    async def _tick_until_lost(self) -> None:
+        """Send heartbeats and detect lost nodes until the connection is lost."""
+        while self._connection is not None and self._connection.healthy:
             try:
                 async with asyncio.timeout(_TICK):
-                    await self._link.lost.wait()
+                    await self._connection.lost.wait()
             except TimeoutError:
-                self._guarded(self._tick)
+                self._call_safely(self._tick)
 
     def _tick(self) -> None:
         self._ticks += 1
-        if self._link is not None:
-            self._link.tick()
-        for node in self._peers.tick():
-            self._lose(node)
+        if self._connection is not None:
+            self._connection.tick()
+        for node in self._nodes.tick():
+            self._node_lost(node)
         for roster in self._rosters:
             if not roster.complete:
                 self._changed(roster, changed=False)
         if self._ticks % 2:
-            self._tell_all(wire.Beat(self._node))
-            for node, mark in self._peers.marks():
+            self._publish_to_all(wire.Beat(self._node))
+            for node, mark in self._nodes.marks():
                 self._publish(f"tabhub.node.{node}", wire.encode(mark))
 
-    def _guarded(self, what: Callable[[], None]) -> None:
-        """A slip in whoever listens must not end the bus."""
+    def _call_safely(self, what: Callable[[], None]) -> None:
+        """An error in the listener must not stop the bus."""
         try:
             what()
         except Exception:
-            log.exception("what the bus told could not be handled")
+            log.exception("error while handling an event of the bus")
 
     def _fail_waiting(self) -> None:
         waiting, self._waiting = self._waiting, {}
-        for told in (told for each in waiting.values() for told in each):
-            if not told.done():
-                told.set_exception(_unavailable())
+        for done in (done for each in waiting.values() for done in each):
+            if not done.done():
+                done.set_exception(_unavailable())
 
 
 def _unavailable() -> BusUnavailable:

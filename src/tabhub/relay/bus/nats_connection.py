@@ -1,7 +1,7 @@
-"""One connection to NATS: from its beginning to its end.
+"""One connection to a NATS server.
 
-Owns the socket. Knows nothing of nodes and users. What is published leaves at once or not at all, in order. A
-connection that has ended is not mended: a new one takes its place, so that nothing is sent late.
+Owns the socket. Knows nothing of nodes and users. Messages are sent in order, and at once or not at all. A closed
+connection is not reopened but replaced by a new one, so that nothing is sent late.
 """
 
 from __future__ import annotations
@@ -27,90 +27,87 @@ T = TypeVar("T")
 Listener = Callable[[Message], None]
 
 _PORT = 4222
-_CONNECT = 3.0
-_FAREWELL = 2.0
+_CONNECT_TIMEOUT = 3.0
+_CLOSE_TIMEOUT = 2.0
 _UNANSWERED = 6
-_OWN_SHARE = 16 * MB
-"""What may wait beyond the bound: words of the bus itself, without which it cannot go on."""
+_RESERVE = 16 * MB
+"""Bytes that messages of the bus itself may queue beyond the limit for node messages."""
 
 
 class NatsConnection(asyncio.Protocol):
-    """A connection; `connect` makes one."""
+    """A connection, created by `connect`."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, max_queue: int) -> None:
         self.lost = asyncio.Event()
         self.largest = MB
-        self._most = most
+        self._max_queue = max_queue
         self._transport: asyncio.Transport
         self._reader = wire.Reader()
         self._listeners: dict[int, Listener] = {}
-        self._numbers: dict[str, int] = {}
+        self._subscriptions: dict[str, int] = {}
         self._last = 0
         self._unanswered = 0
         self._out: list[bytes] = []
-        self._waits = 0
+        self._queued = 0
         self._loop = asyncio.get_running_loop()
         self._info: asyncio.Future[wire.Info] = self._loop.create_future()
         self._pong: asyncio.Future[None] | None = None
-        self.trouble = "the connection was closed"
+        self.close_reason = "the connection was closed"
 
     @property
     def healthy(self) -> bool:
-        """Whether it still stands."""
         return not self.lost.is_set()
 
     def publish(self, subject: str, payload: bytes, reply: str = "") -> bool:
-        """Say something of the bus itself. If even that piles up, the connection is of no use any more."""
-        done = self._write(wire.publish(subject, payload, reply), self._most + _OWN_SHARE)
+        """Publish a message of the bus itself. The connection closes if its queue is full even for these."""
+        done = self._write(wire.publish(subject, payload, reply), self._max_queue + _RESERVE)
         if not done and self.healthy:
-            self._end("more waits to be sent than can be kept")
+            self._end("the send queue is full")
         return done
 
-    def carry(self, subject: str, payload: bytes) -> bool:
-        """Send a message of the nodes; False if too much waits already."""
-        return self._write(wire.publish(subject, payload), self._most)
+    def publish_bounded(self, subject: str, payload: bytes) -> bool:
+        """Publish a message between nodes; False if the send queue is full."""
+        return self._write(wire.publish(subject, payload), self._max_queue)
 
-    def listen(self, subject: str, listener: Listener) -> None:
-        """Hear what is published there from now on."""
-        if subject in self._numbers:
+    def subscribe(self, subject: str, listener: Listener) -> None:
+        if subject in self._subscriptions:
             return
         self._last += 1
-        self._numbers[subject] = self._last
+        self._subscriptions[subject] = self._last
         self._listeners[self._last] = listener
-        self._write(wire.subscribe(subject, self._last), self._most + _OWN_SHARE)
+        self._write(wire.subscribe(subject, self._last), self._max_queue + _RESERVE)
 
-    def unlisten(self, subject: str) -> None:
-        """Hear it no more."""
-        number = self._numbers.pop(subject, None)
+    def unsubscribe(self, subject: str) -> None:
+        number = self._subscriptions.pop(subject, None)
         if number is not None:
             del self._listeners[number]
-            self._write(wire.unsubscribe(number), self._most + _OWN_SHARE)
+            self._write(wire.unsubscribe(number), self._max_queue + _RESERVE)
 
     def tick(self) -> None:
-        """See whether the server still answers: to be called twice a second."""
+        """Check that the server still answers; to be called twice a second."""
         self._unanswered += 1
         if self._unanswered > _UNANSWERED:
             self._end("the server does not answer")
         else:
-            self._write(wire.PING, self._most + _OWN_SHARE)
+            self._write(wire.PING, self._max_queue + _RESERVE)
 
     async def close(self) -> None:
-        """End it, after all that was published has left."""
+        """Close after everything published has been sent."""
         if self.healthy:
             try:
-                await self._settled(_FAREWELL)
+                await self._sync(_CLOSE_TIMEOUT)
             except (BusConnectFailed, TimeoutError) as error:
-                log.warning("the bus did not take the last messages: %s", error)
-        self._end("it was closed")
+                log.warning("the last messages may not have reached the bus: %s", error)
+        self._end("closed by this node")
 
-    async def introduce(self, url: str, name: str, token: str | None) -> None:
-        """The first words of both sides; nothing secret is said before the connection is as safe as was asked for."""
+    async def handshake(self, url: str, name: str, token: str | None) -> None:
+        """Exchange the opening messages; credentials are sent only after TLS is established, if it is required."""
         parts = urlsplit(url)
-        async with asyncio.timeout(_CONNECT):
+        async with asyncio.timeout(_CONNECT_TIMEOUT):
             info = (await self._info).facts
             wanted = parts.scheme == "tls"
             if wanted and not (info.get("tls_required") or info.get("tls_available")):
-                raise BusConnectFailed("the server speaks no TLS, and tls:// asks for it")
+                raise BusConnectFailed("the server does not support TLS, which tls:// requires")
             tls = wanted or bool(info.get("tls_required"))
             if tls:
                 loop, context = asyncio.get_running_loop(), ssl.create_default_context()
@@ -120,68 +117,65 @@ class NatsConnection(asyncio.Protocol):
             password = unquote(parts.password) if parts.password is not None else None
             if user is not None and password is None:
                 user, token = None, user
-            self._write(wire.connect(name, user, password, token if user is None else None, tls), self._most)
-            most = info.get("max_payload")
-            self.largest = most if isinstance(most, int) and most > 0 else MB
-        await self._settled(_CONNECT)
+            self._write(wire.connect(name, user, password, token if user is None else None, tls), self._max_queue)
+            max_payload = info.get("max_payload")
+            self.largest = max_payload if isinstance(max_payload, int) and max_payload > 0 else MB
+        await self._sync(_CONNECT_TIMEOUT)
 
-    async def _settled(self, seconds: float) -> None:
-        """Wait until the server has taken all that was written."""
+    async def _sync(self, seconds: float) -> None:
+        """Wait until the server has processed everything written."""
         self._pong = asyncio.get_running_loop().create_future()
         self._unanswered = 0
-        self._write(wire.PING, self._most + _OWN_SHARE)
+        self._write(wire.PING, self._max_queue + _RESERVE)
         async with asyncio.timeout(seconds):
             await self._pong
 
-    def _write(self, data: bytes, most: int) -> bool:
-        if self.lost.is_set() or self._waits + self._transport.get_write_buffer_size() + len(data) > most:
+    def _write(self, data: bytes, limit: int) -> bool:
+        if self.lost.is_set() or self._queued + self._transport.get_write_buffer_size() + len(data) > limit:
             return False
         if not self._out:
             self._loop.call_soon(self._flush)
         self._out.append(data)
-        self._waits += len(data)
+        self._queued += len(data)
         return True
 
     def _flush(self) -> None:
-        """What was written in one turn of the loop leaves as one: the server is woken once, and so is who listens."""
-        data, self._waits = b"".join(self._out), 0
+        """Send what was written in one loop iteration together: one wakeup for the server and for subscribers."""
+        data, self._queued = b"".join(self._out), 0
         self._out.clear()
         if not self.lost.is_set():
             self._transport.write(data)
 
-    # what the socket brings
+    # called by the transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The socket is there."""
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
-        """Bytes of the server."""
         try:
             for event in self._reader.feed(data):
                 if type(event) is Message:
-                    self._bring(event)
+                    self._deliver(event)
                 else:
-                    self._take(cast("wire.Info | wire.Refusal | bytes", event))
+                    self._handle_control(cast("wire.Info | wire.Refusal | bytes", event))
         except (ParseError, UnicodeDecodeError) as error:
             self._end(str(error))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The socket is gone."""
-        self._end(str(exc) if exc is not None else self.trouble)
+        self._end(str(exc) if exc is not None else self.close_reason)
 
-    def _bring(self, message: Message) -> None:
+    def _deliver(self, message: Message) -> None:
         listener = self._listeners.get(message.number)
         if listener is None:
             return
         try:
             listener(message)
         except Exception:
-            log.exception("what came over the bus could not be handled")
+            log.exception("error while handling a message from the bus")
 
-    def _take(self, event: wire.Info | wire.Refusal | bytes) -> None:
+    def _handle_control(self, event: wire.Info | wire.Refusal | bytes) -> None:
         if event == wire.PING:
-            self._write(wire.PONG, self._most + _OWN_SHARE)
+            self._write(wire.PONG, self._max_queue + _RESERVE)
         elif event == wire.PONG:
             self._unanswered = 0
             if self._pong is not None and not self._pong.done():
@@ -192,45 +186,47 @@ class NatsConnection(asyncio.Protocol):
         elif isinstance(event, wire.Refusal):
             self._end(event.reason)
 
-    def _end(self, why: str) -> None:
+    def _end(self, reason: str) -> None:
         if self.lost.is_set():
             return
-        self.trouble = why
+        self.close_reason = reason
         self.lost.set()
         for waiting in (self._info, self._pong):
             if waiting is not None and not waiting.done():
-                waiting.set_exception(BusConnectFailed(why))
-                waiting.exception()  # it may be that nobody waits
+                waiting.set_exception(BusConnectFailed(reason))
+                waiting.exception()  # nothing may be awaiting it
         self._transport.close()
 
 
-async def connect(url: str, name: str, *, most: int, token: str | None = None) -> NatsConnection:
-    """A new connection; BusConnectFailed says why there is none."""
-    link = NatsConnection(most)
+async def connect(url: str, name: str, *, max_queue: int, token: str | None = None) -> NatsConnection:
+    """Open a connection, or raise BusConnectFailed with the reason."""
+    connection = NatsConnection(max_queue)
     try:
         parts = urlsplit(url)
-        async with asyncio.timeout(_CONNECT):
+        async with asyncio.timeout(_CONNECT_TIMEOUT):
             loop = asyncio.get_running_loop()
-            await loop.create_connection(lambda: link, parts.hostname or "127.0.0.1", parts.port or _PORT)
-        await link.introduce(url, name, token)
+            await loop.create_connection(lambda: connection, parts.hostname or "127.0.0.1", parts.port or _PORT)
+        await connection.handshake(url, name, token)
     except (BusConnectFailed, OSError, ValueError, TimeoutError) as error:
-        link.lost.set()
-        if hasattr(link, "_transport"):
-            link._transport.abort()
-        raise BusConnectFailed(str(error)[:200] or "it does not answer") from None
-    return link
+        connection.lost.set()
+        if hasattr(connection, "_transport"):
+            connection._transport.abort()
+        raise BusConnectFailed(str(error)[:200] or "no answer") from None
+    return connection
 
 
 def read(form: Decoder[T], message: Message) -> T | None:
-    """What was published; None if it is not what belongs there."""
+    """Decode a message; None, and a log entry, if it is malformed."""
     try:
         return decode(form, message.payload)
     except ParseError as error:
-        log.warning("refused on the bus", extra={"facts": {"subject": message.subject, "reason": error.message}})
+        log.warning(
+            "malformed message on the bus", extra={"facts": {"subject": message.subject, "reason": error.message}}
+        )
         return None
 
 
-def shown(url: str) -> str:
-    """An address without what is secret in it."""
+def without_credentials(url: str) -> str:
+    """The URL without user and password."""
     scheme, _, rest = url.partition("://")
     return f"{scheme}://{rest.rpartition('@')[2]}"

@@ -1,7 +1,7 @@
-"""The other nodes as the bus sees them: who is heard, what was sent to each, and what came whole.
+"""The other nodes on the bus: which are alive, what was sent to each, and the reassembly of messages.
 
-Owns the numbers on pieces, the putting together of large messages, and the verdict that a node is lost. Pure: time is
-the count of ticks, so that a node that itself stood still does not take the others for dead.
+Owns the sequence numbers of pieces, the reassembly of large messages, and the decision that a node is lost. Pure: time
+is a count of ticks, so that a node that was suspended itself does not consider the others dead.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ class BusNode:
     """Another node."""
 
     silent: int = 0
-    """Ticks since it was heard."""
+    """Ticks since its last message."""
     sent: int = 0
     """Pieces sent to it."""
     marked: int = 0
-    """Of those, how many it was told of by a mark."""
+    """Pieces sent up to the last mark."""
     expected: int | None = None
-    """The number of its next piece; None: it has sent none that counts."""
+    """The number of its next piece; None: it has not sent any."""
     parts: list[bytes] = field(default_factory=list)
-    """What is there of a large message."""
+    """The parts of a large message received so far."""
     size: int = 0
 
 
 class Arrival(msgspec.Struct, gc=False, frozen=True):
-    """What a piece meant."""
+    """The result of receiving a piece."""
 
     message: bytes | None = None
     lost: bool = False
-    """Something before it never came, or the other side has given up: nothing shared with that node holds any more."""
-    tell: bool = False
-    """The other side does not know yet, and is to be told."""
+    """An earlier piece is missing, or the other node gave up: all state shared with it is invalid."""
+    notify: bool = False
+    """The other node does not know yet and must be notified."""
 
 
 class BusNodes:
@@ -56,8 +56,8 @@ class BusNodes:
     def __len__(self) -> int:
         return len(self._peers)
 
-    def heard(self, node: str) -> bool:
-        """A node was heard; whether it had been given up."""
+    def mark_alive(self, node: str) -> bool:
+        """Note a message of a node; returns whether it had been lost before."""
         peer = self._peers.get(node)
         if peer is not None:
             peer.silent = 0
@@ -67,18 +67,17 @@ class BusNodes:
         self._given_up.discard(node)
         return back
 
-    def gone(self, node: str) -> bool:
-        """A node said good-bye; whether it was known."""
+    def remove(self, node: str) -> bool:
+        """Remove a node that disconnected; returns whether it was known."""
         self._given_up.discard(node)
         return self._peers.pop(node, None) is not None
 
     def clear(self) -> None:
-        """Nobody can be heard any more."""
         self._peers.clear()
         self._given_up.clear()
 
     def tick(self) -> list[str]:
-        """Time has passed: the nodes that are lost."""
+        """Count one tick; returns the nodes that are now lost."""
         lost = []
         for node, peer in list(self._peers.items()):
             peer.silent += 1
@@ -89,15 +88,15 @@ class BusNodes:
         return lost
 
     def marks(self) -> list[tuple[str, Piece]]:
-        """For each node that was sent something since the last time, a number by which it sees if all of it came."""
+        """A mark for each node that was sent something since its last one, by which it detects missing pieces."""
         due = [(node, peer) for node, peer in self._peers.items() if peer.sent != peer.marked]
         marks = [(node, self._piece(peer, MARK, b"")) for node, peer in due]
         for _, peer in due:
             peer.marked = peer.sent
         return marks
 
-    def pieces(self, node: str, message: bytes, chunk: int) -> list[Piece]:
-        """A message in pieces of at most that size; none if the node is not known or the message is too large."""
+    def split(self, node: str, message: bytes, chunk: int) -> list[Piece]:
+        """Pieces of at most `chunk` bytes; none if the node is unknown or the message too large."""
         peer = self._peers.get(node)
         if peer is None or len(message) > self._largest:
             return []
@@ -107,27 +106,27 @@ class BusNodes:
         kinds = [FIRST, *[NEXT] * (len(parts) - 2), LAST]
         return [self._piece(peer, kind, part) for kind, part in zip(kinds, parts, strict=True)]
 
-    def given_up(self, node: str) -> list[Piece]:
-        """Word to a node that what was shared with it is no more."""
+    def give_up(self, node: str) -> list[Piece]:
+        """The piece that tells a node that all state shared with it is invalid."""
         peer = self._peers.get(node)
         return [self._piece(peer, GIVEN_UP, b"")] if peer is not None else []
 
-    def take(self, piece: Piece) -> Arrival:
-        """A piece came from a node that was heard."""
+    def receive(self, piece: Piece) -> Arrival:
+        """Process a piece of a node that was marked alive."""
         peer = self._peers[piece.node]
         gap = peer.expected is not None and piece.number != peer.expected
         peer.expected = piece.number + 1
         if gap:
             peer.parts, peer.size = [], 0
-        tell = gap and piece.number != 0  # who begins anew has given up everything already
+        notify = gap and piece.number != 0  # a node that starts over has already given up
         if piece.kind == WHOLE:
-            return Arrival(piece.body, lost=gap, tell=tell)
+            return Arrival(piece.body, lost=gap, notify=notify)
         if piece.kind in (FIRST, NEXT, LAST):
-            return Arrival(self._part(peer, piece), lost=gap, tell=tell)
-        return Arrival(lost=gap or piece.kind == GIVEN_UP, tell=tell)
+            return Arrival(self._part(peer, piece), lost=gap, notify=notify)
+        return Arrival(lost=gap or piece.kind == GIVEN_UP, notify=notify)
 
     def _part(self, peer: BusNode, piece: Piece) -> bytes | None:
-        """Keep a part; the message if it was the last. A rest without its beginning is dropped, and what is too big."""
+        """Add a part; returns the message if it is complete. Drops oversize messages and parts without the first."""
         if piece.kind == FIRST:
             peer.parts, peer.size = [], 0
         elif not peer.parts:

@@ -1,7 +1,7 @@
-"""Which nodes have someone of a user, and which browsers: what this node knows of the users it has joined.
+"""Rosters: for each user this node has joined, the other nodes that have clients of that user, and their browsers.
 
-Owns when that knowledge is complete. Pure. Each node answers a newcomer's question with its own browsers and with the
-other nodes it knows of; the newcomer has heard all when each node that was named has answered, or when there is none.
+Owns when a roster is complete. Pure. Each node answers the query of a new node with its own browsers and with the other
+nodes it knows; the roster is complete when every node that was named has answered, or when there is no other node.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from tabhub.wire.bus import Browsers, Here
 
 
 def subject_of(user: str) -> str:
-    """The name of a user where others can read it."""
+    """The part of a bus subject that stands for a user, without revealing the name."""
     return sha256(b"tabhub-relay-user:" + user.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 @dataclass(slots=True)
 class Member:
-    """A node that has, or had, someone of the user."""
+    """A node that has or had clients of the user."""
 
     version: int
     browsers: Browsers
@@ -30,28 +30,27 @@ class Member:
 
 @dataclass(slots=True)
 class Roster:
-    """All about one user."""
+    """The other nodes with clients of one user."""
 
     user: str
     subject: str
-    held: bool = False
+    joined: bool = False
     own: dict[str, str] = field(default_factory=dict)
     members: dict[str, Member] = field(default_factory=dict)
-    awaited: set[str] = field(default_factory=set)
-    """Nodes that were named and have not spoken."""
+    missing: set[str] = field(default_factory=set)
+    """Nodes that were named and have not answered."""
     answered: bool = False
-    due: float | None = 0.0
+    deadline: float | None = 0.0
     """When it counts as complete in any case; None: it is complete."""
     stale: bool = False
-    """It was complete once and is asked for anew."""
+    """It was complete once and is being queried again."""
 
     @property
     def complete(self) -> bool:
-        """Whether all nodes have spoken."""
-        return self.due is None
+        return self.deadline is None
 
     def browsers(self) -> tuple[Presence, ...]:
-        """The browsers on other nodes, in the order of their ids."""
+        """The browsers on other nodes, ordered by id."""
         found = [
             Presence(self.user, ident, name, node)
             for node, member in self.members.items()
@@ -59,13 +58,12 @@ class Roster:
         ]
         return tuple(sorted(found, key=lambda browser: (browser.extension_id, browser.node)))
 
-    def asked(self, due: float) -> None:
-        """The question was put to the others."""
-        self.answered, self.due = False, due
+    def begin_query(self, deadline: float) -> None:
+        self.answered, self.deadline = False, deadline
 
-    def said(self, node: str, version: int, browsers: Browsers, *, here: bool = True) -> bool:
-        """What a node says of itself; whether that changes anything. Old news is no news."""
-        self.awaited.discard(node)
+    def update(self, node: str, version: int, browsers: Browsers, *, here: bool = True) -> bool:
+        """Apply the state of one node; returns whether its browsers changed. Older versions are ignored."""
+        self.missing.discard(node)
         member = self.members.get(node)
         if member is None:
             self.members[node] = Member(version, browsers, here)
@@ -76,41 +74,41 @@ class Roster:
         member.version, member.browsers, member.here = version, browsers, here
         return changed
 
-    def answer(self, message: Here, own: str) -> bool:
-        """A node's answer to the question; whether it changes anything."""
+    def receive_answer(self, message: Here, own: str) -> bool:
+        """Apply a node's answer to the query; returns whether its browsers changed."""
         self.answered = True
         heard = set(self.members)
-        self.awaited.update(node for node in message.others if node != own and node not in heard)
-        return self.said(message.node, message.version, message.browsers)
+        self.missing.update(node for node in message.others if node != own and node not in heard)
+        return self.update(message.node, message.version, message.browsers)
 
-    def nobody(self) -> None:
-        """Nobody was there to be asked."""
+    def no_responders(self) -> None:
+        """No other node has joined this user."""
         self.answered = True
 
-    def gone(self, node: str) -> bool:
-        """A node is lost; whether that changes anything."""
-        self.awaited.discard(node)
+    def remove_node(self, node: str) -> bool:
+        """Remove a lost node; returns whether it had browsers."""
+        self.missing.discard(node)
         member = self.members.pop(node, None)
         return member is not None and bool(member.browsers)
 
-    def forget(self) -> None:
-        """What was known no longer counts; the nodes that were here are expected to be so again."""
-        self.awaited.update(node for node, member in self.members.items() if member.here)
+    def invalidate(self) -> None:
+        """Discard what is known after the bus failed; the same nodes are expected to answer again."""
+        self.missing.update(node for node, member in self.members.items() if member.here)
         self.members.clear()
-        self.stale = self.stale or self.due is None
-        self.answered, self.due = False, 0.0
+        self.stale = self.stale or self.deadline is None
+        self.answered, self.deadline = False, 0.0
 
-    def settle(self, now: float) -> bool:
-        """Whether it has just become complete."""
-        if self.due is None or not ((self.answered and not self.awaited) or now >= self.due):
+    def check_complete(self, now: float) -> bool:
+        """Whether it became complete by now."""
+        if self.deadline is None or not ((self.answered and not self.missing) or now >= self.deadline):
             return False
-        self.due = None
-        self.awaited.clear()
+        self.deadline = None
+        self.missing.clear()
         return True
 
 
 class RosterTable:
-    """Those of all users this node has joined."""
+    """The rosters of all users this node has joined."""
 
     def __init__(self) -> None:
         self._by_user: dict[str, Roster] = {}
@@ -119,21 +117,17 @@ class RosterTable:
     def __iter__(self) -> Iterator[Roster]:
         return iter(list(self._by_user.values()))
 
-    def of(self, user: str) -> Roster | None:
-        """That of a user."""
+    def by_user(self, user: str) -> Roster | None:
         return self._by_user.get(user)
 
-    def at(self, subject: str) -> Roster | None:
-        """That of a user by the name others can read."""
+    def by_subject(self, subject: str) -> Roster | None:
         return self._by_subject.get(subject)
 
     def open(self, user: str) -> Roster:
-        """A new one."""
         roster = Roster(user, subject_of(user))
         self._by_user[user] = self._by_subject[roster.subject] = roster
         return roster
 
     def drop(self, roster: Roster) -> None:
-        """It is no longer needed."""
         self._by_user.pop(roster.user, None)
         self._by_subject.pop(roster.subject, None)

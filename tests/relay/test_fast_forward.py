@@ -1,4 +1,4 @@
-"""The short road over a connection: the same as the longer one, and left wherever something is out of the ordinary."""
+"""Fast-forwarded messages are handled as on the full path, and all others take that."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _REQUESTS: list[dict[str, Any]] = [
 
 
 def _played(*, compact: bool) -> tuple[list[dict[str, Any]], list[dict[str, Any]], Any]:
-    """What agent and browser got, and what was counted, when all of the above was said and answered."""
+    """What agent and browser received for all of these requests, and the counters."""
     play = Play(relay_calls=4)
     agent, browser, connection = play.pair()
     play.compact = compact
@@ -44,10 +44,10 @@ def _played(*, compact: bool) -> tuple[list[dict[str, Any]], list[dict[str, Any]
     return play.take(agent), asked, play.relay.counts
 
 
-def test_both_roads_lead_to_the_same() -> None:
-    short, long = _played(compact=True), _played(compact=False)
-    assert short == long
-    assert short[2].answered == 4
+def test_both_paths_give_the_same_result() -> None:
+    fast, full = _played(compact=True), _played(compact=False)
+    assert fast == full
+    assert fast[2].answered == 4
 
 
 def test_a_request_beyond_the_rate_is_refused_and_counted_once() -> None:
@@ -61,7 +61,7 @@ def test_a_request_beyond_the_rate_is_refused_and_counted_once() -> None:
 
 
 @pytest.mark.parametrize("compact", [True, False])
-def test_nothing_passes_over_a_connection_that_has_ended(compact: bool) -> None:
+def test_nothing_is_forwarded_over_an_ended_connection(compact: bool) -> None:
     play = Play()
     agent, browser, connection = play.pair()
     play.compact = compact

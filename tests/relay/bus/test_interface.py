@@ -24,12 +24,12 @@ from tests.relay.test_run import certificate
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a user has is complete when all nodes have answered, never because one was too slow."""
-    monkeypatch.setattr(nats, "_ANSWER", LONG)
+    monkeypatch.setattr(nats, "_QUERY_TIMEOUT", LONG)
     monkeypatch.setattr(nats, "_RETURN", LONG)
 
 
 class Listening:
-    """BusListener that keep what they hear."""
+    """Records the events of the bus."""
 
     def __init__(self) -> None:
         self.told: list[tuple[Any, ...]] = []
@@ -172,7 +172,7 @@ async def test_counts_reach_those_who_joined_and_revocations_reach_all(road: Roa
 async def test_a_node_that_ends_in_order_is_gone_at_once_after_its_last_message(
     road: Road, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(nats, "_PATIENCE", 10_000)  # its silence alone would be noticed after an hour
+    monkeypatch.setattr(nats, "_LOST_AFTER", 10_000)  # its silence alone would be noticed after an hour
     (a, _), (b, listener) = [await road.bus(name) for name in "ab"]
     b.join("ann")
     a.join("ann")

@@ -249,7 +249,7 @@ function focusOn({ selector, clear }) {
   if (!(element instanceof HTMLElement)) return { problem: `No element matches ${JSON.stringify(selector)} in ${location.href.slice(0, 200)}.` };
   element.scrollIntoView({ block: "center", inline: "center", behavior: "instant" });
   element.focus({ preventScroll: true });
-  if (document.activeElement !== element) return { problem: `The element ${JSON.stringify(selector)} does not take the keyboard.` };
+  if (document.activeElement !== element) return { problem: `The element ${JSON.stringify(selector)} cannot receive keyboard input.` };
   if (element.isContentEditable) {
     const range = document.createRange();
     range.selectNodeContents(element);

@@ -18,7 +18,7 @@ def test_without_a_model_it_says_how_to_set_one(tabhub: Run) -> None:
 def test_a_key_is_never_written_into_the_settings(tabhub: Run, home: Path) -> None:
     done = tabhub("config", "set", "agent.key", "sk-secret")
     assert done.returncode == 2
-    assert "must say where the key is" in done.stderr
+    assert "must be a reference to the key" in done.stderr
     assert "sk-secret" not in done.stderr
     assert tabhub("config", "set", "agent.key", "${MODEL_KEY}").returncode == 0
     assert json.loads((home / "config.json").read_text())["agent"] == {"key": "${MODEL_KEY}"}

@@ -33,7 +33,7 @@ def test_sessions_are_listed_with_what_they_hold(hub: FakeHub, tabhub: Run) -> N
         "01234567  Claude Code 2.1, mcp, idle 1 min",
         "  → tab 7 (opened by it), held 2 min: The shop",
         "    tab 8, held 1 s: not reachable now",
-        "rest:script  Claude Code 2.1, rest, idle 1 min, its client has gone",
+        "rest:script  Claude Code 2.1, rest, idle 1 min, its client has disconnected",
     ]
     assert json.loads(tabhub("sessions", "list", "--json").stdout)["sessions"][0]["id"] == "0123456789abcdef"
     answer(hub, paused=PAUSED)

@@ -63,7 +63,7 @@ def test_a_holder_whose_client_has_gone_is_idle_sooner_unless_it_calls_again() -
     lease = leases.get(1)
     assert lease is not None
     error = leases.refusal(lease, 70)
-    assert error.message.endswith("its last call was 20 s ago and its client has gone.")
+    assert error.message.endswith("its last call was 20 s ago and its client has disconnected.")
     assert error.facts()["freeInSeconds"] == 50
     assert not leases.is_idle(lease, 119)
     assert leases.is_idle(lease, 120)

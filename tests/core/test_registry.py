@@ -75,10 +75,10 @@ def test_refusals_say_which_tool_and_why_and_do_no_harm_to_others() -> None:
         [
             "reserved",
             "reserved",
-            "taken",
+            "already in use",
             "not a tool name",
             "not a tool name",
-            "taken",
+            "already in use",
             "not a tool name",
             "registers",
         ],

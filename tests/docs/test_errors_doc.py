@@ -13,6 +13,8 @@ from tabhub.errors import TabhubError
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "protocol.md"
 SOURCE = Path(errors.__file__).parent
+DEFINED_IN = {SOURCE / "errors.py", SOURCE / "client_errors.py"}
+"""The second exists because the command line has to start without the tree of `errors`."""
 CONTROL_FLOW = {"InputRequired"}
 """Exceptions between modules that are not failures."""
 BEGIN, END = "<!-- errors: begin -->", "<!-- errors: end -->"
@@ -57,7 +59,7 @@ def test_the_tree_in_the_docstring_names_every_error_with_its_code() -> None:
         assert codes in ([], [str(kind.code)]), kind.__name__
 
 
-def test_every_exception_that_leaves_its_module_is_defined_in_errors() -> None:
+def test_every_exception_that_leaves_its_module_is_defined_in_a_module_of_errors() -> None:
     definitions = [
         (path, node)
         for path in SOURCE.rglob("*.py")
@@ -76,7 +78,7 @@ def test_every_exception_that_leaves_its_module_is_defined_in_errors() -> None:
     assert not [
         f"{path.relative_to(SOURCE)}: {node.name}"
         for path, node in definitions
-        if path != Path(errors.__file__)
+        if path not in DEFINED_IN
         and not node.name.startswith("_")
         and node.name not in CONTROL_FLOW
         and any(isinstance(base, ast.Name) and base.id in exceptions for base in node.bases)

@@ -64,9 +64,9 @@ async def test_the_reason_an_element_is_not_actionable_is_named(guest: Caller, z
     cases: list[tuple[str, dict[str, str], str]] = [
         (CLICK, {"text": "Inside"}, "around it is closed"),
         (CLICK, {"text": "Untouchable"}, "pointer-events: none"),
-        (CLICK, {"selector": "button:has-text('x')"}, "What an element says goes into `text`"),
+        (CLICK, {"selector": "button:has-text('x')"}, "Put the element's text into `text`"),
         (CLICK, {"selector": "#nothing-of-the-kind-xyzzy"}, "browser_snapshot shows what there is"),
-        (TYPE, {"selector": "#press", "text": "x"}, "no text field (button)"),
+        (TYPE, {"selector": "#press", "text": "x"}, "is not a text field (button)"),
         (TYPE, {"label": "Day", "text": "x"}, "Click it if it opens"),
         (TYPE, {"text": "x"}, "its name as `label`"),
     ]

@@ -100,7 +100,7 @@ async def test_what_mouse_and_keyboard_cannot_do_is_told(wire: Wire, tab: int, s
         ("click", {"selector": "#cover"}, "is not visible"),
         ("click", {"selector": "#go", "button": "fourth"}, "button"),
         ("click", {"selector": "#go", "clickCount": 9}, "clickCount"),
-        ("type", {"selector": "#cover", "text": "x"}, "does not take the keyboard"),
+        ("type", {"selector": "#cover", "text": "x"}, "cannot receive keyboard input"),
         ("type", {"selector": "#nothing", "text": "x"}, "No element matches"),
         ("type", {"text": 5}, "text"),
         ("screenshot", {"format": "gif"}, "format"),

@@ -68,7 +68,7 @@ async def test_an_old_server_is_spoken_to_in_its_version_and_odd_answers_are_nam
         assert "'unusable' was skipped" in facts["problems"][0]
         assert "mcp__b__unusable" not in names(hub)
         odd = (await agent.call("mcp__b__odd"))["result"]
-        assert "something the protocol does not know" in text(odd)
+        assert "not valid MCP" in text(odd)
         wrong = (await agent.call("mcp__b__wrong"))["result"]
         assert "the printer is on fire" in text(wrong)
         whole = (await agent.call("mcp__b__work"))["result"]

@@ -72,7 +72,7 @@ def test_what_other_clients_write_is_understood() -> None:
         ({"a": {}}, "a.url is missing"),
         ({"a": {"headers": {}}}, "a.url is missing"),
         ({"a": 5}, "a: the entry must be an object"),
-        ({"a": {"url": 5}}, "a.url must be a web address"),
+        ({"a": {"url": 5}}, "a.url must be a URL"),
         ({"a": {"url": "file:///etc/passwd"}}, "a.url must begin with http"),
         ({"a": {"url": "http://me:secret@x/mcp"}}, "a.url must not hold a user or password"),
         ({"a": {"url": "http://x/mcp", "headers": {"A": 5}}}, "a.headers.A must be a text, not a number"),
@@ -104,10 +104,10 @@ def test_references_to_the_environment_are_filled_in_late() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("${NONE}", "a.b wants the environment variable NONE"),
+        ("${NONE}", "a.b needs the environment variable NONE"),
         ("${input:token}", "only the client it was written for"),
         ("${keyring:service}", "${keyring:SERVICE/USER}"),
-        ("${1x}", "is no reference"),
+        ("${1x}", "is not a valid reference"),
     ],
 )
 def test_a_reference_that_leads_nowhere_is_named(text: str, said: str) -> None:
@@ -118,5 +118,5 @@ def test_a_reference_that_leads_nowhere_is_named(text: str, said: str) -> None:
 
 def test_a_keyring_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(SetupError, match="there is no `keyring` here"):
+    with pytest.raises(SetupError, match="`keyring` is not installed"):
         expand("${keyring:tabhub/me}", "a.b", {})

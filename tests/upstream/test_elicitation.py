@@ -79,6 +79,6 @@ async def test_an_agent_that_does_not_come_back_loses_its_call(tmp_path: Path) -
         late = (await call(http, {"questions": 1}, **answered(first, "blue")))["result"]
         assert late["isError"] is True
         assert "0.2 s" in text(late)
-        assert "Look before you make the call anew" in text(late)
+        assert "Check before you call again" in text(late)
     # The server is told both: that the call is taken back, and that its question has no answer.
     assert log.read_text().split("\n") == ["call", "cancelled", "answer nothing", ""]

@@ -196,7 +196,7 @@ async def test_long_lists_come_in_pages_and_no_longer_than_is_taken(tmp_path: Pa
             found, cursor = [*found, *page.resources], page.next_cursor
         assert len({each.uri for each in found}) == len(found) == 40
         facts = hub.hub.upstream.all()[0]
-        assert facts["problems"] == ["It lists more resources than are taken; 40 are."]
+        assert facts["problems"] == ["It lists more resources than the maximum; only 40 are used."]
         assert (facts["resourceCount"], facts["templateCount"], facts["promptCount"]) == (40, 2, 2)
         # One that is not listed can be read all the same.
         read = await agent.read_resource("tabhub+mcp://lib/many://00099")

@@ -66,4 +66,4 @@ def test_of_two_with_one_name_the_first_counts_and_no_more_are_taken_than_agreed
     entries = [{"uri": f"a:{number}", "name": str(place)} for place, number in enumerate((1, 1, 2, 3, 4, 5))]
     found, problems = read("resources", *entries)
     assert [each["name"] for each in found] == ["0", "2", "3"]
-    assert problems == ["It lists more resources than are taken; 3 are."]
+    assert problems == ["It lists more resources than the maximum; only 3 are used."]

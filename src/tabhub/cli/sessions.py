@@ -61,7 +61,7 @@ def _list(as_json: bool) -> int:
         running = session.get("callsInFlight", 0)
         busy = f"{count(running, 'call')} running" if running else f"idle {duration(session.get('idleSeconds', 0))}"
         if session.get("gone"):
-            busy += ", its client has gone"
+            busy += ", its client has disconnected"
         shown = _shortened(session)
         print(f"{paint(safe(shown), 'bold')}  {safe(str(session.get('client')))}, {session.get('kind')}, {busy}")
         for lease in session.get("leases", []):

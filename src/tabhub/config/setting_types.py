@@ -85,7 +85,10 @@ def _address(path: str, value: Any) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str) or not _ADDRESS.fullmatch(value):
-        raise SetupError(f"{path} must be a URL, not {shown(value)}.", hint="Use a URL that begins with https://")
+        raise SetupError(
+            f"{path} must be a URL, not {shown(value)}.",
+            hint="Use a URL such as https://api.example/v1, without a user name, password or query.",
+        )
     return value
 
 

@@ -109,12 +109,12 @@ async def test_the_tab_of_a_client_that_broke_off_is_soon_for_others_who_are_tol
         async with initialized(hub) as client:
             await client.call("browser_execute_script", {"tabId": 7, "code": "1"})
             held = refused(await act(other, tabId=7))
-            assert ("has gone" in held["text"], held["freeInSeconds"] > 500) == (False, True)
+            assert ("has disconnected" in held["text"], held["freeInSeconds"] > 500) == (False, True)
             ident = client.session
         session = hub.hub.sessions.require(ident, "daemon")
         await until(lambda: session.gone)
         held = refused(await act(other, tabId=7))
-        assert "its client has gone" in held["text"]
+        assert "its client has disconnected" in held["text"]
         async with http_client(hub) as http:
             assert (await http.get("/health")).json()["mcpClients"] == 1, "the other one"
             seen = {each["id"]: each["gone"] for each in (await http.get("/sessions")).json()["sessions"]}

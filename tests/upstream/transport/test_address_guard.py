@@ -192,7 +192,7 @@ async def test_bad_addresses_redirects_and_shell_words_come_to_nothing(hub: Runn
     assert trap.visits == 0
     mark = tmp_path / "shell-was-here"
     (facts,) = await upstream.add({"shell": {"command": f"true; touch {mark}"}})
-    assert "is not found" in facts["error"]
+    assert "was not found" in facts["error"]
     (facts,) = await upstream.add({"shell": {"command": "true", "args": [";", "touch", str(mark), "$(touch x)"]}})
     await until(lambda: state(hub, "shell") == "waiting")
     assert not mark.exists()

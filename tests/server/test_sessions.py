@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -309,14 +308,13 @@ async def test_ones_own_person_has_longer_to_answer_than_a_call_may_take(tmp_pat
 
 async def test_who_asked_in_vain_is_not_told_to_ask_and_gets_a_tab_that_is_let_go_meanwhile(tmp_path: Path) -> None:
     async with (
-        running_hub(tmp_path, limits={"call_timeout": 0.4}) as hub,
+        running_hub(tmp_path, skipPermissions=True, limits={"call_timeout": 0.4}) as hub,
         closing_browser(hub),
         Agent(hub) as one,
         Agent(hub) as two,
         Agent(hub, capabilities=ELICITS) as three,
     ):
         await act(one, tabId=7)
-        hub.hub.config = replace(hub.hub.config, skip_permissions=True)
         assert "browser_request_tab" not in refused(await request_tab(two))["text"]
         call = {"name": "browser_request_tab", "arguments": {"tabId": 7, "reason": "the report"}}
         async with three.streamed("tools/call", call) as events:

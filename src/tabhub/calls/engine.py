@@ -18,6 +18,7 @@ from tabhub.calls.context import Context
 from tabhub.calls.meter import Meter
 from tabhub.calls.pause import Pause
 from tabhub.calls.protocols import Answers, Caller, InputRequired, Permission, Questions, Waits, Watcher
+from tabhub.config.settings import Config
 from tabhub.core.calls import Call, Calls
 from tabhub.core.listing.search import nearest
 from tabhub.core.registry import Entry, Registry
@@ -62,8 +63,11 @@ class Engine:
         results: ResultStore,
         clock: Callable[[], float],
         wall: Callable[[], float],
+        calls: Calls | None = None,
+        session_ended: Callable[[Session], None] | None = None,
         keep_arguments: bool = False,
     ) -> None:
+        """`session_ended` is called with every session that has ended, to release its tabs."""
         self.registry = registry
         self.sessions = sessions
         self.limits = limits
@@ -72,20 +76,31 @@ class Engine:
         self.results = results
         self.clock = clock
         self.wall = wall
-        self.keep_arguments = keep_arguments
-        self.calls = Calls(limits)
+        self._keep_arguments = keep_arguments
+        self.calls = calls if calls is not None else Calls(limits)
         self.meter = Meter()
         self.pause = Pause(wall)
         self.browser_wait = BrowserWait(clock)
         self.waits: tuple[Waits, ...] = (self.pause.held_calls, self.browser_wait.held_calls, permission.waits)
-        self.watcher: Watcher | None = None
-        self.when_ended: Callable[[Session], None] = lambda _: None
-        """Told of every session that has ended, to see to its tabs."""
+        self._watchers: list[Watcher] = []
+        self._session_ended = session_ended
         # One at a time: several threads at work on large texts would keep the loop from its turn, and be no quicker.
         self._cutter = ThreadPoolExecutor(1, "tabhub-cut")
         self._rate = SlidingWindow(limits.call_rate)
         self.loop: asyncio.AbstractEventLoop | None = None
         self._ticker: asyncio.TimerHandle | None = None
+
+    def apply_settings(self, config: Config) -> None:
+        self._keep_arguments = config.audit_arguments
+
+    def watch(self, watcher: Watcher) -> None:
+        """Report calls to a watcher as they run."""
+        if watcher not in self._watchers:
+            self._watchers.append(watcher)
+
+    def unwatch(self, watcher: Watcher) -> None:
+        if watcher in self._watchers:
+            self._watchers.remove(watcher)
 
     def find(self, name: str) -> Entry:
         """The tool of that name, or UnknownTool with the nearest ones."""
@@ -135,8 +150,8 @@ class Engine:
                 self.permission.recheck(caller.session, tool)
             call = self.calls.open(caller.session.id, tool, starts)
             ctx = call.carrier = Context(self, call, caller)
-            if self.watcher is not None:
-                self.watcher.began(call, caller, arguments)
+            for watcher in self._watchers:
+                watcher.began(call, caller, arguments)
             if self._ticker is None:
                 self._begin_ticking()
             try:
@@ -167,8 +182,9 @@ class Engine:
             if found is not None and isinstance(error, NotConnected) and not (call is not None and call.sent):
                 failure = await self.browser_wait.wait(caller, found.tool, error)
                 if failure is None:
-                    if call is not None and self.watcher is not None:
-                        self.watcher.ended(call, self.clock() - began, error, success=False)
+                    if call is not None:
+                        for watcher in self._watchers:
+                            watcher.ended(call, self.clock() - began, error, success=False)
                     return await self.call(caller, name, arguments, found, approval)
                 error = failure
             # A name nobody registered is text from outside, and may be anything the agent knows.
@@ -255,7 +271,8 @@ class Engine:
             self.cancel(call, reason)
         session = self.sessions.end(session_id)
         if session is not None:
-            self.when_ended(session)
+            if self._session_ended is not None:
+                self._session_ended(session)
         return session
 
     async def _within_budget(self, tool: Tool, result: ToolResult, session: Session) -> ToolResult:
@@ -289,8 +306,9 @@ class Engine:
         """Put the call in the audit log; this happens before its answer leaves."""
         duration = self.clock() - began
         success = error is None and not failed
-        if self.watcher is not None and call is not None:
-            self.watcher.ended(call, duration, error, success=success)
+        if call is not None:
+            for watcher in self._watchers:
+                watcher.ended(call, duration, error, success=success)
         self.meter.call(source.key, duration, ok=success)
         session = caller.session
         approved = approval.facts() if approval is not None else ((error and error.data) or {}).get("approval")
@@ -310,7 +328,7 @@ class Engine:
                 tab_id=None if call is None else call.tab,
                 origin=None if call is None else call.origin,
                 approval=approved,
-                arguments=arguments if self.keep_arguments else None,
+                arguments=arguments if self._keep_arguments else None,
                 error=None if error is None else call_error(error),
                 outcome=None if error is None else error.outcome,
             )

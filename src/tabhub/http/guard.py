@@ -10,6 +10,7 @@ from __future__ import annotations
 from hmac import compare_digest
 from typing import Protocol
 
+from tabhub.config.settings import Config
 from tabhub.errors import Forbidden, RateLimited, TooLarge, Unauthorized
 from tabhub.http.messages import Request
 from tabhub.limits import Limits
@@ -29,15 +30,20 @@ class Tokens(Protocol):
 class Guard:
     """The checks of one hub."""
 
-    def __init__(self, port: int, secret: bytes, limits: Limits, tokens: Tokens | None = None) -> None:
+    def __init__(
+        self, port: int, secret: bytes, limits: Limits, tokens: Tokens | None = None, *, tokens_required: bool = False
+    ) -> None:
+        """`tokens_required` says whether agents need a token of their own."""
         self._port = port
         self._limits = limits
         self._failures = SlidingWindow(limits.auth_failure_rate)
         self._secret = secret
         self._usual = b"Bearer " + secret
         self._tokens = tokens
-        self.tokens_required = False
-        """Whether agents need a token of their own."""
+        self._tokens_required = tokens_required
+
+    def apply_settings(self, config: Config) -> None:
+        self._tokens_required = config.require_tokens
 
     def replace_secret(self, secret: bytes) -> None:
         """The secret was rotated."""
@@ -93,7 +99,7 @@ class Guard:
         `agents` says whether the address is one for agents.
         """
         if self.authenticated(authorization):
-            if agents and self.tokens_required:
+            if agents and self._tokens_required:
                 raise Unauthorized(
                     "The hub's secret is not taken from agents here: each needs a token of its own.",
                     hint="The person makes one with `tabhub token create NAME`.",

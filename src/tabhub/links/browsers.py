@@ -93,7 +93,15 @@ EventListener = Callable[[ExtensionLink, int, str, dict[str, Any], str | None], 
 class Browsers:
     """All connected browsers."""
 
-    def __init__(self, limits: Limits = DEFAULTS, *, wall: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        limits: Limits = DEFAULTS,
+        *,
+        wall: Callable[[], float] = time.time,
+        starting: Callable[[], bool] = lambda: False,
+        advice: str = _START_BROWSER,
+    ) -> None:
+        """`starting` says whether a browser of the hub's own is starting; `advice` what to do when none is connected."""
         self.limits = limits
         self.book = TabTable(limits)
         self._wall = wall
@@ -103,9 +111,8 @@ class Browsers:
         self._on_change: list[ChangeListener] = []
         self._on_event: list[EventListener] = []
         self._on_page: PageListener | None = None
-        self.starting: Callable[[], bool] = lambda: False
-        """Whether the hub is starting a browser of its own."""
-        self.advice = _START_BROWSER
+        self._starting = starting
+        self._advice = advice
         self._on_plugins: PluginListener | None = None
         self._on_hello: list[Callable[[ExtensionLink], None]] = []
         self._panel: Mapping[str, Handler] = {}
@@ -372,9 +379,9 @@ class Browsers:
     def _not_connected(self, message: str) -> NotConnected:
         if self._connected:
             return NotConnected(message, hint=f"Connected: {', '.join(list(self._connected)[:10])}.")
-        if self.starting():
+        if self._starting():
             return NotConnected(
                 message,
                 hint="The hub's own browser is starting, or its extension is connecting. Call again in a few seconds.",
             )
-        return NotConnected(message, hint=self.advice)
+        return NotConnected(message, hint=self._advice)

@@ -91,16 +91,21 @@ class _Whole(ToolResult):
 class Offering:
     """What a hub passes on beside tools."""
 
-    def __init__(self, engine: Engine, is_off: Callable[[Tool], bool], upstream: Callable[[], Upstreams]) -> None:
+    def __init__(self, engine: Engine, is_off: Callable[[Tool], bool], upstream: Upstreams | None) -> None:
+        """Without `upstream` there are no external servers, as at a relay."""
         self._engine = engine
         self._is_off = is_off
         self._upstream = upstream
         self._entries: dict[tuple[str, str], Entry] = {}
-        self.following = Following(engine.limits)
+        self.following = Following(
+            engine.limits, upstream.subscriptions_changed if upstream is not None else lambda _server: None
+        )
         self._before: list[tuple[Follower, Sequence[str]]] = []
         self.book = ResourceDirectory(
             engine.limits.list_page, lambda server, method: is_off(self._entry(server, method).tool)
         )
+        if upstream is not None:
+            upstream.share_with(self)
 
     def versions(self) -> dict[str, int]:
         """Counts the changes of each list."""
@@ -193,7 +198,7 @@ class Offering:
                 self.follow(follower, uris)
 
     def _servers(self) -> list[str]:
-        return [connection.server.name for connection in self._upstream().pool.all() if connection.server.enabled]
+        return [] if self._upstream is None else self._upstream.enabled_servers()
 
     # the answer
 
@@ -227,9 +232,9 @@ class Offering:
         return found
 
     async def _run(self, server: str, method: str, ctx: CallContext, params: dict[str, Any]) -> ToolResult:
-        upstream = self._upstream()
-        connection = upstream.pool.get(upstream.get(server).name)
-        if connection is None:  # it is being taken away
+        upstream = self._upstream
+        connection = upstream.pool.get(upstream.get(server).name) if upstream is not None else None
+        if upstream is None or connection is None:  # it is being taken away
             raise UpstreamError(f"The server {server} is just being changed.", hint="Ask again.")
         if method == COMPLETE:
             session = await connection.ready()

@@ -66,11 +66,11 @@ class Follower:
 class Following:
     """All that is followed at one hub."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, changed: Callable[[str], None]) -> None:
+        """`changed` is called with a server when other resources of it are subscribed to than before."""
         self.limits = limits
         self.book: Subscriptions[Follower] = Subscriptions()
-        self.changed: Callable[[str], None] = lambda _server: None
-        """Told of a server of whose resources others are followed than before."""
+        self.changed = changed
 
     def follower(self, tell: Callable[[str], None]) -> Follower:
         """Somebody new, who follows nothing yet; `tell` gets the URI in that agent's words."""

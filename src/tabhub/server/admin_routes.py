@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tabhub.errors import BadInput, InvalidParams, NotConnected, RateLimited
 from tabhub.http.messages import Request, Response, json_response
-from tabhub.server import health
+from tabhub.http.guard import Guard
+from tabhub.calls.engine import Engine
+from tabhub.calls.sources.plugins import Plugins
+from tabhub.links.browsers import Browsers
+from tabhub.server.health import Health
+from tabhub.server.reload import Reload
 from tabhub.trust.sliding_window import SlidingWindow
-
-if TYPE_CHECKING:
-    from tabhub.server.hub import Hub
 
 _CHALLENGE = b"challenge="
 
@@ -18,22 +18,30 @@ _CHALLENGE = b"challenge="
 class Admin:
     """Routes around the tools."""
 
-    def __init__(self, hub: Hub) -> None:
-        self._hub = hub
-        self._rate = SlidingWindow(hub.engine.limits.admin_rate)
+    def __init__(
+        self, engine: Engine, guard: Guard, health: Health, reload: Reload, browsers: Browsers, plugins: Plugins
+    ) -> None:
+        self._engine = engine
+        self._guard = guard
+        self._health = health
+        self._reload = reload
+        self._browsers = browsers
+        self._plugins = plugins
+        self._limits = engine.limits
+        self._rate = SlidingWindow(engine.limits.admin_rate)
 
     def _limited(self, route: str) -> None:
-        retry_after = self._rate.hit(route, self._hub.engine.clock())
+        retry_after = self._rate.hit(route, self._engine.clock())
         if retry_after is not None:
             # Seed 002 promises a Retry-After of a whole window; waiting less would often do.
             raise RateLimited(f"Too many requests to {route}.", retry_after=60)
 
     async def health(self, request: Request) -> Response:
         """`GET /health`; with a `challenge`, also what proves that this hub knows the secret."""
-        authenticated = self._hub.guard.authenticated(request.headers.get(b"authorization"))
-        facts = health.full(self._hub) if authenticated else health.minimal(self._hub)
+        authenticated = self._guard.authenticated(request.headers.get(b"authorization"))
+        facts = self._health.full() if authenticated else self._health.minimal()
         if request.query.startswith(_CHALLENGE):
-            proof = self._hub.guard.prove(request.query[len(_CHALLENGE) :].decode("latin-1"))
+            proof = self._guard.prove(request.query[len(_CHALLENGE) :].decode("latin-1"))
             if proof is None:
                 raise BadInput("`challenge` must be 32 to 128 lower-case hexadecimal digits.")
             facts = {**facts, "proof": proof}
@@ -46,14 +54,14 @@ class Admin:
     async def audit(self, request: Request) -> Response:
         """`GET /audit`: the last calls, newest first."""
         query = request.query_values({"limit", "plugin", "tool", "success"})
-        ring = self._hub.engine.limits.audit_ring
+        ring = self._limits.audit_ring
         text = query.get("limit", "50")
         if not text.isdecimal() or not 1 <= int(text[:9]) <= ring:
             raise BadInput(f"`limit` must be a whole number from 1 to {ring}.")
         success = query.get("success")
         if success not in (None, "true", "false"):
             raise BadInput("`success` must be true or false.")
-        entries = self._hub.engine.audit.recent(
+        entries = self._engine.audit.recent(
             int(text),
             plugin=query.get("plugin"),
             tool=query.get("tool"),
@@ -66,31 +74,31 @@ class Admin:
         from tabhub.server.metrics import render
 
         kind = (b"content-type", b"text/plain; version=0.0.4; charset=utf-8")
-        return Response(200, render(self._hub), (kind,))
+        return Response(200, render(self._engine, self._browsers), (kind,))
 
     async def reload(self, request: Request) -> Response:
         """`POST /reload`: reload the configuration."""
         self._limited("/reload")
-        return json_response(self._hub.reload())
+        return json_response(self._reload())
 
     async def reload_extension(self, request: Request) -> Response:
         """`POST /extension/reload`: have every connected extension reload itself."""
         self._limited("/extension/reload")
-        links = self._hub.browsers.links()
+        links = self._browsers.links()
         if not links:
             raise NotConnected("No extension is connected.", hint="`tabhub doctor` says what is missing.")
         for link in links:
             link.notify("extension.reload", {})
-        self._hub.engine.browser_wait.expect(self._hub.engine.limits.extension_back)
+        self._engine.browser_wait.expect(self._limits.extension_back)
         return json_response({"ok": True, "extensions": len(links)})
 
     async def plugin_settings(self, request: Request) -> Response:
         """`POST /plugin-settings`: `{plugin, settings}`, checked against the plugin's schema."""
         self._limited("/plugin-settings")
-        body = request.json_object(self._hub.engine.limits, {"plugin", "settings"})
+        body = request.json_object(self._limits, {"plugin", "settings"})
         plugin, settings = body.get("plugin"), body.get("settings")
         if not isinstance(plugin, str) or not plugin:
             raise InvalidParams("`plugin` must be the name of a plugin.")
         if not isinstance(settings, dict):
             raise InvalidParams("`settings` must be an object.")
-        return json_response({"ok": True, "settings": self._hub.plugins.configure(plugin, settings)})
+        return json_response({"ok": True, "settings": self._plugins.configure(plugin, settings)})

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 
+from tabhub.config.settings import Config
 from tabhub.errors import Unauthorized
 from tabhub.http.messages import Request
 from tabhub.http.websocket import Upgrade, WebSocket, WebSocketRoute
@@ -23,13 +24,16 @@ log = logging.getLogger("tabhub.ws")
 class ExtensionSocket:
     """Accepts extensions."""
 
-    def __init__(self, browsers: Browsers, secret: bytes, limits: Limits) -> None:
+    def __init__(self, browsers: Browsers, secret: bytes, limits: Limits, *, log_messages: bool = False) -> None:
         self._browsers = browsers
         self._secret = secret
         self._limits = limits
         self._open: set[ExtensionLink] = set()
-        self.log_messages = False
-        """Whether messages of browsers that connect from now on are logged."""
+        self._log_messages = log_messages
+
+    def apply_settings(self, config: Config) -> None:
+        """Whether messages are logged changes for browsers that connect from now on."""
+        self._log_messages = config.log_messages
 
     def replace_secret(self, secret: bytes) -> None:
         """The secret was rotated: connections made with the old one are closed."""
@@ -52,7 +56,7 @@ class ExtensionSocket:
         return WebSocketRoute(offer.protocol, connect)
 
     def attach(self, browser_id: str, socket: WebSocket) -> tuple[ExtensionLink, MessageLog | None]:
-        noted = MessageLog(browser_id, socket.send_text, self._secret.decode()) if self.log_messages else None
+        noted = MessageLog(browser_id, socket.send_text, self._secret.decode()) if self._log_messages else None
         link = ExtensionLink(browser_id, noted.send if noted else socket.send_text, socket.send_close, self._limits)
         self._open.add(link)
         self._browsers.attach(link)

@@ -35,17 +35,14 @@ class Managed:
         port: int,
         secret: str,
         headless: bool | None,
-        connected: Callable[[], bool],
         only_if_needed: bool,
     ) -> None:
         self._home = home
         self._port = port
-        self._connected = connected
         self._only_if_needed = only_if_needed
         self._error: str | None = None
         self._tried_again = False
-        self.on_failure: Callable[[], None] = lambda: None
-        """Told when it did not start, or ended."""
+        self._on_failure: Callable[[], None] | None = None
         self._task: asyncio.Task[None] | None = None
         self.install(secret)
         self._browser = ManagedBrowser(
@@ -67,15 +64,16 @@ class Managed:
         """Give the browser its copy of the extension with the secret in force."""
         install_extension(self._home.managed / "extension", secret=secret, port=self._port, managed=True)
 
-    def begin(self) -> None:
-        """Start it, now or when no other browser has come."""
-        self._task = asyncio.create_task(self._start())
+    def begin(self, *, connected: Callable[[], bool], on_failure: Callable[[], None]) -> None:
+        """Start it, now or when no other browser has connected; `on_failure` is called when it fails or ends."""
+        self._on_failure = on_failure
+        self._task = asyncio.create_task(self._start(connected))
 
-    async def _start(self) -> None:
+    async def _start(self, connected: Callable[[], bool]) -> None:
         if self._only_if_needed:
             until = asyncio.get_running_loop().time() + _GRACE
             while asyncio.get_running_loop().time() < until:
-                if self._connected():
+                if connected():
                     log.info("a browser is connected; none is started")
                     return
                 await asyncio.sleep(0.1)
@@ -84,14 +82,18 @@ class Managed:
         except SetupError as error:
             self._error = error.text()
             log.error("the managed browser did not start: %s", error.text())
-            self.on_failure()
+            self._failed()
 
     def _ended(self, end: BrowserExit) -> None:
         self._tried_again = end.restart_in is not None
         next_ = _CLOSED if end.restart_in is None else f"; it is started again in {end.restart_in:g} s."
         self._error = f"{end.reason.rstrip('.')}{next_}"
         log.warning("the managed browser ended: %s", self._error)
-        self.on_failure()
+        self._failed()
+
+    def _failed(self) -> None:
+        if self._on_failure is not None:
+            self._on_failure()
 
     async def stop(self) -> None:
         """End it."""

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
+from tabhub.calls.engine import Engine
 from tabhub.calls.meter import BUCKETS
-
-if TYPE_CHECKING:
-    from tabhub.server.hub import Hub
+from tabhub.links.browsers import Browsers
 
 
 class _HubCollector:
     """Reads the numbers when they are asked for, so that counting costs nothing else."""
 
-    def __init__(self, hub: Hub) -> None:
-        self._hub = hub
+    def __init__(self, engine: Engine, browsers: Browsers) -> None:
+        self._engine = engine
+        self._browsers = browsers
 
     def collect(self) -> Iterable[Metric]:
         """All families."""
-        engine = self._hub.engine
+        engine = self._engine
         calls = CounterMetricFamily("tabhub_calls", "Tool calls answered", labels=["plugin", "outcome"])
         seconds = HistogramMetricFamily("tabhub_call_seconds", "Time from call to answer", labels=["plugin"])
         for plugin, series in sorted(engine.meter.series.items()):
@@ -44,18 +43,18 @@ class _HubCollector:
         yield GaugeMetricFamily("tabhub_tasks", "Tasks of the event loop", value=len(asyncio.all_tasks()))
         yield GaugeMetricFamily("tabhub_sessions", "Open sessions", value=len(engine.sessions))
         yield GaugeMetricFamily("tabhub_tools", "Tools in the catalogue", value=len(engine.registry.tools()))
-        yield GaugeMetricFamily("tabhub_browsers", "Connected browsers", value=len(self._hub.browsers.links()))
-        yield GaugeMetricFamily("tabhub_tabs", "Tabs of connected browsers", value=len(self._hub.browsers.book))
-        dropped = sum(link.dropped for link in self._hub.browsers.links())
+        yield GaugeMetricFamily("tabhub_browsers", "Connected browsers", value=len(self._browsers.links()))
+        yield GaugeMetricFamily("tabhub_tabs", "Tabs of connected browsers", value=len(self._browsers.book))
+        dropped = sum(link.dropped for link in self._browsers.links())
         yield GaugeMetricFamily("tabhub_replies_dropped", "Late, doubled or foreign replies", value=dropped)
         yield CounterMetricFamily(
             "tabhub_audit_lost", "Audit lines that never reached the disk", value=engine.audit.lost
         )
 
 
-def render(hub: Hub) -> bytes:
+def render(engine: Engine, browsers: Browsers) -> bytes:
     """The whole page."""
     registry = CollectorRegistry()
-    registry.register(_HubCollector(hub))
+    registry.register(_HubCollector(engine, browsers))
     ProcessCollector(registry=registry)
     return generate_latest(registry)

@@ -9,51 +9,33 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tabhub.calls.sources.upstream import Upstreams
 from tabhub.errors import Forbidden, InvalidParams, TabhubError
 from tabhub.http.messages import Request, Response, Route, json_response
 from tabhub.links.extension import ExtensionLink, Handler
-from tabhub.server.approval_routes import HEADER
+from tabhub.limits import Limits
+from tabhub.server.access import ApproverKey
 from tabhub.upstream.login_callbacks import PATH as CALLBACK
-
-if TYPE_CHECKING:
-    from tabhub.server.hub import Hub
+from tabhub.upstream.login_callbacks import PendingLogins
 
 log = logging.getLogger("tabhub.upstream")
 
-__all__ = ["CALLBACK", "UpstreamWays", "logged_in", "upstream_parts"]
+__all__ = ["CALLBACK", "UpstreamRoutes", "logged_in"]
 
 _LONGEST = 300
 _MOST = 2000
 _QUERY = 16_000
 
 
-def upstream_parts(hub: Hub) -> Upstreams:
-    """The external servers of a hub, known to its panel."""
-    upstreams = Upstreams(
-        hub.home.root,
-        hub.port,
-        limits=hub.limits,
-        registry=hub.registry,
-        resources=hub.offering,
-        browsers=hub.browsers,
-        pins=hub.trust.pins,
-        allowed_hosts=lambda: hub.config.upstream_hosts,
-        list_changed=hub.notices.changed,
-    )
-    hub.offering.following.changed = upstreams.subscriptions_changed
-    hub.trust.panel.add(UpstreamWays(hub, upstreams).methods(), upstream=upstreams.all)
-    return upstreams
-
-
-class UpstreamWays:
+class UpstreamRoutes:
     """What a person may do with external servers."""
 
-    def __init__(self, hub: Hub, upstreams: Upstreams) -> None:
-        self._hub = hub
+    def __init__(self, upstreams: Upstreams, key: ApproverKey, limits: Limits) -> None:
         self._upstreams = upstreams
+        self._key = key
+        self._limits = limits
         self._tasks: set[asyncio.Task[Any]] = set()
         self._works: dict[str, Callable[[dict[str, Any]], Coroutine[Any, Any, dict[str, Any]]]] = {
             "add": self._add,
@@ -78,13 +60,12 @@ class UpstreamWays:
 
     def _route(self, work: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]) -> Route:
         async def route(request: Request) -> Response:
-            given = [value for name, value in request.raw_headers if name == HEADER]
-            if len(given) != 1 or not self._hub.trust.key.fits(given[0]):
-                raise Forbidden(
-                    "External servers are the person's to change: this address wants the approver's key.",
-                    hint="Use the panel, or `tabhub mcp` in a terminal.",
-                )
-            return json_response(await work(request.json_object(self._hub.engine.limits)))
+            self._key.require(
+                request,
+                "External servers are the person's to change: this address needs the approver's key.",
+                "Use the panel, or `tabhub mcp` in a terminal.",
+            )
+            return json_response(await work(request.json_object(self._limits)))
 
         return route
 
@@ -138,10 +119,10 @@ async def _logged(work: Coroutine[Any, Any, Any]) -> Any:
         raise
 
 
-def logged_in(hub: Hub, request: Request) -> Response:
+def logged_in(logins: PendingLogins, request: Request) -> Response:
     """`GET /oauth/callback`: a login page sends the person's browser back; its one-time `state` is what opens this."""
     answers = request.query_values() if len(request.query) <= _QUERY else {}
-    accepted = request.method == "GET" and hub.upstream.logins.resolve(answers)
+    accepted = request.method == "GET" and logins.resolve(answers)
     text = "You are logged in. This tab can be closed." if accepted else "No login is pending here. Start it again."
     page = f"<!doctype html><meta charset=utf-8><title>Tabhub</title><p>{text}</p>".encode()
     headers = (

@@ -71,7 +71,6 @@ class Upstreams:
         *,
         limits: Limits,
         registry: Registry,
-        resources: SharedResources,
         browsers: Browsers,
         pins: PinStore,
         allowed_hosts: Callable[[], Sequence[str]],
@@ -79,7 +78,7 @@ class Upstreams:
     ) -> None:
         self._limits = limits
         self._registry = registry
-        self._resources = resources
+        self._resources: SharedResources | None = None
         self._browsers = browsers
         self._pins = pins
         self._list_changed = list_changed
@@ -92,7 +91,7 @@ class Upstreams:
             listed=self._listed,
             changed=self._changed,
             resources_changed=self._resources_changed,
-            updated=lambda connection, uri: resources.resource_updated(connection.server.name, uri),
+            updated=self._resource_updated,
             authorize=self._authorize,
         )
         self.logins = PendingLogins(folder / "mcp-logins", port, self._show)
@@ -100,6 +99,17 @@ class Upstreams:
         """Counts changes of what the panel shows."""
         self._starting: asyncio.Task[None] | None = None
         self._change = asyncio.Lock()
+
+    def enabled_servers(self) -> list[str]:
+        return [connection.server.name for connection in self.pool.all() if connection.server.enabled]
+
+    def share_with(self, resources: SharedResources) -> None:
+        """Report the servers' resources and prompts here."""
+        self._resources = resources
+
+    def _resource_updated(self, connection: ServerConnection, uri: str) -> None:
+        if self._resources is not None:
+            self._resources.resource_updated(connection.server.name, uri)
 
     # life
 
@@ -109,7 +119,8 @@ class Upstreams:
 
     async def _start(self) -> None:
         await self.pool.apply_servers(self._servers.values())
-        self._resources.catch_up()
+        if self._resources is not None:
+            self._resources.catch_up()
         for server in self._servers.values():
             await self._register_tools(server)
 
@@ -155,10 +166,10 @@ class Upstreams:
     def subscriptions_changed(self, name: str) -> None:
         """Agents have subscribed to other resources of a server, or it has a new connection."""
         if (connection := self.pool.get(name)) is not None:
-            connection.subscriptions.set_wanted(self._resources.subscribed_uris(name))
+            connection.subscriptions.set_wanted(self._resources.subscribed_uris(name) if self._resources is not None else frozenset())
 
     def _share(self, name: str, resources: ServerResources) -> None:
-        for kind in self._resources.replace(name, resources):
+        for kind in self._resources.replace(name, resources) if self._resources is not None else ():
             self._list_changed(kind)
 
     def _changed(self, _connection: ServerConnection) -> None:
@@ -278,7 +289,8 @@ class Upstreams:
             self.logins.forget(server.id)
             self._registry.remove(Source("upstream", name))
             self._share(name, NO_RESOURCES)
-            self._resources.forget(name)
+            if self._resources is not None:
+                self._resources.forget(name)
             self._pins.forget(Source("upstream", name).setting)
             log.info("external server %s (%s) was removed", name, server.id)
 

@@ -47,7 +47,9 @@ class Daemon:
         rate: SlidingWindow,
         select: Callable[[str], object],
         status: Callable[[], dict[str, Any]],
+        admit: Callable[[str | None], str | None],
     ) -> None:
+        """`admit` gives the name of a client's token; Unauthorized if it is wrong, or missing where one is needed."""
         self.place = place
         self._home = home
         self.engine = engine
@@ -58,8 +60,7 @@ class Daemon:
         self._select = select
         """Reads a selection of tools, and refuses one that is wrong."""
         self.status = status
-        self.admit: Callable[[str | None], str | None] = lambda _: None
-        """Gives the name of a client's token; Unauthorized if it is wrong, or missing where one is needed."""
+        self.admit = admit
         self._listener: socket.socket | None = None
         self._inode: tuple[int, int] | None = None
         self._server: asyncio.AbstractServer | None = None

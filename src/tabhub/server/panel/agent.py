@@ -14,7 +14,7 @@ import secrets
 import time
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -24,12 +24,12 @@ from tabhub.agent.providers import model_of
 from tabhub.browser.families import CORE
 from tabhub.errors import Busy, InvalidParams, SetupError, TabhubError
 from tabhub.links.extension import ExtensionLink, Handler
+from tabhub.core.sessions import Sessions
 from tabhub.server.panel.chat import Chat
+from tabhub.server.panel.open_panels import OpenPanels
+from tabhub.server.settings import Settings
 from tabhub.store.conversations import Conversation, ConversationStore, Summary
-from tabhub.store.tokens import PANEL
-
-if TYPE_CHECKING:
-    from tabhub.server.hub import Hub
+from tabhub.store.tokens import PANEL, TokenStore
 
 log = logging.getLogger("tabhub.agent")
 
@@ -38,20 +38,24 @@ _AT_ONCE = 8
 """Conversations that keep their session with the hub."""
 
 
-def agent_parts(hub: Hub) -> AgentChat:
-    """The agent of a hub, known to its panel."""
-    chat = AgentChat(hub)
-    hub.trust.panel.add(chat.methods())
-    return chat
-
-
 class AgentChat:
     """The panel's conversations."""
 
-    def __init__(self, hub: Hub) -> None:
-        self._hub = hub
-        self._store = ConversationStore(hub.home.root / "conversations", hub.config.limits.agent_conversations)
-        self._token = hub.trust.tokens.lend(PANEL)
+    def __init__(
+        self,
+        store: ConversationStore,
+        port: int,
+        settings: Settings,
+        tokens: TokenStore,
+        sessions: Sessions,
+        panels: OpenPanels,
+    ) -> None:
+        self._store = store
+        self._port = port
+        self._settings = settings
+        self._sessions = sessions
+        self._panels = panels
+        self._token = tokens.lend(PANEL)
         self._chats: dict[str, Chat] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
 
@@ -81,7 +85,7 @@ class AgentChat:
         text, ident = params.get("text"), params.get("conversation")
         if not isinstance(text, str) or not text.strip() or len(text) > _LONGEST:
             raise InvalidParams(f"`text` must be a text of 1 to {_LONGEST} characters.")
-        config = self._hub.config
+        config = self._settings.current
         model = model_of(config.agent, config.limits, os.environ)
         chat = await self._chat(None if ident is None else _ident(params))
         if chat.loop is not None:
@@ -125,7 +129,7 @@ class AgentChat:
             conversation = Conversation(secrets.token_hex(6), now, now)
         else:
             conversation = await asyncio.to_thread(self._store.load, ident)
-        chat = Chat(conversation, HubTools(f"127.0.0.1:{self._hub.port}", lambda: self._token, PANEL))
+        chat = Chat(conversation, HubTools(f"127.0.0.1:{self._port}", lambda: self._token, PANEL))
         known = self._chats.setdefault(conversation.id, chat)  # two messages at once are of one conversation
         idle = [each for each in self._chats.values() if each.loop is None and each is not known]
         for old in idle[: max(len(self._chats) - _AT_ONCE, 0)]:
@@ -179,12 +183,12 @@ class AgentChat:
 
     def _session(self, chat: Chat) -> str | None:
         """The session as approvals name it."""
-        session = self._hub.sessions.get(chat.tools.session) if chat.tools.session else None
+        session = self._sessions.get(chat.tools.session) if chat.tools.session else None
         return session.short if session is not None else None
 
     def _tell(self, link: ExtensionLink, chat: Chat, facts: dict[str, Any]) -> None:
         about = {"conversation": chat.conversation.id, "session": self._session(chat)}
-        self._hub.trust.panel.tell("agent.event", {**about, **facts}, also=link)
+        self._panels.notify("agent.event", {**about, **facts}, also=link)
 
     def _later(self, work: Callable[[ExtensionLink, dict[str, Any]], Coroutine[Any, Any, Any]]) -> Handler:
         return lambda link, params: self._begin(work(link, params))

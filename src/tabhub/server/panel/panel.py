@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Coroutine, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from typing import Any
 
 from tabhub.calls.approvals.inbox import ApprovalInbox
 from tabhub.calls.approvals.memory import ApprovalMemory
@@ -19,16 +19,17 @@ from tabhub.calls.approvals.permission_check import PermissionCheck
 from tabhub.calls.protocols import Caller
 from tabhub.config.permissions import PERMISSIONS
 from tabhub.config.settings import locate
+from tabhub.calls.engine import Engine
 from tabhub.core.calls import Call
+from tabhub.core.leases import Leases
+from tabhub.links.browsers import Browsers
 from tabhub.errors import InvalidParams, SessionNotFound, TabhubError, TabNotFound
 from tabhub.links.extension import ExtensionLink, Handler
 from tabhub.server.approval_routes import read_decision
-from tabhub.server.panel.state import PanelState, Provider, colour
-from tabhub.server.session_routes import SessionRoutes
-from tabhub.store.config_file import reset, set_at, set_value
-
-if TYPE_CHECKING:
-    from tabhub.server.hub import Hub
+from tabhub.server.panel.open_panels import OpenPanels
+from tabhub.server.panel.state import PanelState, colour
+from tabhub.server.session_control import SessionControl
+from tabhub.server.settings import Settings
 
 log = logging.getLogger("tabhub.panel")
 
@@ -42,19 +43,39 @@ _AUDIT = 100
 class Panel:
     """What the person's panel reaches."""
 
-    def __init__(self, hub: Hub, approvals: ApprovalInbox, permission: PermissionCheck, memory: ApprovalMemory) -> None:
-        self._hub = hub
+    def __init__(
+        self,
+        *,
+        settings: Settings,
+        engine: Engine,
+        browsers: Browsers,
+        leases: Leases,
+        sessions: SessionControl,
+        approvals: ApprovalInbox,
+        permission: PermissionCheck,
+        memory: ApprovalMemory,
+        panels: OpenPanels,
+        state: PanelState,
+        changes: Mapping[str, Callable[[], Any]],
+        methods: Iterable[Mapping[str, Handler]],
+    ) -> None:
+        """`changes` give a value that differs when a part has changed; `methods` are those of other parts."""
+        self._settings = settings
+        self._engine = engine
+        self._browsers = browsers
+        self._leases = leases
+        self._sessions = sessions
         self._approvals = approvals
         self._permission = permission
         self._memory = memory
-        self.state = PanelState(hub, permission)
-        self._watching: set[ExtensionLink] = set()
-        self._looking: asyncio.Task[None] | None = None
+        self._panels = panels
+        self._changes = changes
+        self._polling: asyncio.Task[None] | None = None
         self._seen: dict[str, Any] = {}
         self._marks: dict[ExtensionLink, list[dict[str, Any]]] = {}
         self._tasks: set[asyncio.Future[Any]] = set()
-        self.methods: dict[str, Handler] = {
-            "config.getState": lambda _link, _params: self.state.picture(approvals.pending()),
+        own: dict[str, Handler] = {
+            "config.getState": lambda _link, _params: state.picture(approvals.pending()),
             "config.setToolPermission": self._set_tool,
             "config.setPluginPermission": self._set_source,
             "config.setSkipPermissions": self._set_skip,
@@ -67,25 +88,23 @@ class Panel:
             "confirmation.response": self._decide,
             "panel.watch": self._watch,
         }
-        """All that links are given; further parts add theirs before the first browser comes."""
-        hub.browsers.on_hello(self._greet)
-
-    def add(self, methods: Mapping[str, Handler], **providers: Provider) -> None:
-        """Methods and lists of the state that another part answers for."""
-        self.methods.update(methods)
-        self.state.providers.update(providers)
+        for table in methods:
+            own.update(table)
+        self.methods = own
+        """All methods that links of this machine's extensions are given."""
+        browsers.on_hello(self._greet)
+        browsers.on_panel(own)
 
     # settings
 
     def _set_tool(self, _link: ExtensionLink, params: dict[str, Any]) -> dict[str, Any]:
         source, name, level = _text(params, "plugin"), _text(params, "tool"), _level(params)
-        entry = self._hub.registry.get(name)
+        entry = self._engine.registry.get(name)
         tool = entry.tool if entry is not None and entry.tool.source.setting == source else None
         own = self._permission.names(tool).own if tool is not None else name
-        set_at(self._hub.home, ("permissions", source, "tools", own), level)
         if own != name:  # an older way to name it would go before
-            set_at(self._hub.home, ("permissions", source, "tools", name), None)
-        self._hub.reloading.read_config()
+            self._settings.set_at(("permissions", source, "tools", name), None)
+        self._settings.set_at(("permissions", source, "tools", own), level)
         self._memory.forget_source(source)
         if tool is not None and level == "auto":
             self._permission.pin(tool)
@@ -93,11 +112,10 @@ class Panel:
 
     def _set_source(self, _link: ExtensionLink, params: dict[str, Any]) -> dict[str, Any]:
         source, level = _text(params, "plugin"), _level(params)
-        set_at(self._hub.home, ("permissions", source, "permission"), level)
-        self._hub.reloading.read_config()
+        self._settings.set_at(("permissions", source, "permission"), level)
         self._memory.forget_source(source)
         if level == "auto":
-            for tool in self._hub.registry.tools():
+            for tool in self._engine.registry.tools():
                 if tool.source.setting == source:
                     self._permission.pin(tool)
         return {"ok": True}
@@ -106,9 +124,8 @@ class Panel:
         skip = params.get("skip")
         if not isinstance(skip, bool):
             raise InvalidParams("`skip` must be true or false.")
-        set_at(self._hub.home, ("skipPermissions",), skip)
-        self._hub.reloading.read_config()
-        if self._hub.config.skip_permissions and not skip:
+        self._settings.set_at(("skipPermissions",), skip)
+        if self._settings.current.skip_permissions and not skip:
             raise InvalidParams(
                 "Permissions stay skipped: TABHUB_DANGEROUSLY_SKIP_PERMISSIONS is set for the hub.",
                 hint="Start the hub without it.",
@@ -119,27 +136,19 @@ class Panel:
     def _set(self, _link: ExtensionLink, params: dict[str, Any]) -> dict[str, Any]:
         key, value = _text(params, "key"), params.get("value")
         locate(key)
-        if value is None:
-            reset(self._hub.home, key)
-        else:
-            set_value(self._hub.home, key, value if isinstance(value, str) else json.dumps(value))
-        self._hub.reloading.read_config()
+        self._settings.set_text(key, value if value is None or isinstance(value, str) else json.dumps(value))
         return {"ok": True}
 
     # sessions and the pause
 
     def _end_session(self, _link: ExtensionLink, params: dict[str, Any]) -> dict[str, Any]:
         ident = _text(params, "id")
-        if not self._hub.end_session(ident, "the person ended the session"):
+        if not self._sessions.end(ident):
             raise SessionNotFound("This session has ended already.")
         return {"ok": True}
 
     def _release(self, _link: ExtensionLink, params: dict[str, Any]) -> dict[str, Any]:
-        tab_id = params.get("tabId")
-        lease = self._hub.leases.get(tab_id) if type(tab_id) is int else None
-        if lease is None:
-            raise TabNotFound(f"No agent holds tab {str(tab_id)[:20]}.", hint="It was let go of already.")
-        return {"ok": self._hub.leases.free(lease.holder, lease.tab)}
+        return {"ok": self._sessions.release_tab(params.get("tabId"))}
 
     async def _pause(self, params: dict[str, Any]) -> dict[str, Any]:
         reason, mode = params.get("reason", ""), params.get("mode", "wait")
@@ -147,16 +156,16 @@ class Panel:
             raise InvalidParams(f"`reason` must be printable text of at most {_TEXT} characters.")
         if mode not in ("wait", "fail"):
             raise InvalidParams("`mode` must be wait or fail.")
-        return {"paused": await SessionRoutes(self._hub).set_pause("the panel", reason, mode)}
+        return {"paused": await self._sessions.pause("the panel", reason, mode)}
 
     async def _resume(self, _params: dict[str, Any]) -> dict[str, Any]:
-        return {"callsReleased": await SessionRoutes(self._hub).end_pause()}
+        return {"callsReleased": await self._sessions.resume()}
 
     def _audit(self, _link: ExtensionLink, params: dict[str, Any]) -> dict[str, Any]:
-        limit, ring = params.get("limit", _AUDIT), self._hub.engine.limits.audit_ring
+        limit, ring = params.get("limit", _AUDIT), self._engine.limits.audit_ring
         if type(limit) is not int or not 1 <= limit <= ring:
             raise InvalidParams(f"`limit` must be a whole number from 1 to {ring}.")
-        return {"entries": [made for made in self._hub.engine.audit.recent(ring) if _wanted(made, params)][:limit]}
+        return {"entries": [made for made in self._engine.audit.recent(ring) if _wanted(made, params)][:limit]}
 
     # approvals
 
@@ -176,50 +185,38 @@ class Panel:
             self.mark_tabs()
 
     def _watch(self, link: ExtensionLink, params: dict[str, Any]) -> None:
-        if params.get("open") is True:
-            self._watching.add(link)
-        else:
-            self._watching.discard(link)
-        self._hub.engine.watcher = self if self._watching else None
-        if self._watching and (self._looking is None or self._looking.done()):
+        self._panels.set_open(link, is_open=params.get("open") is True)
+        if not self._panels:
+            self._engine.unwatch(self)
+            return
+        self._engine.watch(self)
+        if self._polling is None or self._polling.done():
             self._seen = self._counts()
-            self._looking = asyncio.ensure_future(self._look())
+            self._polling = asyncio.ensure_future(self._poll())
 
-    async def _look(self) -> None:
-        """Tell what has changed, a few times a second, as long as somebody watches."""
-        while self._watching:
+    async def _poll(self) -> None:
+        """Notify open panels of what has changed, a few times a second."""
+        while self._panels:
             await asyncio.sleep(_LOOK)
-            self._watching = {link for link in self._watching if link.closed is None}
+            self._panels.drop_closed()
             now = self._counts()
             changed = [what for what, count in now.items() if self._seen.get(what) != count]
             self._seen = now
             if changed:
-                self._tell("panel.changed", {"what": changed})
+                self._panels.notify("panel.changed", {"what": changed})
             if "sessions" in changed:
                 self.mark_tabs()
-        self._hub.engine.watcher = None
+        self._engine.unwatch(self)
 
     def _counts(self) -> dict[str, Any]:
-        hub = self._hub
-        return {
-            "sessions": (hub.sessions.changes, hub.engine.pause.paused),
+        own = {
+            "sessions": (self._engine.sessions.changes, self._engine.pause.paused),
             "permissions": self._permission.permissions,
-            "plugins": (hub.registry.revision, hub.plugins.changes),
             "approvals": self._approvals.version,
-            "browsers": tuple((link.browser_id, id(link)) for link in hub.browsers.links()),
-            "upstream": hub.upstream.changes,
-            "config": hub.config,
+            "browsers": tuple((link.browser_id, id(link)) for link in self._browsers.links()),
+            "config": self._settings.current,
         }
-
-    def _tell(self, method: str, params: dict[str, Any]) -> None:
-        for link in self._watching:
-            link.notify(method, params)
-
-    def tell(self, method: str, params: dict[str, Any], also: ExtensionLink) -> None:
-        """Tell those who watch, and one who asked."""
-        for link in self._watching | {also}:
-            if link.closed is None:
-                link.notify(method, params)
+        return own | {what: count() for what, count in self._changes.items()}
 
     def began(self, call: Call, caller: Caller, arguments: Mapping[str, Any]) -> None:
         """A call is on its way."""
@@ -228,25 +225,24 @@ class Panel:
         tab_id = named if type(named) is int else session.tab
         facts = {"callId": str(call.id), "tool": call.tool.name, "source": str(call.tool.source)}
         facts |= {"session": session.short, "client": session.client}
-        self._tell("tool.invocationStart", facts | ({} if tab_id is None else {"tabId": tab_id}))
+        self._panels.notify("tool.invocationStart", facts | ({} if tab_id is None else {"tabId": tab_id}))
 
     def ended(self, call: Call, seconds: float, error: TabhubError | None, *, success: bool) -> None:
         """It has its answer."""
         facts = {"callId": str(call.id), "ok": success, "durationMs": round(seconds * 1000, 1)}
         said = {} if error is None else {"error": {"message": error.message[:_TEXT], "category": error.category}}
-        self._tell("tool.invocationEnd", facts | said)
+        self._panels.notify("tool.invocationEnd", facts | said)
 
     def mark_tabs(self) -> None:
         """Mark the tabs that agents hold, each in its own browser, with the agent's name."""
-        hub = self._hub
         marks: dict[str, list[dict[str, Any]]] = {}
-        for lease in hub.leases:
-            tab = hub.browsers.book.get(lease.tab)
+        for lease in self._leases:
+            tab = self._browsers.book.get(lease.tab)
             if tab is not None:
                 label = (lease.holder.token or lease.holder.name)[:_LABEL]
                 mark = {"tabId": tab.chrome_id, "label": label, "color": colour(lease.holder)}
                 marks.setdefault(tab.browser_id, []).append(mark)
-        links = [link for link in hub.browsers.links() if link.local]
+        links = [link for link in self._browsers.links() if link.local]
         self._marks = {link: told for link, told in self._marks.items() if link in links}
         for link in links:
             now = marks.get(link.browser_id, [])
@@ -255,10 +251,9 @@ class Panel:
                 self._marks[link] = now
 
     def stop(self) -> None:
-        """The hub is going."""
-        self._watching.clear()
-        if self._looking is not None:
-            self._looking.cancel()
+        self._panels.clear()
+        if self._polling is not None:
+            self._polling.cancel()
 
     def _later(self, work: Callable[[dict[str, Any]], Coroutine[Any, Any, Any]]) -> Handler:
         def handle(_link: ExtensionLink, params: dict[str, Any]) -> asyncio.Future[Any]:

@@ -6,19 +6,19 @@ theirs; permissions are added here for all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from tabhub import __version__
 from tabhub.browser.families import FAMILIES
 from tabhub.calls.approvals.permission_check import PermissionCheck
 from tabhub.core.sessions import Session
 from tabhub.core.tools import HUB, Source, Tool
-from tabhub.server import health
-from tabhub.server.session_routes import SessionRoutes
-
-if TYPE_CHECKING:
-    from tabhub.server.hub import Hub
+from tabhub.calls.engine import Engine
+from tabhub.links.browsers import Browsers
+from tabhub.server.health import Health
+from tabhub.server.session_control import SessionControl
+from tabhub.server.settings import Settings
 
 _ACTIVITY = 50
 _COLOURS = ("#3b6fd4", "#b4531f", "#2f8055", "#8a4fc1", "#a8325e", "#1f7d8c", "#8a6d00", "#5a6472")
@@ -34,40 +34,53 @@ def colour(session: Session) -> str:
 class PanelState:
     """The picture of one hub."""
 
-    def __init__(self, hub: Hub, permission: PermissionCheck) -> None:
-        self._hub = hub
+    def __init__(
+        self,
+        settings: Settings,
+        permission: PermissionCheck,
+        engine: Engine,
+        browsers: Browsers,
+        sessions: SessionControl,
+        health: Health,
+        providers: Mapping[str, Provider],
+    ) -> None:
+        """`providers` give lists of the state by their field."""
+        self._settings = settings
         self._permission = permission
-        self.providers: dict[str, Provider] = {}
-        """By field of the state, what gives the list that stands there."""
+        self._engine = engine
+        self._browsers = browsers
+        self._sessions = sessions
+        self._health = health
+        self._providers = providers
 
     def picture(self, approvals: list[dict[str, Any]]) -> dict[str, Any]:
         """Everything the panel shows."""
-        hub = self._hub
-        tools = hub.registry.tools()
-        sessions = SessionRoutes(hub).picture()
+        config = self._settings.current
+        tools = self._engine.registry.tools()
+        sessions = self._sessions.facts()
         return {
             "version": __version__,
             "paused": sessions["paused"],
-            "skipPermissions": hub.config.skip_permissions,
+            "skipPermissions": config.skip_permissions,
             "permissionDefault": self._permission.permissions.default,
-            "browsers": hub.browsers.status(),
+            "browsers": self._browsers.status(),
             "sessions": [self._session(facts) for facts in sessions["sessions"]],
             "approvals": approvals,
-            "activity": hub.engine.audit.recent(_ACTIVITY),
+            "activity": self._engine.audit.recent(_ACTIVITY),
             "plugins": self._plugins(tools),
             "failedPlugins": self._given("failedPlugins"),
             "browserTools": self._browser_tools(tools),
             "pages": self._pages(tools),
             "upstream": self._upstream(tools),
-            "settings": {key: value for key, value in hub.config.values().items() if key not in _UNSHOWN},
-            "tokensRequired": hub.config.require_tokens,
+            "settings": {key: value for key, value in config.values().items() if key not in _UNSHOWN},
+            "tokensRequired": config.require_tokens,
             "assistant": self._assistant(),
-            "problems": health.problems(hub),
+            "problems": self._health.problems(),
         }
 
     def _assistant(self) -> dict[str, Any]:
         """Whether the agent in the panel has a model, which, and how far it may go for one message."""
-        agent = self._hub.config.agent
+        agent = self._settings.current.agent
         wanted = {"agent.baseUrl": agent.base_url, "agent.model": agent.model}
         return {
             "missing": [key for key, value in wanted.items() if value is None],
@@ -77,13 +90,13 @@ class PanelState:
         }
 
     def _session(self, facts: dict[str, Any]) -> dict[str, Any]:
-        session = self._hub.sessions.get(facts["id"])
+        session = self._engine.sessions.get(facts["id"])
         if session is None:
             return facts
         return {**facts, "color": colour(session)} | ({"token": session.token} if session.token else {})
 
     def _given(self, field: str) -> list[dict[str, Any]]:
-        provider = self.providers.get(field)
+        provider = self._providers.get(field)
         return provider() if provider is not None else []
 
     def tool(self, tool: Tool) -> dict[str, Any]:

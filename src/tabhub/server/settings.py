@@ -1,0 +1,114 @@
+"""The settings and the secret in force: reloaded on request, and when their files change.
+
+Owns when that happens and who is notified. A file that cannot be used leaves the last good settings in force, and is
+reported in health and log until it is fixed.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tabhub.config.settings import Config
+from tabhub.errors import SetupError
+from tabhub.store import config_file as store
+from tabhub.store import secret as secrets_store
+from tabhub.store.config_file import ConfigFile
+from tabhub.store.home import Home
+
+log = logging.getLogger("tabhub.hub")
+
+_AT_START = ("port", "limits", "launch", "headless", "browser", "filesDir", "fileUrls", "relays")
+"""Settings that are read once."""
+
+
+class Settings:
+    """The settings of one hub."""
+
+    def __init__(self, home: Home, file: ConfigFile) -> None:
+        self._home = home
+        self._file = file
+        self._at_start: Config = file.current
+        self._stamp = _stamp(home.config)
+        self._listeners: list[Callable[[Config], None]] = []
+        self.current: Config = file.current
+        self.error: str | None = file.error
+
+    def on_change(self, listener: Callable[[Config], None]) -> None:
+        self._listeners.append(listener)
+
+    def reload(self) -> None:
+        """Read the file again and put it in force; a broken one leaves the last good settings."""
+        self._stamp = _stamp(self._home.config)
+        self.current, self.error = self._file.reload()
+        for listener in self._listeners:
+            listener(self.current)
+
+    def check_file(self) -> bool:
+        """Reload if the file has changed on disk. Returns whether it has."""
+        if _stamp(self._home.config) == self._stamp:
+            return False
+        self.reload()
+        if self.error is not None:
+            log.error("%s", self.error)
+        else:
+            log.info("the settings were changed, and are in force")
+        return True
+
+    def set_at(self, path: tuple[str, ...], value: Any) -> None:
+        """Write one setting by its path in the file (None removes it), and put it in force."""
+        store.set_at(self._home, path, value)
+        self.reload()
+
+    def set_text(self, key: str, text: str | None) -> None:
+        """Write one setting as a person types it (None resets it), and put it in force."""
+        if text is None:
+            store.reset(self._home, key)
+        else:
+            store.set_value(self._home, key, text)
+        self.reload()
+
+    def needs_restart(self) -> list[str]:
+        """Settings that differ from those at start and cannot change while the hub runs."""
+        before, now = self._at_start.values(), self.current.values()
+        return [key for key in _AT_START if before[key] != now[key]]
+
+
+class Secret:
+    """The hub's secret, which may be rotated on disk while the hub runs."""
+
+    def __init__(self, home: Home, value: str) -> None:
+        self._home = home
+        self._stamp = _stamp(home.auth)
+        self._listeners: list[Callable[[str], None]] = []
+        self.current = value
+
+    def on_change(self, listener: Callable[[str], None]) -> None:
+        self._listeners.append(listener)
+
+    def check_file(self) -> None:
+        """Put a rotated secret in force; the old one fails from here on."""
+        stamp = _stamp(self._home.auth)
+        if stamp == self._stamp:
+            return
+        try:
+            value = secrets_store.read(self._home)
+        except SetupError as error:
+            log.error("the secret cannot be read, the old one stays: %s", error.message)
+            return
+        self._stamp = stamp
+        if value != self.current:
+            self.current = value
+            for listener in self._listeners:
+                listener(value)
+            log.info("the secret was rotated")
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    try:
+        facts = path.stat()
+    except OSError:
+        return None
+    return facts.st_mtime_ns, facts.st_ino

@@ -98,7 +98,7 @@ class Taken:
     def __init__(self, hub: Hub) -> None:
         self._receive: Callable[[int, PageMessage], Any] = hub.pages.receive
         self.came = self.busy = 0.0
-        hub.transport.on_message(self)
+        hub.tabs.transport.on_message(self)
 
     def __call__(self, tab_id: int, message: PageMessage) -> Any:
         came, began = time.time(), time.perf_counter()
@@ -149,16 +149,15 @@ def site(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
 async def browser(running: RunningHub) -> tuple[ExtensionLink, str]:
     """Start the managed browser of a hub; it ends with the hub."""
     hub = running.hub
-    managed = hub.managed = Managed(
+    managed = Managed(
         running.home,
         find_browsers(os.environ)[0],
         port=running.port,
         secret=running.secret,
         headless=True,
-        connected=lambda: False,
         only_if_needed=False,
     )
-    managed.begin()
+    managed.begin(connected=lambda: False, on_failure=lambda: None)
     try:
         await until(lambda: len(hub.browsers.book) > 0, 40)
     except TimeoutError:

@@ -38,7 +38,7 @@ async def test_calls_that_come_before_the_browser_wait_for_it_and_are_made_once(
 async def test_a_call_the_person_has_allowed_is_not_asked_for_again_when_the_browser_comes(tmp_path: Path) -> None:
     asks = {"default": "auto", "browser": {"tools": {"browser_open_tab": "ask"}}}
     async with running_hub(tmp_path, permissions=asks) as hub, Agent(hub) as agent:
-        engine, approvals = hub.hub.engine, hub.hub.trust.approvals
+        engine, approvals = hub.hub.engine, hub.hub.approvals
         engine.browser_wait.expect(20)
         call = asyncio.create_task(agent.call("browser_open_tab", {"url": "about:blank"}))
         await until(lambda: len(approvals) == 1)

@@ -28,7 +28,7 @@ def offer(hub: RunningHub) -> list[int]:
         Tool("do_act", HUB, "acts", schema),
         Tool("do_read", HUB, "reads", schema, annotations={"readOnlyHint": True}),
     ]
-    hub.hub.register(HUB, [Entry(tool, run) for tool in tools])
+    hub.hub.tabs.register(HUB, [Entry(tool, run) for tool in tools])
     return ran
 
 

@@ -49,7 +49,7 @@ def library(hub: RunningHub) -> RunningHub:
 
         return Entry(Tool(f"library_{name}", LIBRARY, name, {"type": "object"}), run)
 
-    hub.hub.register(
+    hub.hub.tabs.register(
         LIBRARY,
         [
             tool("rows", lambda: ToolResult.data({"rows": ROWS})),

@@ -70,7 +70,7 @@ async def test_a_person_decides_in_the_terminal(tmp_path: Path) -> None:
     async with running_hub(tmp_path, permissions={"default": "ask"}) as hub, Panel(hub), Agent(hub) as agent:
         found(hub)
         calling = asyncio.create_task(agent.call(TOOL, ARGUMENTS))
-        await until(lambda: len(hub.hub.trust.approvals) == 1)
+        await until(lambda: len(hub.hub.approvals) == 1)
         async with Terminal(hub.home.root, "approve") as terminal:
             await terminal.sees("[l]ater:")
             shown = terminal.shown.decode()
@@ -133,7 +133,7 @@ async def test_the_secret_alone_approves_nothing(tmp_path: Path, key: str | None
         right = {"Tabhub-Approver": path.read_text()}
         assert (await http.post("/approvals/other", json=body, headers=right)).status_code == 404
         assert (await http.post(f"/approvals/{request['id']}", json={}, headers=right)).status_code == 400
-        assert len(hub.hub.trust.approvals) == 1
+        assert len(hub.hub.approvals) == 1
         await panel.answer(request["id"], "deny")
         await calling
     assert not path.exists()

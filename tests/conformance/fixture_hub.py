@@ -45,7 +45,7 @@ def trigger(hub: Hub) -> Entry:
         nonlocal count
         count += 1
         added = Entry(Tool(f"test_added_{count}", SOURCE, "Added while running", EMPTY_SCHEMA), run)
-        hub.register(SOURCE, [*TOOLS, trigger(hub), trigger_prompts(hub), added])
+        hub.tabs.register(SOURCE, [*TOOLS, trigger(hub), trigger_prompts(hub), added])
         return ToolResult.text("The list has changed.")
 
     return Entry(Tool("test_trigger_tool_change", SOURCE, "Changes the list of tools", EMPTY_SCHEMA), run)
@@ -76,7 +76,7 @@ async def serve(folder: Path, *, everything: bool) -> None:
     port: int = sockets[0].getsockname()[1]
     secret = secrets_store.load_or_create(home)
     hub = Hub(home, port=port, config_file=ConfigFile(home), secret=secret)
-    hub.register(SOURCE, [*TOOLS, trigger(hub), trigger_prompts(hub)])
+    hub.tabs.register(SOURCE, [*TOOLS, trigger(hub), trigger_prompts(hub)])
     server = await start_up(hub, sockets)
     servers = {"suite": [sys.executable, "-m", "tests.conformance.fixture_server"]}
     if everything:

@@ -18,7 +18,6 @@ from typing import Any
 import pytest
 
 from tabhub.errors import LinkLost
-from tabhub.server import health
 from tests.e2e.live import Caller
 from tests.e2e.pagesite import PageSite, prefix
 from tests.e2e.site import Site
@@ -359,7 +358,7 @@ async def test_page_tools_and_plugins_of_a_remote_browser_work(
             await until(lambda: any(facts.get("relay") for facts in hub.hub.browsers.status()), 30)
             await call("browser_open_tab", url=f"{page_site.url}/pages/webmcp.html")
             wanted = f"{prefix(page_site.url)}_tab1_add"
-            await until(lambda: wanted in [tool.name for tool in hub.hub.catalogue.tools()], 30)
+            await until(lambda: wanted in [tool.name for tool in hub.hub.catalogues.everything.tools()], 30)
             assert "5" in json.dumps((await call(wanted, a=2, b=3))["content"])
             await call("browser_open_tab", url=f"{notebook.url}/")
             await until(lambda: any(each["ready"] for each in plugin_tabs(hub)), 30)
@@ -372,6 +371,6 @@ async def test_page_tools_and_plugins_of_a_remote_browser_work(
 def plugin_tabs(hub: RunningHub) -> list[dict[str, Any]]:
     """The tabs of the notes plugin, as health tells them."""
     tabs: list[dict[str, Any]] = next(
-        each for each in health.full(hub.hub)["pluginDetails"] if each["name"] == "notes"
+        each for each in hub.hub.health.full()["pluginDetails"] if each["name"] == "notes"
     )["tabs"]
     return tabs

@@ -131,7 +131,7 @@ async def test_a_rotated_secret_locks_the_old_one_out_at_once_and_closes_its_soc
         await heard.next()
         call = asyncio.create_task(agent.call("browser_get_tab_content", {"tabId": 7}))
         fresh = secrets_store.rotate(hub.home)
-        hub.hub.check_secret()
+        hub.hub.secret.check_file()
         assert await browser.ended() == (4001, "the secret was rotated")
         assert (await old.get("/tools")).status_code == 401
         assert (await agent.post(message("ping"))).status_code == 401
@@ -156,6 +156,6 @@ async def test_a_secret_file_that_breaks_leaves_the_secret_in_force(hub: Running
     async with FakeExtension(hub) as browser, client(hub) as http:
         for text in ("", "{", '{"secret": 7}', '{"secret": "short"}'):
             hub.home.auth.write_text(text)
-            hub.hub.check_secret()
+            hub.hub.secret.check_file()
             assert (await http.get("/tools")).status_code == 200
         await browser.settle()

@@ -38,13 +38,13 @@ class Probe:
             self._entry("probe_ask", self._ask),
             self._entry("probe_flood", self._flood, _ANYTHING),
         ]
-        self._hub.register(SOURCE, self._entries)
+        self._hub.tabs.register(SOURCE, self._entries)
 
     def change(self) -> str:
         """Change the list of tools by one more, and give its name."""
         self._made += 1
         added = self._entry(f"probe_added_{self._made}", self._echo)
-        self._hub.register(SOURCE, [*self._entries, added])
+        self._hub.tabs.register(SOURCE, [*self._entries, added])
         return added.tool.name
 
     async def begun(self) -> dict[str, Any]:

@@ -227,7 +227,7 @@ async def test_a_large_answer_right_after_progress_arrives(hub: RunningHub) -> N
         ctx.progress(2, 3)
         return ToolResult.of([image])
 
-    hub.hub.register(source, [Entry(Tool("art_paint", source, ""), paint)])
+    hub.hub.tabs.register(source, [Entry(Tool("art_paint", source, ""), paint)])
     async with Agent(hub) as agent:
         params = {"name": "art_paint", "arguments": {}, "_meta": {"progressToken": 1}}
         async with agent.streamed("tools/call", params) as events:

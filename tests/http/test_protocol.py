@@ -109,7 +109,7 @@ async def test_a_rotated_secret_counts_on_open_connections_at_once(hub: RunningH
     async with wire(hub.port) as line:
         assert (await ask(line, rest(hub, "probe_echo", {"value": "x"}))).status == 200
         rotate(hub.home)
-        hub.hub.check_secret()
+        hub.hub.secret.check_file()
         assert (await ask(line, rest(hub, "probe_echo", {"value": "x"}))).status == 401
 
 

@@ -225,8 +225,7 @@ async def test_a_browser_with_as_many_tabs_as_there_may_be_can_tell_them_all() -
 
 
 async def test_while_a_browser_of_the_hubs_own_starts_a_call_is_told_to_come_back() -> None:
-    browsers = Browsers()
-    browsers.starting = lambda: True
+    browsers = Browsers(starting=lambda: True)
     with pytest.raises(NotConnected) as caught:
         browsers.default_link()
     assert "is starting" in (caught.value.hint or "")

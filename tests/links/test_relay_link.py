@@ -94,7 +94,7 @@ async def test_remote_browser_counts_as_personal_and_its_panel_requests_are_refu
             await far.notify(method, {"skip": True, "id": "1", "decision": "allow_once"})
         await until(lambda: link.counts.refused == 4)
         assert not hub.hub.browsers.is_managed(link.browser_id)
-        assert not hub.hub.config.skip_permissions
+        assert not hub.hub.settings.current.skip_permissions
         assert not any(method.startswith(("config.", "hub.", "plugin.install")) for method in link.handlers)
 
 

@@ -39,7 +39,7 @@ async def test_an_ended_session_is_reopened(tmp_path: Path) -> None:
     async with running_hub(tmp_path) as hub, Panel(hub):
         mcp = client(hub)
         await mcp.open()
-        assert hub.hub.end_session(str(mcp.session), "idle")
+        assert hub.hub.session_control.end(str(mcp.session), "idle")
         assert (await mcp.call_tool("browser_list_tabs", {}))["structuredContent"]["tabs"]
 
 
@@ -85,7 +85,7 @@ async def test_a_cancelled_call_is_cancelled_at_the_hub(tmp_path: Path) -> None:
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
             await call
-        await until(lambda: not hub.hub.trust.approvals.pending())
+        await until(lambda: not hub.hub.approvals.pending())
 
 
 async def test_an_unreachable_or_refusing_hub_is_reported(tmp_path: Path) -> None:

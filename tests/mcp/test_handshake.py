@@ -265,6 +265,6 @@ async def test_an_idle_session_ends_and_a_used_one_does_not(tmp_path: Path) -> N
         Agent(hub) as busy,
         busy.listening(),
     ):
-        hub.hub.expire_sessions()
+        hub.hub.session_control.expire()
         assert (await idle.post(message("ping"))).status_code == 404
         assert len(hub.hub.sessions) == 1

@@ -121,7 +121,7 @@ CASES: list[tuple[str, dict[str, Any] | None, str]] = [
 def leave(hub: RunningHub) -> None:
     """End all sessions, so that none holds the tab."""
     for session in hub.hub.sessions.all():
-        hub.hub.end_session(session.id, "the test goes on")
+        hub.hub.session_control.end(session.id, "the test goes on")
 
 
 def text(result: Result) -> str:
@@ -190,7 +190,7 @@ async def test_every_level_means_the_same_on_every_surface(tmp_path: Path, call:
                 assert bool(result.get("isError")) is (level == "off"), (case, result)
                 if level == "off":
                     assert "switched off by the person" in text(result), case
-        assert len(hub.hub.trust.approvals) == 0
+        assert len(hub.hub.approvals) == 0
 
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda each: each.__name__)

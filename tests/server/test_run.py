@@ -39,7 +39,7 @@ async def test_a_client_receives_the_tools_of_plugins_beside_the_built_in_ones(h
         return ToolResult.text("sent")
 
     slack = Source("plugin", "slack")
-    hub.hub.register(slack, [Entry(Tool("slack_send", slack, "Sends a message."), run)])
+    hub.hub.tabs.register(slack, [Entry(Tool("slack_send", slack, "Sends a message."), run)])
     async with Agent(hub) as agent:
         names = {tool["name"] for tool in (await agent.request("tools/list"))["result"]["tools"]}
     assert {"slack_send", "browser_list_tabs", "browser_open_tab"} <= names

@@ -202,7 +202,7 @@ async def test_each_tokens_client_has_permissions_of_its_own(tmp_path: Path) -> 
         ci, guest = named(hub, "ci"), named(hub, "guest")
         async with client(ci) as http:
             assert (await http.post(f"/tools/{TOOL}/call", json=ARGUMENTS)).status_code == 200
-            hub.hub.end_session("rest:ci:rest", "done")
+            hub.hub.session_control.end("rest:ci:rest", "done")
         async with client(guest) as http:
             answer = await http.post(f"/tools/{TOOL}/call", json=ARGUMENTS)
             assert "switched off" in answer.text

@@ -270,9 +270,8 @@ class Engine:
         for call in self.calls.of_session(session_id):
             self.cancel(call, reason)
         session = self.sessions.end(session_id)
-        if session is not None:
-            if self._session_ended is not None:
-                self._session_ended(session)
+        if session is not None and self._session_ended is not None:
+            self._session_ended(session)
         return session
 
     async def _within_budget(self, tool: Tool, result: ToolResult, session: Session) -> ToolResult:

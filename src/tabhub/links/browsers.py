@@ -101,7 +101,7 @@ class Browsers:
         starting: Callable[[], bool] = lambda: False,
         advice: str = _START_BROWSER,
     ) -> None:
-        """`starting` says whether a browser of the hub's own is starting; `advice` what to do when none is connected."""
+        """`starting` says whether the hub's own browser is starting; `advice` what to do when none is connected."""
         self.limits = limits
         self.book = TabTable(limits)
         self._wall = wall

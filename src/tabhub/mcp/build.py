@@ -1,23 +1,47 @@
-"""An MCP endpoint put together: both eras over one engine and one surface.
+"""The parts every agent-facing application is made of: the hub has one set, a relay one for each agent.
 
-Owns what clients are told of the server itself: its name, its capabilities, its instructions. What it offers is the
-surface's.
+Owns the order in which they are built, and what clients are told of the server itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from tabhub import __version__
+from tabhub.browser.families import CORE, FAMILIES
+from tabhub.calls.approvals.inbox import ApprovalInbox
 from tabhub.calls.engine import Engine
+from tabhub.calls.protocols import Permission
+from tabhub.calls.results import read_result_tool
+from tabhub.calls.sources.page_tools import PageTools
+from tabhub.calls.tab_binding import TabBinding
+from tabhub.config.settings import Config
+from tabhub.core.calls import Calls
+from tabhub.core.leases import Leases
+from tabhub.core.listing.catalogue import Catalogues
+from tabhub.core.listing.profiles import Profiles
+from tabhub.core.registry import Entry, Registry
+from tabhub.core.sessions import Sessions
+from tabhub.core.tools import HUB, Source, Tool
+from tabhub.limits import Limits
+from tabhub.links.browsers import Browsers
+from tabhub.links.sites import LinkSites
+from tabhub.links.transport import LinkTransport
 from tabhub.mcp.endpoint import McpEndpoint
 from tabhub.mcp.handshake import HandshakeEdge
 from tabhub.mcp.notifications import Notices
 from tabhub.mcp.resources import Offering
 from tabhub.mcp.stateless import StatelessEdge
 from tabhub.mcp.surface import Surface
+from tabhub.store.audit import AuditLog
+from tabhub.store.page_tools import PageToolStore
+from tabhub.store.results import ResultStore
 from tabhub.trust.sliding_window import SlidingWindow
+
+log = logging.getLogger("tabhub.tools")
 
 INSTRUCTIONS = (
     "Tools for the tabs of a person's real browser. Calls without tabId work in a background tab of your own; "
@@ -26,29 +50,117 @@ INSTRUCTIONS = (
 )
 
 
+class TabParts:
+    """Browsers, sessions and the tabs they hold: what everything else is built on."""
+
+    def __init__(
+        self,
+        limits: Limits,
+        *,
+        clock: Callable[[], float],
+        wall: Callable[[], float],
+        starting: Callable[[], bool] = lambda: False,
+        advice: str | None = None,
+    ) -> None:
+        """`starting` and `advice` are for errors when no browser is connected (links.browsers.Browsers)."""
+        self.limits = limits
+        self.clock = clock
+        self.wall = wall
+        self.registry = Registry()
+        self.sessions = Sessions(limits)
+        self.calls = Calls(limits)
+        more = {} if advice is None else {"advice": advice}
+        self.browsers = Browsers(limits, wall=wall, starting=starting, **more)
+        self.leases = Leases(self.sessions, limits)
+        self.binding = TabBinding(
+            self.sessions,
+            self.leases,
+            self.browsers,
+            clock=clock,
+            runs_calls=lambda session_id: bool(self.calls.of_session(session_id)),
+        )
+        self.transport = LinkTransport(self.browsers)
+
+    def page_tools(
+        self, config: Config, audit: AuditLog, store: PageToolStore, approvals: ApprovalInbox | None = None
+    ) -> PageTools:
+        return PageTools(
+            self.transport,
+            self.registry,
+            self.browsers.book,
+            LinkSites(self.browsers),
+            store,
+            limits=self.limits,
+            settings=config.pages,
+            audit=audit,
+            clock=self.clock,
+            wall=self.wall,
+            leases=self.binding,
+            approvals=approvals,
+        )
+
+    def engine(
+        self, permission: Permission, audit: AuditLog, results: ResultStore, *, keep_arguments: bool = False
+    ) -> Engine:
+        engine = Engine(
+            registry=self.registry,
+            sessions=self.sessions,
+            calls=self.calls,
+            limits=self.limits,
+            permission=permission,
+            audit=audit,
+            results=results,
+            clock=self.clock,
+            wall=self.wall,
+            session_ended=self.binding.session_ended,
+            keep_arguments=keep_arguments,
+        )
+        self.register(HUB, [read_result_tool(results)])
+        return engine
+
+    def register(self, source: Source, entries: Iterable[Entry]) -> None:
+        """Set the tools of one source; one that is refused is logged and harms no other."""
+        for problem in self.registry.replace(source, entries):
+            log.warning("tool refused: %s", problem)
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What agents are shown of the registry."""
+
+    notices: Notices
+    profiles: Profiles
+    catalogues: Catalogues
+
+
+def build_listing(parts: TabParts, is_off: Callable[[Tool], bool], *, show_disabled: bool) -> Listing:
+    notices = Notices(parts.limits)
+    parts.registry.on_change(notices.tools_changed)
+    return Listing(notices, Profiles(FAMILIES, CORE), Catalogues(parts.registry, parts.limits, is_off, show_disabled))
+
+
 def make_endpoint(
     engine: Engine,
     surface: Surface,
-    notices: Notices,
+    listing: Listing,
     offering: Offering,
     session_rate: SlidingWindow,
     *,
     pages: Callable[[], dict[str, Any]],
-    select: Callable[[str], Any],
 ) -> McpEndpoint:
-    """The endpoint of a surface; `pages` tells what is known of pages' tools, `select` reads a selection of tools."""
+    """The endpoint of a surface, in both eras; `pages` gives what is known of pages' tools."""
     server = {"name": "tabhub", "title": "Tabhub", "version": __version__}
 
     def capabilities() -> dict[str, Any]:
-        told = {"listChanged": True}
-        # Declared whether or not a server has some just now: servers come and go within a session.
-        beside = {"resources": {**told, "subscribe": True}, "prompts": told, "completions": {}}
-        return {"tools": told, **beside, "experimental": {"browser": pages()}}
+        changes = {"listChanged": True}
+        # Declared whether or not a server has some now: servers come and go within a session.
+        others = {"resources": {**changes, "subscribe": True}, "prompts": changes, "completions": {}}
+        return {"tools": changes, **others, "experimental": {"browser": pages()}}
 
     handshake = HandshakeEdge(
         engine,
         surface,
-        notices,
+        listing.notices,
         offering,
         server=server,
         capabilities=lambda: {**capabilities(), "logging": {}},
@@ -56,6 +168,6 @@ def make_endpoint(
         session_rate=session_rate,
     )
     stateless = StatelessEdge(
-        engine, surface, notices, offering, server=server, capabilities=capabilities, instructions=INSTRUCTIONS
+        engine, surface, listing.notices, offering, server=server, capabilities=capabilities, instructions=INSTRUCTIONS
     )
-    return McpEndpoint(handshake, stateless, engine.limits, check_selection=select)
+    return McpEndpoint(handshake, stateless, engine.limits, check_selection=listing.profiles.select)

@@ -9,8 +9,8 @@ import os
 
 from tabhub.errors import Forbidden, Unauthorized
 from tabhub.http.messages import Request
-from tabhub.server.settings import Settings
 from tabhub.platform.files import write_atomic
+from tabhub.server.settings import Settings
 from tabhub.store.home import Home
 from tabhub.store.tokens import TokenStore
 from tabhub.trust.tokens import same_token

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tabhub.errors import BadInput, InvalidParams, NotConnected, RateLimited
-from tabhub.http.messages import Request, Response, json_response
-from tabhub.http.guard import Guard
 from tabhub.calls.engine import Engine
 from tabhub.calls.sources.plugins import Plugins
+from tabhub.errors import BadInput, InvalidParams, NotConnected, RateLimited
+from tabhub.http.guard import Guard
+from tabhub.http.messages import Request, Response, json_response
 from tabhub.links.browsers import Browsers
 from tabhub.server.health import Health
 from tabhub.server.reload import Reload

@@ -1,47 +1,57 @@
 """The hub's HTTP application: every request through the guard to its route.
 
-Owns the table of routes and who each is for. Nothing behind it listens on anything.
+Owns who each route is for. Nothing behind it listens on anything.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
 
+from tabhub.calls.meter import Meter
 from tabhub.errors import BadInput, Forbidden, MethodNotAllowed, NotFound, TabhubError
+from tabhub.http.guard import Guard
 from tabhub.http.messages import Request, Response, Route, error_response
 from tabhub.http.websocket import WebSocketRoute
 from tabhub.mcp.rest import Rest
 from tabhub.server.admin_routes import Admin
 from tabhub.server.approval_routes import ApprovalRoutes
+from tabhub.server.extension_socket import ExtensionSocket
 from tabhub.server.session_routes import SessionRoutes
-from tabhub.server.upstream_routes import CALLBACK, UpstreamWays, logged_in
+from tabhub.server.upstream_routes import CALLBACK, UpstreamRoutes
 
-if TYPE_CHECKING:
-    from tabhub.server.hub import Hub
+_Methods = Mapping[str, Route]
 
 
 class App:
     """The hub as an HTTP application (http.protocol.Application)."""
 
-    def __init__(self, hub: Hub) -> None:
-        self._hub = hub
-        self._guard = hub.guard
-        self._clock = hub.engine.clock
-        self._meter = hub.engine.meter
-        admin, rest, sessions, approvals = (
-            Admin(hub),
-            Rest(hub.engine, hub.catalogue),
-            SessionRoutes(hub),
-            ApprovalRoutes(hub),
-        )
-        self._health = admin.health
-        self._call_tool = rest.call_tool
-        self._for_agents: dict[str, Route] = {"/mcp": hub.mcp.serve, "/mcp/gateway": hub.gateway.serve}
-        """Routes of agents, which look at the method themselves."""
-        self._act_on_session = sessions.act
-        self._answer_approval = approvals.answer
-        self._routes: dict[str, dict[str, Route]] = {
-            "/tools": {"GET": rest.list_tools},
+    def __init__(
+        self,
+        guard: Guard,
+        meter: Meter,
+        clock: Callable[[], float],
+        *,
+        endpoints: Mapping[str, Route],
+        rest: Rest,
+        extension: ExtensionSocket,
+        admin: Admin,
+        sessions: SessionRoutes,
+        approvals: ApprovalRoutes,
+        upstream: UpstreamRoutes,
+    ) -> None:
+        """`endpoints` are routes of agents by path, which look at the method themselves."""
+        self._guard = guard
+        self._meter = meter
+        self._clock = clock
+        self._endpoints = endpoints
+        self._extension = extension
+        self._health: _Methods = {"GET": admin.health}
+        self._login_callback = upstream.login_callback
+        self._list_tools: _Methods = {"GET": rest.list_tools}
+        self._call_tool: _Methods = {"POST": rest.call_tool}
+        self._act_on_session: _Methods = {"POST": sessions.act}
+        self._answer_approval: _Methods = {"POST": approvals.answer}
+        self._person: dict[str, _Methods] = {
             "/ws-info": {"GET": admin.ws_info},
             "/audit": {"GET": admin.audit},
             "/metrics": {"GET": admin.metrics},
@@ -52,8 +62,9 @@ class App:
             "/approvals": {"GET": approvals.all},
             "/pause": {"POST": sessions.pause},
             "/resume": {"POST": sessions.resume},
-            **UpstreamWays(hub, hub.upstream).routes(),
+            **upstream.routes(),
         }
+        """Routes for the person's own tools; an agent's token does not open them."""
 
     def route(self, request: Request) -> Route:
         try:
@@ -68,36 +79,33 @@ class App:
     def _admit(self, request: Request) -> Route:
         self._guard.check_place(request)
         path = request.path
-        if (route := self._for_agents.get(path)) is not None:
+        if (route := self._endpoints.get(path)) is not None:
             request.agent = self._authorize(request, agents=True)
             return route
-        if path.startswith("/tools"):
+        if path == "/tools" or path.startswith("/tools/"):
             request.agent = self._authorize(request, agents=True)
-            if path.startswith("/tools/") and path.endswith("/call"):
-                return _choose({"POST": self._call_tool}, request.method)
-        elif path == "/health":
-            return _choose({"GET": self._health}, request.method)
-        elif path == CALLBACK:
-            return self._logged_in
-        else:
-            self._authorize(request, agents=False)
-        return _choose(self._methods(path), request.method)
+            return _choose(self._tools(path), request.method)
+        if path == "/health":
+            return _choose(self._health, request.method)
+        if path == CALLBACK:
+            return self._login_callback
+        self._authorize(request, agents=False)
+        return _choose(self._for_person(path), request.method)
 
     def _authorize(self, request: Request, *, agents: bool) -> str | None:
         return self._guard.require(request.headers.get(b"authorization"), self._clock(), agents=agents)
 
-    def _methods(self, path: str) -> dict[str, Route]:
-        if path.startswith("/sessions/") and path.endswith(("/end", "/release")):
-            return {"POST": self._act_on_session}
-        if path.startswith("/approvals/"):
-            return {"POST": self._answer_approval}
-        methods = self._routes.get(path)
-        if methods is None:
-            raise NotFound("There is nothing at this address.", hint="docs/protocol.md lists the endpoints.")
-        return methods
+    def _tools(self, path: str) -> _Methods | None:
+        if path == "/tools":
+            return self._list_tools
+        return self._call_tool if path.endswith("/call") else None
 
-    async def _logged_in(self, request: Request) -> Response:
-        return logged_in(self._hub, request)
+    def _for_person(self, path: str) -> _Methods | None:
+        if path.startswith("/sessions/") and path.endswith(("/end", "/release")):
+            return self._act_on_session
+        if path.startswith("/approvals/"):
+            return self._answer_approval
+        return self._person.get(path)
 
     def websocket(self, request: Request) -> WebSocketRoute:
         try:
@@ -109,10 +117,12 @@ class App:
             if isinstance(error, Forbidden | NotFound):
                 raise
             raise BadInput(error.message, hint=error.hint) from None
-        return self._hub.socket.route(request)
+        return self._extension.route(request)
 
 
-def _choose(methods: dict[str, Route], method: str) -> Route:
+def _choose(methods: _Methods | None, method: str) -> Route:
+    if methods is None:
+        raise NotFound("There is nothing at this address.", hint="docs/protocol.md lists the endpoints.")
     route = methods.get(method)
     if route is None:
         raise MethodNotAllowed(f"This address takes {', '.join(methods)}, not {method[:20]}.")

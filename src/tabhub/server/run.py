@@ -27,7 +27,6 @@ from tabhub.http.server import HttpServer, freeze_startup_objects, new_event_loo
 from tabhub.links.launch.extension_files import install_extension
 from tabhub.links.launch.installed_browsers import FoundBrowser, find_browsers
 from tabhub.platform.files import write_atomic
-from tabhub.server.app import App
 from tabhub.server.hub import Hub
 from tabhub.server.managed_browser import Managed
 from tabhub.store import secret as secrets_store
@@ -67,28 +66,29 @@ def serve(options: StartOptions) -> int:
         port: int = sockets[0].getsockname()[1]
         secret = secrets_store.load_or_create(home)
         install_extension(home.extension, secret=secret, port=port)
-        hub = Hub(home, port=port, config_file=config_file, secret=secret)
+        more_relays: tuple[RelaySettings, ...] = ()
         if options.relay is not None:
             from tabhub.links.relays import read_token
 
-            hub.more_relays = (RelaySettings(*options.relay),)
-            read_token(hub.more_relays[0])  # so that a mistake is told here, and not in the log
+            more_relays = (RelaySettings(*options.relay),)
+            read_token(more_relays[0])  # so that a mistake is reported here, and not in the log
         for problem in config.problems:
             log.warning("config.json: %s", problem)
         launch = _launch_mode(options, config.launch)
+        managed: Managed | None = None
         if launch != "never":
             headless = options.headless if options.headless is not None else _choice(config.headless)
-            hub.managed = Managed(
+            managed = Managed(
                 home,
                 _browser(config.browser),
                 port=port,
                 secret=secret,
                 headless=headless,
-                connected=lambda: bool(hub.browsers.links()),
                 only_if_needed=launch == "auto",
             )
+        hub = Hub(home, port=port, config_file=config_file, secret=secret, managed=managed, more_relays=more_relays)
         hub.daemon.bind()
-        facts = _announce(home, hub, port)
+        facts = _announce(home, hub, port, managed)
         try:
             with asyncio.Runner(loop_factory=new_event_loop) as runner:
                 runner.run(_serve(hub, sockets, lambda: options.on_ready(facts) if options.on_ready else None))
@@ -107,7 +107,7 @@ async def _serve(hub: Hub, sockets: list[socket.socket], ready: Callable[[], Non
 
 
 async def start_up(hub: Hub, sockets: list[socket.socket]) -> HttpServer:
-    server = HttpServer(App(hub), hub.engine.limits, hub.batch)
+    server = HttpServer(hub.app, hub.engine.limits, hub.batch)
     await hub.start()
     await server.start(sockets)
     return server
@@ -135,7 +135,7 @@ def _choice(setting: str) -> bool | None:
     return {"always": True, "never": False}.get(setting)
 
 
-def _announce(home: Home, hub: Hub, port: int) -> dict[str, Any]:
+def _announce(home: Home, hub: Hub, port: int, managed: Managed | None) -> dict[str, Any]:
     """Write where the hub is, for the command line and for `doctor`."""
     facts = {
         "pid": os.getpid(),
@@ -146,10 +146,10 @@ def _announce(home: Home, hub: Hub, port: int) -> dict[str, Any]:
         "socket": hub.daemon.place,
     }
     write_atomic(home.hub_json, json.dumps(facts))
-    browser = hub.managed.name if hub.managed is not None else None
-    if hub.config.skip_permissions:
+    browser = managed.name if managed is not None else None
+    if hub.settings.current.skip_permissions:
         log.warning("permissions are skipped: agents act without asking, except for tools that are off")
-    skipped = hub.config.skip_permissions
+    skipped = hub.settings.current.skip_permissions
     return {**facts, "home": str(home.root), "browser": browser, "skipPermissions": skipped}
 
 

@@ -17,6 +17,7 @@ from tabhub.core.sessions import Session, Sessions
 from tabhub.errors import SessionNotFound, TabNotFound
 from tabhub.links.browsers import Browsers
 from tabhub.mcp.handshake import HandshakeEdge
+from tabhub.mcp.notifications import Notices
 from tabhub.server.session_persistence import Keeping
 
 log = logging.getLogger("tabhub.sessions")
@@ -36,6 +37,7 @@ class SessionControl:
         browsers: Browsers,
         persistence: Keeping,
         edges: Iterable[HandshakeEdge],
+        notices: Notices,
         locked_out: Callable[[str | None], bool],
     ) -> None:
         self._engine = engine
@@ -45,6 +47,7 @@ class SessionControl:
         self._browsers = browsers
         self._persistence = persistence
         self._edges = tuple(edges)
+        self._notices = notices
         self._locked_out = locked_out
 
     # looking
@@ -106,9 +109,11 @@ class SessionControl:
         self.end_locked_out()
 
     def end_locked_out(self) -> None:
+        """End what clients still have whose token was revoked, or who need one now."""
         for session in self._sessions.all():
             if session.kind in ("mcp", "daemon") and self._locked_out(session.token):
                 self.end(session.id, "its token is no longer valid")
+        self._notices.end(self._locked_out)
 
     def release(self, session: Session, tab_id: int) -> None:
         """Free a tab the session holds."""

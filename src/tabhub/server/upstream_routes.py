@@ -12,17 +12,16 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from tabhub.calls.sources.upstream import Upstreams
-from tabhub.errors import Forbidden, InvalidParams, TabhubError
+from tabhub.errors import InvalidParams, TabhubError
 from tabhub.http.messages import Request, Response, Route, json_response
-from tabhub.links.extension import ExtensionLink, Handler
 from tabhub.limits import Limits
+from tabhub.links.extension import ExtensionLink, Handler
 from tabhub.server.access import ApproverKey
 from tabhub.upstream.login_callbacks import PATH as CALLBACK
-from tabhub.upstream.login_callbacks import PendingLogins
 
 log = logging.getLogger("tabhub.upstream")
 
-__all__ = ["CALLBACK", "UpstreamRoutes", "logged_in"]
+__all__ = ["CALLBACK", "UpstreamRoutes"]
 
 _LONGEST = 300
 _MOST = 2000
@@ -68,6 +67,20 @@ class UpstreamRoutes:
             return json_response(await work(request.json_object(self._limits)))
 
         return route
+
+    async def login_callback(self, request: Request) -> Response:
+        """`GET /oauth/callback`: a login page sends the person's browser back; its one-time `state` opens this."""
+        answers = request.query_values() if len(request.query) <= _QUERY else {}
+        accepted = request.method == "GET" and self._upstreams.logins.resolve(answers)
+        text = "You are logged in. This tab can be closed." if accepted else "No login is pending here. Start it again."
+        page = f"<!doctype html><meta charset=utf-8><title>Tabhub</title><p>{text}</p>".encode()
+        headers = (
+            (b"content-type", b"text/html; charset=utf-8"),
+            (b"content-security-policy", b"default-src 'none'"),
+            (b"cache-control", b"no-store"),
+            (b"referrer-policy", b"no-referrer"),
+        )
+        return Response(200 if accepted else 400, page, headers)
 
     def _later(self, work: Callable[[dict[str, Any]], Coroutine[Any, Any, dict[str, Any]]]) -> Handler:
         def handle(_link: ExtensionLink, params: dict[str, Any]) -> asyncio.Future[Any]:
@@ -117,18 +130,3 @@ async def _logged(work: Coroutine[Any, Any, Any]) -> Any:
     except Exception:
         log.exception("a request of the panel failed inside")
         raise
-
-
-def logged_in(logins: PendingLogins, request: Request) -> Response:
-    """`GET /oauth/callback`: a login page sends the person's browser back; its one-time `state` is what opens this."""
-    answers = request.query_values() if len(request.query) <= _QUERY else {}
-    accepted = request.method == "GET" and logins.resolve(answers)
-    text = "You are logged in. This tab can be closed." if accepted else "No login is pending here. Start it again."
-    page = f"<!doctype html><meta charset=utf-8><title>Tabhub</title><p>{text}</p>".encode()
-    headers = (
-        (b"content-type", b"text/html; charset=utf-8"),
-        (b"content-security-policy", b"default-src 'none'"),
-        (b"cache-control", b"no-store"),
-        (b"referrer-policy", b"no-referrer"),
-    )
-    return Response(200 if accepted else 400, page, headers)

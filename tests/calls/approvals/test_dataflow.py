@@ -69,7 +69,7 @@ async def test_sessions_do_not_carry_for_each_other_but_a_stateless_client_is_on
             await act(hub, one, MAIL)
             assert not (await act(hub, two, BANK)).get("isError")
         for session in hub.hub.sessions.all():
-            hub.hub.end_session(session.id, "done")
+            hub.hub.session_control.end(session.id, "done")
 
         async def call(url: str) -> dict[str, Any]:
             arguments = {"tabId": place(hub, url), "code": "return 1"}

@@ -50,7 +50,7 @@ def offer(hub: RunningHub, description: str = "Writes a note.", version: str = "
         Tool("notes_write", NOTES, description, schema, meta=meta),
         Tool("notes_read", NOTES, "Reads.", schema, annotations={"readOnlyHint": True}, meta=meta),
     ]
-    hub.hub.register(NOTES, [Entry(tool, run) for tool in tools])
+    hub.hub.tabs.register(NOTES, [Entry(tool, run) for tool in tools])
     return ran
 
 
@@ -59,7 +59,7 @@ def asking(tmp_path: Path, **settings: Any) -> Any:
 
 
 def waiting(hub: RunningHub) -> int:
-    return len(hub.hub.trust.approvals)
+    return len(hub.hub.approvals)
 
 
 def events(hub: RunningHub, what: str) -> list[dict[str, Any]]:
@@ -158,7 +158,7 @@ async def test_the_asking_ends_when_the_agent_takes_the_call_back_or_goes(tmp_pa
         elif way == "leave":
             calling.cancel()
         else:
-            hub.hub.end_session(agent.headers["Mcp-Session-Id"], "the person ended the session")
+            hub.hub.session_control.end(agent.headers["Mcp-Session-Id"], "the person ended the session")
         done = (await panel.next_notification("confirmation.done"))["params"]
         assert (done["id"], done["decision"]) == (request["id"], None)
         await until(lambda: waiting(hub) == 0)
@@ -250,7 +250,7 @@ async def test_the_agents_own_client_is_asked_at_the_same_time_and_the_first_ans
             question = await stream.message()
             await agent.post({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "cancel"}})
             await until(lambda: waiting(hub) == 1)
-            request = hub.hub.trust.approvals.pending()[-1]
+            request = hub.hub.approvals.pending()[-1]
             await panel.answer(request["id"], "allow_once")
             answer = await stream.message()
             assert not answer.get("result", {}).get("isError")

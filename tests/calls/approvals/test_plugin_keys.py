@@ -65,7 +65,7 @@ async def test_what_was_approved_of_a_server_is_forgotten_with_it_and_a_plugins_
         await hub.hub.upstream.add(json.dumps({"github": python("everything")}))
         assert text((await agent.call(SERVERS, {"a": 1, "b": 2}))["result"]) == "3"
         await agent.call(PLUGINS)
-        pins = hub.hub.trust.pins
+        pins = hub.hub.permission._memory.pins
         servers, plugins = pins.get("mcp__github", "add"), pins.get("github", PLUGINS)
         assert servers is not None
         assert plugins is not None

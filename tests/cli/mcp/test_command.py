@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import os
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -27,7 +28,7 @@ async def tabhub(*words: str) -> int:
 async def at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[RunningHub]:
     async with running_hub(tmp_path) as hub:
         monkeypatch.setenv("TABHUB_HOME", str(hub.home.root))
-        hub.home.hub_json.write_text(json.dumps({"pid": hub.hub.pid, "port": hub.port}))
+        hub.home.hub_json.write_text(json.dumps({"pid": os.getpid(), "port": hub.port}))
         yield hub
 
 

@@ -135,7 +135,7 @@ async def test_who_watches_is_told_of_calls_and_changes_and_nobody_else_is(hub: 
         assert "plugins" in (await panel.next_notification("panel.changed"))["params"]["what"]
         await panel.notify("panel.watch", {"open": False})
         await panel.settle()
-        assert hub.hub.engine.watcher is None
+        assert not hub.hub.engine._watchers
         assert all(each["method"] != "tool.invocationStart" for each in _heard(other))
 
 
@@ -149,12 +149,12 @@ def _heard(panel: Panel) -> list[dict[str, Any]]:
 async def test_a_tab_an_agent_works_in_is_marked_with_its_name(hub: RunningHub) -> None:
     async with Panel(hub) as panel, Agent(hub) as agent:
         await agent.call(TOOL, ARGUMENTS)
-        hub.hub.trust.panel.mark_tabs()
+        hub.hub.panel.mark_tabs()
         (mark,) = (await panel.next_notification("agents.marks"))["params"]["tabs"]
         assert (mark["tabId"], mark["label"]) == (7, "raw")
         assert mark["color"].startswith("#")
-        hub.hub.end_session(agent.headers["Mcp-Session-Id"], "done")
-        hub.hub.trust.panel.mark_tabs()
+        hub.hub.session_control.end(agent.headers["Mcp-Session-Id"], "done")
+        hub.hub.panel.mark_tabs()
         assert (await panel.next_notification("agents.marks"))["params"] == {"tabs": []}
 
 
@@ -162,14 +162,14 @@ async def test_a_panel_that_comes_later_is_told_what_waits(tmp_path: Path) -> No
     async with running_hub(tmp_path, permissions={"default": "ask"}) as hub, Agent(hub) as agent:
         async with Panel(hub):
             calling = asyncio.create_task(agent.call("browser_list_tabs"))
-            await until(lambda: len(hub.hub.trust.approvals) == 1)
+            await until(lambda: len(hub.hub.approvals) == 1)
         async with Panel(hub, "later") as later:
             await later.decide("allow_once")
             assert not (await calling)["result"].get("isError")
 
 
 async def test_a_link_from_elsewhere_has_no_panel(hub: RunningHub) -> None:
-    methods = hub.hub.trust.panel.methods
+    methods = hub.hub.panel.methods
     assert {"config.getState", "confirmation.response", "plugin.install"} <= methods.keys()
     for local in (True, False):
         link = ExtensionLink("far", lambda _: None, lambda *_: None)
@@ -189,7 +189,7 @@ async def test_a_config_that_breaks_while_running_leaves_the_last_good_one_and_r
         good = hub.home.config.read_text()
         for broken in (good[: len(good) // 2], "", '{"permissions": {"default": "maybe"}}'):
             hub.home.config.write_text(broken)
-            hub.hub.reloading.check_config()
+            hub.hub.reload.check_files()
             assert (await http.post(f"/tools/{TOOL}/call", json=ARGUMENTS)).status_code == 403
             health = (await http.get("/health")).json()
             assert health["status"] == "degraded"
@@ -200,6 +200,6 @@ async def test_a_config_that_breaks_while_running_leaves_the_last_good_one_and_r
             assert "error" in wrong
             assert hub.home.config.read_text() == broken
         hub.home.config.write_text(json.dumps({"permissions": {"default": "auto"}}))
-        hub.hub.reloading.check_config()
+        hub.hub.reload.check_files()
         assert (await http.post(f"/tools/{TOOL}/call", json=ARGUMENTS)).status_code == 200
         assert (await http.get("/health")).json()["status"] == "ok"

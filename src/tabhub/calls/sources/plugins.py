@@ -60,7 +60,7 @@ class Plugins:
         limits: Limits,
         leases: TabLeases,
         config: Callable[[], Config],
-        apply: Callable[[], Any],
+        reload_settings: Callable[[], None],
         wall: Callable[[], float] = time.time,
     ) -> None:
         self.home = home
@@ -73,7 +73,7 @@ class Plugins:
         self._browsers = browsers
         self._limits = limits
         self._config = config
-        self._apply = apply
+        self._reload_settings = reload_settings
         self._discovery = Discovery(home.plugins)
         self._found = Discovered()
         self._active: dict[str, Active] = {}
@@ -306,7 +306,8 @@ class Plugins:
         active = self.get(name)
         stored = self._config().settings.get(name, {})
         set_plugin_settings(self.home, name, settings.check(active.plugin, stored, given))
-        self._apply()
+        self._reload_settings()
+        self.load()
         return self.settings_of(self.get(name))
 
     def settings_of(self, active: Active) -> dict[str, Any]:

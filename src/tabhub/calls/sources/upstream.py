@@ -166,7 +166,9 @@ class Upstreams:
     def subscriptions_changed(self, name: str) -> None:
         """Agents have subscribed to other resources of a server, or it has a new connection."""
         if (connection := self.pool.get(name)) is not None:
-            connection.subscriptions.set_wanted(self._resources.subscribed_uris(name) if self._resources is not None else frozenset())
+            connection.subscriptions.set_wanted(
+                self._resources.subscribed_uris(name) if self._resources is not None else frozenset()
+            )
 
     def _share(self, name: str, resources: ServerResources) -> None:
         for kind in self._resources.replace(name, resources) if self._resources is not None else ():

@@ -8,33 +8,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tabhub import __version__
-from tabhub.browser.families import CORE, FAMILIES
 from tabhub.calls.approvals.allow_all import AllowAll
 from tabhub.calls.engine import Engine
 from tabhub.calls.protocols import Caller
-from tabhub.calls.results import read_result_tool
-from tabhub.calls.sources.page_tools import PageTools
-from tabhub.calls.tab_binding import TabBinding
 from tabhub.config.settings import Config
-from tabhub.core.leases import Leases
 from tabhub.core.listing.catalogue import Catalogues
 from tabhub.core.listing.profiles import Profiles
-from tabhub.core.registry import Entry, Registry
-from tabhub.core.sessions import Sessions
-from tabhub.core.tools import BROWSER, HUB, Source, ToolResult
-from tabhub.errors import Busy, CallTimeout, RateLimited, SetupError, TabhubError
+from tabhub.core.registry import Entry
+from tabhub.core.tools import BROWSER, ToolResult
+from tabhub.errors import Busy, CallTimeout, RateLimited, TabhubError
 from tabhub.http.messages import Request, Response
 from tabhub.limits import Limits
-from tabhub.links.browsers import Browsers
-from tabhub.links.sites import LinkSites
-from tabhub.links.transport import LinkTransport
-from tabhub.mcp.build import make_endpoint
-from tabhub.mcp.notifications import Notices
+from tabhub.mcp.build import TabParts, build_listing, make_endpoint
 from tabhub.mcp.resources import Offering
 from tabhub.mcp.surface import FullSurface
 from tabhub.relay.engines.browsers import TokenRoad
@@ -48,7 +38,7 @@ from tabhub.trust.jwt import Claims
 from tabhub.trust.sliding_window import SlidingWindow
 
 if TYPE_CHECKING:
-    from tabhub.calls.sources.upstream import Upstreams
+    pass
 
 log = logging.getLogger("tabhub.relay")
 
@@ -99,65 +89,24 @@ class RelayedEngine:
         self.ended: TabhubError | None = None
         self.running: asyncio.Task[None] | None = None
         self._limits = limits
-        registry = Registry()
-        self.sessions = Sessions(limits)
-        self.browsers = Browsers(limits, wall=wall)
-        self.browsers.advice = ADVICE
-        self._engine = Engine(
-            registry=registry,
-            sessions=self.sessions,
-            limits=limits,
-            permission=AllowAll(),
-            audit=audit,
-            results=ResultStore(None, limits, clock=wall),
-            clock=clock,
-            wall=wall,
-        )
-        self._notices = Notices(limits)
-        registry.on_change(self._notices.tools_changed)
-        calls = self._engine.calls
-        self._binding = TabBinding(
-            self.sessions,
-            Leases(self.sessions, limits),
-            self.browsers,
-            clock=clock,
-            runs_calls=lambda session_id: bool(calls.of_session(session_id)),
-        )
-        self._engine.when_ended = self._binding.session_ended
-        transport = LinkTransport(self.browsers)
-        self._register(registry, BROWSER, relay_tools(self.browsers, self._binding, self._facts))
-        self._register(registry, HUB, [read_result_tool(self._engine.results)])
-        pages = PageTools(
-            transport,
-            registry,
-            self.browsers.book,
-            LinkSites(self.browsers),
-            PageToolStore(None, limits),
-            limits=limits,
-            settings=Config().pages,
-            audit=audit,
-            clock=clock,
-            wall=wall,
-            leases=self._binding,
-        )
+        config = Config()
+        tabs = TabParts(limits, clock=clock, wall=wall, advice=ADVICE)
+        self.sessions, self.browsers, self._binding = tabs.sessions, tabs.browsers, tabs.binding
+        pages = tabs.page_tools(config, audit, PageToolStore(None, limits))
+        self._engine = tabs.engine(AllowAll(), audit, ResultStore(None, limits, clock=wall))
+        tabs.register(BROWSER, relay_tools(self.browsers, self._binding, self._facts))
         self.browsers.on_change(lambda change: pages.tabs_changed(change.tabs))
-        profiles = Profiles(FAMILIES, CORE)
-        catalogues = Catalogues(registry, limits, lambda _: False, mark=False)
+        listing = build_listing(tabs, lambda _: False, show_disabled=False)
+        self._notices = listing.notices
         self._endpoint = make_endpoint(
             self._engine,
-            RelayedSurface(self._engine, catalogues, profiles, lambda: Config().tools),
-            self._notices,
-            ToolsAlone(self._engine),
+            RelayedSurface(self._engine, listing.catalogues, listing.profiles, lambda: config.tools),
+            listing,
+            Offering(self._engine, lambda _: False, None),
             SlidingWindow(limits.session_rate),
             pages=pages.capabilities,
-            select=profiles.select,
         )
         self.road = TokenRoad(node, claims, self.browsers, limits, wall=wall)
-
-    @staticmethod
-    def _register(registry: Registry, source: Source, entries: Iterable[Entry]) -> None:
-        for problem in registry.replace(source, entries):
-            log.warning("tool refused: %s", problem)
 
     def _facts(self) -> dict[str, Any]:
         """What the agent is told of what serves it."""
@@ -257,17 +206,3 @@ class RelayedSurface(FullSurface):
         except CallTimeout as error:
             error.hint = f"{error.hint} {_ASKED}" if error.hint else _ASKED
             raise
-
-
-class ToolsAlone(Offering):
-    """Beside tools a relay has nothing to offer: no external servers are connected to it."""
-
-    def __init__(self, engine: Engine) -> None:
-        super().__init__(engine, lambda _: False, _no_servers)
-
-    def _servers(self) -> list[str]:
-        return []
-
-
-def _no_servers() -> Upstreams:
-    raise SetupError("A relay has no external servers.")

@@ -22,9 +22,9 @@ from tabhub.agent.hub_tools import HubTools
 from tabhub.agent.loop import Bounds, Ended, Event, Loop
 from tabhub.agent.providers import model_of
 from tabhub.browser.families import CORE
+from tabhub.core.sessions import Sessions
 from tabhub.errors import Busy, InvalidParams, SetupError, TabhubError
 from tabhub.links.extension import ExtensionLink, Handler
-from tabhub.core.sessions import Sessions
 from tabhub.server.panel.chat import Chat
 from tabhub.server.panel.open_panels import OpenPanels
 from tabhub.server.settings import Settings

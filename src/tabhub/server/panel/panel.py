@@ -16,14 +16,14 @@ from typing import Any
 from tabhub.calls.approvals.inbox import ApprovalInbox
 from tabhub.calls.approvals.memory import ApprovalMemory
 from tabhub.calls.approvals.permission_check import PermissionCheck
+from tabhub.calls.engine import Engine
 from tabhub.calls.protocols import Caller
 from tabhub.config.permissions import PERMISSIONS
 from tabhub.config.settings import locate
-from tabhub.calls.engine import Engine
 from tabhub.core.calls import Call
 from tabhub.core.leases import Leases
+from tabhub.errors import InvalidParams, SessionNotFound, TabhubError
 from tabhub.links.browsers import Browsers
-from tabhub.errors import InvalidParams, SessionNotFound, TabhubError, TabNotFound
 from tabhub.links.extension import ExtensionLink, Handler
 from tabhub.server.approval_routes import read_decision
 from tabhub.server.panel.open_panels import OpenPanels

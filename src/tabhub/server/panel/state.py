@@ -12,9 +12,9 @@ from typing import Any
 from tabhub import __version__
 from tabhub.browser.families import FAMILIES
 from tabhub.calls.approvals.permission_check import PermissionCheck
+from tabhub.calls.engine import Engine
 from tabhub.core.sessions import Session
 from tabhub.core.tools import HUB, Source, Tool
-from tabhub.calls.engine import Engine
 from tabhub.links.browsers import Browsers
 from tabhub.server.health import Health
 from tabhub.server.session_control import SessionControl

@@ -131,7 +131,7 @@ async def test_a_session_that_expires_closes_its_tabs_too(hub: RunningHub, brows
         mine = await tab_of(one)
         session = hub.hub.sessions.all()[0]
         session.seen = hub.hub.engine.clock() - hub.hub.engine.limits.session_idle
-        hub.hub.expire_sessions()
+        hub.hub.session_control.expire()
         assert (await browser.next_request("closeTab"))["params"] == {"tabId": mine}
         assert holders(hub) == {}
 
@@ -328,7 +328,7 @@ async def test_who_asked_in_vain_is_not_told_to_ask_and_gets_a_tab_that_is_let_g
 async def test_or_the_person_at_the_browser_where_no_client_can_ask(
     hub: RunningHub, browser: FakeExtension, decision: Literal["allow_once", "deny"]
 ) -> None:
-    approvals = hub.hub.trust.approvals
+    approvals = hub.hub.approvals
     async with Agent(hub) as one, Agent(hub) as two:
         await act(one, tabId=7)
         asking = asyncio.create_task(request_tab(two))
@@ -354,7 +354,7 @@ async def test_a_person_who_is_away_is_not_waited_for_for_ever(tmp_path: Path) -
     ):
         await act(one, tabId=7)
         assert refused(await request_tab(two))["text"].startswith("The person was asked and gave no answer. Tab 7 is")
-        await until(lambda: len(hub.hub.trust.approvals) == 0)
+        await until(lambda: len(hub.hub.approvals) == 0)
 
 
 @pytest.mark.req("F16")

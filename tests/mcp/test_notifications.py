@@ -1,4 +1,4 @@
-"""Notices of changed tools: as often as agreed, never more, and the last state always arrives."""
+"""Notifications of changed tools: as often as agreed, never more, and the last state always arrives."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tabhub.core.listing.catalogue import Catalogue
 from tabhub.core.registry import Entry, Registry
 from tabhub.core.tools import CallContext, Source, Tool, ToolResult
 from tabhub.limits import Limits
-from tabhub.mcp.notifications import Notices
+from tabhub.mcp.notifications import ListNotifier
 from tests.harness.virtual_time import VirtualLoop
 
 SITE = Source("page", "https://a.example")
@@ -32,7 +32,7 @@ async def _never(ctx: CallContext, arguments: dict[str, Any]) -> ToolResult:
 class Listener:
     """An agent that lists the tools whenever it is told they changed."""
 
-    def __init__(self, loop: VirtualLoop, notices: Notices, catalogue: Catalogue) -> None:
+    def __init__(self, loop: VirtualLoop, notices: ListNotifier, catalogue: Catalogue) -> None:
         self.told: list[float] = []
         self.sees: list[str] = []
         self.ended = 0
@@ -50,7 +50,7 @@ class Listener:
 @pytest.mark.req("L8")
 def test_500_updates_a_second_become_two_notices_a_second_and_the_last_state_arrives(loop: VirtualLoop) -> None:
     limits, registry = Limits(), Registry()
-    notices, catalogue = Notices(limits), Catalogue(registry, limits, lambda tool: False, mark=False)
+    notices, catalogue = ListNotifier(limits), Catalogue(registry, limits, lambda tool: False, mark=False)
     registry.on_change(notices.tools_changed)
     agents = [Listener(loop, notices, catalogue) for _ in range(3)]
     with ExitStack() as stack:
@@ -72,7 +72,7 @@ def test_500_updates_a_second_become_two_notices_a_second_and_the_last_state_arr
 
 
 def test_a_single_change_is_told_at_once(loop: VirtualLoop) -> None:
-    notices = Notices(Limits())
+    notices = ListNotifier(Limits())
     told: list[float] = []
     with notices.subscribe(lambda _: told.append(loop.now), lambda: None):
         loop.act(notices.tools_changed)
@@ -83,7 +83,7 @@ def test_a_single_change_is_told_at_once(loop: VirtualLoop) -> None:
 
 
 def test_who_has_left_or_does_not_want_to_know_is_not_told(loop: VirtualLoop) -> None:
-    notices = Notices(Limits())
+    notices = ListNotifier(Limits())
     told: list[str] = []
     with notices.subscribe(lambda _: told.append("wants not"), lambda: told.append("ended"), kinds=()):
         with notices.subscribe(lambda _: told.append("left"), lambda: None):
@@ -98,7 +98,7 @@ def test_who_has_left_or_does_not_want_to_know_is_not_told(loop: VirtualLoop) ->
 
 
 def test_a_rate_of_nothing_means_no_limit(loop: VirtualLoop) -> None:
-    notices = Notices(Limits(list_changed_rate=0))
+    notices = ListNotifier(Limits(list_changed_rate=0))
     told: list[float] = []
     with notices.subscribe(lambda _: told.append(loop.now), lambda: None):
         for _ in range(5):
@@ -107,7 +107,7 @@ def test_a_rate_of_nothing_means_no_limit(loop: VirtualLoop) -> None:
 
 
 def test_each_list_has_its_own_pace_and_its_own_listeners(loop: VirtualLoop) -> None:
-    notices = Notices(Limits())
+    notices = ListNotifier(Limits())
     all_of_it: list[str] = []
     prompts: list[str] = []
     with (

@@ -32,8 +32,8 @@ from tabhub.links.sites import LinkSites
 from tabhub.links.transport import LinkTransport
 from tabhub.mcp.endpoint import McpEndpoint
 from tabhub.mcp.handshake import HandshakeEdge
-from tabhub.mcp.notifications import Notices
-from tabhub.mcp.resources import Offering
+from tabhub.mcp.notifications import ListNotifier
+from tabhub.mcp.resources import UpstreamResources
 from tabhub.mcp.stateless import StatelessEdge
 from tabhub.mcp.surface import Surface
 from tabhub.store.audit import AuditLog
@@ -128,13 +128,13 @@ class TabParts:
 class Listing:
     """What agents are shown of the registry."""
 
-    notices: Notices
+    notices: ListNotifier
     profiles: Profiles
     catalogues: Catalogues
 
 
 def build_listing(parts: TabParts, is_off: Callable[[Tool], bool], *, show_disabled: bool) -> Listing:
-    notices = Notices(parts.limits)
+    notices = ListNotifier(parts.limits)
     parts.registry.on_change(notices.tools_changed)
     return Listing(notices, Profiles(FAMILIES, CORE), Catalogues(parts.registry, parts.limits, is_off, show_disabled))
 
@@ -143,7 +143,7 @@ def make_endpoint(
     engine: Engine,
     surface: Surface,
     listing: Listing,
-    offering: Offering,
+    offering: UpstreamResources,
     session_rate: SlidingWindow,
     *,
     pages: Callable[[], dict[str, Any]],

@@ -32,8 +32,8 @@ from tabhub.http.messages import JSON, Response
 from tabhub.http.messages import Request as HttpRequest
 from tabhub.mcp.exchange import Exchange, HttpExchange
 from tabhub.mcp.handshake_session import HandshakeCaller, McpSession, agree, new_stream_id
-from tabhub.mcp.notifications import Notices
-from tabhub.mcp.resources import LISTS, PASSED, Offering
+from tabhub.mcp.notifications import ListNotifier
+from tabhub.mcp.resources import LISTS, PASSED, UpstreamResources
 from tabhub.mcp.surface import Surface, failure_result
 from tabhub.store.sessions import SavedMcp
 from tabhub.trust.sliding_window import SlidingWindow
@@ -70,8 +70,8 @@ class HandshakeEdge:
         self,
         engine: Engine,
         surface: Surface,
-        notices: Notices,
-        offering: Offering,
+        notices: ListNotifier,
+        offering: UpstreamResources,
         *,
         server: dict[str, Any],
         capabilities: Callable[[], dict[str, Any]],

@@ -19,7 +19,7 @@ from tabhub.http.event_streams import EventStream
 from tabhub.http.messages import Header
 from tabhub.limits import Limits
 from tabhub.mcp.exchange import Exchange
-from tabhub.mcp.subscriptions import Follower, Following
+from tabhub.mcp.subscriptions import ResourceSubscriber, ResourceSubscribers
 from tabhub.store.sessions import SavedMcp
 from tabhub.wire.jsonrpc import Id, Response, encode_notification, encode_request
 from tabhub.wire.mcp import CAPABILITY_OF, HANDSHAKE_VERSIONS, LOG_LEVELS, RESOURCE_UPDATED, negotiate
@@ -48,7 +48,7 @@ class McpSession:
         self.listener: EventStream | None = None
         self.listening = 0
         """How many connections read it."""
-        self.follower: Follower | None = None
+        self.follower: ResourceSubscriber | None = None
         """What it follows, if it ever asked to."""
         self.missed: dict[str, None] = {}
         """Resources that changed while it did not listen."""
@@ -89,7 +89,7 @@ class McpSession:
         followed = self.follower.uris if self.follower is not None else []
         return SavedMcp(endpoint, self.version, can, self.log_level, followed)
 
-    def following(self, following: Following) -> Follower:
+    def following(self, following: ResourceSubscribers) -> ResourceSubscriber:
         """What it follows, from now on if it never did."""
         if self.follower is None:
             self.follower = following.follower(self.updated)

@@ -77,7 +77,7 @@ class _Subscriber:
             pace.stop()
 
 
-class Notices:
+class ListNotifier:
     """Everyone who listens for changes."""
 
     def __init__(self, limits: Limits) -> None:

@@ -32,7 +32,7 @@ from tabhub.core.results.resource_results import as_blocks, completions, from_bl
 from tabhub.core.tools import CallContext, Source, Tool, ToolResult
 from tabhub.core.upstream_uris import LONGEST, resource_uri
 from tabhub.errors import InvalidParams, UnknownPrompt, UnknownResource, UpstreamError
-from tabhub.mcp.subscriptions import Follower, Following
+from tabhub.mcp.subscriptions import ResourceSubscriber, ResourceSubscribers
 from tabhub.upstream.calls import encode_result
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class _Whole(ToolResult):
     answer: dict[str, Any] = field(default_factory=dict)
 
 
-class Offering:
+class UpstreamResources:
     """What a hub passes on beside tools."""
 
     def __init__(self, engine: Engine, is_off: Callable[[Tool], bool], upstream: Upstreams | None) -> None:
@@ -97,10 +97,10 @@ class Offering:
         self._is_off = is_off
         self._upstream = upstream
         self._entries: dict[tuple[str, str], Entry] = {}
-        self.following = Following(
+        self.following = ResourceSubscribers(
             engine.limits, upstream.subscriptions_changed if upstream is not None else lambda _server: None
         )
-        self._before: list[tuple[Follower, Sequence[str]]] = []
+        self._before: list[tuple[ResourceSubscriber, Sequence[str]]] = []
         self.book = ResourceDirectory(
             engine.limits.list_page, lambda server, method: is_off(self._entry(server, method).tool)
         )
@@ -172,7 +172,7 @@ class Offering:
         more = {"context": {"arguments": given}} if given else {}
         return Wanted(COMPLETE, server, {"ref": meant, "argument": typed, **more}, asked)
 
-    def follow(self, follower: Follower, uris: Sequence[str]) -> list[str]:
+    def follow(self, follower: ResourceSubscriber, uris: Sequence[str]) -> list[str]:
         """Let somebody follow resources without a question to their servers; gives those that can be followed."""
         honoured = []
         for uri in uris:
@@ -185,7 +185,7 @@ class Offering:
                 log.info("a resource is not followed: %s", error.message)
         return honoured
 
-    def follow_again(self, follower: Follower, uris: Sequence[str]) -> None:
+    def follow_again(self, follower: ResourceSubscriber, uris: Sequence[str]) -> None:
         """Let somebody from before a restart go on; which servers there are is known a little later."""
         if uris:
             self._before.append((follower, uris))

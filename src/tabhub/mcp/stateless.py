@@ -23,8 +23,8 @@ from tabhub.http.event_streams import EventStream, serve
 from tabhub.http.messages import JSON, Response
 from tabhub.http.messages import Request as HttpRequest
 from tabhub.mcp.exchange import Exchange, HttpExchange
-from tabhub.mcp.notifications import Notices
-from tabhub.mcp.resources import LISTS, PASSED, Offering
+from tabhub.mcp.notifications import ListNotifier
+from tabhub.mcp.resources import LISTS, PASSED, UpstreamResources
 from tabhub.mcp.surface import Surface, failure_result, with_note
 from tabhub.wire.jsonrpc import (
     Message,
@@ -120,8 +120,8 @@ class StatelessEdge:
         self,
         engine: Engine,
         surface: Surface,
-        notices: Notices,
-        offering: Offering,
+        notices: ListNotifier,
+        offering: UpstreamResources,
         *,
         server: dict[str, Any],
         capabilities: Callable[[], dict[str, Any]],

@@ -15,10 +15,10 @@ from tabhub.limits import Limits
 from tabhub.mcp.notifications import Pace, gap
 
 
-class Follower:
+class ResourceSubscriber:
     """One agent that follows resources, for as long as its session or stream lasts."""
 
-    def __init__(self, following: Following, tell: Callable[[str], None]) -> None:
+    def __init__(self, following: ResourceSubscribers, tell: Callable[[str], None]) -> None:
         self._following = following
         self._tell = tell
         self._paces: dict[str, Pace] = {}
@@ -63,18 +63,18 @@ class Follower:
             self._following.changed(server)
 
 
-class Following:
+class ResourceSubscribers:
     """All that is followed at one hub."""
 
     def __init__(self, limits: Limits, changed: Callable[[str], None]) -> None:
         """`changed` is called with a server when other resources of it are subscribed to than before."""
         self.limits = limits
-        self.book: Subscriptions[Follower] = Subscriptions()
+        self.book: Subscriptions[ResourceSubscriber] = Subscriptions()
         self.changed = changed
 
-    def follower(self, tell: Callable[[str], None]) -> Follower:
+    def follower(self, tell: Callable[[str], None]) -> ResourceSubscriber:
         """Somebody new, who follows nothing yet; `tell` gets the URI in that agent's words."""
-        return Follower(self, tell)
+        return ResourceSubscriber(self, tell)
 
     def updated(self, server: str, uri: str) -> None:
         """A server says that a resource has changed."""

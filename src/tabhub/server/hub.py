@@ -33,7 +33,7 @@ from tabhub.http.write_batch import WriteBatch
 from tabhub.links.browsers import Change
 from tabhub.mcp.build import TabParts, build_listing, make_endpoint
 from tabhub.mcp.gateway import GatewaySurface
-from tabhub.mcp.resources import Offering
+from tabhub.mcp.resources import UpstreamResources
 from tabhub.mcp.rest import Rest
 from tabhub.mcp.surface import FullSurface
 from tabhub.platform.socket_path import daemon_path
@@ -43,18 +43,18 @@ from tabhub.server.access import Access, ApproverKey
 from tabhub.server.admin_routes import Admin
 from tabhub.server.app import App
 from tabhub.server.approval_routes import ApprovalRoutes
-from tabhub.server.bridge.listener import Daemon
+from tabhub.server.bridge.listener import BridgeListener
 from tabhub.server.extension_socket import ExtensionSocket
 from tabhub.server.health import Health
 from tabhub.server.managed_browser import Managed
-from tabhub.server.panel.agent import AgentChat
+from tabhub.server.panel.agent import PanelAgent
 from tabhub.server.panel.open_panels import OpenPanels
 from tabhub.server.panel.panel import Panel
 from tabhub.server.panel.plugins import PluginPanel
 from tabhub.server.panel.state import PanelState
 from tabhub.server.reload import Reload
 from tabhub.server.session_control import SessionControl
-from tabhub.server.session_persistence import Keeping
+from tabhub.server.session_persistence import SessionPersistence
 from tabhub.server.session_routes import SessionRoutes
 from tabhub.server.settings import Secret, Settings
 from tabhub.server.upstream_routes import UpstreamRoutes
@@ -168,7 +168,7 @@ class Hub:
             allowed_hosts=lambda: settings.current.upstream_hosts,
             list_changed=self.notices.changed,
         )
-        offering = Offering(engine, self.permission.is_off, self.upstream)
+        offering = UpstreamResources(engine, self.permission.is_off, self.upstream)
         rate = SlidingWindow(limits.session_rate)
 
         def selection() -> str:
@@ -216,7 +216,7 @@ class Hub:
         # connections
         self.guard = Guard(port, secret.encode(), limits, self.tokens, tokens_required=config.require_tokens)
         self.extension = ExtensionSocket(self.browsers, secret.encode(), limits, log_messages=config.log_messages)
-        self.daemon = Daemon(
+        self.daemon = BridgeListener(
             daemon_path(str(home.root), os.environ),
             home.root,
             engine=engine,
@@ -230,7 +230,7 @@ class Hub:
 
         # what the person sees and does
         session_store = SessionStore(home.root / "sessions.json")
-        self.persistence = Keeping(
+        self.persistence = SessionPersistence(
             session_store,
             self.sessions,
             self.leases,
@@ -275,7 +275,7 @@ class Hub:
         self.plugin_panel = PluginPanel(self.plugins, installer, reload=self.reload)
         upstream_routes = UpstreamRoutes(self.upstream, key, limits)
         conversations = ConversationStore(home.root / "conversations", limits.agent_conversations)
-        self.agent = AgentChat(conversations, port, settings, self.tokens, self.sessions, panels)
+        self.agent = PanelAgent(conversations, port, settings, self.tokens, self.sessions, panels)
         self.panel = Panel(
             settings=settings,
             engine=engine,
@@ -320,7 +320,7 @@ class Hub:
 
         settings.on_change(self._apply_settings)
         self.secret.on_change(self._apply_secret)
-        if count := self.persistence.take_up():
+        if count := self.persistence.restore():
             log.info("%d sessions from before the restart continue", count)
         self.plugins.load()
 
@@ -402,7 +402,7 @@ class Hub:
         self.plugins.stop()
         await self.upstream.stop()
         self.binding.stop()
-        self.persistence.keep_now()
+        self.persistence.save_now()
         self.engine.audit.close()
         self.engine.results.close()
 
@@ -410,7 +410,7 @@ class Hub:
         while True:
             await asyncio.sleep(_UPKEEP)
             self.session_control.expire()
-            await self.persistence.keep()
+            await self.persistence.save()
             self.engine.audit.flush()
             self.reload.check_files()
             self.panel.mark_tabs()

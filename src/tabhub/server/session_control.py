@@ -17,8 +17,8 @@ from tabhub.core.sessions import Session, Sessions
 from tabhub.errors import SessionNotFound, TabNotFound
 from tabhub.links.browsers import Browsers
 from tabhub.mcp.handshake import HandshakeEdge
-from tabhub.mcp.notifications import Notices
-from tabhub.server.session_persistence import Keeping
+from tabhub.mcp.notifications import ListNotifier
+from tabhub.server.session_persistence import SessionPersistence
 
 log = logging.getLogger("tabhub.sessions")
 
@@ -35,9 +35,9 @@ class SessionControl:
         leases: Leases,
         binding: TabBinding,
         browsers: Browsers,
-        persistence: Keeping,
+        persistence: SessionPersistence,
         edges: Iterable[HandshakeEdge],
-        notices: Notices,
+        notices: ListNotifier,
         locked_out: Callable[[str | None], bool],
     ) -> None:
         self._engine = engine
@@ -138,11 +138,11 @@ class SessionControl:
         """Pause all agents, also over a restart of the hub."""
         self._engine.pause.begin(by, reason, mode)
         log.info("paused by %s: %s", by, reason or "no reason given")
-        await self._persistence.keep(changed=True)
+        await self._persistence.save(changed=True)
         return self._engine.pause.facts()
 
     async def resume(self) -> int:
         """Resume. Returns how many calls had waited."""
         released = self._engine.pause.end()
-        await self._persistence.keep(changed=True)
+        await self._persistence.save(changed=True)
         return released

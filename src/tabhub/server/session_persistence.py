@@ -1,7 +1,7 @@
-"""Keeping sessions over a restart of the hub: what is written down of the running hub, and how it is taken up again.
+"""Sessions over a restart of the hub: what is saved of the running hub, and how it is restored.
 
-Owns when the picture is written (at most once a second, and at the end) and the change from the hub's own clock to the
-time of day. What is in the file is store.sessions'.
+Owns when the snapshot is written (at most once a second, and at the end) and the conversion from the hub's own clock to
+the time of day. What is in the file is store.sessions'.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Endpoint(Protocol):
         ...
 
 
-class Keeping:
+class SessionPersistence:
     """Writes sessions down and takes them up again."""
 
     def __init__(
@@ -62,7 +62,7 @@ class Keeping:
 
     # writing
 
-    def picture(self) -> Saved:
+    def snapshot(self) -> Saved:
         """Everything that should go on after a restart."""
         marks, ids = self._binding.marks()
         held: dict[Session, list[Lease]] = {}
@@ -94,24 +94,24 @@ class Keeping:
             lost_how=session.lost_how if session.lost_tab is not None else "",
         )
 
-    async def keep(self, *, changed: bool = False) -> None:
+    async def save(self, *, changed: bool = False) -> None:
         """Write what changed since the last time; `changed` says that something did that is not counted."""
         changes = self._sessions.changes
         if (changed or changes != self._saved_at) and await asyncio.to_thread(self.store.save, *self._numbered()):
             self._saved_at = changes
 
-    def keep_now(self) -> None:
+    def save_now(self) -> None:
         """Write everything before the hub ends."""
         self.store.save(*self._numbered())
 
     def _numbered(self) -> tuple[Saved, int]:
         self._number += 1
-        return self.picture(), self._number
+        return self.snapshot(), self._number
 
     # reading
 
-    def take_up(self) -> int:
-        """Go on with the sessions of before; gives how many there are."""
+    def restore(self) -> int:
+        """Restore the sessions from before the restart. Returns how many there are."""
         saved = self.store.load()
         if saved.pause is not None:
             pause = saved.pause
@@ -122,13 +122,13 @@ class Keeping:
         reachable = {tab.id for tab in saved.tabs}
         for each in saved.sessions:
             try:
-                self._take_up(each, reachable)
+                self._restore(each, reachable)
             except Busy:
-                log.warning("there are more sessions from before than limits.sessions allows; the rest is forgotten")
+                log.warning("more sessions were saved than limits.sessions allows; the rest is dropped")
                 break
         return len(self._sessions)
 
-    def _take_up(self, saved: SavedSession, reachable: set[int]) -> None:
+    def _restore(self, saved: SavedSession, reachable: set[int]) -> None:
         """One session. What is idle is counted from now: nobody could make a call while there was no hub."""
         now, ahead = self._clock(), self._wall() - self._clock()
         opened = min(now, saved.opened - ahead)

@@ -14,7 +14,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from tabhub.http.write_batch import WriteBatch
 from tabhub.relay.engines.endpoint import RelayHttp
-from tabhub.relay.engines.engine import RelayedEngine
+from tabhub.relay.engines.engine import RelayEngine
 from tabhub.relay.engines.metadata import Place
 from tabhub.relay.node import Node
 from tests.harness.agent import Agent
@@ -54,7 +54,7 @@ class HttpRelay:
         given = {"Authorization": f"Bearer {token() if access is None else access}"} if access != "" else {}
         return httpx2.AsyncClient(verify=False, base_url=self.url, headers={**given, **headers}, timeout=30)
 
-    def engines(self, user: str = "ann") -> list[RelayedEngine]:
+    def engines(self, user: str = "ann") -> list[RelayEngine]:
         """A user's engines."""
         return list(self.http.engines.of(user))
 

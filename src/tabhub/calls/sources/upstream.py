@@ -44,7 +44,7 @@ _WORDS = 2_000
 
 
 class SharedResources(Protocol):
-    """Resources and prompts of servers, as agents reach them (mcp.resources.Offering)."""
+    """Resources and prompts of servers, as agents reach them (mcp.resources.UpstreamResources)."""
 
     def catch_up(self) -> None:
         """Resume the subscriptions from before a restart."""

@@ -43,7 +43,7 @@ def run_stdio(words: Sequence[str], *, gateway: bool, tools: str | None = None) 
     return _Server(out, _reach(words), "gateway" if gateway else "all", tools).run()
 
 
-def _reach(words: Sequence[str]) -> daemon.Daemon:
+def _reach(words: Sequence[str]) -> daemon.BridgeListener:
     """A connection to the hub, which is started if none is running."""
     try:
         return daemon.connect()
@@ -98,7 +98,7 @@ class _Split:
 class _Server:
     """The process between one client and the hub."""
 
-    def __init__(self, out: int, hub: daemon.Daemon, surface: str, tools: str | None) -> None:
+    def __init__(self, out: int, hub: daemon.BridgeListener, surface: str, tools: str | None) -> None:
         self._out = out
         self._to_client = bytearray()
         self._to_hub = bytearray()
@@ -196,7 +196,7 @@ class _Server:
 
     # the hub
 
-    def _take_up(self, hub: daemon.Daemon) -> None:
+    def _take_up(self, hub: daemon.BridgeListener) -> None:
         self._hub = hub.connection
         self._hub.setblocking(False)
         self._to_hub.clear()

@@ -23,7 +23,7 @@ _CONNECT = 3.0
 _MOST = 1024 * 1024
 
 
-class Daemon:
+class BridgeListener:
     """An open connection, and the token its first message must hold, if it needs one."""
 
     __slots__ = ("connection", "token")
@@ -52,7 +52,7 @@ def elsewhere(hub: Hub) -> tuple[str, str] | None:
     )
 
 
-def connect(hub: Hub | None = None) -> Daemon:
+def connect(hub: Hub | None = None) -> BridgeListener:
     """Connect, or raise OSError if no process listens."""
     hub = hub or find_hub()
     path = place(hub)
@@ -69,7 +69,7 @@ def connect(hub: Hub | None = None) -> Daemon:
     except BaseException:
         connection.close()
         raise
-    return Daemon(connection, None)
+    return BridgeListener(connection, None)
 
 
 def _ours(connection: socket.socket) -> bool:
@@ -87,12 +87,12 @@ def _strangers(path: str) -> CliError:
     )
 
 
-def _connect_tcp(hub: Hub) -> Daemon:
+def _connect_tcp(hub: Hub) -> BridgeListener:
     record = read_json(tcp_record(hub.home))
     port, token = (record.get("port"), record.get("token")) if isinstance(record, dict) else (None, None)
     if not isinstance(port, int) or not isinstance(token, str):
         raise ConnectionRefusedError("no hub has written its port")
-    return Daemon(socket.create_connection(("127.0.0.1", port), timeout=_CONNECT), token)
+    return BridgeListener(socket.create_connection(("127.0.0.1", port), timeout=_CONNECT), token)
 
 
 def status(hub: Hub, timeout: float = 3.0) -> dict[str, Any]:

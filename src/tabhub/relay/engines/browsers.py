@@ -21,7 +21,7 @@ _EXPIRED = 1.0
 """A connection that ends so few seconds before its token does, ends with it: the node looks once a second."""
 
 
-class TokenRoad:
+class UserBrowserLinks:
     """The connections one token opens."""
 
     def __init__(

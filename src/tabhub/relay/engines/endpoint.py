@@ -25,7 +25,7 @@ from tabhub.errors import (
 from tabhub.http.messages import JSON, Header, Request, Response, Route, error_response, json_response, retry_after
 from tabhub.http.write_batch import WriteBatch
 from tabhub.relay.engines.metadata import MCP, WELL_KNOWN, Place, challenge, document
-from tabhub.relay.engines.pool import RelayedEngines
+from tabhub.relay.engines.pool import RelayEngines
 from tabhub.relay.node import Node
 from tabhub.trust.guard import origin_allowed
 from tabhub.trust.jwt import Claims
@@ -54,7 +54,7 @@ class RelayHttp:
         self._place = place
         self._auth_servers = tuple(auth_servers)
         self._wall = wall
-        self.engines = RelayedEngines(node, batch, audit_file=audit_file, wall=wall)
+        self.engines = RelayEngines(node, batch, audit_file=audit_file, wall=wall)
 
     def route(self, request: Request) -> Route | None:
         """The route of a request; refuses what needs no body to be refused."""

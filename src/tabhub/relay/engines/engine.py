@@ -25,9 +25,9 @@ from tabhub.errors import Busy, CallTimeout, RateLimited, TabhubError
 from tabhub.http.messages import Request, Response
 from tabhub.limits import Limits
 from tabhub.mcp.build import TabParts, build_listing, make_endpoint
-from tabhub.mcp.resources import Offering
+from tabhub.mcp.resources import UpstreamResources
 from tabhub.mcp.surface import FullSurface
-from tabhub.relay.engines.browsers import TokenRoad
+from tabhub.relay.engines.browsers import UserBrowserLinks
 from tabhub.relay.engines.tools import relay_tools
 from tabhub.relay.node import Node
 from tabhub.store.audit import AuditLog
@@ -69,7 +69,7 @@ def engine_limits(limits: Limits) -> Limits:
     )
 
 
-class RelayedEngine:
+class RelayEngine:
     """One agent's engine."""
 
     def __init__(
@@ -100,13 +100,13 @@ class RelayedEngine:
         self._notices = listing.notices
         self._endpoint = make_endpoint(
             self._engine,
-            RelayedSurface(self._engine, listing.catalogues, listing.profiles, lambda: config.tools),
+            RelaySurface(self._engine, listing.catalogues, listing.profiles, lambda: config.tools),
             listing,
-            Offering(self._engine, lambda _: False, None),
+            UpstreamResources(self._engine, lambda _: False, None),
             SlidingWindow(limits.session_rate),
             pages=pages.capabilities,
         )
-        self.road = TokenRoad(node, claims, self.browsers, limits, wall=wall)
+        self.road = UserBrowserLinks(node, claims, self.browsers, limits, wall=wall)
 
     def _facts(self) -> dict[str, Any]:
         """What the agent is told of what serves it."""
@@ -186,7 +186,7 @@ class RelayedEngine:
         self._notices.close()
 
 
-class RelayedSurface(FullSurface):
+class RelaySurface(FullSurface):
     """The tools, with what an agent should know of a call that took too long: there may have been a question."""
 
     def __init__(self, engine: Engine, catalogues: Catalogues, profiles: Profiles, usual: Callable[[], str]) -> None:

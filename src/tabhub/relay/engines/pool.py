@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tabhub.errors import Busy, SessionNotFound
 from tabhub.http.write_batch import WriteBatch
-from tabhub.relay.engines.engine import RelayedEngine, engine_limits
+from tabhub.relay.engines.engine import RelayEngine, engine_limits
 from tabhub.relay.node import Node
 from tabhub.store.audit import AuditLog
 from tabhub.trust.jwt import Claims
@@ -23,7 +23,7 @@ log = logging.getLogger("tabhub.relay")
 _TICK = 1.0
 
 
-class RelayedEngines:
+class RelayEngines:
     """The engines of one node."""
 
     def __init__(
@@ -41,19 +41,19 @@ class RelayedEngines:
         self._audit = AuditLog(audit_file, node.limits, clock=wall, batch=batch)
         self._clock = clock
         self._wall = wall
-        self._of_user: dict[str, dict[str, RelayedEngine]] = {}
+        self._of_user: dict[str, dict[str, RelayEngine]] = {}
         """By user, then by token."""
-        self._going: set[RelayedEngine] = set()
+        self._going: set[RelayEngine] = set()
         self._keeper: asyncio.Task[None] | None = None
 
     def __len__(self) -> int:
         return sum(len(engines) for engines in self._of_user.values())
 
-    def of(self, user: str) -> list[RelayedEngine]:
+    def of(self, user: str) -> list[RelayEngine]:
         """A user's engines."""
         return list(self._of_user.get(user, {}).values())
 
-    def find(self, claims: Claims, session_id: str | None) -> RelayedEngine:
+    def find(self, claims: Claims, session_id: str | None) -> RelayEngine:
         """The engine that serves this session, else the token's own; a new one where there is none."""
         own = self._of_user.get(claims.user, {})
         if session_id is None:
@@ -66,7 +66,7 @@ class RelayedEngines:
                 return engine
         raise SessionNotFound("This session has ended or never was.", hint="Begin again with `initialize`.")
 
-    def _renew(self, known_as: str, engine: RelayedEngine, claims: Claims) -> None:
+    def _renew(self, known_as: str, engine: RelayEngine, claims: Claims) -> None:
         """A client that got a newer token goes on where it was."""
         own = self._of_user[claims.user]
         if claims.token_id not in own:
@@ -74,9 +74,9 @@ class RelayedEngines:
             own[claims.token_id] = engine
         engine.road.renew(claims)
 
-    def _make(self, claims: Claims) -> RelayedEngine:
+    def _make(self, claims: Claims) -> RelayEngine:
         self._make_room(claims.user)
-        engine = RelayedEngine(
+        engine = RelayEngine(
             self._node, claims, limits=self._each, audit=self._audit, clock=self._clock, wall=self._wall
         )
         self._of_user.setdefault(claims.user, {})[claims.token_id] = engine
@@ -101,13 +101,13 @@ class RelayedEngines:
         if len(self) + len(self._going) >= self._limits.relay_engines:
             raise Busy("This relay node serves as many agents over HTTP as it can.", hint="Try again in a minute.")
 
-    def _end(self, engine: RelayedEngine, reason: str) -> None:
+    def _end(self, engine: RelayEngine, reason: str) -> None:
         """Have an engine go; from now on it is not found."""
         self._forget(engine)
         self._going.add(engine)
         self._node.spawn(self._leave(engine, reason))
 
-    async def _leave(self, engine: RelayedEngine, reason: str) -> None:
+    async def _leave(self, engine: RelayEngine, reason: str) -> None:
         try:
             await engine.leave(reason)
         finally:
@@ -115,7 +115,7 @@ class RelayedEngines:
             if engine.running is not None:
                 engine.running.cancel()
 
-    def _forget(self, engine: RelayedEngine) -> None:
+    def _forget(self, engine: RelayEngine) -> None:
         own = self._of_user.get(engine.user, {})
         for token_id in [token_id for token_id, known in own.items() if known is engine]:
             del own[token_id]
@@ -135,7 +135,7 @@ class RelayedEngines:
                     self._end(engine, "it failed inside; the relay's log says why")
             self._audit.flush()
 
-    def _look_at(self, engine: RelayedEngine) -> None:
+    def _look_at(self, engine: RelayEngine) -> None:
         engine.keep()
         unused = not engine.open and (engine.road.paused or not engine.sessions.all())
         if unused and self._clock() - engine.used >= self._limits.relay_engine_idle:

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 from tabhub import __version__
 from tabhub.errors import Busy, Forbidden, InvalidRequest, SessionNotFound, TabhubError, TooLarge, Unauthorized
 from tabhub.server.bridge.lines import Lines
-from tabhub.server.bridge.session import DaemonSession
+from tabhub.server.bridge.session import BridgeSession
 from tabhub.trust.tokens import same_token
 from tabhub.wire import bridge as wire
 
 if TYPE_CHECKING:
-    from tabhub.server.bridge.listener import Daemon
+    from tabhub.server.bridge.listener import BridgeListener
 
 log = logging.getLogger("tabhub.daemon")
 
@@ -42,14 +42,14 @@ def peer_uid(sock: socket.socket) -> int:
 class Connection:
     """One connection: what may be said on it, and by whom."""
 
-    def __init__(self, daemon: Daemon, token: bytes | None) -> None:
+    def __init__(self, daemon: BridgeListener, token: bytes | None) -> None:
         self._daemon = daemon
         self._token = token
         """What REGISTER and STATUS must hold, where the system does not say who is there; None once they did."""
         self._lines: Lines | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._over = False
-        self.client: DaemonSession | None = None
+        self.client: BridgeSession | None = None
 
     def opened(self, lines: Lines) -> None:
         """Let in this user alone, and not for long if nothing is said."""
@@ -170,7 +170,7 @@ class Connection:
         )
         client.attach(self._say)
 
-    def _session(self, session_id: str) -> DaemonSession:
+    def _session(self, session_id: str) -> BridgeSession:
         """The session of this connection, if that is the one a message names."""
         client = self.client
         if client is None:

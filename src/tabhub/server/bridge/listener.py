@@ -19,12 +19,12 @@ from typing import Any
 from tabhub.calls.engine import Engine
 from tabhub.errors import InvalidRequest, RateLimited, TabhubError
 from tabhub.mcp.endpoint import McpEndpoint
-from tabhub.mcp.notifications import Notices
+from tabhub.mcp.notifications import ListNotifier
 from tabhub.platform.files import write_atomic
 from tabhub.platform.socket_path import TCP, listen_tcp, listen_unix, tcp_record
 from tabhub.server.bridge.connection import Connection
 from tabhub.server.bridge.lines import Lines
-from tabhub.server.bridge.session import DaemonSession
+from tabhub.server.bridge.session import BridgeSession
 from tabhub.trust.sliding_window import SlidingWindow
 from tabhub.wire import bridge as wire
 
@@ -33,7 +33,7 @@ log = logging.getLogger("tabhub.daemon")
 _LAST_WORDS = 1.0
 
 
-class Daemon:
+class BridgeListener:
     """Everyone who is connected by the socket."""
 
     def __init__(
@@ -43,7 +43,7 @@ class Daemon:
         *,
         engine: Engine,
         endpoints: Mapping[str, McpEndpoint],
-        notices: Notices,
+        notices: ListNotifier,
         rate: SlidingWindow,
         select: Callable[[str], object],
         status: Callable[[], dict[str, Any]],
@@ -66,7 +66,7 @@ class Daemon:
         self._server: asyncio.AbstractServer | None = None
         self._token: bytes | None = None
         self._connections: set[Connection] = set()
-        self.sessions: dict[str, DaemonSession] = {}
+        self.sessions: dict[str, BridgeSession] = {}
         self.in_flight: set[str] = set()
         """The ids of all requests, of whatever session."""
         self._waiting: dict[str, asyncio.TimerHandle] = {}
@@ -148,7 +148,7 @@ class Daemon:
 
     # sessions
 
-    def register(self, message: wire.Register) -> tuple[DaemonSession, bool]:
+    def register(self, message: wire.Register) -> tuple[BridgeSession, bool]:
         """The session a client comes back to, or a new one; and which of the two."""
         token = self.admit(message.agent_token)
         endpoint = self._endpoints[message.surface]
@@ -174,23 +174,23 @@ class Daemon:
         client.tools = message.tools
         return client, False
 
-    def _client(self, ident: str, endpoint: McpEndpoint) -> DaemonSession:
+    def _client(self, ident: str, endpoint: McpEndpoint) -> BridgeSession:
         session = self.engine.sessions.require(ident, "daemon")
-        client = self.sessions[ident] = DaemonSession(session, endpoint, self.engine, self._notices, self.in_flight)
+        client = self.sessions[ident] = BridgeSession(session, endpoint, self.engine, self._notices, self.in_flight)
         return client
 
-    def left(self, client: DaemonSession) -> None:
+    def left(self, client: BridgeSession) -> None:
         """A connection broke: the session waits a while for its client to come back."""
         client.detach()
         self._wait_for(client)
 
-    def _wait_for(self, client: DaemonSession) -> None:
+    def _wait_for(self, client: BridgeSession) -> None:
         ident = client.session.id
         self._waiting[ident] = asyncio.get_running_loop().call_later(
             self.limits.daemon_grace, self.end, client, "its client did not come back"
         )
 
-    def end(self, client: DaemonSession, reason: str) -> None:
+    def end(self, client: BridgeSession, reason: str) -> None:
         """End a session and all it has."""
         ident = client.session.id
         timer = self._waiting.pop(ident, None)
@@ -210,7 +210,7 @@ class Daemon:
         """And has gone."""
         self._connections.discard(connection)
 
-    def replace(self, client: DaemonSession, by: Connection) -> None:
+    def replace(self, client: BridgeSession, by: Connection) -> None:
         """A client that comes back before its old connection was seen to end takes the place of that."""
         for connection in self._connections:
             if connection.client is client and connection is not by:

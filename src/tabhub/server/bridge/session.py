@@ -19,7 +19,7 @@ from tabhub.core.sessions import Session
 from tabhub.errors import CallCancelled, InvalidParams, InvalidRequest, MethodNotFound, TabhubError
 from tabhub.mcp.endpoint import McpEndpoint
 from tabhub.mcp.handshake_session import McpSession, agree, new_stream_id, read_answer
-from tabhub.mcp.notifications import Notices
+from tabhub.mcp.notifications import ListNotifier
 from tabhub.mcp.resources import PASSED
 from tabhub.wire import bridge as wire
 from tabhub.wire.jsonrpc import (
@@ -57,7 +57,7 @@ class LineExchange:
     resumable = False
     __slots__ = ("_callbacks", "_client", "_ident", "left")
 
-    def __init__(self, client: DaemonSession, ident: str) -> None:
+    def __init__(self, client: BridgeSession, ident: str) -> None:
         self._client = client
         self._ident = ident
         self.left = False
@@ -93,11 +93,11 @@ class _Running:
     listening: bool
 
 
-class DaemonSession:
+class BridgeSession:
     """A registered client."""
 
     def __init__(
-        self, session: Session, endpoint: McpEndpoint, engine: Engine, notices: Notices, in_flight: set[str]
+        self, session: Session, endpoint: McpEndpoint, engine: Engine, notices: ListNotifier, in_flight: set[str]
     ) -> None:
         self.session = session
         self.endpoint = endpoint

@@ -38,7 +38,7 @@ _AT_ONCE = 8
 """Conversations that keep their session with the hub."""
 
 
-class AgentChat:
+class PanelAgent:
     """The panel's conversations."""
 
     def __init__(

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import fcntl
 import json
 import logging
 import logging.handlers
@@ -27,6 +26,7 @@ from tabhub.http.server import HttpServer, freeze_startup_objects, new_event_loo
 from tabhub.links.launch.extension_files import install_extension
 from tabhub.links.launch.installed_browsers import FoundBrowser, find_browsers
 from tabhub.platform.files import write_atomic
+from tabhub.platform.locks import try_lock
 from tabhub.server.hub import Hub
 from tabhub.server.managed_browser import Managed
 from tabhub.store import secret as secrets_store
@@ -42,24 +42,29 @@ _GRACE = 5
 
 @dataclass(frozen=True, slots=True)
 class StartOptions:
-    """What the command line decided; None takes the configuration's word."""
+    """Options of the command line; None means: as configured."""
 
     port: int | None = None
     launch: bool | None = None
     headless: bool | None = None
     home: str | None = None
     relay: tuple[str, str] | None = None
-    """A relay's address and the file with the token for it, besides those of the configuration."""
+    """URL and token file of a relay to connect to in addition to the configured ones."""
     background_child: bool = False
     on_ready: Callable[[dict[str, Any]], None] | None = None
 
 
 def serve(options: StartOptions) -> int:
-    """Run the hub until it is told to stop."""
     home = Home(Path(options.home)) if options.home else Home.find()
     home.ensure()
     _log_to(home, foreground=not options.background_child)
-    with _only_hub(home):
+    with try_lock(home.lock) as acquired:
+        # Two hubs on one home would share a secret and an audit log.
+        if not acquired:
+            raise SetupError(
+                f"A hub already runs on {home.root}{_describe_running_hub(home)}.",
+                hint="Stop it with `tabhub stop`, or set TABHUB_HOME to another folder.",
+            )
         config_file = ConfigFile(home, os.environ)
         config = config_file.current
         sockets = listen(options.port if options.port is not None else config.port)
@@ -77,7 +82,11 @@ def serve(options: StartOptions) -> int:
         launch = _launch_mode(options, config.launch)
         managed: Managed | None = None
         if launch != "never":
-            headless = options.headless if options.headless is not None else _choice(config.headless)
+            headless = (
+                options.headless
+                if options.headless is not None
+                else {"always": True, "never": False}.get(config.headless)
+            )
             managed = Managed(
                 home,
                 _browser(config.browser),
@@ -131,12 +140,8 @@ def _browser(chosen: str | None) -> FoundBrowser:
     return find_browsers(env)[0]
 
 
-def _choice(setting: str) -> bool | None:
-    return {"always": True, "never": False}.get(setting)
-
-
 def _announce(home: Home, hub: Hub, port: int, managed: Managed | None) -> dict[str, Any]:
-    """Write where the hub is, for the command line and for `doctor`."""
+    """Write hub.json, from which the command line learns where the hub listens."""
     facts = {
         "pid": os.getpid(),
         "port": port,
@@ -162,7 +167,7 @@ def listen(port: int) -> list[socket.socket]:
         try:
             sockets.append(_bind(socket.AF_INET6, "::1", port))
         except OSError as error:
-            # Without IPv6 on this machine there is nobody to serve there.
+            # A machine without IPv6 has no clients there.
             log.info("not listening on ::1: %s", error)
     return sockets
 
@@ -180,35 +185,13 @@ def _bind(family: socket.AddressFamily, host: str, port: int) -> socket.socket:
             raise
         raise SetupError(
             f"Port {port} on {host} cannot be used: {error.strerror}.",
-            hint="End what holds it, or choose another: tabhub start --port N",
+            hint="Stop the program that uses it, or choose another port: tabhub start --port N",
         ) from None
     sock.set_inheritable(False)
     return sock
 
 
-class _only_hub:  # noqa: N801 - reads as a phrase: with _only_hub(home)
-    """Hold the home's lock: two hubs on one home would share a secret and an audit log."""
-
-    def __init__(self, home: Home) -> None:
-        self._home = home
-        self._fd = -1
-
-    def __enter__(self) -> None:
-        self._fd = os.open(self._home.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(self._fd)
-            raise SetupError(
-                f"A hub already runs on {self._home.root}{_holder(self._home)}.",
-                hint="Stop it with `tabhub stop`, or set TABHUB_HOME to another folder.",
-            ) from None
-
-    def __exit__(self, *_: object) -> None:
-        os.close(self._fd)
-
-
-def _holder(home: Home) -> str:
+def _describe_running_hub(home: Home) -> str:
     try:
         facts = json.loads(home.hub_json.read_text("utf-8"))
         return f" (pid {facts['pid']}, port {facts['port']}, version {facts['version']})"
@@ -216,8 +199,8 @@ def _holder(home: Home) -> str:
         return ""
 
 
-class _Quiet(logging.Formatter):
-    """One line a record, secrets taken out."""
+class _RedactingFormatter(logging.Formatter):
+    """Keeps secrets out of the log."""
 
     def format(self, record: logging.LogRecord) -> str:
         return redact(super().format(record))
@@ -225,14 +208,14 @@ class _Quiet(logging.Formatter):
 
 def _log_to(home: Home, *, foreground: bool) -> None:
     """Log to the home's file; in the foreground warnings go to the terminal too."""
-    form = _Quiet("%(asctime)s %(levelname)-7s %(name)s: %(message)s")
+    formatter = _RedactingFormatter("%(asctime)s %(levelname)-7s %(name)s: %(message)s")
     file = logging.handlers.RotatingFileHandler(home.hub_log, maxBytes=_LOG_BYTES, backupCount=1, encoding="utf-8")
-    file.setFormatter(form)
+    file.setFormatter(formatter)
     root = logging.getLogger()
     root.setLevel(logging.INFO)
     root.handlers[:] = [file]
     if foreground:
         terminal = logging.StreamHandler(sys.stderr)
         terminal.setLevel(logging.WARNING)
-        terminal.setFormatter(_Quiet("%(levelname)s: %(message)s"))
+        terminal.setFormatter(_RedactingFormatter("%(levelname)s: %(message)s"))
         root.addHandler(terminal)

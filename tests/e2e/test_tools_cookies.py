@@ -56,7 +56,7 @@ async def test_a_cookie_the_browser_rejects_has_a_hint(agent: Caller, site: Site
     assert "must be in the future" in past["text"]
     for name, more in (("browser_get_cookies", {}), ("browser_delete_cookies", {"name": "x"})):
         refused = await agent.fail(name, url="file:///etc/hostname", **more)
-        assert "url must be a full http or https address" in refused["text"]
+        assert "url must be a full http or https URL" in refused["text"]
 
 
 KEEP = """
@@ -90,4 +90,4 @@ async def test_site_data_is_cleared_by_kind_for_one_origin_only(agent: Caller, s
     await agent.get("browser_navigate_tab", url=f"{site.elsewhere}/")
     assert await agent.run("return localStorage.kept") == "elsewhere"
     refused = await agent.fail("browser_clear_site_data", origin="example.com")
-    assert "origin must be a full http or https address" in refused["text"]
+    assert "origin must be a full http or https URL" in refused["text"]

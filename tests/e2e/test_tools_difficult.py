@@ -203,7 +203,7 @@ async def test_an_unresponsive_frame_does_not_block_the_page(agent: Caller, zoo:
     await zoo.asked("/held", held + 1)
     text = await seen(agent)
     assert 'button "Order now"' in text
-    assert re.search(r'iframe "Advert" \[ref=\w+\]\n +\(what is inside cannot be seen, or does not answer\)', text)
+    assert re.search(r'iframe "Advert" \[ref=\w+\]\n +\(content not accessible or not responding\)', text)
     assert (await agent.get("browser_find", text="order"))["total"] == 1
     assert "Order now" in (await agent.get("browser_get_tab_content"))["content"]
     assert (await agent.get("browser_query_elements", selector="button"))["total"] == 1

@@ -124,7 +124,7 @@ async def test_a_failed_download_reports_the_reason(agent: Caller, site: Site) -
     assert failed["outcome"] == "failed"
     for name in (".hidden", "end.", "con.txt"):
         refused = await agent.fail("browser_download_file", url=f"{site.url}/file", filename=name)
-        assert f"no file name such as '{name}'" in refused["text"]
+        assert f"rejects the file name '{name}'" in refused["text"]
         assert "begin or end with a dot" in refused["text"]
     error = await agent.fail("browser_get_download_status", downloadId=999_999)
     assert "There is no download 999999." in error["text"]

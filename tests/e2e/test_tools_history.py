@@ -29,7 +29,7 @@ async def test_visited_pages_are_found_by_text_and_time(agent: Caller, site: Sit
     assert (await agent.get("browser_get_visits", url=f"{url}/never"))["visits"] == []
     assert "is not a full URL" in (await agent.fail("browser_get_visits", url="rare"))["text"]
     wrong = await agent.fail("browser_search_history", query="", startTime="yesterday")
-    assert "startTime must be a moment such as" in wrong["text"]
+    assert "invalid startTime 'yesterday'. Use a time such as" in wrong["text"]
 
 
 async def test_a_closed_tab_is_restored_in_the_background(agent: Caller, site: Site) -> None:

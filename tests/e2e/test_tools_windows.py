@@ -54,7 +54,7 @@ async def test_incognito_needs_the_persons_permission(agent: Caller) -> None:
 async def test_conflicting_arguments_and_unknown_windows_are_refused(agent: Caller) -> None:
     there = next(iter(await windows(agent)))
     together = await agent.fail("browser_update_window", windowId=there, state="maximized", width=500)
-    assert "A window that is maximized has no width of its own." in together["text"]
+    assert "A window that is maximized cannot have width." in together["text"]
     assert "Nothing to change." in (await agent.fail("browser_update_window", windowId=there))["text"]
     for name, more in (("browser_update_window", {"focused": True}), ("browser_close_window", {})):
         error = await agent.fail(name, windowId=999_999, **more)

@@ -227,4 +227,4 @@ async def test_the_proxy_of_a_frame_tells_and_runs_its_own_frames_tools_only(vis
     for name, frame in (("where", 0), ("outer", inner["frameId"])):
         answer = await page.call(name, frame)
         assert not answer["success"]
-        assert f"no tool named {name}" in answer["payload"]
+        assert f"no longer has a tool named {name}" in answer["payload"]

@@ -113,7 +113,7 @@ async def test_half_open_link_is_detected_and_its_calls_fail(tmp_path: Path) -> 
         browser.socket.transport.pause_reading()  # nothing is read or answered, and nothing is closed
         result = (await call)["result"]
         assert result["_meta"]["tabhub/error"]["outcome"] == "unknown"
-        assert "no sign of life" in result["content"][0]["text"]
+        assert "no message received" in result["content"][0]["text"]
         report = await health(hub)
         assert {b["browserId"]: b["connected"] for b in report["legs"]["browsers"]} == {
             "fake-browser": False,

@@ -22,8 +22,8 @@ async def test_messages_sent_together_arrive_in_order(hub: RunningHub, count: in
         (link,) = hub.hub.browsers.links()
         sizes = [(7, 130, 66_000)[i % 3] if i < 9 else i % 300 for i in range(count)]
         for number, size in enumerate(sizes):
-            link.notify("note", {"number": number, "text": "ü" * size})
-        got = [await browser.next_notification("note") for _ in range(count)]
+            link.notify("agent.event", {"number": number, "text": "ü" * size})
+        got = [await browser.next_notification("agent.event") for _ in range(count)]
     assert [note["params"]["number"] for note in got] == list(range(count))
     assert [len(note["params"]["text"]) for note in got] == sizes
 
@@ -31,10 +31,11 @@ async def test_messages_sent_together_arrive_in_order(hub: RunningHub, count: in
 async def test_a_command_and_its_reply_keep_every_character(hub: RunningHub) -> None:
     text = 'a"\\\u2028\u00e9\U0001f600\x7f\n' * 20_000
     async with FakeExtension(hub) as browser:
-        browser.handlers["getTabs"] = lambda params: {"echo": params["text"]}
+        browser.handlers["forwardCDPCommand"] = lambda params: {"echo": params["params"]["text"]}
+        command = {"tabId": 7, "method": "Input.insertText", "params": {"text": text}}
         (link,) = hub.hub.browsers.links()
-        answer = await link.request("getTabs", {"text": text})
-        raw = await link.request("getTabs", {"text": text}, raw=True)
+        answer = await link.request("forwardCDPCommand", command)
+        raw = await link.request("forwardCDPCommand", command, raw=True)
     assert answer == {"echo": text}
     assert json.loads(raw) == {"echo": text}
 
@@ -52,7 +53,7 @@ async def _talk(hub: RunningHub, *chunks: bytes) -> tuple[list[object], list[Fra
             client.receive_data(await reader.read(65536))
         (link,) = hub.hub.browsers.links()
         seen: list[object] = []
-        link.handlers["tab.syncAll"] = lambda _, params: seen.append(params["n"])
+        link.handlers["log"] = lambda _, entry: seen.append(int(entry.source))
         for chunk in chunks:
             writer.write(chunk)
             await writer.drain()
@@ -71,8 +72,8 @@ async def _talk(hub: RunningHub, *chunks: bytes) -> tuple[list[object], list[Fra
 
 
 def _note(number: int, filler: int = 0) -> bytes:
-    params = {"n": number, "filler": "x" * filler}
-    return json.dumps({"jsonrpc": "2.0", "method": "tab.syncAll", "params": params}).encode()
+    params = {"source": str(number), "message": "x" * filler}
+    return json.dumps({"jsonrpc": "2.0", "method": "log", "params": params}).encode()
 
 
 def _frame(data: bytes, opcode: Opcode = Opcode.TEXT, *, fin: bool = True, mask: bool = True) -> bytes:

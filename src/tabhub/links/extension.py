@@ -39,7 +39,7 @@ RECONNECT = 4006
 TOO_BIG = 1009
 SILENT = 1011
 _MAX_CANCELLED = 1000
-_MAX_LOGGED = 20
+_MAX_LOGGED = 10
 _BEGINNING = 100
 _REPLY_BEGINNING = re.compile(
     rb'\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*([0-9]{1,15})\s*,\s*"(?:result|error)"'

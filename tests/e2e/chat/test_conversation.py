@@ -217,7 +217,7 @@ async def test_a_reached_limit_is_shown_and_one_click_continues(hub: LiveHub, pa
         try:
             await expect(panel.locator(".composer-about")).to_contain_text("at most 2 steps")
             await say(panel, "Look around")
-            await expect(panel.locator(".ended.steps")).to_contain_text("It has taken 2 steps")
+            await expect(panel.locator(".ended.steps")).to_contain_text("It reached the limit of 2 steps")
             await panel.get_by_role("button", name="Go on").click()
             await expect(panel.locator(".said.model")).to_contain_text("Enough.")
         finally:

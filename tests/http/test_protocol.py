@@ -21,7 +21,7 @@ from tests.harness.fake_extension import FakeExtension
 from tests.harness.hub import Address, RunningHub, running_hub
 from tests.harness.probe import Probe
 from tests.harness.process import hub_process
-from tests.harness.raw import Answer, Wire, request, wire
+from tests.harness.raw import Answer, Wire, exchange, request, wire
 from tests.harness.waiting import until
 
 Make = Callable[[Address, str, dict[str, Any]], bytes]
@@ -128,6 +128,28 @@ async def test_a_body_without_a_length_is_refused_when_it_exceeds_the_limit(tmp_
         async with wire(hub.port) as line:
             await line.send(request("POST", "/tools/probe_echo/call", head.items(), chunk * 5))
             assert (await line.answer()).status == 413
+
+
+async def test_a_body_that_was_too_large_does_not_count_against_the_next_request(tmp_path: Path) -> None:
+    async with running_hub(tmp_path, limits={"max_body": 1024}) as hub:
+        Probe(hub)
+        head = {"Host": f"127.0.0.1:{hub.port}", **hub.bearer, "Transfer-Encoding": "chunked"}
+        large = b"800\r\n" + b"x" * 0x800 + b"\r\n0\r\n\r\n"
+        async with wire(hub.port) as line:
+            await line.send(request("POST", "/tools/probe_echo/call", head.items(), large))
+            assert (await line.answer()).status == 413
+            assert (await ask(line, rest(hub, "probe_echo", {"value": "x"}))).status == 200
+
+
+async def test_headers_that_arrive_at_once_and_are_too_large_are_refused(tmp_path: Path) -> None:
+    async with running_hub(tmp_path, limits={"max_head": 2048}) as hub:
+        head = {"Host": f"127.0.0.1:{hub.port}", **hub.bearer}
+        answer = await exchange(hub.port, request("GET", "/health", [*head.items(), ("X-Filler", "x" * 4096)]))
+        assert answer.status == 431
+        large_body = {**head, "Content-Length": "4096"}
+        async with wire(hub.port) as line:
+            await line.send(request("POST", "/tools/probe_echo/call", large_body.items(), b"x" * 4096))
+            assert (await line.answer()).status == 400
 
 
 async def test_a_refused_request_is_answered_before_its_body_has_arrived(hub: RunningHub) -> None:

@@ -84,6 +84,8 @@ class HttpProtocol(asyncio.Protocol):
         self._url = b""
         self._headers: list[Header] = []
         self._head_size = 0
+        self._received = 0
+        """Bytes that arrived last."""
         self._in_head = False
         self._arriving: Request | None = None
         self._route: Route | TabhubError | None = None
@@ -196,6 +198,7 @@ class HttpProtocol(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self.refusing:
             return
+        self._received = len(data)
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
@@ -250,9 +253,16 @@ class HttpProtocol(asyncio.Protocol):
         request.keep_alive = request.version == "1.1" and parser.should_keep_alive()
         self._arriving = request
         try:
+            if self._received > self._limits.max_head:
+                self._check_head_size()
             self._route = self._app.route(request)
         except TabhubError as error:
             self._route = error
+
+    def _check_head_size(self) -> None:
+        size = len(self._url) + sum(len(name) + len(value) for name, value in self._headers)
+        if size > self._limits.max_head:
+            raise HeadersTooLarge(f"The request's headers are larger than {self._limits.max_head} bytes.")
 
     def _new_request(self) -> Request:
         target = self._url
@@ -288,7 +298,7 @@ class HttpProtocol(asyncio.Protocol):
         if body:
             request.body = body[0] if len(body) == 1 else b"".join(body)
             self._body = []
-            self._body_size = 0
+        self._body_size = 0
         self._arriving = self._route = None
         if self._current is not None or self._write_paused:
             self._ahead.append((request, route))

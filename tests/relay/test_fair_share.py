@@ -235,6 +235,29 @@ async def test_share_is_removed_with_the_last_connection() -> None:
     await until(ended)
 
 
+async def test_time_a_user_has_spent_is_remembered_between_its_requests() -> None:
+    clock = Clock()
+    fair_share = FairShare(MOST, clock=clock)
+    other = Piece(fair_share, clock, "other", pieces=1)
+    other.arrive()
+    first = fair_share.add(other, "ann")
+    fair_share.charge(first, 0.5, clock.now)
+    fair_share.remove(other, first)
+    again = fair_share.add(other, "ann")
+    assert again is first
+    assert not fair_share.may_read(again)
+
+
+async def test_users_without_connections_are_forgotten_once_they_have_made_up_for_what_they_spent() -> None:
+    clock = Clock()
+    fair_share = FairShare(MOST, clock=clock)
+    piece = Piece(fair_share, clock, "here")
+    for number in range(1000):
+        fair_share.remove(piece, fair_share.add(piece, f"user-{number}"))
+        clock.now += 1.0
+    assert len(fair_share._shares) < 200
+
+
 def test_timers_that_are_due_at_once_work_on_uvloop() -> None:
     """uvloop returns a handle without `when` for a deadline less than half a millisecond away."""
     errors = list[dict[str, Any]]()

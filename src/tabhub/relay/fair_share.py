@@ -193,8 +193,6 @@ class FairShare:
                 self._schedule(share)
             else:
                 del self._queue[name]
-                if not share.participants:
-                    self._shares.pop(name, None)
 
     async def run(self, name: str, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine in the share of a user; its running time is charged, its waiting time is not."""

@@ -87,7 +87,7 @@ def test_no_command_shows_the_help_and_is_wrong_usage(tabhub: Run) -> None:
         (["relay", "token", "revoke"], "No token was given."),
         (["audit", "--since", "yesterday"], "invalid time 'yesterday'. Use 30m"),
         (["audit", "--success", "--failed"], "not allowed with"),
-        (["audit", "--limit", "0"], "'0' is not a number of calls"),
+        (["audit", "--limit", "0"], "'0' is not a whole number above 0"),
         (["logs", "-n", "-5"], "-n"),
         (["config", "set", "port"], "No value for 'port'"),
         (["config", "set", "prt", "1"], "Did you mean 'port'?"),

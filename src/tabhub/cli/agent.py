@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tabhub.cli.command import Command
+from tabhub.cli.command import Command, positive
 from tabhub.cli.hub.client import bearer, find_hub
 from tabhub.cli.terminal import cut, paint, safe, width
 from tabhub.client_errors import CliError, HubDownError
@@ -238,22 +238,14 @@ def _with(config: Config, args: Namespace) -> Config:
     return replace(config, agent=replace(config.agent, **{k: v for k, v in given.items() if v is not None}))
 
 
-def _count(text: str) -> int:
-    from argparse import ArgumentTypeError
-
-    if not (text.isascii() and text.isdigit() and int(text) > 0):
-        raise ArgumentTypeError(f"'{text}' is not a whole number above 0")
-    return int(text)
-
-
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("task", metavar="TASK", nargs="*", help="what to do; without it, tasks are typed one by one")
     parser.add_argument(
         "--resume", metavar="ID", nargs="?", const="last", help="continue a conversation (default: the last one)"
     )
     parser.add_argument("--list", action="store_true", help="list saved conversations")
-    parser.add_argument("--steps", metavar="N", type=_count, help="maximum number of steps (setting: agent.steps)")
-    parser.add_argument("--tokens", metavar="N", type=_count, help="maximum number of tokens (setting: agent.tokens)")
+    parser.add_argument("--steps", metavar="N", type=positive, help="maximum number of steps (setting: agent.steps)")
+    parser.add_argument("--tokens", metavar="N", type=positive, help="maximum number of tokens (setting: agent.tokens)")
     parser.add_argument("--model", metavar="NAME", help="model to use (setting: agent.model)")
     parser.add_argument("--format", choices=("native", "xml"), help="how the model calls tools (setting: agent.format)")
     parser.add_argument("--json", action="store_true", help="print events as one JSON object per line")

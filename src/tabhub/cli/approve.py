@@ -12,8 +12,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from tabhub.cli.command import Command
-from tabhub.cli.hub.client import Hub, find_hub, request
-from tabhub.cli.hub.http_errors import checked
+from tabhub.cli.hub.client import Hub, approver_headers, find_hub, request
+from tabhub.cli.hub.http_errors import checked, unexpected_form
 from tabhub.cli.terminal import count, paint, safe
 from tabhub.client_errors import CliError
 
@@ -53,22 +53,11 @@ def approve(args: Namespace) -> int:
             time.sleep(_POLL)
 
 
-def _key(hub: Hub) -> dict[str, str]:
-    path = f"{hub.home}/run/approver.key"
-    try:
-        with open(path, encoding="ascii") as file:  # noqa: PTH123 - as everywhere in the command line
-            return {"Tabhub-Approver": file.read().strip()}
-    except FileNotFoundError:
-        raise CliError(
-            "The hub is not running, so nothing waits.", "Start it with: tabhub start --background", exit_code=2
-        ) from None
-
-
 def _pending(hub: Hub) -> list[dict[str, Any]]:
-    answer = checked(hub, request(hub, "GET", "/approvals", headers=_key(hub)))
+    answer = checked(hub, request(hub, "GET", "/approvals", headers=approver_headers(hub)))
     found = answer.get("approvals") if isinstance(answer, dict) else None
     if not isinstance(found, list):
-        raise CliError("The hub's list of requests is not in the expected form.", "Are CLI and hub of one version?")
+        raise unexpected_form("list of approvals")
     return found
 
 
@@ -90,7 +79,7 @@ def _decide(hub: Hub, each: dict[str, Any], many: int) -> None:
     decision = offered[typed][0]
     reason = input("Reason for the agent (optional): ").strip()[:500] if decision == "deny" else ""
     body = json.dumps({"decision": decision, "reason": reason}).encode()
-    answer = request(hub, "POST", f"/approvals/{each['id']}", body=body, headers=_key(hub))
+    answer = request(hub, "POST", f"/approvals/{each['id']}", body=body, headers=approver_headers(hub))
     if answer.status == _GONE:
         print(paint("Too late: it was answered elsewhere, or has ended.\n", "yellow"))
         return

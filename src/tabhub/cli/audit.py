@@ -10,9 +10,9 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from tabhub.cli.command import Command
+from tabhub.cli.command import Command, json_option, positive
 from tabhub.cli.hub.client import find_hub, request
-from tabhub.cli.hub.http_errors import checked
+from tabhub.cli.hub.http_errors import checked, unexpected_form
 from tabhub.cli.terminal import count, cut, json_text, line, paint, safe, show_warning, width
 from tabhub.client_errors import CliError, HubDownError
 
@@ -62,7 +62,7 @@ def _from_hub(args: Namespace) -> list[dict[str, Any]]:
             down.message, "The log on disk can be read without it: tabhub audit --file", exit_code=2
         ) from None
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise CliError("The hub's list of calls is not in the expected form.", "Are CLI and hub of one version?")
+        raise unexpected_form("list of calls")
     if args.limit > _MOST:
         show_warning(f"The hub keeps the last {_MOST} calls at hand; --file reads all there are.")
     if args.since:
@@ -144,16 +144,8 @@ def _since(text: str) -> datetime:
     return moment if moment.tzinfo else moment.astimezone()
 
 
-def _limit(text: str) -> int:
-    from argparse import ArgumentTypeError
-
-    if not (text.isascii() and text.isdigit() and int(text) > 0):
-        raise ArgumentTypeError(f"'{text}' is not a number of calls")
-    return int(text)
-
-
 def _arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--limit", metavar="N", type=_limit, default=50, help="maximum number of calls (default: 50)")
+    parser.add_argument("--limit", metavar="N", type=positive, default=50, help="maximum number of calls (default: 50)")
     parser.add_argument("--plugin", metavar="NAME", help="only the tools of one plugin, e.g. browser")
     parser.add_argument("--tool", metavar="NAME", help="only one tool")
     parser.add_argument("--since", metavar="TIME", type=_since, help="only calls since: 30m, 2h, 3d, 2026-01-31T14:00")
@@ -161,7 +153,7 @@ def _arguments(parser: ArgumentParser) -> None:
     which.add_argument("--success", action="store_true", default=None, help="only calls that worked")
     which.add_argument("--failed", dest="success", action="store_false", help="only calls that failed")
     parser.add_argument("--file", action="store_true", help="read the log on disk: older calls, and without a hub")
-    parser.add_argument("--json", action="store_true", help="print as JSON")
+    json_option(parser)
 
 
 COMMAND = Command(

@@ -106,10 +106,29 @@ def seconds(text: str) -> float:
 
 
 def whole(text: str) -> int:
-    """The type of an option for an id."""
+    """The type of an option for an id or a number that may be 0."""
     if not (text.isascii() and text.isdigit() and len(text) < 17):
         raise argparse.ArgumentTypeError(f"'{text}' is not a whole number")
     return int(text)
+
+
+def positive(text: str) -> int:
+    """The type of an option for a number of things."""
+    value = whole(text)
+    if value == 0:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number above 0")
+    return value
+
+
+def port(text: str) -> int:
+    """The type of an option for a port to listen on."""
+    if not (text.isascii() and text.isdigit() and int(text) < 65536):
+        raise argparse.ArgumentTypeError(f"'{text}' is not a port: a number from 1 to 65535, or 0 for any free one")
+    return int(text)
+
+
+def json_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run_command(command: Command | Group | LazyCommand, name: str, words: Sequence[str]) -> int:

@@ -10,7 +10,7 @@ import os
 import re
 from typing import TYPE_CHECKING, Any
 
-from tabhub.cli.command import Command, Group
+from tabhub.cli.command import Command, Group, json_option
 from tabhub.cli.hub.client import Hub, decode, find_hub, request
 from tabhub.cli.terminal import nearest, paint, show_warning
 from tabhub.client_errors import CliError
@@ -177,7 +177,7 @@ def _tell(hub: Hub, *, restart: bool) -> None:
 
 
 def _show_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print as JSON")
+    json_option(parser)
     parser.add_argument("--show-secret", action="store_true", help="do not mask the secret")
 
 

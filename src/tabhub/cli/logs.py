@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from tabhub.cli.command import Command
+from tabhub.cli.command import Command, whole
 from tabhub.cli.hub.background import log_path
 from tabhub.cli.hub.client import home
 from tabhub.cli.terminal import safe
@@ -81,15 +81,7 @@ def _print(data: bytes) -> None:
 
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("-f", "--follow", action="store_true", help="keep printing new lines until Ctrl+C")
-    parser.add_argument("-n", "--lines", metavar="N", type=_count, default=50, help="how many lines (default: 50)")
-
-
-def _count(text: str) -> int:
-    from argparse import ArgumentTypeError
-
-    if not (text.isascii() and text.isdigit()):
-        raise ArgumentTypeError(f"'{text}' is not a number of lines")
-    return int(text)
+    parser.add_argument("-n", "--lines", metavar="N", type=whole, default=50, help="how many lines (default: 50)")
 
 
 COMMAND = Command(

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tabhub.cli.command import Command, Group
+from tabhub.cli.command import Command, Group, json_option, port, whole
 from tabhub.cli.terminal import count, duration, paint
 from tabhub.client_errors import CliError
 
@@ -228,22 +228,6 @@ def _span(text: str) -> float:
     return float(seconds)
 
 
-def _whole(text: str) -> int:
-    from argparse import ArgumentTypeError
-
-    if not (text.isascii() and text.isdigit() and len(text) < 10):
-        raise ArgumentTypeError(f"'{text}' is not a whole number")
-    return int(text)
-
-
-def _port(text: str) -> int:
-    from argparse import ArgumentTypeError
-
-    if not (text.isascii() and text.isdigit() and int(text) < 65536):
-        raise ArgumentTypeError(f"'{text}' is not a port: a number from 1 to 65535, or 0 for any free one")
-    return int(text)
-
-
 def _token_rules(parser: ArgumentParser) -> None:
     from tabhub.trust.jwt import AUDIENCE
 
@@ -260,7 +244,7 @@ def _key_file(parser: ArgumentParser) -> None:
 
 def _start_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--host", metavar="ADDRESS", default="127.0.0.1", help="where to listen (default: 127.0.0.1)")
-    parser.add_argument("--port", metavar="PORT", type=_port, required=True, help="the port; 0 for any free one")
+    parser.add_argument("--port", metavar="PORT", type=port, required=True, help="the port; 0 for any free one")
     _key_file(parser)
     parser.add_argument("--jwks-url", metavar="URL", help="URL of the published keys (JWKS); reloaded when they change")
     parser.add_argument("--revoked-file", metavar="FILE", type=Path, help="revoked tokens (default: KEY-FILE.revoked)")
@@ -280,9 +264,9 @@ def _start_arguments(parser: ArgumentParser) -> None:
         "--audit-file", metavar="FILE", type=Path, help="audit log of tool calls over HTTP (default: none)"
     )
     parser.add_argument(
-        "--client-rate", metavar="N", type=_whole, help="messages per minute and connection (0: no limit)"
+        "--client-rate", metavar="N", type=whole, help="messages per minute and connection (0: no limit)"
     )
-    parser.add_argument("--user-rate", metavar="N", type=_whole, help="messages per minute and user (0: no limit)")
+    parser.add_argument("--user-rate", metavar="N", type=whole, help="messages per minute and user (0: no limit)")
     _token_rules(parser)
 
 
@@ -298,7 +282,7 @@ def _inspect_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("token", metavar="TOKEN", help="the token, or - to read it from the standard input")
     _key_file(parser)
     parser.add_argument("--revoked-file", metavar="FILE", type=Path, help="revoked tokens (default: KEY-FILE.revoked)")
-    parser.add_argument("--json", action="store_true", help="print as JSON")
+    json_option(parser)
     _token_rules(parser)
 
 
@@ -311,9 +295,9 @@ def _revoke_arguments(parser: ArgumentParser) -> None:
 
 def _status_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--host", metavar="ADDRESS", default="127.0.0.1", help="where it listens (default: 127.0.0.1)")
-    parser.add_argument("--port", metavar="PORT", type=_port, required=True, help="its port")
+    parser.add_argument("--port", metavar="PORT", type=port, required=True, help="its port")
     parser.add_argument("--tls", action="store_true", help="connect with TLS")
-    parser.add_argument("--json", action="store_true", help="print as JSON")
+    json_option(parser)
 
 
 TOKEN = Group(

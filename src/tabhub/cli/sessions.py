@@ -9,9 +9,9 @@ import json
 import time
 from typing import TYPE_CHECKING, Any
 
-from tabhub.cli.command import Command
+from tabhub.cli.command import Command, json_option
 from tabhub.cli.hub.client import find_hub, request
-from tabhub.cli.hub.http_errors import checked
+from tabhub.cli.hub.http_errors import checked, unexpected_form
 from tabhub.cli.terminal import count, cut, duration, json_text, line, paint, safe, width
 from tabhub.client_errors import CliError
 
@@ -37,7 +37,7 @@ def _fetch() -> dict[str, Any]:
     hub = find_hub()
     answer = checked(hub, request(hub, "GET", "/sessions", headers=_ME))
     if not isinstance(answer, dict) or not isinstance(answer.get("sessions"), list):
-        raise CliError("The hub's list of sessions is not in the expected form.", "Are CLI and hub of one version?")
+        raise unexpected_form("list of sessions")
     return answer
 
 
@@ -162,17 +162,13 @@ def paused_words(paused: dict[str, Any]) -> str:
 def _sessions_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("action", nargs="?", choices=("list", "end", "release"), default="list", help="default: list")
     parser.add_argument("target", nargs="?", metavar="ID|TAB", help="the session to end, or the tab to free")
-    parser.add_argument("--json", action="store_true", help="print the hub's response as JSON")
+    json_option(parser)
 
 
 def _pause_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("reason", nargs="*", metavar="REASON", help="reason shown to agents")
     parser.add_argument("--fail", action="store_true", help="fail calls at once instead of letting them wait")
-    parser.add_argument("--json", action="store_true", help="print the hub's response as JSON")
-
-
-def _resume_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print the hub's response as JSON")
+    json_option(parser)
 
 
 COMMAND = Command(
@@ -194,4 +190,4 @@ PAUSE = Command(
     "It outlives a restart of the hub.",
     examples=(("tabhub pause", ""), ("tabhub pause --fail paying a bill", "agents see the reason")),
 )
-RESUME = Command("Resume agents: waiting calls continue", resume, arguments=_resume_arguments)
+RESUME = Command("Resume agents: waiting calls continue", resume, arguments=json_option)

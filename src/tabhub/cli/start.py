@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 
-from tabhub.cli.command import Command
+from tabhub.cli.command import Command, port
 from tabhub.cli.hub.client import find_hub
 from tabhub.cli.terminal import paint
 from tabhub.client_errors import CliError
@@ -17,14 +17,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from typing import Any
-
-
-def _port(text: str) -> int:
-    from argparse import ArgumentTypeError
-
-    if not (text.isascii() and text.isdigit() and int(text) < 65536):
-        raise ArgumentTypeError(f"'{text}' is not a port: a number from 1 to 65535, or 0 for any free one")
-    return int(text)
 
 
 def start(args: Namespace) -> int:
@@ -172,7 +164,7 @@ def _arguments(parser: ArgumentParser) -> None:
     from argparse import SUPPRESS, BooleanOptionalAction
 
     parser.add_argument(
-        "--port", metavar="N", type=_port, help="port to listen on (default: TABHUB_PORT, PORT, the setting, 9515)"
+        "--port", metavar="N", type=port, help="port to listen on (default: TABHUB_PORT, PORT, the setting, 9515)"
     )
     parser.add_argument("--background", action="store_true", help="return when the hub is ready, and keep it running")
     parser.add_argument(

@@ -8,15 +8,15 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from tabhub.cli.command import Command
+from tabhub.cli.command import Command, json_option
 from tabhub.cli.hub.background import describe
 from tabhub.cli.hub.client import find_hub, request
-from tabhub.cli.hub.http_errors import checked
+from tabhub.cli.hub.http_errors import checked, unexpected_form
 from tabhub.cli.terminal import count, json_text, paint, safe
 from tabhub.client_errors import CliError, HubDownError
 
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
 
 
 def status(args: Namespace) -> int:
@@ -29,7 +29,7 @@ def status(args: Namespace) -> int:
             return down.exit_code
         raise
     if not isinstance(facts, dict):
-        raise CliError("The hub's account of itself is not in the expected form.", "Are CLI and hub of one version?")
+        raise unexpected_form("status")
     if args.json:
         print(json_text(facts))
         return 0
@@ -140,14 +140,10 @@ def attached_tabs(browser: dict[str, Any]) -> list[Any]:
     return attached if isinstance(attached, list) else []
 
 
-def _arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print the hub's full status as JSON")
-
-
 COMMAND = Command(
     "Show whether the hub is running and what is connected",
     status,
-    arguments=_arguments,
+    arguments=json_option,
     details="The exit code is 0 when the hub runs and 2 when it does not.",
     examples=(("tabhub status", ""), ("tabhub status --json | jq .extensionConnected", "for a script")),
 )

@@ -7,19 +7,16 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tabhub.cli.command import Command, seconds
-from tabhub.cli.hub.background import health
-from tabhub.cli.hub.client import Hub, alive, find_hub, read_record
+from tabhub.cli.hub.background import health, wait_for_exit
+from tabhub.cli.hub.client import Hub, find_hub, read_record
 from tabhub.client_errors import CliError, HubDownError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-
-_POLL = 0.02
 
 
 def stop(args: Namespace) -> int:
@@ -39,7 +36,7 @@ def stop(args: Namespace) -> int:
             exit_code=2,
         )
     _signal(hub.pid, signal.SIGTERM)
-    if _gone(hub.pid, args.timeout):
+    if wait_for_exit(hub.pid, args.timeout):
         _forget(hub)
         print("The hub has stopped.")
         return 0
@@ -49,7 +46,7 @@ def stop(args: Namespace) -> int:
             "End it hard with: tabhub stop --force",
         )
     _signal(hub.pid, signal.SIGKILL)
-    if not _gone(hub.pid, 5.0):
+    if not wait_for_exit(hub.pid, 5.0):
         raise CliError(
             f"The hub (pid {hub.pid}) does not end, not even killed.", "It may hang in the kernel: see `ps`."
         )
@@ -82,15 +79,6 @@ def _signal(pid: int, number: signal.Signals) -> None:
         return  # it has just ended by itself
     except PermissionError:
         raise CliError(f"The hub (pid {pid}) runs as another user.", "Stop it as that user.") from None
-
-
-def _gone(pid: int, seconds: float) -> bool:
-    until = time.monotonic() + seconds
-    while alive(pid):
-        if time.monotonic() > until:
-            return False
-        time.sleep(_POLL)
-    return True
 
 
 def _arguments(parser: ArgumentParser) -> None:

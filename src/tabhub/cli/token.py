@@ -9,7 +9,7 @@ import json
 import time
 from typing import TYPE_CHECKING
 
-from tabhub.cli.command import Command, Group
+from tabhub.cli.command import Command, Group, json_option
 from tabhub.cli.terminal import paint
 from tabhub.store import tokens
 from tabhub.store.home import Home
@@ -55,18 +55,14 @@ def _named(parser: ArgumentParser) -> None:
 
 def _create_arguments(parser: ArgumentParser) -> None:
     _named(parser)
-    parser.add_argument("--json", action="store_true", help="print name and token as JSON")
-
-
-def _list_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print them as JSON")
+    json_option(parser)
 
 
 COMMAND = Group(
     "Create, list and revoke tokens: one for each agent, with its own name in panel and audit and its own permissions.",
     {
         "create": Command("Create a token; it is shown once", create, arguments=_create_arguments),
-        "list": Command("List the tokens by name", show, arguments=_list_arguments),
+        "list": Command("List the tokens by name", show, arguments=json_option),
         "revoke": Command("Revoke a token", revoke, arguments=_named),
     },
     examples=(

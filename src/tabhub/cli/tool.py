@@ -12,7 +12,7 @@ import sys
 
 from tabhub.cli.command import Command, Group, seconds, whole
 from tabhub.cli.hub.client import decode, find_hub, request
-from tabhub.cli.hub.http_errors import checked, response_error
+from tabhub.cli.hub.http_errors import checked, response_error, unexpected_form
 from tabhub.cli.terminal import count, cut, json_text, line, nearest, paint, safe, width
 from tabhub.client_errors import CliError
 
@@ -41,9 +41,7 @@ def _fetch(plugin: str | None = None) -> list[dict[str, Any]]:
     path = f"/tools?plugin={_quoted(plugin)}" if plugin else "/tools"
     tools = checked(hub, request(hub, "GET", path, headers=_session(), timeout=30.0))
     if not isinstance(tools, list) or not all(isinstance(t, dict) and isinstance(t.get("name"), str) for t in tools):
-        raise CliError(
-            "The hub's list of tools is not in the expected form.", "CLI and hub may be of different versions."
-        )
+        raise unexpected_form("list of tools")
     return tools
 
 
@@ -112,7 +110,7 @@ def call(args: Namespace) -> int:
         raise response_error(hub, answer)
     result = decode(answer)
     if not isinstance(result, dict):
-        raise CliError("The hub's answer is not a tool result.", "CLI and hub may be of different versions.")
+        raise unexpected_form("tool result")
     failed = answer.status != 200 or result.get("isError") is True
     if args.json:
         print(json_text(result))

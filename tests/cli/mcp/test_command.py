@@ -125,7 +125,7 @@ def test_servers_of_another_client_are_taken_over(
     )
     assert main(["mcp", "import", "claude-code"]) == 0
     assert main(["mcp", "import", "cursor"]) == 0
-    assert "left out: old.type" in capsys.readouterr().err
+    assert "skipped: old.type" in capsys.readouterr().err
     assert main(["mcp", "import", "vscode"]) == 0
     capsys.readouterr()
     assert main(["mcp", "list", "--json"]) == 0

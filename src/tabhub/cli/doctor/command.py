@@ -1,4 +1,4 @@
-"""`tabhub doctor`: check every part of the road from agent to tab, and name the broken one.
+"""`tabhub doctor`: check every part of the path from agent to tab, and name the broken one.
 
 Owns the command and its report. Each check is a function of `tabhub.cli.doctor.checks` that says what it found.
 """
@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from tabhub.cli.command import Command
+from tabhub.cli.command import Command, json_option
 from tabhub.cli.doctor.checks import Finding, examine
 from tabhub.cli.terminal import paint, safe
 
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
 
 _STYLE = {"ok": "green", "warn": "yellow", "fail": "red"}
 
@@ -50,14 +50,10 @@ def _show(finding: Finding) -> None:
         print(f"{' ' * 17}{paint('->', 'cyan')} {safe(finding.remedy)}", flush=True)
 
 
-def _arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print the findings as JSON")
-
-
 COMMAND = Command(
     "Diagnose the setup from agent to browser tab and suggest fixes",
     doctor,
-    arguments=_arguments,
+    arguments=json_option,
     details="The checks go from this machine over the hub and the extension to the tabs; the first that fails is\n"
     "the broken part. The exit code is 1 when something fails.",
     examples=(("tabhub doctor", ""), ("tabhub doctor --json | jq .broken", "for a script")),

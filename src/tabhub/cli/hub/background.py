@@ -7,7 +7,6 @@ know how a hub serves.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import signal
 import subprocess
@@ -17,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from tabhub.cli.hub.client import Hub, decode, find_hub, request
+from tabhub.cli.hub.client import Hub, alive, decode, find_hub, request
 from tabhub.cli.terminal import duration
 from tabhub.client_errors import CliError
 
@@ -65,7 +64,7 @@ def refuse_second() -> None:
 
 def start_in_background(words: Sequence[str]) -> tuple[Hub, dict[str, Any]]:
     """Start a hub with these options of `start` and wait until it answers; an error if one is already running."""
-    with _one_at_a_time():
+    with _start_lock():
         refuse_second()
         return _spawn(words)
 
@@ -76,10 +75,19 @@ def ensure_running(words: Sequence[str]) -> tuple[Hub, dict[str, Any]]:
     facts = health(hub)
     if facts is not None:
         return hub, facts
-    with _one_at_a_time():
+    with _start_lock():
         hub = find_hub()
         facts = health(hub)
         return (hub, facts) if facts is not None else _spawn(words)
+
+
+def wait_for_exit(pid: int, seconds: float) -> bool:
+    until = time.monotonic() + seconds
+    while alive(pid):
+        if time.monotonic() > until:
+            return False
+        time.sleep(_POLL)
+    return True
 
 
 def log_path(home: str) -> Path:
@@ -87,29 +95,26 @@ def log_path(home: str) -> Path:
 
 
 @contextlib.contextmanager
-def _one_at_a_time() -> Iterator[None]:
-    """Hold the start lock of this home; the system releases it when the process exits."""
+def _start_lock() -> Iterator[None]:
+    from tabhub.platform.locks import locked
+
     folder = Path(find_hub().home)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle = os.open(folder / "start.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise CliError(
             f"{folder} cannot be used as the home of the hub: {error.strerror}.",
             "Make it a folder you may write to, or set TABHUB_HOME to another one.",
         ) from None
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+    with locked(folder / "start.lock"):
         yield
-    finally:
-        os.close(handle)
 
 
 def _spawn(words: Sequence[str]) -> tuple[Hub, dict[str, Any]]:
     home = find_hub().home
     path = log_path(home)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with _interrupts_held() as interrupted, open(path, "ab", opener=lambda p, f: os.open(p, f, 0o600)) as log:
+    with defer_signals(signal.SIGINT) as interrupted, open(path, "ab", opener=lambda p, f: os.open(p, f, 0o600)) as log:
         before = log.tell()
         child = subprocess.Popen(
             # -P: the working directory is no place to import modules from
@@ -145,14 +150,15 @@ def _spawn(words: Sequence[str]) -> tuple[Hub, dict[str, Any]]:
 
 
 @contextlib.contextmanager
-def _interrupts_held() -> Iterator[list[int]]:
-    """Defer Ctrl+C: a process that is just being started would otherwise have no owner."""
-    came: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, _frame: came.append(number))
+def defer_signals(*numbers: signal.Signals) -> Iterator[list[int]]:
+    """Collect signals until a process that is just being started is known, so that it can be stopped too."""
+    received: list[int] = []
+    before = {number: signal.signal(number, lambda n, _frame: received.append(n)) for number in numbers}
     try:
-        yield came
+        yield received
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _failed(what: str, log: Path, before: int) -> CliError:

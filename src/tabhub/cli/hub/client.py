@@ -180,6 +180,18 @@ def request(
         raise not_a_hub(str(error)) from None
 
 
+def approver_headers(hub: Hub) -> dict[str, str]:
+    """The key for approvals and changes of settings, which agents do not have."""
+    path = f"{hub.home}/run/approver.key"
+    try:
+        with open(path, encoding="ascii") as file:  # noqa: PTH123 - pathlib costs more than the call
+            return {"Tabhub-Approver": file.read().strip()}
+    except FileNotFoundError:
+        raise HubDownError(hub.address) from None
+    except OSError as error:
+        raise CliError(f"{path} cannot be read: {error.strerror}.", "Is the hub of this home running?") from None
+
+
 def decode(response: Response) -> Any:
     """The body as JSON; CliError if it is not JSON, which no hub sends."""
     try:

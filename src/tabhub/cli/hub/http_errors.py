@@ -47,6 +47,13 @@ def response_error(hub: Hub, response: Response) -> CliError:
     return CliError(message, hint or ("Look at `tabhub logs`." if response.status >= 500 else None))
 
 
+def unexpected_form(what: str) -> CliError:
+    return CliError(
+        f"The hub's {what} is not in the expected form.",
+        "CLI and hub may be of different versions. Restart the hub: tabhub stop && tabhub start --background",
+    )
+
+
 def is_json(response: Response) -> bool:
     """Whether a hub may have sent it: its errors are JSON too."""
     return response.headers.get("content-type", "").startswith("application/json")

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from tabhub.cli.hub.background import health, start_in_background
-from tabhub.cli.hub.client import Hub, alive, find_hub
+from tabhub.cli.hub.background import defer_signals, health, start_in_background, wait_for_exit
+from tabhub.cli.hub.client import Hub, find_hub
 from tabhub.client_errors import CliError
 
 _CONNECT = 40.0
@@ -54,27 +54,15 @@ def borrow_hub(*, headless: bool) -> Iterator[Borrowed]:
     with _own_place(_browser_setting()):
         started: Hub | None = None
         try:
-            with _signals_wait():
+            with defer_signals(signal.SIGINT, signal.SIGTERM) as interrupted:
                 started = _start(headless=headless)
+            if interrupted:
+                raise KeyboardInterrupt
             name = _wait_for_browser(started)
             yield Borrowed(started, f"A temporary hub on http://{started.address}, with {name}.", temporary=True)
         finally:
             if started is not None and started.pid is not None:
                 _end(started.pid)
-
-
-@contextlib.contextmanager
-def _signals_wait() -> Iterator[None]:
-    """Defer signals until the started process is known, so that it can be stopped too."""
-    came: list[int] = []
-    before = {number: signal.signal(number, lambda n, _: came.append(n)) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-    if came:
-        raise KeyboardInterrupt
 
 
 def _end_by_exception(*_: object) -> NoReturn:
@@ -100,11 +88,8 @@ def _end(pid: int) -> None:
     for number in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):  # it has ended by itself
             os.kill(pid, number)
-        until = time.monotonic() + _END
-        while time.monotonic() < until:
-            if not alive(pid):
-                return
-            time.sleep(_POLL)
+        if wait_for_exit(pid, _END):
+            return
 
 
 def _wait_for_browser(hub: Hub) -> str:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tabhub.cli.command import Command, Group, LazyCommand
-from tabhub.cli.mcp.servers import Servers, servers
+from tabhub.cli.command import Command, Group, LazyCommand, json_option
+from tabhub.cli.mcp.servers import servers
 from tabhub.cli.terminal import count, cut, json_text, line, paint, safe, width
 from tabhub.client_errors import CliError
 from tabhub.errors import JsoncError
@@ -105,15 +106,7 @@ def tools(args: Namespace) -> int:
     return 0
 
 
-def enable(args: Namespace) -> int:
-    return _switch(args, on=True)
-
-
-def disable(args: Namespace) -> int:
-    return _switch(args, on=False)
-
-
-def _switch(args: Namespace, *, on: bool) -> int:
+def _switch(on: bool, args: Namespace) -> int:
     every = servers()
     if not args.tool:
         facts = every.set(args.name, enabled=on)
@@ -182,21 +175,17 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--header", action="append", metavar="'NAME: VALUE'", help="sent with every request; may be repeated"
     )
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    json_option(parser)
 
 
 def _name_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="the server's name")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    json_option(parser)
 
 
 def _switch_arguments(parser: ArgumentParser) -> None:
     _name_arguments(parser)
     parser.add_argument("--tool", action="append", metavar="TOOL", help="only this tool of it; may be repeated")
-
-
-def _list_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 COMMAND = Group(
@@ -217,19 +206,19 @@ COMMAND = Group(
                 ("tabhub mcp add servers.json", "all servers of a file"),
             ),
         ),
-        "list": Command("List servers and their state", listed, arguments=_list_arguments),
+        "list": Command("List servers and their state", listed, arguments=json_option),
         "tools": Command("Show the tools of a server", tools, arguments=_name_arguments),
-        "enable": Command("Enable a server, or some of its tools", enable, arguments=_switch_arguments),
-        "disable": Command("Disable a server, or some of its tools", disable, arguments=_switch_arguments),
+        "enable": Command("Enable a server, or some of its tools", partial(_switch, True), arguments=_switch_arguments),
+        "disable": Command(
+            "Disable a server, or some of its tools", partial(_switch, False), arguments=_switch_arguments
+        ),
         "refresh": Command("Reload a server's tools; log in if required", refresh, arguments=_name_arguments),
         "remove": Command("Remove a server", remove, arguments=_name_arguments),
         "import": LazyCommand("Import the servers of Claude Code, Cursor or VS Code", "tabhub.cli.mcp.import_servers"),
     },
     examples=(
         ("tabhub mcp add weather http://localhost:3001/mcp", "add one by its address"),
-        ("tabhub mcp import cursor", "take over those of another client"),
+        ("tabhub mcp import cursor", "import those of another client"),
         ("tabhub mcp disable weather --tool forecast", "switch a single tool off"),
     ),
 )
-
-__all__ = ["COMMAND", "Servers", "read_json", "report"]

@@ -1,7 +1,7 @@
-"""`tabhub mcp import`: take over the servers that an MCP client of this machine is set up with.
+"""`tabhub mcp import`: add the servers that another MCP client on this machine uses.
 
-Owns where they stand in each client's settings. The client's file is only read; the hub itself, and servers the hub
-cannot use, are left out and named.
+Owns where each client keeps them. The client's file is only read; the hub itself is skipped, and so are servers the hub
+cannot use, with a warning.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tabhub.cli.command import Command
+from tabhub.cli.command import Command, json_option
 from tabhub.cli.mcp.command import read_json, report
 from tabhub.cli.mcp.servers import servers
 from tabhub.cli.setup.clients import NAME, Client, clients
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 _FROM = ("claude-code", "cursor", "vscode")
 
 
-def take_over(args: Namespace) -> int:
-    """Read the client's settings and add what they name."""
+def import_servers(args: Namespace) -> int:
     from tabhub.errors import InvalidServerConfig
     from tabhub.upstream.config import read_server
 
@@ -44,13 +43,13 @@ def take_over(args: Namespace) -> int:
         try:
             read_server(name, entry)
         except InvalidServerConfig as error:
-            show_warning(f"left out: {error.text()}")
+            show_warning(f"skipped: {error.text()}")
             continue
         wanted[name] = entry
     if args.dry_run or not wanted:
-        print(json.dumps(sorted(wanted)) if args.json else f"To take over: {', '.join(sorted(wanted)) or 'nothing'}.")
+        print(json.dumps(sorted(wanted)) if args.json else f"To import: {', '.join(sorted(wanted)) or 'nothing'}.")
         return 0
-    return report(servers().add(wanted), as_json=args.json, what="taken over")
+    return report(servers().add(wanted), as_json=args.json, what="imported")
 
 
 def _found(client: Client) -> tuple[dict[str, Any], list[Path]]:
@@ -80,12 +79,12 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("client", choices=_FROM, metavar="CLIENT", help=", ".join(_FROM))
     parser.add_argument("--replace", action="store_true", help="also replace servers that the hub already has")
     parser.add_argument("--dry-run", action="store_true", help="only show what would be imported")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    json_option(parser)
 
 
 COMMAND = Command(
     "Import the servers of Claude Code, Cursor or VS Code",
-    take_over,
+    import_servers,
     arguments=_arguments,
     examples=(("tabhub mcp import claude-code", "the servers Claude Code knows, in this folder too"),),
 )

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any, Protocol
 
-from tabhub.cli.hub.client import Hub, find_hub, request
+from tabhub.cli.hub.client import Hub, approver_headers, find_hub, request
 from tabhub.cli.hub.http_errors import checked
 from tabhub.client_errors import CliError
 
-_PATIENCE = 60.0
+_TIMEOUT = 60.0
 
 
 class Servers(Protocol):
@@ -63,15 +63,10 @@ class _Running:
         self._post("remove", {"name": name})
 
     def _post(self, what: str, body: dict[str, Any]) -> Any:
-        path = f"{self._hub.home}/run/approver.key"
-        try:
-            with open(path, encoding="ascii") as file:  # noqa: PTH123 - as everywhere in the command line
-                key = {"Tabhub-Approver": file.read().strip()}
-        except OSError as error:
-            raise CliError(f"{path} cannot be read: {error.strerror}.", "Is the hub of this home running?") from None
+        headers = approver_headers(self._hub)
         sent = json.dumps(body).encode()
         return checked(
-            self._hub, request(self._hub, "POST", f"/upstream/{what}", body=sent, headers=key, timeout=_PATIENCE)
+            self._hub, request(self._hub, "POST", f"/upstream/{what}", body=sent, headers=headers, timeout=_TIMEOUT)
         )
 
 

@@ -9,7 +9,7 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
-from tabhub.cli.command import Command, Group, LazyCommand
+from tabhub.cli.command import Command, Group, LazyCommand, json_option
 from tabhub.cli.hub.client import find_hub, request
 from tabhub.cli.hub.http_errors import checked
 from tabhub.cli.terminal import count, cut, json_text, line, paint, safe, show_warning, width
@@ -246,13 +246,9 @@ def inspect(args: Namespace) -> int:
     return 0
 
 
-def _json_flag(parser: ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print JSON")
-
-
 def _search_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("words", nargs="*", metavar="WORD", help="what to look for")
-    _json_flag(parser)
+    json_option(parser)
 
 
 def _install_arguments(parser: ArgumentParser) -> None:
@@ -271,14 +267,14 @@ def _name_argument(parser: ArgumentParser) -> None:
 
 def _inspect_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME|FOLDER", help="a plugin's name, or its folder")
-    _json_flag(parser)
+    json_option(parser)
 
 
 COMMAND = Group(
     summary="Find, install and set up plugins for web apps; write your own.",
     commands={
         "search": Command("Search the registry for plugins", search, arguments=_search_arguments),
-        "list": Command("List installed plugins, and those that failed to load", list_plugins, arguments=_json_flag),
+        "list": Command("List installed plugins, and those that failed to load", list_plugins, arguments=json_option),
         "install": Command(
             "Install a plugin",
             install,

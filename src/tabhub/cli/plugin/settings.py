@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from tabhub.cli.command import Command
+from tabhub.cli.command import Command, json_option
 from tabhub.cli.hub.client import find_hub, request
 from tabhub.cli.hub.http_errors import checked
 from tabhub.cli.plugin.command import home_and_config, named
@@ -105,7 +105,7 @@ def _value(field: Field | None, text: str) -> Any:
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="the plugin's name")
     parser.add_argument("values", nargs="*", metavar="KEY=VALUE", help="settings to change (default: show them)")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    json_option(parser)
 
 
 COMMAND = Command(

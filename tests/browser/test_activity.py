@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
-
 from tabhub.browser.activity import TrackedAction
-from tabhub.browser.tools.acting.wait import matcher
 
 NAVIGATED = {"frame": {"id": "main", "loaderId": "L", "url": "https://shop.example/cart", "urlFragment": "#top"}}
 
@@ -66,22 +63,6 @@ async def test_nothing_is_waited_for_longer_than_told() -> None:
     assert doing.unsettled
     doing.handle_event("Page.downloadWillBegin", {"suggestedFilename": "report.pdf"}, None)
     assert (doing.unsettled, doing.download) == (False, "report.pdf")
-
-
-@pytest.mark.parametrize(
-    ("pattern", "url", "fits"),
-    [
-        ("/api/", "https://a.example/api/items?x=1", True),
-        ("?x=1", "https://a.example/api/items?x=1", True),
-        ("*/api/*", "https://a.example/api/items", True),
-        ("*/api", "https://a.example/api/items", False),
-        ("https://*.example/api/**", "https://a.example/api/items", True),
-        ("a.b", "https://axb.example/", False),
-        ("*a.b*", "https://axb.example/", False),
-    ],
-)
-def test_an_address_fits_by_a_part_or_by_a_pattern(pattern: str, url: str, fits: bool) -> None:
-    assert matcher(pattern)(url) is fits
 
 
 async def test_a_page_on_its_way_to_another_is_not_asked_any_longer() -> None:

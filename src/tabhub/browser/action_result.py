@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from tabhub.browser.activity import TrackedAction
 from tabhub.browser.driver.cdp_send import ignore_failure
 from tabhub.browser.driver.page import Page
-from tabhub.browser.tool_spec import Toolbox
+from tabhub.browser.tool_spec import Toolbox, with_note
 from tabhub.core.tools import ToolResult
 from tabhub.errors import DialogOpen, PageNavigated, TabFailed
 
@@ -97,6 +97,4 @@ async def action_result(
     if box.browsers.book.get(page.tab_id) is None:
         facts["closed"] = True
         notes.append("The tab is closed now.")
-    if notes:
-        facts["note"] = " ".join(notes)
-    return ToolResult.data(facts)
+    return ToolResult.data(with_note(facts, *notes))

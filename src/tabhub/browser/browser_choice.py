@@ -187,6 +187,15 @@ def pick_rows(answer: dict[str, Any], name: str, fields: Fields) -> list[dict[st
     return [pick_fields(item, fields) for item in list_items(answer, name)]
 
 
+async def list_from_browser(
+    call: Call, command: str, params: dict[str, Any], name: str, fields: Fields
+) -> dict[str, Any]:
+    """The rows one browser lists, with `more` or `cut` if there are others."""
+    answer = await query_browser(choose_link(call), command, params)
+    cut = {"cut": True} if answer.get("cut") is True else {}
+    return {name: pick_rows(answer, name, fields), **pick_fields(answer, {"more": "integer"}), **cut}
+
+
 def object_schema(fields: Fields, required: Iterable[str] = ()) -> dict[str, Any]:
     """The schema of an object with these fields."""
     return {

@@ -15,16 +15,11 @@ from tabhub.browser.driver.cdp_send import send_cdp_nowait
 from tabhub.browser.driver.page import Page
 from tabhub.browser.driver.tab_watch import EventSubscription, TabWatch
 from tabhub.errors import CommandFailed
-from tabhub.links.browsers import Browsers, Change
+from tabhub.links.browsers import DETACH_REASONS, Browsers, Change
 from tabhub.links.extension import ExtensionLink
 
 Command = tuple[str, dict[str, Any]]
 _Key = tuple[ExtensionLink, int]
-_REASONS = {
-    "canceled_by_user": "the person stopped debugging in the browser",
-    "replaced_with_devtools": "the developer tools took the tab over",
-    "target_closed": "the page crashed",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +151,7 @@ class TabOverrides:
         if changes is None:
             return
         if method == "detached":
-            self._lose(key, _REASONS.get(str(params.get("reason")), "the debugger was detached"))
+            self._lose(key, DETACH_REASONS.get(str(params.get("reason")), "the debugger was detached"))
         elif method == "Page.frameNavigated":
             frame = (params.get("frame") or {}).get("id")
             for name in [name for name, change in changes.items() if change.frame is not None]:

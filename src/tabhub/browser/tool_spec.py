@@ -179,6 +179,12 @@ class Call:
         return Page(self.box.browsers, self.box.watch, ref, None if self.read_only else self.ctx.sent)
 
 
+def with_note(facts: dict[str, Any], *notes: str) -> dict[str, Any]:
+    """Add the notes that are not empty, as one text."""
+    text = " ".join(filter(None, notes))
+    return {**facts, "note": text} if text else facts
+
+
 Run = Callable[[Call], Awaitable[ToolResult]]
 
 

@@ -37,7 +37,7 @@ log = logging.getLogger("tabhub.browser")
 _TABS_NAMED = 8
 _DISCONNECTED_KEPT = 20
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "warn": logging.WARNING}
-_DETACH_REASONS = {
+DETACH_REASONS = {
     "target_closed": "the tab was closed or its page crashed, or it went where it cannot be debugged",
     "canceled_by_user": "the person stopped debugging in the browser",
     "replaced_with_devtools": "the developer tools took the tab over",
@@ -318,8 +318,8 @@ class Browsers:
         if browser is None:
             return
         browser.attached -= {detached.tab_id}
-        if detached.reason in _DETACH_REASONS:
-            self._fail_tab(link, detached.tab_id, _DETACH_REASONS[detached.reason], only="forwardCDPCommand")
+        if detached.reason in DETACH_REASONS:
+            self._fail_tab(link, detached.tab_id, DETACH_REASONS[detached.reason], only="forwardCDPCommand")
         self._event(link, detached.tab_id, "detached", {"reason": detached.reason})
 
     def _page_message(self, link: ExtensionLink, message: PageMessage | ToolProgress) -> Any:

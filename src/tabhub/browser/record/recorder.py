@@ -130,9 +130,15 @@ class TabRecord:
         if self.off_since is None:
             self.off_since = now
 
-    def cleared_up_to(self, reader: str, what: str) -> int:
-        """The sequence number up to which a reader has cleared."""
-        return self._read.get((reader, what), 0)
+    def uncleared_messages(self, reader: str) -> list[messages.Message]:
+        """Console messages that this reader has not cleared."""
+        return self.console.after(self._read.get((reader, "console"), 0))
+
+    def uncleared_requests(self, reader: str) -> list[Request]:
+        return self.traffic.requests.after(self._read.get((reader, "requests"), 0))
+
+    def uncleared_frames(self, reader: str) -> list[traffic.WebSocketFrame]:
+        return self.traffic.frames.after(self._read.get((reader, "frames"), 0))
 
     def clear(self, reader: str, what: str) -> None:
         """Clear for one reader; the entries and the other readers are not affected."""

@@ -29,7 +29,7 @@ async def bench(tmp_path: Path) -> Bench:
 async def test_reconnect_returns_when_the_browser_has_reported_its_tabs(bench: Bench) -> None:
     call = asyncio.create_task(bench.call("extension_force_reconnect", browserId="b1"))
     await settle()
-    assert bench.browser.closed == [(RECONNECT, "asked to connect anew")]
+    assert bench.browser.closed == [(RECONNECT, "asked to reconnect")]
     fresh = FakeBrowser()
     bench.browsers.attach(fresh.link)
     assert not call.done()

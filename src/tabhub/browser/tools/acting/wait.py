@@ -7,13 +7,13 @@ background page may be throttled.
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from tabhub.browser.driver.frames import Frame, list_frames, main_frame
 from tabhub.browser.driver.page import Page
 from tabhub.browser.elements.element import TARGET, names_element, target_of
+from tabhub.browser.record.recorder import url_matcher
 from tabhub.browser.tool_spec import Call, hints, tool
 from tabhub.browser.wait_budget import TIMEOUT, WaitBudget
 from tabhub.core.tools import ToolResult
@@ -102,7 +102,7 @@ async def wait_for_element(call: Call) -> ToolResult:
 )
 async def wait_for_response(call: Call) -> ToolResult:
     page, pattern = await call.page(), str(call.args["urlPattern"])
-    wanted = matcher(pattern)
+    wanted = url_matcher(pattern)
     patience = WaitBudget(call, f"a response from {pattern!r}")
     page.watch.ensure_watching(page.link, page.tab.chrome_id, page.tab_id)
     while True:
@@ -129,16 +129,8 @@ async def wait_for_response(call: Call) -> ToolResult:
             await patience.pause(last)
 
 
-def matcher(pattern: str) -> Any:
-    """Whether an address fits: it contains the text, or, where there is a `*`, it is as the pattern says."""
-    if "*" not in pattern:
-        return lambda url: pattern in url
-    expression = re.compile(".*".join(re.escape(part) for part in re.split(r"\*+", pattern)), re.DOTALL)
-    return lambda url: expression.fullmatch(url) is not None
-
-
 async def _wait_for_url(call: Call, page: Page, pattern: str, patience: WaitBudget) -> None:
-    wanted = matcher(pattern)
+    wanted = url_matcher(pattern)
     while True:
         url = _current_url(call, page)
         if wanted(url):

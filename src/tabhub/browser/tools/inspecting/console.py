@@ -7,7 +7,7 @@ from typing import Any
 
 from tabhub.browser.record.console_messages import LEVELS, Message
 from tabhub.browser.record.recorder import TabRecord
-from tabhub.browser.tool_spec import Call, hints, tool
+from tabhub.browser.tool_spec import Call, hints, tool, with_note
 from tabhub.core.tools import ToolResult
 
 _DEFAULT_LIMIT = 100
@@ -31,9 +31,7 @@ async def get_console_logs(call: Call) -> ToolResult:
     record = await call.box.record.refreshed_record(page)
     least = LEVELS.index(call.args.get("level", LEVELS[0]))
     reader = session_key(call)
-    messages = [
-        m for m in record.console.after(record.cleared_up_to(reader, "console")) if LEVELS.index(m.level) >= least
-    ]
+    messages = [m for m in record.uncleared_messages(reader) if LEVELS.index(m.level) >= least]
     shown = messages[-call.args.get("limit", _DEFAULT_LIMIT) :]
     notes = []
     if left := len(messages) - len(shown):
@@ -42,9 +40,7 @@ async def get_console_logs(call: Call) -> ToolResult:
         notes.append(f"{record.console.dropped} older ones are no longer kept.")
     if call.args.get("clear"):
         record.clear(reader, "console")
-    facts: dict[str, Any] = {"messages": [_facts(message) for message in shown]}
-    if notes:
-        facts["note"] = " ".join(notes)
+    facts = with_note({"messages": [_facts(message) for message in shown]}, *notes)
     return ToolResult.of([{"type": "text", "text": _text(shown, record, notes)}], structured=facts)
 
 
@@ -60,7 +56,7 @@ async def clear_console_logs(call: Call) -> ToolResult:
     page = await call.page()
     record = await call.box.record.refreshed_record(page)
     reader = session_key(call)
-    cleared = len(record.console.after(record.cleared_up_to(reader, "console")))
+    cleared = len(record.uncleared_messages(reader))
     record.clear(reader, "console")
     return ToolResult.data({"tabId": page.tab_id, "cleared": cleared})
 

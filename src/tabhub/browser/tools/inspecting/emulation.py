@@ -7,7 +7,7 @@ from typing import Any
 from tabhub.browser.driver.frames import main_frame
 from tabhub.browser.driver.page import Page
 from tabhub.browser.tab_overrides import Command, Override
-from tabhub.browser.tool_spec import Call, hints, tool
+from tabhub.browser.tool_spec import Call, hints, tool, with_note
 from tabhub.core.tools import ToolResult
 from tabhub.errors import InvalidArguments
 
@@ -31,19 +31,10 @@ _VALUE = {"type": "string", "maxLength": 40, "pattern": "^[a-z0-9-]*$"}
 _VISION = ("none", "blurredVision", "reducedContrast", "achromatopsia", "deuteranopia", "protanopia", "tritanopia")
 
 
-async def _emulate(call: Call, page: Page, name: str, change: Override, commands: list[Command]) -> dict[str, Any]:
-    held = call.box.emulation
-    await held.apply(page, name, change, commands)
-    facts: dict[str, Any] = {"tabId": page.tab_id, "active": held.descriptions(page)}
-    if lost := held.pop_lost_note(page):
-        facts["note"] = lost
-    return facts
-
-
-def _noted(facts: dict[str, Any], note: str) -> ToolResult:
-    if note:
-        facts["note"] = f"{facts['note']} {note}" if "note" in facts else note
-    return ToolResult.data(facts)
+def _active(call: Call, page: Page, note: str = "", **more: Any) -> ToolResult:
+    overrides = call.box.emulation
+    facts = {"tabId": page.tab_id, "active": overrides.descriptions(page), **more}
+    return ToolResult.data(with_note(facts, overrides.pop_lost_note(page), note))
 
 
 @tool(
@@ -86,8 +77,9 @@ async def emulate_device(call: Call) -> ToolResult:
         name,
     ]
     change = Override(call.ctx.session, description, undo, (name,))
-    facts = await _emulate(call, page, "device", change, commands)
-    return _noted(facts, "The site sees the user agent after the next load: use browser_reload_tab." if agent else "")
+    await call.box.emulation.apply(page, "device", change, commands)
+    note = "The site sees the user agent after the next load: use browser_reload_tab." if agent else ""
+    return _active(call, page, note)
 
 
 @tool(
@@ -111,10 +103,10 @@ async def set_geolocation(call: Call) -> ToolResult:
     command = ("Emulation.setGeolocationOverride", place)
     description = f"position {args['latitude']:g}, {args['longitude']:g}"
     undo: tuple[Command, ...] = (("Emulation.clearGeolocationOverride", {}),)
-    facts = await _emulate(call, page, "position", Override(call.ctx.session, description, undo, (command,)), [command])
+    change = Override(call.ctx.session, description, undo, (command,))
+    await call.box.emulation.apply(page, "position", change, [command])
     permission = await (await main_frame(page)).evaluate("permission", {"name": "geolocation"})
     state = str(permission.get("state"))[:40]
-    facts["permission"] = state
     notes = {
         "granted": "",
         "unavailable": "Geolocation needs https or localhost; this page cannot use it.",
@@ -122,7 +114,7 @@ async def set_geolocation(call: Call) -> ToolResult:
     }
     asks = "The site has no geolocation permission yet: when it asks, the person is asked first."
     unseen = "Browsers give the position only to tabs in view." if permission.get("hidden") else ""
-    return _noted(facts, f"{notes.get(state, asks)} {unseen}".strip())
+    return _active(call, page, f"{notes.get(state, asks)} {unseen}".strip(), permission=state)
 
 
 @tool(
@@ -160,16 +152,14 @@ async def set_media_features(call: Call) -> ToolResult:
     wanted = {name: str(value) for name, value in wanted.items() if value}
     if not wanted:
         await call.box.emulation.remove(page, "media")
-        return _noted(
-            {"tabId": page.tab_id, "active": call.box.emulation.descriptions(page)},
-            call.box.emulation.pop_lost_note(page),
-        )
+        return _active(call, page)
     media = wanted.pop("media", "")
     features = [{"name": name, "value": value} for name, value in wanted.items()]
     command = ("Emulation.setEmulatedMedia", {"media": media, "features": features})
     description = ", ".join([*([f"media {media}"] if media else []), *(f"{name}: {wanted[name]}" for name in wanted)])
     undo: tuple[Command, ...] = (("Emulation.setEmulatedMedia", {"media": "", "features": []}),)
-    facts = await _emulate(call, page, "media", Override(call.ctx.session, description, undo, (command,)), [command])
+    change = Override(call.ctx.session, description, undo, (command,))
+    await call.box.emulation.apply(page, "media", change, [command])
     queries = [*([media] if media else []), *(f"({name}: {value})" for name, value in wanted.items())]
     failed = (await (await main_frame(page)).evaluate("unmatched_media", {"queries": queries})).get("failed")
     if failed:
@@ -178,7 +168,7 @@ async def set_media_features(call: Call) -> ToolResult:
             f"The browser does not know {', '.join(str(query)[:100] for query in failed)}; nothing is overridden now.",
             hint="Values are those of CSS, e.g. prefers-color-scheme: dark or light; prefers-reduced-motion: reduce.",
         )
-    return _noted(facts, "")
+    return _active(call, page)
 
 
 @tool(
@@ -195,14 +185,12 @@ async def emulate_vision_deficiency(call: Call) -> ToolResult:
     kind, page = call.args["type"], await call.page()
     if kind == "none":
         await call.box.emulation.remove(page, "vision")
-        return _noted(
-            {"tabId": page.tab_id, "active": call.box.emulation.descriptions(page)},
-            call.box.emulation.pop_lost_note(page),
-        )
+        return _active(call, page)
     command = ("Emulation.setEmulatedVisionDeficiency", {"type": kind})
     undo: tuple[Command, ...] = (("Emulation.setEmulatedVisionDeficiency", {"type": "none"}),)
     change = Override(call.ctx.session, f"vision {kind}", undo, (command,))
-    return _noted(await _emulate(call, page, "vision", change, [command]), "")
+    await call.box.emulation.apply(page, "vision", change, [command])
+    return _active(call, page)
 
 
 @tool(
@@ -221,7 +209,8 @@ async def clear_emulation(call: Call) -> ToolResult:
     page = await call.page()
     cleared = await call.box.emulation.clear(page)
     lost = call.box.emulation.pop_lost_note(page)
-    return _noted({"tabId": page.tab_id, "cleared": cleared}, lost if cleared or lost else "Nothing was emulated.")
+    note = lost if cleared or lost else "Nothing was emulated."
+    return ToolResult.data(with_note({"tabId": page.tab_id, "cleared": cleared}, note))
 
 
 TOOLS = (emulate_device, set_geolocation, set_media_features, emulate_vision_deficiency, clear_emulation)

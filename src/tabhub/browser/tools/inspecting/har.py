@@ -57,12 +57,8 @@ async def export_har(call: Call) -> ToolResult:
     page = await call.page()
     record = await call.box.record.refreshed_record(page)
     reader = session_key(call)
-    requests = record.traffic.requests.after(record.cleared_up_to(reader, "requests"))
-    frames = (
-        record.traffic.frames.after(record.cleared_up_to(reader, "frames"))
-        if args.get("includeWebSocketFrames")
-        else []
-    )
+    requests = record.uncleared_requests(reader)
+    frames = record.uncleared_frames(reader) if args.get("includeWebSocketFrames") else []
     body_of = await _load_bodies(page, requests)
     archive = har(record, requests, body_of, frames)
     facts: dict[str, Any] = {"tabId": page.tab_id, "entries": len(requests)}

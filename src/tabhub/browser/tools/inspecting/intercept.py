@@ -7,7 +7,7 @@ from http import HTTPStatus
 from typing import Any
 
 from tabhub.browser.driver.page import Page
-from tabhub.browser.tool_spec import Call, hints, tool
+from tabhub.browser.tool_spec import Call, hints, tool, with_note
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments
 
@@ -71,9 +71,7 @@ async def intercept_requests(call: Call) -> ToolResult:
         "urlPatterns": list(patterns),
         "paused": [paused.details(now) for paused in box.interceptions.pending(page)],
     }
-    if note := " ".join(filter(None, (note, box.interceptions.pop_timed_out_note(page)))):
-        facts["note"] = note
-    return ToolResult.data(facts)
+    return ToolResult.data(with_note(facts, note, box.interceptions.pop_timed_out_note(page)))
 
 
 @tool(

@@ -10,7 +10,7 @@ from tabhub.browser.driver.page import Page
 from tabhub.browser.record import bodies, headers
 from tabhub.browser.record.recorder import TabRecord, url_matcher
 from tabhub.browser.record.traffic import Request
-from tabhub.browser.tool_spec import Call, hints, tool
+from tabhub.browser.tool_spec import Call, hints, tool, with_note
 from tabhub.browser.tools.inspecting.console import iso_time, session_key
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments
@@ -105,7 +105,7 @@ async def get_requests(call: Call) -> ToolResult:
     page = await call.page()
     record = await call.box.record.refreshed_record(page)
     reader = session_key(call)
-    there = [r for r in record.traffic.requests.after(record.cleared_up_to(reader, "requests")) if wanted(r)]
+    there = [r for r in record.uncleared_requests(reader) if wanted(r)]
     with_bodies = args.get("withBodies", False)
     shown = there[-args.get("limit", _DEFAULT_LIMIT_WITH_BODIES if with_bodies else _DEFAULT_LIMIT) :]
     paused = call.box.interceptions.pending(page)
@@ -120,10 +120,8 @@ async def get_requests(call: Call) -> ToolResult:
     facts += [p.summary() for p in paused if p.network_id not in recorded]
     if args.get("clear"):
         record.clear(reader, "requests")
-    answer: dict[str, Any] = {"requests": facts}
-    if notes:
-        answer["note"] = " ".join(notes)
-    return ToolResult.of([{"type": "text", "text": _text(facts, record, notes)}], structured=answer)
+    text = _text(facts, record, notes)
+    return ToolResult.of([{"type": "text", "text": text}], structured=with_note({"requests": facts}, *notes))
 
 
 @tool(
@@ -189,9 +187,8 @@ async def get_frames(call: Call) -> ToolResult:
     page = await call.page()
     record = await call.box.record.refreshed_record(page)
     reader = session_key(call)
-    there = record.traffic.frames.after(record.cleared_up_to(reader, "frames"))
     frames = []
-    for frame in there:
+    for frame in record.uncleared_frames(reader):
         shown = redact(frame.data) if frame.opcode == 1 else frame.data
         facts: dict[str, Any] = {"socket": frame.socket, "sent": frame.sent, "time": iso_time(frame.at), "data": shown}
         facts["type"] = {1: "text", 2: "binary, as base64"}.get(frame.opcode, f"opcode {frame.opcode}")

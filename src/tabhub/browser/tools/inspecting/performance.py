@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from tabhub.browser.driver.frames import main_frame
 from tabhub.browser.record.timeline import summarize
-from tabhub.browser.tool_spec import Call, hints, tool
+from tabhub.browser.tool_spec import Call, hints, tool, with_note
 from tabhub.core.tools import ToolResult
 
 _METRICS = {
@@ -66,9 +66,7 @@ async def performance_metrics(call: Call) -> ToolResult:
         notes.append("The page is still loading.")
     if vitals.get("hidden") is True and "fcp" not in facts["vitals"]:
         notes.append("The tab was never visible, so the browser did not measure paints.")
-    if notes:
-        facts["note"] = " ".join(notes)
-    return ToolResult.data(facts)
+    return ToolResult.data(with_note(facts, *notes))
 
 
 def _values(counted: Any) -> dict[str, float]:

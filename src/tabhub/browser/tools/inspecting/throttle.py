@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tabhub.browser.tab_overrides import Override
-from tabhub.browser.tool_spec import Call, hints, tool
+from tabhub.browser.tool_spec import Call, hints, tool, with_note
 from tabhub.core.tools import ToolResult
 from tabhub.errors import InvalidArguments
 
@@ -64,7 +64,7 @@ async def throttle_network(call: Call) -> ToolResult:
     description = f"the network is throttled ({args.get('preset', 'own values')})"
     change = Override(call.ctx.session, description, undo=((command[0], _UNLIMITED),), frame_commands=(command,))
     await call.box.network_overrides.apply(page, OVERRIDE_NAME, change, (command,))
-    return ToolResult.data({"tabId": page.tab_id, **conditions, **({"note": lost} if lost else {})})
+    return ToolResult.data(with_note({"tabId": page.tab_id, **conditions}, lost))
 
 
 @tool(

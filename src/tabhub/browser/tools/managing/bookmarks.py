@@ -11,10 +11,10 @@ from tabhub.browser.browser_choice import (
     alternatives_hint,
     choose_link,
     given_args,
+    list_from_browser,
     list_items,
     object_schema,
     pick_fields,
-    pick_rows,
     query_browser,
     run_command,
 )
@@ -43,10 +43,8 @@ _PARENT = {"type": "string", "minLength": 1, "maxLength": 200, "description": "T
     on_tab=False,
 )
 async def search_bookmarks(call: Call) -> ToolResult:
-    answer = await query_browser(choose_link(call), "searchBookmarks", given_args(call, "query"))
-    return ToolResult.data(
-        {"bookmarks": pick_rows(answer, "bookmarks", _FIELDS), **pick_fields(answer, {"more": "integer"})}
-    )
+    params = given_args(call, "query")
+    return ToolResult.data(await list_from_browser(call, "searchBookmarks", params, "bookmarks", _FIELDS))
 
 
 @tool(

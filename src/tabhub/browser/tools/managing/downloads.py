@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from tabhub.browser.browser_choice import (
     BROWSER_ID,
     alternatives_hint,
     choose_link,
     given_args,
+    list_from_browser,
     list_items,
     object_schema,
     pick_fields,
-    pick_rows,
     query_browser,
     run_command,
 )
@@ -46,7 +45,7 @@ _INVALID_FILENAME = "Invalid filename"
 _FORBIDDEN_CHARACTERS = re.compile(r'[\x00-\x1f\x7f\\:*?"<>|]')
 
 
-def _validate_filename(given: str) -> str:
+def _validate_filename(given: str) -> None:
     """Require a path below the browser's downloads folder."""
     parts = given.split("/")
     if given.startswith(("/", "~")) or ".." in parts:
@@ -58,7 +57,6 @@ def _validate_filename(given: str) -> str:
         raise InvalidArguments(f'filename {given!r} is not a plain path: no \\ : * ? " < > | and no empty parts.')
     if any(len(part.encode()) > _MAX_PART_BYTES for part in parts):
         raise InvalidArguments(f"filename is too long: a part of it has more than {_MAX_PART_BYTES} bytes in UTF-8.")
-    return given
 
 
 @tool(
@@ -130,9 +128,8 @@ async def download_file(call: Call) -> ToolResult:
     on_tab=False,
 )
 async def list_downloads(call: Call) -> ToolResult:
-    answer = await query_browser(choose_link(call), "getDownloads", given_args(call, "query", "state", "limit"))
-    facts: dict[str, Any] = {"downloads": pick_rows(answer, "downloads", _FIELDS)}
-    return ToolResult.data({**facts, "cut": True} if answer.get("cut") is True else facts)
+    params = given_args(call, "query", "state", "limit")
+    return ToolResult.data(await list_from_browser(call, "getDownloads", params, "downloads", _FIELDS))
 
 
 @tool(

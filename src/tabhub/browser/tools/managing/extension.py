@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 from tabhub.browser.browser_choice import (
     BROWSER_ID,
@@ -18,8 +17,8 @@ from tabhub.browser.browser_choice import (
     query_all_browsers,
     query_browser,
 )
-from tabhub.browser.tool_spec import Call, hints, tool
-from tabhub.browser.tools.managing.history import time_param
+from tabhub.browser.tool_spec import Call, hints, tool, with_note
+from tabhub.browser.tools.managing.history import TIME, time_param
 from tabhub.browser.tools.managing.plugins import known_plugin
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed
@@ -98,7 +97,7 @@ async def reload_extension(call: Call) -> ToolResult:
 async def force_reconnect(call: Call) -> ToolResult:
     link = choose_link(call)
     call.ctx.sent()
-    link.close(RECONNECT, "asked to connect anew")
+    link.close(RECONNECT, "asked to reconnect")
     call.box.browsers.detach(link)
     return await _wait_for_reconnect(call, link)
 
@@ -128,7 +127,7 @@ async def get_state(call: Call) -> ToolResult:
                 "debuggedTabs": hub_tab_ids(call, answer.link, attached),
             }
         )
-    return ToolResult.data({"browsers": browsers, **({"note": " ".join(problems)} if problems else {})})
+    return ToolResult.data(with_note({"browsers": browsers}, *problems))
 
 
 @tool(
@@ -139,11 +138,7 @@ async def get_state(call: Call) -> ToolResult:
         "level": {"enum": ["info", "warning", "error"], "description": "Minimum level (default info)."},
         "source": {"type": "string", "minLength": 1, "maxLength": 100, "description": "Only this source."},
         "limit": {"type": "integer", "minimum": 1, "maximum": 200, "description": "Newest; default 100."},
-        "since": {
-            "type": ["number", "string"],
-            "maxLength": 40,
-            "description": "ISO 8601 (default UTC), or milliseconds since 1970.",
-        },
+        "since": TIME,
     },
     output={
         "entries": {
@@ -169,8 +164,7 @@ async def get_logs(call: Call) -> ToolResult:
     entries.sort(key=lambda entry: str(entry.get("time")))
     named = (answer.what.get("sources") for answer in answers)
     sources = sorted({str(source)[:100] for listed in named if isinstance(listed, list) for source in listed[:100]})
-    facts: dict[str, Any] = {"entries": entries[-limit:], "sources": sources}
-    return ToolResult.data({**facts, **({"note": " ".join(problems)} if problems else {})})
+    return ToolResult.data(with_note({"entries": entries[-limit:], "sources": sources}, *problems))
 
 
 @tool(
@@ -233,8 +227,7 @@ async def check_adapter(call: Call) -> ToolResult:
                     "tabIds": hub_tab_ids(call, link, item.get("tabIds")),
                 }
             )
-    facts: dict[str, Any] = {"plugin": plugin, "injected": bool(browsers), "browsers": browsers}
-    return ToolResult.data({**facts, **({"note": " ".join(problems)} if problems else {})})
+    return ToolResult.data(with_note({"plugin": plugin, "injected": bool(browsers), "browsers": browsers}, *problems))
 
 
 TOOLS = (reload_extension, get_state, get_logs, get_side_panel, check_adapter, force_reconnect)

@@ -22,7 +22,7 @@ from tabhub.browser.browser_choice import (
     run_command,
     run_on_tabs,
 )
-from tabhub.browser.tool_spec import TAB, Call, hints, tool
+from tabhub.browser.tool_spec import TAB, Call, hints, tool, with_note
 from tabhub.core.tools import ToolResult
 from tabhub.errors import InvalidArguments, NotInBrowser
 from tabhub.links.extension import ExtensionLink
@@ -69,10 +69,7 @@ async def list_tab_groups(call: Call) -> ToolResult:
             raise NotInBrowser(
                 f"There is no windowId {window}.", hint=alternatives_hint([str(n) for n in windows], "windows")
             )
-    facts: dict[str, Any] = {"groups": groups}
-    if problems:
-        facts["note"] = " ".join(problems)
-    return ToolResult.data(facts)
+    return ToolResult.data(with_note({"groups": groups}, *problems))
 
 
 @tool(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
 
 from tabhub.browser.browser_choice import (
     BROWSER_ID,
@@ -11,6 +10,7 @@ from tabhub.browser.browser_choice import (
     alternatives_hint,
     choose_link,
     given_args,
+    list_from_browser,
     list_items,
     object_schema,
     pick_fields,
@@ -40,7 +40,7 @@ _CLOSED = {
     "tabCount": "integer",
 }
 _CLOSED_TAB = {"url": "string", "title": "string"}
-_TIME = {
+TIME = {
     "type": ["number", "string"],
     "maxLength": 40,
     "description": "ISO 8601 (default UTC), or milliseconds since 1970.",
@@ -70,8 +70,8 @@ def time_param(call: Call, name: str) -> dict[str, float]:
     params={
         "query": {"type": "string", "maxLength": 1000},
         "maxResults": {"type": "integer", "minimum": 1, "maximum": 1000, "description": "Default 100."},
-        "startTime": _TIME,
-        "endTime": _TIME,
+        "startTime": TIME,
+        "endTime": TIME,
         "browserId": BROWSER_ID,
     },
     required=("query",),
@@ -85,9 +85,7 @@ def time_param(call: Call, name: str) -> dict[str, float]:
 )
 async def search_history(call: Call) -> ToolResult:
     params = {**given_args(call, "query", "maxResults"), **time_param(call, "startTime"), **time_param(call, "endTime")}
-    answer = await query_browser(choose_link(call), "searchHistory", params)
-    facts: dict[str, Any] = {"entries": pick_rows(answer, "entries", _ENTRY)}
-    return ToolResult.data({**facts, "cut": True} if answer.get("cut") is True else facts)
+    return ToolResult.data(await list_from_browser(call, "searchHistory", params, "entries", _ENTRY))
 
 
 @tool(
@@ -105,16 +103,14 @@ async def get_visits(call: Call) -> ToolResult:
     url = call.args["url"]
     call.ctx.touch(None, origin_of(url))
     try:
-        answer = await query_browser(choose_link(call), "getVisits", {"url": url})
+        visits = await list_from_browser(call, "getVisits", {"url": url}, "visits", _VISIT)
     except CommandFailed as error:
         if "invalid" not in error.message:
             raise
         raise InvalidArguments(
             f"url {url[:200]!r} is not a full URL.", hint="Use a URL from browser_search_history."
         ) from None
-    return ToolResult.data(
-        {"url": url, "visits": pick_rows(answer, "visits", _VISIT), **pick_fields(answer, {"more": "integer"})}
-    )
+    return ToolResult.data({"url": url, **visits})
 
 
 @tool(

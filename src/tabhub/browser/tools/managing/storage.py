@@ -6,7 +6,7 @@ from typing import Any
 
 from tabhub.browser.driver.frames import main_frame
 from tabhub.browser.driver.page import Page
-from tabhub.browser.tool_spec import Call, hints, tool
+from tabhub.browser.tool_spec import Call, hints, tool, with_note
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed
 
@@ -66,9 +66,7 @@ async def get_storage(call: Call) -> ToolResult:
         notes.append(f"{total - len(items)} more keys are left out; request one by its key.")
     if cut := sum("length" in item for item in items):
         notes.append(f"{cut} long values are truncated; request one by its key.")
-    if notes:
-        facts["note"] = " ".join(notes)
-    return ToolResult.data(facts)
+    return ToolResult.data(with_note(facts, *notes))
 
 
 @tool(

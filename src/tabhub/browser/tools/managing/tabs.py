@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 from tabhub.browser.driver.page import Page, open_tab, validate_url
-from tabhub.browser.tool_spec import TAB, Call, hints, tool
+from tabhub.browser.tool_spec import TAB, Call, ToolSpec, hints, tool
 from tabhub.browser.tools.inspecting import throttle
 from tabhub.core.tabs import Tab
 from tabhub.core.tools import ToolResult
@@ -150,41 +150,26 @@ async def navigate_tab(call: Call) -> ToolResult:
     return ToolResult.data(await _navigate(call, await call.page(), url, call.args.get("waitUntil", "load")))
 
 
-async def _move(call: Call, command: str, verb: str, params: dict[str, Any] | None = None) -> ToolResult:
-    page = await call.page()
-    try:
-        answer = await page.command(command, params)
-    except (TabFailed, DialogOpen):
-        raise
-    except CommandFailed as error:
-        raise CommandFailed(
-            f"Tab {page.tab_id} could not {verb}: {error.message}", hint=_navigation_hint(call, page, error.message)
-        ) from None
-    return ToolResult.data(_navigation_facts(call, page, answer))
+def _history_tool(direction: str) -> ToolSpec:
+    """browser_go_back or browser_go_forward."""
+
+    @tool(
+        f"browser_go_{direction}",
+        f"Go {direction}",
+        f"Goes {direction} one page and waits until it has loaded.",
+        output=NAVIGATION,
+        output_required=("tabId", "url", "ok"),
+        annotations=hints(),
+    )
+    async def go(call: Call) -> ToolResult:
+        page = await call.page()
+        answer = await _move(call, page, f"go{direction.title()}", f"go {direction}")
+        return ToolResult.data(_navigation_facts(call, page, answer))
+
+    return go
 
 
-@tool(
-    "browser_go_back",
-    "Go back",
-    "Goes back one page and waits until it has loaded.",
-    output=NAVIGATION,
-    output_required=("tabId", "url", "ok"),
-    annotations=hints(),
-)
-async def go_back(call: Call) -> ToolResult:
-    return await _move(call, "goBack", "go back")
-
-
-@tool(
-    "browser_go_forward",
-    "Go forward",
-    "Goes forward one page and waits until it has loaded.",
-    output=NAVIGATION,
-    output_required=("tabId", "url", "ok"),
-    annotations=hints(),
-)
-async def go_forward(call: Call) -> ToolResult:
-    return await _move(call, "goForward", "go forward")
+go_back, go_forward = _history_tool("back"), _history_tool("forward")
 
 
 @tool(
@@ -197,7 +182,9 @@ async def go_forward(call: Call) -> ToolResult:
     annotations=hints(idempotent=True),
 )
 async def reload_tab(call: Call) -> ToolResult:
-    return await _move(call, "reloadTab", "be reloaded", {"ignoreCache": call.args.get("ignoreCache", False)})
+    page = await call.page()
+    params = {"ignoreCache": call.args.get("ignoreCache", False)}
+    return ToolResult.data(_navigation_facts(call, page, await _move(call, page, "reloadTab", "be reloaded", params)))
 
 
 @tool(
@@ -255,19 +242,23 @@ async def _answer_dialog(page: Page, *, accept: bool) -> None:
     await page.command("forwardCDPCommand", {"method": "Page.handleJavaScriptDialog", "params": {"accept": accept}})
 
 
-async def _navigate(call: Call, page: Page, url: str, wait_until: str) -> dict[str, Any]:
-    # Starts recording first, so that nothing of the new page is missed.
-    await call.box.watch.wait_watching(page.link, page.tab.chrome_id)
+async def _move(call: Call, page: Page, command: str, verb: str, params: dict[str, Any] | None = None) -> Any:
     try:
-        answer = await page.command("browser_navigate", {"url": url, "waitUntil": wait_until})
+        return await page.command(command, params)
     except (TabFailed, DialogOpen):
         raise
     except CommandFailed as error:
-        shown = url if len(url) <= 200 else f"{url[:200]}…"
         raise CommandFailed(
-            f"Tab {page.tab_id} could not navigate to {shown}: {error.message}",
-            hint=_navigation_hint(call, page, error.message),
+            f"Tab {page.tab_id} could not {verb}: {error.message}", hint=_navigation_hint(call, page, error.message)
         ) from None
+
+
+async def _navigate(call: Call, page: Page, url: str, wait_until: str) -> dict[str, Any]:
+    # Starts recording first, so that nothing of the new page is missed.
+    await call.box.watch.wait_watching(page.link, page.tab.chrome_id)
+    shown = url if len(url) <= 200 else f"{url[:200]}…"
+    params = {"url": url, "waitUntil": wait_until}
+    answer = await _move(call, page, "browser_navigate", f"navigate to {shown}", params)
     facts = _navigation_facts(call, page, answer)
     status = answer.get("httpStatus")
     if type(status) is not int and wait_until == "load" and facts["ok"]:

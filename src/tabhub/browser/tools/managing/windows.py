@@ -21,7 +21,7 @@ from tabhub.browser.browser_choice import (
     run_command,
 )
 from tabhub.browser.driver.page import validate_url
-from tabhub.browser.tool_spec import Call, hints, tool
+from tabhub.browser.tool_spec import Call, hints, tool, with_note
 from tabhub.browser.tools.managing.tabs import NAVIGATION, load_url, must_open_with_tab
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments
@@ -105,10 +105,7 @@ def _label(window: dict[str, Any]) -> str:
 async def list_windows(call: Call) -> ToolResult:
     answers, problems = await query_all_browsers(call, "getWindows")
     windows = [_facts(call, answer.link, window) for answer in answers for window in list_items(answer.what, "windows")]
-    facts: dict[str, Any] = {"windows": windows}
-    if problems:
-        facts["note"] = " ".join(problems)
-    return ToolResult.data(facts)
+    return ToolResult.data(with_note({"windows": windows}, *problems))
 
 
 @tool(

@@ -7,7 +7,7 @@ from typing import Any
 from tabhub.browser.driver.page import Page
 from tabhub.browser.elements.element import TARGET, Element, find_element
 from tabhub.browser.tab_overrides import Override
-from tabhub.browser.tool_spec import Call, hints, tool
+from tabhub.browser.tool_spec import Call, hints, tool, with_note
 from tabhub.core.tools import ToolResult
 
 _STATES = ["hover", "focus", "focus-visible", "focus-within", "active", "visited", "target"]
@@ -74,9 +74,7 @@ async def force_pseudo_state(call: Call) -> ToolResult:
     elif not await call.box.emulation.remove(page, name):
         await page.cdp(*off, child)
     facts: dict[str, Any] = {"tabId": page.tab_id, "element": element.label, "pseudoClasses": states}
-    if lost := call.box.emulation.pop_lost_note(page):
-        facts["note"] = lost
-    return ToolResult.data(facts)
+    return ToolResult.data(with_note(facts, call.box.emulation.pop_lost_note(page)))
 
 
 @tool(
@@ -139,9 +137,7 @@ async def get_css_coverage(call: Call) -> ToolResult:
         notes.append(f"{len(listed) - _MAX_SHEETS} more sheets, with less unused, are only in the sum.")
     if any(child.kind == "iframe" for child in call.box.watch.children(page.link, page.tab.chrome_id).values()):
         notes.append("Cross-site frames are not counted.")
-    if notes:
-        facts["note"] = " ".join(notes)
-    return ToolResult.data(facts)
+    return ToolResult.data(with_note(facts, *notes))
 
 
 def _used_length(used: dict[str, set[tuple[int, int]]], sheet_id: str) -> int:

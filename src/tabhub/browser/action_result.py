@@ -17,7 +17,7 @@ from tabhub.browser.tool_spec import Toolbox, with_note
 from tabhub.core.tools import ToolResult
 from tabhub.errors import DialogOpen, PageNavigated, TabFailed
 
-OUTPUT: dict[str, Any] = {"did": {"type": "string"}}
+OUTPUT: dict[str, Any] = {"did": "string"}
 """Only the field that is always present is declared, to keep the tool list short; the others explain themselves
 (navigated, opened, dialog, download, closed, note)."""
 OUTPUT_REQUIRED = ("did",)

@@ -7,7 +7,7 @@ out of answers. It knows no tool.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,7 +34,6 @@ TAB_IDS = {
     "uniqueItems": True,
 }
 MORE = {"type": "integer", "description": "How many more there are than listed."}
-NOTE = {"type": "string"}
 _LONGEST = 4096
 _NAMED = 10
 _KINDS: dict[str, tuple[type, ...]] = {"string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,)}
@@ -194,15 +193,6 @@ async def list_from_browser(
     answer = await query_browser(choose_link(call), command, params)
     cut = {"cut": True} if answer.get("cut") is True else {}
     return {name: pick_rows(answer, name, fields), **pick_fields(answer, {"more": "integer"}), **cut}
-
-
-def object_schema(fields: Fields, required: Iterable[str] = ()) -> dict[str, Any]:
-    """The schema of an object with these fields."""
-    return {
-        "type": "object",
-        "properties": {name: {"type": kind} for name, kind in fields.items()},
-        "required": list(required),
-    }
 
 
 def given_args(call: Call, *names: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ Owns the decorator `tool` and what a running tool is given. It knows no tool.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -26,19 +26,29 @@ from tabhub.links.browsers import Browsers, TabRef
 
 TAB_ID = {"type": "integer", "minimum": 0, "description": "The tab; without it, the session's own tab."}
 SELECTOR = {"type": "string", "minLength": 1, "maxLength": 2000, "description": "A CSS selector."}
-TAB: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "tabId": {"type": "integer"},
-        "title": {"type": "string"},
-        "url": {"type": "string"},
-        "active": {"type": "boolean"},
-        "windowId": {"type": "integer"},
-        "status": {"type": "string"},
-        "browserId": {"type": "string"},
+
+
+def object_schema(fields: Mapping[str, Any], required: Iterable[str] = ()) -> dict[str, Any]:
+    """The schema of an object; a field is a schema, or the name of a JSON type."""
+    return {"type": "object", "properties": _properties(fields), "required": list(required)}
+
+
+def _properties(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: {"type": field} if isinstance(field, str) else field for name, field in fields.items()}
+
+
+TAB = object_schema(
+    {
+        "tabId": "integer",
+        "title": "string",
+        "url": "string",
+        "active": "boolean",
+        "windowId": "integer",
+        "status": "string",
+        "browserId": "string",
     },
-    "required": ["tabId", "title", "url", "active", "browserId"],
-}
+    ("tabId", "title", "url", "active", "browserId"),
+)
 
 
 def hints(
@@ -213,22 +223,27 @@ def tool(
     params: dict[str, Any] | None = None,
     required: Iterable[str] = (),
     output: dict[str, Any],
-    output_required: Iterable[str] = (),
-    annotations: dict[str, bool],
+    output_required: Iterable[str] | None = None,
+    annotations: dict[str, bool] | None = None,
     on_tab: bool = True,
 ) -> Callable[[Run], ToolSpec]:
-    """Define a tool: `params` are its parameters besides `tabId`, `output` the fields of its result."""
-    properties = {**({"tabId": TAB_ID} if on_tab else {}), **(params or {})}
+    """Define a tool: `params` are its parameters besides `tabId`, `output` the fields of its result.
+
+    All fields of the result but `note` are required, unless `output_required` names those that are.
+    """
+    properties = {**({"tabId": TAB_ID} if on_tab else {}), **_properties(params or {})}
     schema: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
     if wanted := list(required):
         schema["required"] = wanted
+    if output_required is None:
+        output_required = (field for field in output if field != "note")
     made = Tool(
         name=name,
         source=BROWSER,
         title=title,
         description=description,
         input_schema=schema,
-        output_schema={"type": "object", "properties": output, "required": list(output_required)},
-        annotations=annotations,
+        output_schema=object_schema(output, output_required),
+        annotations=annotations or hints(),
     )
     return lambda run: ToolSpec(made, run)

@@ -46,8 +46,7 @@ _KIND = "action"
         "onError": {"enum": ["stop", "continue"]},
     },
     required=("actions",),
-    output={"results": {"type": "array"}},
-    output_required=("results",),
+    output={"results": "array"},
     annotations=hints(destructive=True),
 )
 async def browser_act(call: Call) -> ToolResult:

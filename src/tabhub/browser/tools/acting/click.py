@@ -8,7 +8,6 @@ from typing import Any
 
 from tabhub.browser.action_result import (
     OUTPUT,
-    OUTPUT_REQUIRED,
     action_result,
     run_and_probe,
     tolerate_navigation,
@@ -36,14 +35,8 @@ _CLICKED = {1: "Clicked", 2: "Double-clicked", 3: "Triple-clicked"}
     "browser_click_element",
     "Click",
     "Clicks an element once it is actionable; reports the page, tab or dialog it opened.",
-    params={
-        **TARGET,
-        "button": {"enum": list(pointer.BUTTONS)},
-        "count": {"enum": [1, 2, 3]},
-        "modifiers": MODIFIERS,
-    },
+    params={**TARGET, "button": {"enum": list(pointer.BUTTONS)}, "count": {"enum": [1, 2, 3]}, "modifiers": MODIFIERS},
     output=OUTPUT,
-    output_required=OUTPUT_REQUIRED,
     annotations=hints(destructive=True),
 )
 async def click_element(call: Call) -> ToolResult:
@@ -167,7 +160,6 @@ async def _tolerate_lost_frame(target: ActionableElement, work: Awaitable[Any]) 
     "Moves the mouse onto an element, e.g. to open a menu or tooltip.",
     params=TARGET,
     output=OUTPUT,
-    output_required=OUTPUT_REQUIRED,
     annotations=hints(idempotent=True),
 )
 async def hover_element(call: Call) -> ToolResult:

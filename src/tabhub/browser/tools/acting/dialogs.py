@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tabhub.browser.action_result import OUTPUT, OUTPUT_REQUIRED, action_result, tolerate_navigation
+from tabhub.browser.action_result import OUTPUT, action_result, tolerate_navigation
 from tabhub.browser.tool_spec import Call, hints, tool
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed
@@ -14,10 +14,9 @@ from tabhub.errors import CommandFailed
     "browser_handle_dialog",
     "Answer a dialog",
     "Answers the alert, confirm, prompt or beforeunload dialog of a tab.",
-    params={"action": {"enum": ["accept", "dismiss"]}, "promptText": {"type": "string"}},
+    params={"action": {"enum": ["accept", "dismiss"]}, "promptText": "string"},
     required=("action",),
     output=OUTPUT,
-    output_required=OUTPUT_REQUIRED,
     annotations=hints(destructive=True),
 )
 async def handle_dialog(call: Call) -> ToolResult:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tabhub.browser.action_result import OUTPUT, OUTPUT_REQUIRED, action_result, tolerate_navigation
+from tabhub.browser.action_result import OUTPUT, action_result, tolerate_navigation
 from tabhub.browser.activity import TrackedAction
 from tabhub.browser.driver.frames import Frame
 from tabhub.browser.driver.page import Page
@@ -68,7 +68,6 @@ class _DragEnd:
     },
     required=("from", "to"),
     output=OUTPUT,
-    output_required=OUTPUT_REQUIRED,
     annotations=hints(destructive=True),
 )
 async def browser_drag(call: Call) -> ToolResult:

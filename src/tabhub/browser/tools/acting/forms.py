@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tabhub.browser.action_result import OUTPUT, OUTPUT_REQUIRED, action_result, tolerate_navigation
+from tabhub.browser.action_result import OUTPUT, action_result, tolerate_navigation
 from tabhub.browser.activity import TrackedAction
 from tabhub.browser.driver.page import Page
 from tabhub.browser.elements import pointer
@@ -37,7 +37,6 @@ _TARGET_NAMES: dict[str, Any] = {name: {} for name in TARGET}
     },
     required=("fields",),
     output=OUTPUT,
-    output_required=OUTPUT_REQUIRED,
     annotations=hints(destructive=True, idempotent=True),
 )
 async def fill_form(call: Call) -> ToolResult:
@@ -163,7 +162,6 @@ def _texts(value: Any) -> list[str]:
     "Selects options of a <select> by value or label; a list for several.",
     params={**TARGET, "value": _ONE_OR_MORE, "label": _ONE_OR_MORE},
     output=OUTPUT,
-    output_required=OUTPUT_REQUIRED,
     annotations=hints(destructive=True, idempotent=True),
 )
 async def select_option(call: Call) -> ToolResult:

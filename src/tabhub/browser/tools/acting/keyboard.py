@@ -7,7 +7,6 @@ from typing import Any
 
 from tabhub.browser.action_result import (
     OUTPUT,
-    OUTPUT_REQUIRED,
     action_result,
     run_and_probe,
     tolerate_navigation,
@@ -35,12 +34,11 @@ _KEY_TIMEOUT_MS = 60
         **TARGET,
         "text": {"type": "string", "description": "what to type"},
         "label": {"type": "string", "description": "the field's name"},
-        "clear": {"type": "boolean"},
+        "clear": "boolean",
         "submit": {"type": "boolean", "description": "press Enter after"},
     },
     required=("text",),
     output=OUTPUT,
-    output_required=OUTPUT_REQUIRED,
     annotations=hints(destructive=True),
 )
 async def type_text(call: Call) -> ToolResult:
@@ -218,10 +216,9 @@ def field_facts(target: ActionableElement, state: dict[str, Any] | None) -> dict
     "browser_press_key",
     "Press a key",
     "Presses a key (Enter, ArrowDown, a, Control+A) in the focused or given element.",
-    params={"key": {"type": "string"}, **TARGET, "modifiers": {"type": "array"}},
+    params={"key": "string", **TARGET, "modifiers": "array"},
     required=("key",),
     output=OUTPUT,
-    output_required=OUTPUT_REQUIRED,
     annotations=hints(destructive=True),
 )
 async def press_key(call: Call) -> ToolResult:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tabhub.browser.action_result import OUTPUT, OUTPUT_REQUIRED, action_result, tolerate_navigation
+from tabhub.browser.action_result import OUTPUT, action_result, tolerate_navigation
 from tabhub.browser.elements import keys, pointer
 from tabhub.browser.tool_spec import Call, hints, tool
 from tabhub.core.tools import ToolResult
@@ -38,7 +38,6 @@ _DONE = {
     },
     required=("action", "x", "y"),
     output=OUTPUT,
-    output_required=OUTPUT_REQUIRED,
     annotations=hints(destructive=True),
 )
 async def browser_mouse(call: Call) -> ToolResult:

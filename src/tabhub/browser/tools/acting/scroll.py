@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from tabhub.browser.action_result import OUTPUT, OUTPUT_REQUIRED, action_result
+from tabhub.browser.action_result import OUTPUT, action_result
 from tabhub.browser.driver import page_code
 from tabhub.browser.driver.frames import main_frame
 from tabhub.browser.driver.page import Page
 from tabhub.browser.elements.actionability import wait_actionable
 from tabhub.browser.elements.element import REF, TARGET, find_element, names_element
-from tabhub.browser.tool_spec import Call, hints, tool
+from tabhub.browser.tool_spec import Call, tool
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments
 
@@ -24,11 +24,9 @@ from tabhub.errors import CommandFailed, InvalidArguments
         "direction": {"enum": ["up", "down", "left", "right"]},
         "distance": {"type": "integer", "minimum": 1},
         "position": {"enum": ["top", "bottom"]},
-        "container": {"type": "string"},
+        "container": "string",
     },
     output=OUTPUT,
-    output_required=OUTPUT_REQUIRED,
-    annotations=hints(),
 )
 async def browser_scroll(call: Call) -> ToolResult:
     box, page, args = call.box, await call.page(), call.args

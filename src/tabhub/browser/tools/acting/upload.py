@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tabhub.browser.action_result import OUTPUT, OUTPUT_REQUIRED, action_result
+from tabhub.browser.action_result import OUTPUT, action_result
 from tabhub.browser.activity import CHOOSER, TrackedAction
 from tabhub.browser.driver import isolated_worlds as worlds
 from tabhub.browser.driver import page_code
@@ -31,13 +31,9 @@ _GROUP = "tabhub chooser"
     "browser_upload_file",
     "Upload files",
     "Uploads files of the files folder to a file field, the button that opens it, or a drop zone.",
-    params={
-        **TARGET,
-        "paths": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": _MAX_FILES},
-    },
+    params={**TARGET, "paths": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": _MAX_FILES}},
     required=("paths",),
     output=OUTPUT,
-    output_required=OUTPUT_REQUIRED,
     annotations=hints(destructive=True),
 )
 async def upload_file(call: Call) -> ToolResult:

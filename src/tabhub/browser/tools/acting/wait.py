@@ -21,7 +21,7 @@ from tabhub.errors import CommandFailed, InvalidArguments, PageNavigated, TabFai
 
 _URL = {"type": "string", "minLength": 1, "description": "part, or pattern with *"}
 _READY_STATES = {"domcontentloaded": ("interactive", "complete"), "load": ("complete",)}
-_OUTPUT: dict[str, Any] = {"did": {"type": "string"}}
+_OUTPUT: dict[str, Any] = {"did": "string"}
 
 
 @tool(
@@ -30,14 +30,13 @@ _OUTPUT: dict[str, Any] = {"did": {"type": "string"}}
     "Waits until an element is visible (or `gone`), the URL matches, the page has loaded, the network is idle.",
     params={
         **TARGET,
-        "gone": {"type": "boolean"},
+        "gone": "boolean",
         "url": _URL,
         "loadState": {"enum": list(_READY_STATES)},
-        "networkIdle": {"type": "boolean"},
+        "networkIdle": "boolean",
         "timeout": TIMEOUT,
     },
     output=_OUTPUT,
-    output_required=("did",),
     annotations=hints(read_only=True),
 )
 async def wait_for(call: Call) -> ToolResult:
@@ -69,9 +68,8 @@ async def wait_for(call: Call) -> ToolResult:
     "browser_wait_for_element",
     "Wait for an element",
     "Waits until an element exists and, unless `visible` is false, is visible.",
-    params={**TARGET, "visible": {"type": "boolean"}, "timeout": TIMEOUT},
+    params={**TARGET, "visible": "boolean", "timeout": TIMEOUT},
     output=_OUTPUT,
-    output_required=("did",),
     annotations=hints(read_only=True),
 )
 async def wait_for_element(call: Call) -> ToolResult:
@@ -90,13 +88,7 @@ async def wait_for_element(call: Call) -> ToolResult:
     "Waits for a response with a matching URL; one received since the last action counts.",
     params={"urlPattern": _URL, "timeout": TIMEOUT},
     required=("urlPattern",),
-    output={
-        **_OUTPUT,
-        "url": {"type": "string"},
-        "status": {"type": "integer"},
-        "method": {"type": "string"},
-        "mimeType": {"type": "string"},
-    },
+    output={**_OUTPUT, "url": "string", "status": "integer", "method": "string", "mimeType": "string"},
     output_required=("did", "url", "status"),
     annotations=hints(read_only=True),
 )

@@ -13,7 +13,7 @@ from tabhub.browser.driver.cdp_send import ignore_failure
 from tabhub.browser.driver.cdp_values import parse_text
 from tabhub.browser.driver.page import Page, open_tab, validate_url
 from tabhub.browser.record.endpoints import authentication, endpoints, suggestions
-from tabhub.browser.tool_spec import Call, hints, tool
+from tabhub.browser.tool_spec import Call, tool
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, TabFailed
 from tabhub.trust.redact import redact
@@ -35,20 +35,19 @@ _STRING_LIST = {"type": "array", "items": {"type": "string"}}
     },
     required=("url",),
     output={
-        "url": {"type": "string"},
-        "title": {"type": "string"},
+        "url": "string",
+        "title": "string",
         "tabId": {"type": "integer", "description": "With keepOpen."},
-        "authentication": {"type": "object"},
+        "authentication": "object",
         "apis": _OBJECT_LIST,
         "frameworks": _STRING_LIST,
         "forms": _OBJECT_LIST,
-        "storage": {"type": "object"},
+        "storage": "object",
         "pageTools": _OBJECT_LIST,
         "suggestions": _OBJECT_LIST,
-        "note": {"type": "string"},
+        "note": "string",
     },
     output_required=("url", "title", "authentication", "apis", "frameworks", "forms", "storage", "suggestions"),
-    annotations=hints(),
     on_tab=False,
 )
 async def analyze_site(call: Call) -> ToolResult:

@@ -22,8 +22,7 @@ _DEFAULT_LIMIT = 100
         "limit": {"type": "integer", "minimum": 1, "description": "Newest; default 100."},
         "clear": {"type": "boolean", "description": "Show each only once."},
     },
-    output={"messages": {"type": "array"}},
-    output_required=("messages",),
+    output={"messages": "array"},
     annotations=hints(read_only=True),
 )
 async def get_console_logs(call: Call) -> ToolResult:
@@ -48,8 +47,7 @@ async def get_console_logs(call: Call) -> ToolResult:
     "browser_clear_console_logs",
     "Clear console messages",
     "Clears the tab's console messages for this session; the page's own console is unchanged.",
-    output={"tabId": {"type": "integer"}, "cleared": {"type": "integer"}},
-    output_required=("tabId", "cleared"),
+    output={"tabId": "integer", "cleared": "integer"},
     annotations=hints(read_only=True),
 )
 async def clear_console_logs(call: Call) -> ToolResult:

@@ -12,9 +12,9 @@ from tabhub.core.tools import ToolResult
 from tabhub.errors import InvalidArguments
 
 _OUTPUT = {
-    "tabId": {"type": "integer"},
+    "tabId": "integer",
     "active": {"type": "array", "items": {"type": "string"}, "description": "All active overrides of the tab."},
-    "note": {"type": "string"},
+    "note": "string",
 }
 _OUTPUT_REQUIRED = ("tabId", "active")
 _FEATURES = (
@@ -51,7 +51,6 @@ def _active(call: Call, page: Page, note: str = "", **more: Any) -> ToolResult:
     },
     required=("width", "height"),
     output=_OUTPUT,
-    output_required=_OUTPUT_REQUIRED,
     annotations=hints(idempotent=True),
 )
 async def emulate_device(call: Call) -> ToolResult:
@@ -94,7 +93,6 @@ async def emulate_device(call: Call) -> ToolResult:
     },
     required=("latitude", "longitude"),
     output={**_OUTPUT, "permission": {"type": "string", "description": "granted, prompt, denied or unavailable"}},
-    output_required=(*_OUTPUT_REQUIRED, "permission"),
     annotations=hints(idempotent=True),
 )
 async def set_geolocation(call: Call) -> ToolResult:
@@ -142,7 +140,6 @@ async def set_geolocation(call: Call) -> ToolResult:
     },
     required=("features",),
     output=_OUTPUT,
-    output_required=_OUTPUT_REQUIRED,
     annotations=hints(idempotent=True),
 )
 async def set_media_features(call: Call) -> ToolResult:
@@ -178,7 +175,6 @@ async def set_media_features(call: Call) -> ToolResult:
     params={"type": {"enum": list(_VISION)}},
     required=("type",),
     output=_OUTPUT,
-    output_required=_OUTPUT_REQUIRED,
     annotations=hints(idempotent=True),
 )
 async def emulate_vision_deficiency(call: Call) -> ToolResult:
@@ -197,12 +193,7 @@ async def emulate_vision_deficiency(call: Call) -> ToolResult:
     "browser_clear_emulation",
     "End emulation",
     "Ends all emulation in a tab: device, geolocation, media features, vision, forced pseudo states.",
-    output={
-        "tabId": {"type": "integer"},
-        "cleared": {"type": "array", "items": {"type": "string"}},
-        "note": _OUTPUT["note"],
-    },
-    output_required=("tabId", "cleared"),
+    output={"tabId": "integer", "cleared": {"type": "array", "items": {"type": "string"}}, "note": _OUTPUT["note"]},
     annotations=hints(idempotent=True),
 )
 async def clear_emulation(call: Call) -> ToolResult:

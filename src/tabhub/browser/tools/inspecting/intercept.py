@@ -28,7 +28,7 @@ _REASONS = (
     "BlockedByResponse",
 )
 _PAUSED_ID = {"type": "string", "description": "A paused request: p3, or its r12."}
-_OUTPUT = {"tabId": {"type": "integer"}, "requestId": {"type": "string"}, "url": {"type": "string"}}
+_OUTPUT = {"tabId": "integer", "requestId": "string", "url": "string"}
 
 
 @tool(
@@ -46,12 +46,11 @@ _OUTPUT = {"tabId": {"type": "integer"}, "requestId": {"type": "string"}, "url":
         }
     },
     output={
-        "tabId": {"type": "integer"},
+        "tabId": "integer",
         "urlPatterns": {"type": "array", "items": {"type": "string"}},
         "paused": {"type": "array", "items": {"type": "object"}},
-        "note": {"type": "string"},
+        "note": "string",
     },
-    output_required=("tabId", "urlPatterns", "paused"),
     annotations=hints(idempotent=True),
 )
 async def intercept_requests(call: Call) -> ToolResult:
@@ -85,7 +84,7 @@ async def intercept_requests(call: Call) -> ToolResult:
         "body": {"type": "string", "maxLength": 2_000_000, "description": "Text."},
     },
     required=("requestId", "status"),
-    output={**_OUTPUT, "status": {"type": "integer"}},
+    output={**_OUTPUT, "status": "integer"},
     output_required=("tabId", "requestId"),
     annotations=hints(destructive=True),
 )
@@ -113,7 +112,7 @@ async def fulfill_request(call: Call) -> ToolResult:
     "Fails a paused request like a network error.",
     params={"requestId": _PAUSED_ID, "errorReason": {"enum": list(_REASONS), "description": "Default Failed."}},
     required=("requestId",),
-    output={**_OUTPUT, "errorReason": {"type": "string"}},
+    output={**_OUTPUT, "errorReason": "string"},
     output_required=("tabId", "requestId"),
     annotations=hints(destructive=True),
 )
@@ -127,13 +126,7 @@ async def fail_request(call: Call) -> ToolResult:
     "Stop intercepting",
     "Ends interception and continues paused requests. With requestId continues only that one; interception stays.",
     params={"requestId": _PAUSED_ID},
-    output={
-        "tabId": {"type": "integer"},
-        "intercepting": {"type": "boolean"},
-        "continued": {"type": "integer"},
-        "note": {"type": "string"},
-    },
-    output_required=("tabId", "intercepting", "continued"),
+    output={"tabId": "integer", "intercepting": "boolean", "continued": "integer", "note": "string"},
     annotations=hints(idempotent=True),
 )
 async def stop_intercepting(call: Call) -> ToolResult:

@@ -34,14 +34,14 @@ _DURATIONS = {
     "Load metrics (TTFB, FCP, LCP, CLS, long tasks, load) and resource use: heap, nodes, layout and script time. "
     "Browsers measure paints (FCP, LCP) only for visible tabs.",
     output={
-        "tabId": {"type": "integer"},
-        "url": {"type": "string"},
+        "tabId": "integer",
+        "url": "string",
         "vitals": {"type": "object", "description": "In ms; cls is a score. Missing if not measured."},
-        "longTasks": {"type": "object"},
+        "longTasks": "object",
         "resources": {"type": "object", "description": "count, and bytes transferred"},
         "page": {"type": "object", "description": "Counts, and heapBytes."},
         "spentMs": {"type": "object", "description": "Main thread time by kind of work."},
-        "note": {"type": "string"},
+        "note": "string",
     },
     output_required=("tabId", "url", "vitals", "page"),
     annotations=hints(read_only=True),
@@ -92,18 +92,17 @@ def _numbers(given: Any) -> dict[str, float]:
     },
     required=("action",),
     output={
-        "tabId": {"type": "integer"},
-        "tracing": {"type": "boolean"},
-        "filePath": {"type": "string"},
-        "bytes": {"type": "integer"},
-        "seconds": {"type": "number"},
+        "tabId": "integer",
+        "tracing": "boolean",
+        "filePath": "string",
+        "bytes": "integer",
+        "seconds": "number",
         "milliseconds": {"type": "object", "description": "Time of the page's main thread by kind of work."},
         "longTasks": {"type": "object", "description": "Tasks above 50 ms: count, longest, total."},
         "functions": {"type": "array", "items": {"type": "object"}, "description": "Where scripts spent most time."},
-        "note": {"type": "string"},
+        "note": "string",
     },
     output_required=("tabId", "tracing"),
-    annotations=hints(),
 )
 async def performance_trace(call: Call) -> ToolResult:
     args, box = call.args, call.box

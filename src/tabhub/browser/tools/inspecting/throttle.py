@@ -35,14 +35,13 @@ _RATE = {"type": "number", "minimum": 1, "maximum": 1e9, "description": "Bytes p
         "uploadThroughput": _RATE,
     },
     output={
-        "tabId": {"type": "integer"},
-        "offline": {"type": "boolean"},
-        "latency": {"type": "number"},
+        "tabId": "integer",
+        "offline": "boolean",
+        "latency": "number",
         "downloadThroughput": {"type": "number", "description": "-1: no limit."},
-        "uploadThroughput": {"type": "number"},
-        "note": {"type": "string"},
+        "uploadThroughput": "number",
+        "note": "string",
     },
-    output_required=("tabId", "offline", "latency", "downloadThroughput", "uploadThroughput"),
     annotations=hints(idempotent=True),
 )
 async def throttle_network(call: Call) -> ToolResult:
@@ -71,8 +70,7 @@ async def throttle_network(call: Call) -> ToolResult:
     "browser_clear_network_throttle",
     "End throttling",
     "Restores the tab's full network speed.",
-    output={"tabId": {"type": "integer"}, "cleared": {"type": "boolean"}, "note": {"type": "string"}},
-    output_required=("tabId", "cleared"),
+    output={"tabId": "integer", "cleared": "boolean", "note": "string"},
     annotations=hints(idempotent=True),
 )
 async def clear_network_throttle(call: Call) -> ToolResult:

@@ -13,13 +13,12 @@ from tabhub.browser.browser_choice import (
     given_args,
     list_from_browser,
     list_items,
-    object_schema,
     pick_fields,
     query_browser,
     run_command,
 )
 from tabhub.browser.driver.page import validate_url
-from tabhub.browser.tool_spec import Call, hints, tool
+from tabhub.browser.tool_spec import Call, hints, object_schema, tool
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, NotInBrowser
 from tabhub.links.extension import ExtensionLink
@@ -84,7 +83,6 @@ async def create_bookmark(call: Call) -> ToolResult:
         "browserId": BROWSER_ID,
     },
     output={"roots": {"type": "array", "items": {"type": "object"}}},
-    output_required=("roots",),
     annotations=hints(read_only=True, open_world=False),
     on_tab=False,
 )

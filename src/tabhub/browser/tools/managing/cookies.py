@@ -12,13 +12,13 @@ from tabhub.browser.browser_choice import (
     MORE,
     choose_link,
     given_args,
-    object_schema,
+    list_from_browser,
     pick_fields,
     pick_rows,
     query_browser,
     run_command,
 )
-from tabhub.browser.tool_spec import Call, hints, tool
+from tabhub.browser.tool_spec import Call, hints, object_schema, tool
 from tabhub.core.tabs import origin_of
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments
@@ -72,10 +72,8 @@ def _web_origin(given: str, field: str) -> str:
 )
 async def get_cookies(call: Call) -> ToolResult:
     call.ctx.touch(None, _web_origin(call.args["url"], "url"))
-    answer = await query_browser(choose_link(call), "getCookies", given_args(call, "url", "name"))
-    return ToolResult.data(
-        {"cookies": pick_rows(answer, "cookies", _FIELDS), **pick_fields(answer, {"more": "integer"})}
-    )
+    params = given_args(call, "url", "name")
+    return ToolResult.data(await list_from_browser(call, "getCookies", params, "cookies", _FIELDS))
 
 
 @tool(
@@ -89,8 +87,8 @@ async def get_cookies(call: Call) -> ToolResult:
         "value": {"type": "string", "maxLength": 4096},
         "domain": {"type": "string", "minLength": 1, "maxLength": 300, "description": "Includes subdomains."},
         "path": {"type": "string", "minLength": 1, "maxLength": 1024, "description": "Default: that of url."},
-        "secure": {"type": "boolean"},
-        "httpOnly": {"type": "boolean"},
+        "secure": "boolean",
+        "httpOnly": "boolean",
         "expirationDate": {"type": "number", "minimum": 0, "maximum": 1e12, "description": "Seconds since 1970."},
         "browserId": BROWSER_ID,
     },
@@ -121,8 +119,7 @@ async def set_cookie(call: Call) -> ToolResult:
     "Deletes the cookies with one name that are sent to `url`.",
     params={"url": _URL, "name": _NAME, "browserId": BROWSER_ID},
     required=("url", "name"),
-    output={"name": {"type": "string"}, "deleted": {"type": "integer"}, "note": {"type": "string"}},
-    output_required=("name", "deleted"),
+    output={"name": "string", "deleted": "integer", "note": "string"},
     annotations=hints(destructive=True, idempotent=True, open_world=False),
     on_tab=False,
 )
@@ -151,11 +148,7 @@ async def delete_cookies(call: Call) -> ToolResult:
         "browserId": BROWSER_ID,
     },
     required=("origin",),
-    output={
-        "origin": {"type": "string"},
-        "cleared": {"type": "array", "items": {"type": "string"}},
-        "note": {"type": "string"},
-    },
+    output={"origin": "string", "cleared": {"type": "array", "items": {"type": "string"}}, "note": "string"},
     output_required=("origin", "cleared", "note"),
     annotations=hints(destructive=True, idempotent=True, open_world=False),
     on_tab=False,

@@ -11,13 +11,12 @@ from tabhub.browser.browser_choice import (
     given_args,
     list_from_browser,
     list_items,
-    object_schema,
     pick_fields,
     query_browser,
     run_command,
 )
 from tabhub.browser.driver.page import validate_url
-from tabhub.browser.tool_spec import Call, hints, tool
+from tabhub.browser.tool_spec import Call, hints, object_schema, tool
 from tabhub.core.tabs import origin_of
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments, NotInBrowser
@@ -78,7 +77,6 @@ def _validate_filename(given: str) -> None:
     required=("url",),
     output=_DOWNLOAD["properties"],
     output_required=_DOWNLOAD["required"],
-    annotations=hints(),
     on_tab=False,
 )
 async def download_file(call: Call) -> ToolResult:

@@ -6,18 +6,16 @@ import asyncio
 
 from tabhub.browser.browser_choice import (
     BROWSER_ID,
-    NOTE,
     choose_link,
     given_args,
     hub_tab_ids,
     list_items,
-    object_schema,
     pick_fields,
     pick_rows,
     query_all_browsers,
     query_browser,
 )
-from tabhub.browser.tool_spec import Call, hints, tool, with_note
+from tabhub.browser.tool_spec import Call, hints, object_schema, tool, with_note
 from tabhub.browser.tools.managing.history import TIME, time_param
 from tabhub.browser.tools.managing.plugins import known_plugin
 from tabhub.core.tools import ToolResult
@@ -72,7 +70,6 @@ async def _wait_for_reconnect(call: Call, old_link: ExtensionLink) -> ToolResult
     "the debugger detaches.",
     params={"browserId": BROWSER_ID},
     output=_RECONNECTED,
-    output_required=("browserId", "seconds"),
     annotations=hints(idempotent=True, open_world=False),
     on_tab=False,
 )
@@ -90,7 +87,6 @@ async def reload_extension(call: Call) -> ToolResult:
     "Closes the connection to a browser and returns when it has reconnected. Running calls in that browser fail.",
     params={"browserId": BROWSER_ID},
     output=_RECONNECTED,
-    output_required=("browserId", "seconds"),
     annotations=hints(idempotent=True, open_world=False),
     on_tab=False,
 )
@@ -108,9 +104,8 @@ async def force_reconnect(call: Call) -> ToolResult:
     "State of the extension in every browser: versions, tabs, windows, debugged tabs, last error.",
     output={
         "browsers": {"type": "array", "items": object_schema({**_STATE, "browserId": "string"}, ("browserId",))},
-        "note": NOTE,
+        "note": "string",
     },
-    output_required=("browsers",),
     annotations=hints(read_only=True, open_world=False),
     on_tab=False,
 )
@@ -146,9 +141,8 @@ async def get_state(call: Call) -> ToolResult:
             "items": object_schema({**_ENTRY, "browserId": "string"}, ("message", "browserId")),
         },
         "sources": {"type": "array", "items": {"type": "string"}, "description": "All sources in the log."},
-        "note": NOTE,
+        "note": "string",
     },
-    output_required=("entries", "sources"),
     annotations=hints(read_only=True, open_world=False),
     on_tab=False,
 )
@@ -173,12 +167,11 @@ async def get_logs(call: Call) -> ToolResult:
     "Reports whether a panel of the extension (popup, side panel, page) is open in a browser, and what panels show.",
     params={"browserId": BROWSER_ID},
     output={
-        "browserId": {"type": "string"},
-        "open": {"type": "boolean"},
+        "browserId": "string",
+        "open": "boolean",
         "pages": {"type": "array", "items": object_schema({**_PAGE, "tabId": "integer"})},
         "shows": object_schema(_SHOWS),
     },
-    output_required=("browserId", "open", "pages", "shows"),
     annotations=hints(read_only=True, open_world=False),
     on_tab=False,
 )
@@ -201,12 +194,11 @@ async def get_side_panel(call: Call) -> ToolResult:
     params={"plugin": {"type": "string", "minLength": 1, "maxLength": 200}},
     required=("plugin",),
     output={
-        "plugin": {"type": "string"},
-        "injected": {"type": "boolean"},
+        "plugin": "string",
+        "injected": "boolean",
         "browsers": {"type": "array", "items": {"type": "object"}},
-        "note": NOTE,
+        "note": "string",
     },
-    output_required=("plugin", "injected", "browsers"),
     annotations=hints(read_only=True, open_world=False),
     on_tab=False,
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from tabhub.browser.browser_choice import (
-    NOTE,
     TAB_IDS,
     WHICH_BROWSER,
     Found,
@@ -15,22 +14,23 @@ from tabhub.browser.browser_choice import (
     given_args,
     hub_tab_ids,
     list_items,
-    object_schema,
     pick_fields,
     query_all_browsers,
     query_browser,
     run_command,
     run_on_tabs,
 )
-from tabhub.browser.tool_spec import TAB, Call, hints, tool, with_note
+from tabhub.browser.tool_spec import TAB, Call, hints, object_schema, tool, with_note
 from tabhub.core.tools import ToolResult
 from tabhub.errors import InvalidArguments, NotInBrowser
 from tabhub.links.extension import ExtensionLink
 
 _COLORS = ["grey", "blue", "red", "yellow", "green", "pink", "purple", "cyan", "orange"]
 _FIELDS = {"groupId": "integer", "title": "string", "color": "string", "collapsed": "boolean", "windowId": "integer"}
-_GROUP = object_schema(_FIELDS, ("groupId", "browserId", "tabIds"))
-_GROUP["properties"] |= {"browserId": {"type": "string"}, "tabIds": {"type": "array", "items": {"type": "integer"}}}
+_GROUP = object_schema(
+    {**_FIELDS, "browserId": "string", "tabIds": {"type": "array", "items": {"type": "integer"}}},
+    ("groupId", "browserId", "tabIds"),
+)
 _GROUP_ID = {"type": "integer", "minimum": 0}
 _TITLE = {"type": "string", "maxLength": 200}
 _COLOR = {"enum": _COLORS}
@@ -54,8 +54,7 @@ def _label(group: dict[str, Any]) -> str:
     "List tab groups",
     "Lists the tab groups of all browsers with their tabs, or those of one window.",
     params={"windowId": {"type": "integer", "minimum": 0, "description": "Only groups of this window."}},
-    output={"groups": {"type": "array", "items": _GROUP}, "note": NOTE},
-    output_required=("groups",),
+    output={"groups": {"type": "array", "items": _GROUP}, "note": "string"},
     annotations=hints(read_only=True, open_world=False),
     on_tab=False,
 )
@@ -120,8 +119,7 @@ async def add_tabs_to_group(call: Call) -> ToolResult:
     "Removes tabs from their groups; the tabs stay open. An empty group disappears.",
     params={"tabIds": TAB_IDS},
     required=("tabIds",),
-    output={"tabIds": {"type": "array", "items": {"type": "integer"}}, "removed": {"type": "integer"}},
-    output_required=("tabIds", "removed"),
+    output={"tabIds": {"type": "array", "items": {"type": "integer"}}, "removed": "integer"},
     annotations=hints(idempotent=True, open_world=False),
     on_tab=False,
 )
@@ -141,13 +139,7 @@ async def remove_tabs_from_group(call: Call) -> ToolResult:
     "browser_update_tab_group",
     "Change a tab group",
     "Changes the title or colour of a tab group, or collapses or expands it.",
-    params={
-        "groupId": _GROUP_ID,
-        "title": _TITLE,
-        "color": _COLOR,
-        "collapsed": {"type": "boolean"},
-        "browserId": WHICH_BROWSER,
-    },
+    params={"groupId": _GROUP_ID, "title": _TITLE, "color": _COLOR, "collapsed": "boolean", "browserId": WHICH_BROWSER},
     required=("groupId",),
     output=_GROUP["properties"],
     output_required=_GROUP["required"],

@@ -12,13 +12,12 @@ from tabhub.browser.browser_choice import (
     given_args,
     list_from_browser,
     list_items,
-    object_schema,
     pick_fields,
     pick_rows,
     query_browser,
     run_command,
 )
-from tabhub.browser.tool_spec import TAB, Call, hints, tool
+from tabhub.browser.tool_spec import TAB, Call, hints, object_schema, tool
 from tabhub.core.tabs import origin_of
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments, NotInBrowser
@@ -94,7 +93,7 @@ async def search_history(call: Call) -> ToolResult:
     "Lists the visits of one exact URL, newest first.",
     params={"url": {"type": "string", "minLength": 1, "maxLength": 100_000}, "browserId": BROWSER_ID},
     required=("url",),
-    output={"url": {"type": "string"}, "visits": {"type": "array", "items": object_schema(_VISIT)}, "more": MORE},
+    output={"url": "string", "visits": {"type": "array", "items": object_schema(_VISIT)}, "more": MORE},
     output_required=("url", "visits"),
     annotations=hints(read_only=True, open_world=False),
     on_tab=False,
@@ -127,7 +126,6 @@ async def get_visits(call: Call) -> ToolResult:
         "browserId": BROWSER_ID,
     },
     output={"closed": {"type": "array", "items": object_schema(_CLOSED, ("sessionId", "kind"))}},
-    output_required=("closed",),
     annotations=hints(read_only=True, open_world=False),
     on_tab=False,
 )
@@ -146,9 +144,7 @@ async def get_recently_closed(call: Call) -> ToolResult:
     "Reopens a recently closed tab or window in the background.",
     params={"sessionId": {"type": "string", "minLength": 1, "maxLength": 200}, "browserId": BROWSER_ID},
     required=("sessionId",),
-    output={"kind": {"type": "string"}, "tabs": {"type": "array", "items": TAB}},
-    output_required=("kind", "tabs"),
-    annotations=hints(),
+    output={"kind": "string", "tabs": {"type": "array", "items": TAB}},
     on_tab=False,
 )
 async def restore_session(call: Call) -> ToolResult:

@@ -29,11 +29,10 @@ from tabhub.errors import InvalidArguments
     },
     required=("title", "message"),
     output={
-        "notificationId": {"type": "string"},
+        "notificationId": "string",
         "allowed": {"type": "boolean", "description": "Whether the browser's notifications are switched on."},
-        "note": {"type": "string"},
+        "note": "string",
     },
-    output_required=("notificationId", "allowed"),
     annotations=hints(open_world=False),
     on_tab=False,
 )

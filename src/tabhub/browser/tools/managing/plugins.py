@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tabhub.browser.tool_spec import TAB, Call, PluginSite, hints, tool
+from tabhub.browser.tool_spec import TAB, Call, PluginSite, hints, object_schema, tool
 from tabhub.core.match_patterns import any_matches
 from tabhub.core.tabs import Tab
 from tabhub.core.tools import ToolResult
@@ -36,14 +36,11 @@ PLUGIN_TAB = {
     output={
         "plugins": {
             "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {"plugin": {"type": "string"}, "tabs": {"type": "array", "items": PLUGIN_TAB}},
-                "required": ["plugin", "tabs"],
-            },
+            "items": object_schema(
+                {"plugin": "string", "tabs": {"type": "array", "items": PLUGIN_TAB}}, ("plugin", "tabs")
+            ),
         }
     },
-    output_required=("plugins",),
     annotations=hints(read_only=True, open_world=False),
     on_tab=False,
 )

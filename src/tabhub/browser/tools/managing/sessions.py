@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable
 from typing import Any
 
-from tabhub.browser.tool_spec import TAB_ID, Call, hints, tool
+from tabhub.browser.tool_spec import TAB_ID, Call, hints, object_schema, tool
 from tabhub.core.descriptions import visible
 from tabhub.core.leases import Lease
 from tabhub.core.tabs import Tab
@@ -21,18 +21,17 @@ _PROGRESS_INTERVAL = 3.0
 """Seconds between signs of life while a person thinks."""
 _MAX_REASON = 300
 
-_SESSION: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "session": {"type": "string"},
-        "client": {"type": "string"},
-        "openSeconds": {"type": "integer"},
+_SESSION = object_schema(
+    {
+        "session": "string",
+        "client": "string",
+        "openSeconds": "integer",
         "tabId": {"type": ["integer", "null"], "description": "The tab that calls without tabId go to."},
         "ownTabs": {"type": "array", "items": {"type": "integer"}, "description": "Opened by the session."},
         "leases": {"type": "array", "items": {"type": "object"}, "description": "Tabs it holds."},
     },
-    "required": ["session", "client", "tabId", "ownTabs", "leases"],
-}
+    ("session", "client", "tabId", "ownTabs", "leases"),
+)
 
 
 @tool(
@@ -40,8 +39,7 @@ _SESSION: dict[str, Any] = {
     "List own sessions",
     "Shows your own session: its tab, the tabs it opened and the tabs it holds. Other agents' sessions are not shown.",
     params={"session": {"type": "string", "maxLength": 100, "description": "A handle, where results gave one."}},
-    output={"sessions": {"type": "array", "items": _SESSION}, "note": {"type": "string"}},
-    output_required=("sessions",),
+    output={"sessions": {"type": "array", "items": _SESSION}, "note": "string"},
     annotations=hints(read_only=True, open_world=False),
     on_tab=False,
 )
@@ -58,8 +56,7 @@ async def list_sessions(call: Call) -> ToolResult:
     "browser_release_tab",
     "Release a tab",
     "Releases a tab you hold, so that other sessions can use it. It stays open, even after your session.",
-    output={"tabId": {"type": "integer"}, "released": {"type": "boolean"}},
-    output_required=("tabId", "released"),
+    output={"tabId": "integer", "released": "boolean"},
     annotations=hints(idempotent=True, open_world=False),
 )
 async def release_tab(call: Call) -> ToolResult:
@@ -91,11 +88,11 @@ async def release_tab(call: Call) -> ToolResult:
     },
     required=("tabId", "reason"),
     output={
-        "tabId": {"type": "integer"},
-        "granted": {"type": "boolean"},
+        "tabId": "integer",
+        "granted": "boolean",
         "by": {"enum": ["free", "holder", "person"], "description": "Who agreed."},
-        "url": {"type": "string"},
-        "title": {"type": "string"},
+        "url": "string",
+        "title": "string",
     },
     output_required=("tabId", "granted", "by"),
     annotations=hints(idempotent=True, open_world=False),

@@ -19,10 +19,10 @@ _PROBE = 2.0
     "Reports the state of each part: hub, socket, extension (probed now), tabs, debugger.",
     output={
         "connected": {"type": "boolean", "description": "Whether any browser is connected and responds."},
-        "hub": {"type": "object"},
+        "hub": "object",
         "browsers": {"type": "array", "items": {"type": "object"}},
         "session": {"type": "object", "description": "Your own: its tab and the tabs it holds."},
-        "hint": {"type": "string"},
+        "hint": "string",
     },
     output_required=("connected", "hub", "browsers"),
     annotations=hints(read_only=True, open_world=False),

@@ -6,7 +6,7 @@ from typing import Any
 
 from tabhub.browser.driver.frames import main_frame
 from tabhub.browser.driver.page import Page
-from tabhub.browser.tool_spec import Call, hints, tool, with_note
+from tabhub.browser.tool_spec import Call, hints, object_schema, tool, with_note
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed
 
@@ -24,25 +24,23 @@ _MAX_KEYS_NAMED = 20
         "key": {**_KEY, "description": "Only this one."},
     },
     output={
-        "tabId": {"type": "integer"},
-        "origin": {"type": "string"},
-        "storageType": {"type": "string"},
+        "tabId": "integer",
+        "origin": "string",
+        "storageType": "string",
         "items": {
             "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "key": {"type": "string"},
-                    "value": {"type": "string"},
+            "items": object_schema(
+                {
+                    "key": "string",
+                    "value": "string",
                     "length": {"type": "integer", "description": "Of the full value, if truncated."},
                 },
-                "required": ["key", "value"],
-            },
+                ("key", "value"),
+            ),
         },
         "total": {"type": "integer", "description": "How many there are."},
-        "note": {"type": "string"},
+        "note": "string",
     },
-    output_required=("tabId", "origin", "storageType", "items", "total"),
     annotations=hints(read_only=True),
 )
 async def get_storage(call: Call) -> ToolResult:
@@ -80,11 +78,10 @@ async def get_storage(call: Call) -> ToolResult:
     },
     required=("storageType", "key", "value"),
     output={
-        "tabId": {"type": "integer"},
-        "origin": {"type": "string"},
+        "tabId": "integer",
+        "origin": "string",
         "replaced": {"type": "boolean", "description": "Whether the key was there before."},
     },
-    output_required=("tabId", "origin", "replaced"),
     annotations=hints(destructive=True, idempotent=True),
 )
 async def set_storage(call: Call) -> ToolResult:

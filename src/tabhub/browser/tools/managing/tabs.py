@@ -17,13 +17,13 @@ from tabhub.errors import CommandFailed, DialogOpen, NotConnected, TabFailed
 
 _URL = {"type": "string", "minLength": 1, "maxLength": 100_000, "description": "https://…"}
 NAVIGATION = {
-    "tabId": {"type": "integer"},
+    "tabId": "integer",
     "url": {"type": "string", "description": "After redirects."},
-    "title": {"type": "string"},
+    "title": "string",
     "status": {"type": "string", "description": "loading or complete"},
     "ok": {"type": "boolean", "description": "Whether the page was reached."},
     "httpStatus": {"type": "integer", "description": "The HTTP status, when known."},
-    "note": {"type": "string"},
+    "note": "string",
 }
 _HTTP_STATUS = "performance.getEntriesByType('navigation')[0]?.responseStatus ?? 0"
 
@@ -33,7 +33,6 @@ _HTTP_STATUS = "performance.getEntriesByType('navigation')[0]?.responseStatus ??
     "List tabs",
     "Lists the open tabs of all connected browsers: tabId, title, url, which one is active.",
     output={"tabs": {"type": "array", "items": TAB}},
-    output_required=("tabs",),
     annotations=hints(read_only=True, open_world=False),
     on_tab=False,
 )
@@ -52,8 +51,8 @@ async def list_tabs(call: Call) -> ToolResult:
     output={
         **TAB["properties"],
         "origin": {"type": ["string", "null"]},
-        "index": {"type": "integer"},
-        "debuggerAttached": {"type": "boolean"},
+        "index": "integer",
+        "debuggerAttached": "boolean",
         "dialog": {"type": "object", "description": "The dialog that blocks the page."},
     },
     output_required=("tabId", "title", "url", "status", "debuggerAttached"),
@@ -79,12 +78,11 @@ async def get_tab_info(call: Call) -> ToolResult:
     params={
         "url": _URL,
         "browserId": {"type": "string", "description": "Default: the one used last."},
-        "active": {"type": "boolean"},
+        "active": "boolean",
     },
     required=("url",),
     output=NAVIGATION,
     output_required=("tabId", "url", "ok"),
-    annotations=hints(),
     on_tab=False,
 )
 async def open_new_tab(call: Call) -> ToolResult:
@@ -136,10 +134,7 @@ async def load_url(call: Call, tab: Tab, url: str) -> dict[str, Any]:
     "browser_navigate_tab",
     "Navigate",
     "Navigates a tab to a URL and waits until it has loaded (`load`), has committed (`commit`), or not at all.",
-    params={
-        "url": _URL,
-        "waitUntil": {"enum": ["load", "commit", "none"]},
-    },
+    params={"url": _URL, "waitUntil": {"enum": ["load", "commit", "none"]}},
     required=("url",),
     output=NAVIGATION,
     output_required=("tabId", "url", "ok"),
@@ -159,7 +154,6 @@ def _history_tool(direction: str) -> ToolSpec:
         f"Goes {direction} one page and waits until it has loaded.",
         output=NAVIGATION,
         output_required=("tabId", "url", "ok"),
-        annotations=hints(),
     )
     async def go(call: Call) -> ToolResult:
         page = await call.page()
@@ -176,7 +170,7 @@ go_back, go_forward = _history_tool("back"), _history_tool("forward")
     "browser_reload_tab",
     "Reload a page",
     "Reloads the page and waits for it. Unsaved input is lost.",
-    params={"ignoreCache": {"type": "boolean"}},
+    params={"ignoreCache": "boolean"},
     output=NAVIGATION,
     output_required=("tabId", "url", "ok"),
     annotations=hints(idempotent=True),
@@ -205,8 +199,7 @@ async def focus_tab(call: Call) -> ToolResult:
     "browser_close_tab",
     "Close a tab",
     "Closes the tab. Unsaved input is lost.",
-    output={"tabId": {"type": "integer"}, "closed": {"type": "boolean"}},
-    output_required=("tabId", "closed"),
+    output={"tabId": "integer", "closed": "boolean"},
     annotations=hints(destructive=True, idempotent=True),
 )
 async def close_tab(call: Call) -> ToolResult:

@@ -6,7 +6,6 @@ from typing import Any
 
 from tabhub.browser.browser_choice import (
     BROWSER_ID,
-    NOTE,
     WHICH_BROWSER,
     Found,
     choose_link,
@@ -14,14 +13,13 @@ from tabhub.browser.browser_choice import (
     given_args,
     hub_tab_ids,
     list_items,
-    object_schema,
     pick_fields,
     query_all_browsers,
     query_browser,
     run_command,
 )
 from tabhub.browser.driver.page import validate_url
-from tabhub.browser.tool_spec import Call, hints, tool, with_note
+from tabhub.browser.tool_spec import Call, hints, object_schema, tool, with_note
 from tabhub.browser.tools.managing.tabs import NAVIGATION, load_url, must_open_with_tab
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments
@@ -37,12 +35,11 @@ _FIELDS = {
     "incognito": "boolean",
     **dict.fromkeys(_BOUNDS, "integer"),
 }
-_WINDOW = object_schema(_FIELDS, ("windowId", "browserId", "tabIds"))
-_WINDOW["properties"] |= {
-    "browserId": {"type": "string"},
-    "tabIds": {"type": "array", "items": {"type": "integer"}},
-    "activeTabId": {"type": "integer"},
-}
+_TAB_LIST = {"type": "array", "items": {"type": "integer"}}
+_WINDOW = object_schema(
+    {**_FIELDS, "browserId": "string", "tabIds": _TAB_LIST, "activeTabId": "integer"},
+    ("windowId", "browserId", "tabIds"),
+)
 _SIZE = {"type": "integer", "minimum": 1, "maximum": 20_000}
 _POSITION = {"type": "integer", "minimum": -20_000, "maximum": 20_000}
 _WINDOW_PARAMS = {
@@ -97,8 +94,7 @@ def _label(window: dict[str, Any]) -> str:
     "browser_list_windows",
     "List windows",
     "Lists the windows of all browsers: bounds, state, focus, and their tabs.",
-    output={"windows": {"type": "array", "items": _WINDOW}, "note": NOTE},
-    output_required=("windows",),
+    output={"windows": {"type": "array", "items": _WINDOW}, "note": "string"},
     annotations=hints(read_only=True, open_world=False),
     on_tab=False,
 )
@@ -121,7 +117,6 @@ async def list_windows(call: Call) -> ToolResult:
     },
     output={**NAVIGATION, "window": _WINDOW},
     output_required=("tabId", "url", "ok", "window"),
-    annotations=hints(),
     on_tab=False,
 )
 async def create_window(call: Call) -> ToolResult:
@@ -166,11 +161,10 @@ async def update_window(call: Call) -> ToolResult:
     params={"windowId": _WINDOW_ID, "browserId": WHICH_BROWSER},
     required=("windowId",),
     output={
-        "windowId": {"type": "integer"},
-        "closed": {"type": "boolean"},
+        "windowId": "integer",
+        "closed": "boolean",
         "tabIds": {"type": "array", "items": {"type": "integer"}, "description": "The closed tabs."},
     },
-    output_required=("windowId", "closed", "tabIds"),
     annotations=hints(destructive=True, idempotent=True),
     on_tab=False,
 )

@@ -7,11 +7,16 @@ from typing import Any
 from tabhub.browser.driver.page import Page
 from tabhub.browser.elements.element import TARGET, Element, find_element
 from tabhub.browser.tab_overrides import Override
-from tabhub.browser.tool_spec import Call, hints, tool, with_note
+from tabhub.browser.tool_spec import Call, hints, object_schema, tool, with_note
 from tabhub.core.tools import ToolResult
 
 _STATES = ["hover", "focus", "focus-visible", "focus-within", "active", "visited", "target"]
 _MAX_SHEETS = 100
+_LENGTH = {"type": "integer", "description": "In characters."}
+_SHEET = object_schema(
+    {"url": "string", "inline": "boolean", "length": _LENGTH, "used": "integer", "percent": "number"},
+    ("url", "length", "used", "percent"),
+)
 
 
 async def node_of(element: Element) -> int:
@@ -43,18 +48,14 @@ async def _node(page: Page, query: dict[str, Any], child: str | None) -> int:
     "Force a pseudo state",
     "Styles an element as if hovered, focused etc. (CSS only, no events). Lasts until called with an empty list, "
     "browser_clear_emulation, or the end of the session.",
-    params={
-        **TARGET,
-        "pseudoClasses": {"type": "array", "items": {"enum": _STATES}, "uniqueItems": True},
-    },
+    params={**TARGET, "pseudoClasses": {"type": "array", "items": {"enum": _STATES}, "uniqueItems": True}},
     required=("pseudoClasses",),
     output={
-        "tabId": {"type": "integer"},
-        "element": {"type": "string"},
+        "tabId": "integer",
+        "element": "string",
         "pseudoClasses": {"type": "array", "items": {"type": "string"}},
-        "note": {"type": "string"},
+        "note": "string",
     },
-    output_required=("tabId", "element", "pseudoClasses"),
     annotations=hints(idempotent=True),
 )
 async def force_pseudo_state(call: Call) -> ToolResult:
@@ -83,28 +84,14 @@ async def force_pseudo_state(call: Call) -> ToolResult:
     "Reports how much of each style sheet the page has used since the first call, which starts the count; navigating "
     "or acting adds to it.",
     output={
-        "tabId": {"type": "integer"},
-        "sheets": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "url": {"type": "string"},
-                    "inline": {"type": "boolean"},
-                    "length": {"type": "integer", "description": "In characters."},
-                    "used": {"type": "integer"},
-                    "percent": {"type": "number"},
-                },
-                "required": ["url", "length", "used", "percent"],
-            },
-        },
-        "length": {"type": "integer"},
-        "used": {"type": "integer"},
-        "percent": {"type": "number"},
+        "tabId": "integer",
+        "sheets": {"type": "array", "items": _SHEET},
+        "length": "integer",
+        "used": "integer",
+        "percent": "number",
         "started": {"type": "boolean", "description": "Whether this call began the count."},
-        "note": {"type": "string"},
+        "note": "string",
     },
-    output_required=("tabId", "sheets", "length", "used", "percent", "started"),
     annotations=hints(idempotent=True),
 )
 async def get_css_coverage(call: Call) -> ToolResult:

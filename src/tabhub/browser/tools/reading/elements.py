@@ -7,7 +7,7 @@ from typing import Any
 
 from tabhub.browser.driver.frames import Frame, list_frames
 from tabhub.browser.elements.element import TARGET, Element, find_element, names_element
-from tabhub.browser.tool_spec import Call, hints, tool
+from tabhub.browser.tool_spec import Call, hints, object_schema, tool
 from tabhub.browser.tools.reading.css import node_of
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed, InvalidArguments
@@ -15,6 +15,8 @@ from tabhub.errors import CommandFailed, InvalidArguments
 _DEFAULT_LIMIT, _MAX_LIMIT = 50, 500
 _MAX_RULES = 30
 _MAX_DECLARATIONS = 60
+_RULE_FIELDS = {"selector": "string", "source": "string", "properties": "object"}
+_RULE = object_schema(_RULE_FIELDS, _RULE_FIELDS)
 _BOX = {"type": "object", "description": "x, y, width, height in CSS pixels of the tab's viewport."}
 
 
@@ -34,28 +36,26 @@ _BOX = {"type": "object", "description": "x, y, width, height in CSS pixels of t
         },
     },
     output={
-        "tabId": {"type": "integer"},
+        "tabId": "integer",
         "total": {"type": "integer", "description": "How many match."},
         "elements": {
             "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "ref": {"type": "string"},
-                    "tag": {"type": "string"},
-                    "role": {"type": "string"},
-                    "text": {"type": "string"},
-                    "visible": {"type": "boolean"},
+            "items": object_schema(
+                {
+                    "ref": "string",
+                    "tag": "string",
+                    "role": "string",
+                    "text": "string",
+                    "visible": "boolean",
                     "box": _BOX,
-                    "attributes": {"type": "object"},
+                    "attributes": "object",
                     "frame": {"type": "string", "description": "URL of the frame, if not the page itself."},
                 },
-                "required": ["ref", "tag", "text", "visible"],
-            },
+                ("ref", "tag", "text", "visible"),
+            ),
         },
-        "note": {"type": "string"},
+        "note": "string",
     },
-    output_required=("tabId", "total", "elements"),
     annotations=hints(read_only=True),
 )
 async def query_elements(call: Call) -> ToolResult:
@@ -121,24 +121,12 @@ async def _no_match_note(call: Call) -> str:
         },
     },
     output={
-        "tabId": {"type": "integer"},
-        "element": {"type": "string"},
-        "computed": {"type": "object"},
-        "rules": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "selector": {"type": "string"},
-                    "source": {"type": "string"},
-                    "properties": {"type": "object"},
-                },
-                "required": ["selector", "source", "properties"],
-            },
-        },
-        "note": {"type": "string"},
+        "tabId": "integer",
+        "element": "string",
+        "computed": "object",
+        "rules": {"type": "array", "items": _RULE},
+        "note": "string",
     },
-    output_required=("tabId", "element", "computed", "rules"),
     annotations=hints(read_only=True),
 )
 async def get_element_styles(call: Call) -> ToolResult:

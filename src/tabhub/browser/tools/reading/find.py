@@ -24,14 +24,14 @@ _MAX_NAME = 200
     "Find elements",
     "Finds elements by name or text (exact matches first) and role in all frames; returns refs.",
     params={
-        "text": {"type": "string"},
+        "text": "string",
         "role": TARGET["role"],
         "limit": {"type": "integer", "minimum": 1, "maximum": _MAX_LIMIT},
     },
     output={
-        "tabId": {"type": "integer"},
+        "tabId": "integer",
         "elements": {"type": "array", "items": {"type": "object"}},
-        "total": {"type": "integer"},
+        "total": "integer",
         "nearest": {"type": "array", "items": {"type": "string"}},
     },
     output_required=("tabId", "elements", "total"),

@@ -52,13 +52,7 @@ _OPTIONS = {
         "overwrite": {"type": "boolean", "description": "Replace a file that exists (default false)."},
         "options": _OPTIONS,
     },
-    output={
-        "tabId": {"type": "integer"},
-        "filePath": {"type": "string"},
-        "bytes": {"type": "integer"},
-        "pages": {"type": "integer"},
-    },
-    output_required=("tabId", "filePath", "bytes", "pages"),
+    output={"tabId": "integer", "filePath": "string", "bytes": "integer", "pages": "integer"},
     annotations=hints(read_only=True),
 )
 async def save_pdf(call: Call) -> ToolResult:

@@ -42,8 +42,7 @@ class Resource:
     "List resources",
     "Files loaded by the page and its frames: documents, scripts, stylesheets, images, fonts.",
     params={"type": {"type": "string", "maxLength": 30, "description": "Only one type, e.g. script, stylesheet."}},
-    output={"resources": {"type": "array", "items": {"type": "object"}}, "note": {"type": "string"}},
-    output_required=("resources",),
+    output={"resources": {"type": "array", "items": {"type": "object"}}, "note": "string"},
     annotations=hints(read_only=True),
 )
 async def list_resources(call: Call) -> ToolResult:
@@ -77,12 +76,12 @@ async def list_resources(call: Call) -> ToolResult:
     },
     required=("url",),
     output={
-        "url": {"type": "string"},
-        "mime": {"type": "string"},
-        "content": {"type": "string"},
-        "base64": {"type": "string"},
-        "length": {"type": "integer"},
-        "note": {"type": "string"},
+        "url": "string",
+        "mime": "string",
+        "content": "string",
+        "base64": "string",
+        "length": "integer",
+        "note": "string",
     },
     output_required=("url", "mime", "length"),
     annotations=hints(read_only=True),

@@ -72,10 +72,7 @@ _DESCRIBED = msgspec.json.Decoder(_Described)
         "frame": FRAME,
     },
     required=("code",),
-    output={
-        "value": {},
-    },
-    output_required=("value",),
+    output={"value": {}},
     annotations=hints(destructive=True),
 )
 async def execute_script(call: Call) -> ToolResult:

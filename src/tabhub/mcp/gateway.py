@@ -67,17 +67,14 @@ class GatewaySurface:
         self._catalogue = catalogue
 
     def page(self, cursor: str | None, *, stateless: bool, tools: str | None = None) -> bytes:
-        """Both tools, always."""
         if cursor is not None:
             raise InvalidParams("The list has one page: there is no cursor to go on from.")
         return _PAGE + (b',"ttlMs":%d,"cacheScope":"private"}' % LIST_TTL_MS if stateless else b"}")
 
     def takes_session(self, name: str) -> bool:
-        """The handle goes to the tool that is called."""
         return ALIASES.get(name, name) == CALL.name
 
     async def call(self, caller: Caller, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run one of the two."""
         name = ALIASES.get(name, name)
         if name == LIST.name:
             LIST.check(arguments)

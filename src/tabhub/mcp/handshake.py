@@ -1,6 +1,6 @@
 """The handshake era, 2025-03-26 to 2025-11-25: initialize, sessions, streams that can be resumed.
 
-Owns the methods of that era and which session a request belongs to; what a session holds is mcp_session.py's.
+Owns the methods of that era and which session a request belongs to; a session's state is handshake_session.py's.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ from tabhub.wire.mcp import (
 
 _BATCHES = "2025-03-26"
 _TOOL_ERRORS_SINCE = "2025-11-25"
-"""From this revision on arguments that do not fit are a tool error, before it a protocol error."""
+"""From this revision on invalid arguments are a tool error, before it a protocol error."""
 _NO_RESOURCE = -32002
-"""What a resource that is not there is answered with in these revisions."""
+"""The error code for an unknown resource in these revisions."""
 
 
 class HandshakeEdge:
@@ -172,7 +172,7 @@ class HandshakeEdge:
         return initialize_payload(version, self._server, self._capabilities(), self._instructions)
 
     def _require(self, request: HttpRequest, tools: str | None) -> McpSession:
-        """The session a request names; its version header must be one we speak."""
+        """The session a request names; its version header must be one we support."""
         raw = request.headers.get(b"mcp-session-id")
         if raw is None:
             raise InvalidRequest("The Mcp-Session-Id header is missing.", hint="Begin with `initialize`.")
@@ -265,7 +265,7 @@ class HandshakeEdge:
             del mcp.in_flight[request.id]
 
     async def _pass_on(self, mcp: McpSession, request: Request, exchange: Exchange) -> bytes:
-        """What an external server answers: a resource, a prompt, a completion."""
+        """Requests that an external server answers: a resource, a prompt, a completion."""
         try:
             _refuse_twice(mcp, request)
             wanted = self.offering.find(request.method, request.params)
@@ -324,7 +324,7 @@ class HandshakeEdge:
 
     async def _serve_listener(self, mcp: McpSession, request: HttpRequest, after: int | None = None) -> None:
         stream = mcp.listener
-        if stream is None or stream.done:  # one that was cut for a slow reader, or ended, is over for good
+        if stream is None or stream.done:  # one that ended, or was cut for a slow reader, cannot be resumed
             stream, after = mcp.new_stream(self._engine.limits), None
             mcp.listener = stream
 
@@ -354,12 +354,12 @@ class HandshakeEdge:
     # over a restart of the hub
 
     def agreed(self, session_id: str) -> SavedMcp | None:
-        """What a client has agreed on."""
+        """What a client has negotiated, to be saved."""
         mcp = self.sessions.get(session_id)
         return None if mcp is None else mcp.saved(self._surface.path)
 
     def take_up(self, session: Session, agreed: SavedMcp) -> bool:
-        """Go on with a client from before a restart; one that listens is told to list the tools anew."""
+        """Restore a client from before a restart; one that listens is notified to list the tools again."""
         mcp = McpSession.restored(session, agreed, new_stream_id)
         if mcp is None:
             return False
@@ -368,7 +368,6 @@ class HandshakeEdge:
         return True
 
     def end(self, session_id: str, reason: str) -> None:
-        """Let go of a session and all it has."""
         mcp = self.sessions.pop(session_id, None)
         if mcp is not None:
             mcp.close()

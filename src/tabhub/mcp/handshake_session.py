@@ -47,23 +47,23 @@ class McpSession:
         """The version of each list the client last read."""
         self.listener: EventStream | None = None
         self.listening = 0
-        """How many connections read it."""
+        """How many connections read the listener."""
         self.follower: ResourceSubscriber | None = None
-        """What it follows, if it ever asked to."""
+        """Its resource subscriptions, if it has any."""
         self.missed: dict[str, None] = {}
-        """Resources that changed while it did not listen."""
+        """Resources that changed while it was not listening."""
         self.tell: Callable[[bytes], None] | None = None
-        """A carrier's own way to the client, which needs no stream."""
+        """The bridge's way to the client, which needs no stream."""
         self.headers: list[Header] = [(b"mcp-session-id", session.id.encode())]
-        """What every answer carries."""
+        """Headers of every response."""
         self._new_id = new_id
 
     def outdated(self, versions: Mapping[str, int]) -> list[str]:
-        """The lists the client has read that are others now."""
+        """The lists the client has read that have changed since."""
         return [kind for kind, seen in self.listed.items() if seen != versions[kind]]
 
     def new_stream(self, limits: Limits) -> EventStream:
-        """A stream that can be resumed; the oldest finished ones are let go."""
+        """A resumable stream; the oldest finished ones are dropped."""
         stream = EventStream(self._new_id(), limits, resumable=True)
         self.streams[stream.id] = stream
         for old in list(self.streams.values()):
@@ -75,7 +75,7 @@ class McpSession:
 
     @classmethod
     def restored(cls, session: Session, agreed: SavedMcp, new_id: Callable[[], str]) -> McpSession | None:
-        """A client from before a restart; None if what it agreed on cannot be."""
+        """A client from before a restart; None if what it negotiated is invalid."""
         if agreed.version not in HANDSHAKE_VERSIONS or not 0 <= agreed.log_level < len(LOG_LEVELS):
             return None
         mcp = cls(session, agreed.version, {name: {} for name in agreed.capabilities}, new_id)
@@ -84,19 +84,19 @@ class McpSession:
         return mcp
 
     def saved(self, endpoint: str) -> SavedMcp:
-        """What is kept of it for a restart."""
+        """What is saved for a restart."""
         can = [name for name in CAPABILITIES if isinstance(self.capabilities.get(name), dict)]
         followed = self.follower.uris if self.follower is not None else []
         return SavedMcp(endpoint, self.version, can, self.log_level, followed)
 
     def following(self, following: ResourceSubscribers) -> ResourceSubscriber:
-        """What it follows, from now on if it never did."""
+        """Its subscriptions."""
         if self.follower is None:
             self.follower = following.follower(self.updated)
         return self.follower
 
     def updated(self, uri: str) -> None:
-        """A resource it follows has changed; it is told now, or when it listens."""
+        """A resource it subscribed to has changed; it is notified now, or when it listens."""
         if self.tell is not None:
             self.tell(encode_notification(RESOURCE_UPDATED, {"uri": uri}))
         elif self.listening and self.listener is not None:
@@ -105,13 +105,13 @@ class McpSession:
             self.missed[uri] = None
 
     def tell_missed(self) -> None:
-        """It listens now: tell it what changed before."""
+        """It listens now: notify it of what changed before."""
         missed, self.missed = self.missed, {}
         for uri in missed:
             self.updated(uri)
 
     def answered(self, response: Response) -> None:
-        """The client answered a question of ours; anything else is dropped."""
+        """The client answered a request of ours; anything else is dropped."""
         waiting = self.asked.pop(response.id, None)
         if waiting is not None and not waiting.done():
             waiting.set_result(response)
@@ -122,7 +122,7 @@ class McpSession:
         waiting = self.asked[ident] = asyncio.get_running_loop().create_future()
 
         def over(done: asyncio.Future[Response]) -> None:
-            """A question that was answered elsewhere is taken back, so that the client can close it."""
+            """A question that was answered elsewhere is cancelled, so that the client can close it."""
             if self.asked.pop(ident, None) is not None and done.cancelled():
                 reason = {"requestId": ident, "reason": "It was answered elsewhere, or is not needed any more."}
                 send(encode_notification("notifications/cancelled", reason))
@@ -181,7 +181,6 @@ class HandshakeCaller:
             self._exchange.notify(encode_notification("notifications/message", params))
 
     def can(self, capability: str) -> bool:
-        """Whether the client declared a capability."""
         return isinstance(self._mcp.capabilities.get(capability), dict)
 
     async def ask(self, tool: str, questions: Questions) -> Answers:
@@ -196,12 +195,11 @@ class HandshakeCaller:
 
 
 def new_stream_id() -> str:
-    """An id for a stream, unlike any before."""
     return secrets.token_hex(6)
 
 
 def agree(params: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """What `initialize` agrees on: the version, and what the client says it can do."""
+    """Negotiate `initialize`: the version, and the client's capabilities."""
     version = negotiate(params.get("protocolVersion"))
     capabilities = params.get("capabilities", {})
     if not isinstance(capabilities, dict):
@@ -210,7 +208,7 @@ def agree(params: dict[str, Any]) -> tuple[str, dict[str, Any]]:
 
 
 def read_answer(method: str, response: Response) -> dict[str, Any]:
-    """What the client answered to a request of ours, or why it did not."""
+    """The client's answer to a request of ours; TabhubError if it failed."""
     if response.error is not None:
         raise TabhubError(f"The client could not answer {method}: {response.error['message'][:300]}")
     if not isinstance(response.result, dict):

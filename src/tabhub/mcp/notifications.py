@@ -1,6 +1,6 @@
-"""Telling agents that a list changed: never more often than agreed, and the last state always arrives.
+"""Notifying agents that a list changed: rate-limited, and the last state always arrives.
 
-Owns who listens to which list (tools, resources, prompts) and the pace of each. What is said is the listeners' matter.
+Owns who listens to which list (tools, resources, prompts) and the rate of each. The listeners write the notification.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from tabhub.wire.mcp import LISTS
 
 
 def gap(limits: Limits) -> float:
-    """Seconds between two notices of the same."""
+    """Seconds between two notifications of the same list."""
     return 1.0 / limits.list_changed_rate if limits.list_changed_rate else 0.0
 
 
 class Pace:
-    """When one agent is told of one thing that changes."""
+    """Rate limit of one notification to one agent."""
 
     def __init__(self, changed: Callable[[], None], pause: float) -> None:
         self._changed = changed
@@ -29,7 +29,7 @@ class Pace:
         self._timer: asyncio.TimerHandle | None = None
 
     def poke(self) -> None:
-        """Tell it now, or as soon as its rate allows."""
+        """Notify now, or as soon as the rate allows."""
         if self._timer is not None:
             return
         loop = asyncio.get_running_loop()
@@ -45,7 +45,6 @@ class Pace:
         self._changed()
 
     def stop(self) -> None:
-        """It listens no more."""
         if self._timer is not None:
             self._timer.cancel()
 
@@ -66,19 +65,18 @@ class _Subscriber:
         self._paces = {kind: Pace(partial(changed, kind), pause) for kind in kinds}
 
     def poke(self, kind: str) -> None:
-        """Tell it of a list, if it wants to know."""
+        """Notify it of a list, if it wants that."""
         pace = self._paces.get(kind)
         if pace is not None:
             pace.poke()
 
     def stop(self) -> None:
-        """It listens no more."""
         for pace in self._paces.values():
             pace.stop()
 
 
 class ListNotifier:
-    """Everyone who listens for changes."""
+    """All listeners."""
 
     def __init__(self, limits: Limits) -> None:
         self._gap = gap(limits)
@@ -115,10 +113,10 @@ class ListNotifier:
             subscriber.poke(kind)
 
     def close(self) -> None:
-        """End every stream in order."""
+        """End all streams."""
         self.end(lambda _: True)
 
     def end(self, locked_out: Callable[[str | None], bool]) -> None:
-        """End the streams of those whose token, or secret, is not valid any more."""
+        """End the streams of those whose token, or secret, is no longer valid."""
         for subscriber in [each for each in self._open if locked_out(each.token)]:
             subscriber.end()

@@ -1,6 +1,6 @@
 """Resources and prompts of external servers, for every MCP endpoint: listed together, read and got one by one.
 
-Owns what agents may ask for beside tools and what of an answer is theirs to see. A read runs in the engine like a call
+Owns what agents may request besides tools, and which part of an answer they see. A read runs in the engine like a call
 of a read-only tool of that server: the same permissions, deadline, cancelling, budget and audit line.
 """
 
@@ -54,7 +54,7 @@ _WORDS = {
     SUBSCRIBE: "Hear of changes of a resource of {}",
 }
 _NO_SUCH = (-32002, -32602)
-"""What servers answer when they do not have what they are asked for."""
+"""Error codes of servers for what they do not have."""
 _LONGEST_NAME = 1_000
 _MOST_ARGUMENTS = 200
 
@@ -66,13 +66,13 @@ class Wanted:
     method: str
     server: str
     params: dict[str, Any]
-    """In the server's own words."""
+    """With the server's own names."""
     asked: str
-    """What it is about, in the agent's words."""
+    """The name or URI, as the agent gave it."""
 
     @property
     def followed(self) -> Subscription:
-        """The resource, for whoever follows it."""
+        """The resource as a subscription."""
         return Subscription(self.server, self.params["uri"], self.asked)
 
     @property
@@ -83,13 +83,13 @@ class Wanted:
 
 @dataclass(slots=True)
 class _Whole(ToolResult):
-    """An answer as it came; what the engine cuts is another object."""
+    """An answer as it came; one that the engine cut is another object."""
 
     answer: dict[str, Any] = field(default_factory=dict)
 
 
 class UpstreamResources:
-    """What a hub passes on beside tools."""
+    """Resources and prompts of all external servers."""
 
     def __init__(self, engine: Engine, is_off: Callable[[Tool], bool], upstream: Upstreams | None) -> None:
         """Without `upstream` there are no external servers, as at a relay."""
@@ -122,7 +122,7 @@ class UpstreamResources:
         return self.following.book.uris(server)
 
     def forget(self, server: str) -> None:
-        """A server is gone."""
+        """A server was removed."""
         for method in _WORDS:
             self._entries.pop((server, method), None)
 
@@ -136,7 +136,7 @@ class UpstreamResources:
     # what is asked for
 
     def find(self, method: str, params: Mapping[str, Any]) -> Wanted:
-        """Whose answer a request wants; raises what is wrong with it."""
+        """Which server answers a request; an error if it is invalid."""
         if method in (READ, SUBSCRIBE):
             uri = _text(params, "uri", LONGEST)
             server, own = self.book.resource(uri, self._servers())
@@ -173,7 +173,7 @@ class UpstreamResources:
         return Wanted(COMPLETE, server, {"ref": meant, "argument": typed, **more}, asked)
 
     def follow(self, follower: ResourceSubscriber, uris: Sequence[str]) -> list[str]:
-        """Let somebody follow resources without a question to their servers; gives those that can be followed."""
+        """Subscribe without asking the servers; returns the URIs that can be subscribed to."""
         honoured = []
         for uri in uris:
             try:
@@ -186,12 +186,12 @@ class UpstreamResources:
         return honoured
 
     def follow_again(self, follower: ResourceSubscriber, uris: Sequence[str]) -> None:
-        """Let somebody from before a restart go on; which servers there are is known a little later."""
+        """Resume subscriptions from before a restart, once the servers are known."""
         if uris:
             self._before.append((follower, uris))
 
     def catch_up(self) -> None:
-        """The servers are known."""
+        """Resume what `follow_again` was given: the servers are known."""
         before, self._before = self._before, []
         for follower, uris in before:
             if not follower.closed:
@@ -234,7 +234,7 @@ class UpstreamResources:
     async def _run(self, server: str, method: str, ctx: CallContext, params: dict[str, Any]) -> ToolResult:
         upstream = self._upstream
         connection = upstream.pool.get(upstream.get(server).name) if upstream is not None else None
-        if upstream is None or connection is None:  # it is being taken away
+        if upstream is None or connection is None:  # it is being removed
             raise UpstreamError(f"The server {server} is just being changed.", hint="Ask again.")
         if method == COMPLETE:
             session = await connection.ready()
@@ -249,7 +249,7 @@ class UpstreamResources:
                 raise UpstreamError(
                     f"The server {server} does not tell of changes of its resources.", hint="Read it again when needed."
                 )
-            # In the stateless era one stream tells of all; it is asked for anew when the resource is followed.
+            # In the stateless era one stream reports all; it is opened again when the set of subscriptions changes.
             if session.modern or params["uri"] in connection.subscriptions.subscribed:
                 return _Whole(b"{}")
         try:
@@ -268,7 +268,7 @@ class UpstreamResources:
 
 
 def _cached(answer: dict[str, Any], *, stateless: bool) -> None:
-    """How long an answer may be kept is part of the stateless revision alone; what a hub hands on is one person's."""
+    """Cache hints are part of the stateless revision only; what a hub passes on is private."""
     ttl = answer.pop("ttlMs", 0)
     answer.pop("cacheScope", None)
     if stateless:

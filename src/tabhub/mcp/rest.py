@@ -37,11 +37,9 @@ class RestCaller:
         """There is nowhere to show it."""
 
     def can(self, capability: str) -> bool:
-        """A REST caller has no capabilities."""
         return False
 
     async def ask(self, tool: str, questions: Questions) -> Answers:
-        """There is no one to ask."""
         method = next(iter(questions.values()))[0]
         raise MissingCapability(tool, CAPABILITY_OF[method])
 

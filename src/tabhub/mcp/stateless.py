@@ -78,7 +78,6 @@ class StatelessCaller:
         self.via = exchange.via
 
     def progress(self, progress: float, total: float | None, message: str | None) -> None:
-        """Progress rides on the request's own stream."""
         token = self._envelope.progress_token
         if token is None:
             return
@@ -90,14 +89,12 @@ class StatelessCaller:
         self._exchange.notify(encode_notification("notifications/progress", params))
 
     def log(self, level: str, logger: str, data: Any) -> None:
-        """Log messages go only to requests that asked for a level."""
         wanted = self._envelope.log_level
         if wanted is not None and LOG_LEVELS.index(level) >= LOG_LEVELS.index(wanted):
             params = {"level": level, "logger": logger, "data": data}
             self._exchange.notify(encode_notification("notifications/message", params))
 
     def can(self, capability: str) -> bool:
-        """Whether the envelope declares a capability."""
         return isinstance(self._envelope.capabilities.get(capability), dict)
 
     async def ask(self, tool: str, questions: Questions) -> Answers:
@@ -258,7 +255,7 @@ class StatelessEdge:
     def _session(
         self, name: str, arguments: dict[str, Any], envelope: Envelope, own: Session | None, agent: str | None
     ) -> tuple[Session, bool]:
-        """The session the handle names, the carrier's, or one that is not kept unless the call binds a tab to it."""
+        """The session the handle names, the bridge's, or one that is not kept unless the call binds a tab to it."""
         if "session" in arguments and self._surface.takes_session(name):
             handle = arguments.pop("session")
             if not isinstance(handle, str):
@@ -339,6 +336,6 @@ class StatelessEdge:
 
 
 def _with_handle(result: ToolResult, session: Session) -> ToolResult:
-    """Tell a stateless agent how to stay on the tab that was opened for it."""
+    """Add how a stateless agent stays on the tab that was opened for it."""
     note = f"Session: {session.id} (tab {session.tab}). Pass it as `session` to go on in this tab."
     return with_note(result, note, {"tabhub/session": session.id})

@@ -1,7 +1,6 @@
-"""Telling agents that a resource of an external server has changed: those who follow it, at a bearable pace.
+"""Notifying agents that a resource of an external server has changed: those that subscribed to it, rate-limited.
 
-Owns the followers and their pace. What a resource is called, and by whom, is in the book; how a server is asked to tell
-of changes is the upstream's.
+Owns the subscribers and their rate. Names of resources are in the book; subscribing at the server is upstream/'s.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from tabhub.mcp.notifications import Pace, gap
 
 
 class ResourceSubscriber:
-    """One agent that follows resources, for as long as its session or stream lasts."""
+    """One agent with subscriptions, for as long as its session or stream lasts."""
 
     def __init__(self, following: ResourceSubscribers, tell: Callable[[str], None]) -> None:
         self._following = following
@@ -26,11 +25,10 @@ class ResourceSubscriber:
 
     @property
     def uris(self) -> list[str]:
-        """What it follows, in its own words."""
+        """The URIs it subscribed to, as it named them."""
         return list(self._paces)
 
     def add(self, followed: Subscription) -> None:
-        """Tell it of changes of a resource from now on."""
         following = self._following
         if followed.asked not in self._paces:
             if len(self._paces) >= following.limits.followed_resources:
@@ -43,18 +41,16 @@ class ResourceSubscriber:
         following.changed(followed.server)
 
     def remove(self, uri: str) -> None:
-        """Tell it no more of a resource; one it does not follow is none the worse."""
+        """Unsubscribe; a resource it has not subscribed to is ignored."""
         gone = self._following.book.remove(self, uri)
         if gone is not None:
             self._paces.pop(uri).stop()
             self._following.changed(gone.server)
 
     def poke(self, uri: str) -> None:
-        """The resource has changed."""
         self._paces[uri].poke()
 
     def close(self) -> None:
-        """It is gone."""
         self.closed = True
         for pace in self._paces.values():
             pace.stop()
@@ -64,7 +60,7 @@ class ResourceSubscriber:
 
 
 class ResourceSubscribers:
-    """All that is followed at one hub."""
+    """All subscriptions of one hub."""
 
     def __init__(self, limits: Limits, changed: Callable[[str], None]) -> None:
         """`changed` is called with a server when other resources of it are subscribed to than before."""
@@ -73,10 +69,10 @@ class ResourceSubscribers:
         self.changed = changed
 
     def follower(self, tell: Callable[[str], None]) -> ResourceSubscriber:
-        """Somebody new, who follows nothing yet; `tell` gets the URI in that agent's words."""
+        """A new subscriber; `tell` gets the URI as that agent named it."""
         return ResourceSubscriber(self, tell)
 
     def updated(self, server: str, uri: str) -> None:
-        """A server says that a resource has changed."""
+        """A server reports a changed resource."""
         for follower, asked in list(self.book.subscribers(server, uri)):
             follower.poke(asked)

@@ -30,9 +30,7 @@ class Surface(Protocol):
         """Whether the tool accepts a `session` handle from stateless clients."""
         ...
 
-    async def call(self, caller: Caller, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Call a tool."""
-        ...
+    async def call(self, caller: Caller, name: str, arguments: dict[str, Any]) -> ToolResult: ...
 
 
 class FullSurface:
@@ -53,7 +51,6 @@ class FullSurface:
         return self._catalogues.of(selection).page(cursor, stateless=stateless)
 
     def takes_session(self, name: str) -> bool:
-        """Tools that work on a tab do."""
         entry = self._engine.registry.get(name)
         return entry is not None and takes_tab(entry.tool)
 

@@ -1,7 +1,7 @@
-"""One connection to the daemon's socket: who may speak on it, in which order, and what is said to a line out of turn.
+"""One connection to the bridge's socket: who may use it, and in which order messages are accepted.
 
-Owns the check of the peer, silence and the turn of messages. The bytes are lines.py's, the shape of the messages
-wire/bridge.py's; sessions and their requests are the daemon's.
+Owns the check of the peer, the timeout of silent clients and the order of messages. The bytes are lines.py's, the
+messages wire/bridge.py's, sessions and their requests listener.py's and session.py's.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ def peer_uid(sock: socket.socket) -> int:
 
 
 class Connection:
-    """One connection: what may be said on it, and by whom."""
+    """One connection of a client."""
 
     def __init__(self, daemon: BridgeListener, token: bytes | None) -> None:
         self._daemon = daemon
         self._token = token
-        """What REGISTER and STATUS must hold, where the system does not say who is there; None once they did."""
+        """The token that REGISTER and STATUS must carry where the system cannot name the peer; None once they did."""
         self._lines: Lines | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._over = False
         self.client: BridgeSession | None = None
 
     def opened(self, lines: Lines) -> None:
-        """Let in this user alone, and not for long if nothing is said."""
+        """Accept only this user, and close a client that stays silent."""
         self._lines = lines
         self._daemon.opened(self)
         transport = lines.transport
@@ -66,7 +66,7 @@ class Connection:
         self._expect()
 
     def _expect(self) -> None:
-        """Close a connection that has no session and says nothing."""
+        """Close a connection that has no session and stays silent."""
         if self._timer is not None:
             self._timer.cancel()
         loop = asyncio.get_running_loop()
@@ -74,7 +74,7 @@ class Connection:
         self._timer = loop.call_later(silence, self.close) if self.client is None else None
 
     def lost(self, reason: str) -> None:
-        """The connection has ended, without a word of goodbye if there still is a session."""
+        """The connection was lost; it broke off if there still is a session."""
         if self._timer is not None:
             self._timer.cancel()
         self._daemon.closed(self)
@@ -84,26 +84,25 @@ class Connection:
             self._daemon.left(client)
 
     def close(self) -> None:
-        """End the connection once what was said has left."""
+        """Close the connection once everything is written."""
         if self._lines is not None:
             self._lines.close()
 
     def refuse(self, ident: str | None, error: TabhubError) -> None:
-        """Say that a line was not taken."""
+        """Report a line that was refused."""
         if self._lines is not None:
             self._lines.write(wire.error(ident, error))
         if self._token is not None:
-            self.close()  # whoever has not shown the token gets one try
+            self.close()  # a client that has not shown the token gets one attempt
 
     # lines
 
     def too_long(self, beginning: bytes) -> None:
-        """A line was dropped unread."""
         longest = self._daemon.limits.daemon_line
         self.refuse(wire.beginning_id(beginning), TooLarge(f"A line is longer than {longest} bytes and was not read."))
 
     def line(self, line: bytes) -> None:
-        """Do what a line says, or say why not."""
+        """Execute one message, or report why not."""
         if not line.strip():
             return
         limits = self._daemon.limits
@@ -171,11 +170,11 @@ class Connection:
         client.attach(self._say)
 
     def _session(self, session_id: str) -> BridgeSession:
-        """The session of this connection, if that is the one a message names."""
+        """The session of this connection, if it is the one the message names."""
         client = self.client
         if client is None:
             raise InvalidRequest("This connection has no session.", hint="REGISTER first.")
-        if client.session.id != session_id:  # whether there is such a session is no one else's business
+        if client.session.id != session_id:  # whether such a session exists is not revealed
             raise SessionNotFound("This session has ended or never was.", hint="Use the sessionId of REGISTER_OK.")
         if not self._daemon.engine.sessions.knows(client.session):
             self._daemon.end(client, "the session was ended")

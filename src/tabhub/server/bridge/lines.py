@@ -1,6 +1,6 @@
-"""Lines over a stream socket: whole lines in, bounded; bytes out, and a reader that does not keep up is cut.
+"""Lines over a stream socket: whole lines in, bounded; bytes out, and a reader that does not keep up is disconnected.
 
-Owns the bytes of one connection. Knows nothing of what the lines say.
+Owns the bytes of one connection. Knows nothing of the content of lines.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ class Reader(Protocol):
     """Who the lines are for."""
 
     def opened(self, lines: Lines) -> None:
-        """The connection is there."""
+        """The connection is open."""
         ...
 
     def line(self, line: bytes) -> None:
-        """A whole line came, without its end."""
+        """A whole line has arrived, without its line break."""
         ...
 
     def too_long(self, beginning: bytes) -> None:
-        """A line was longer than allowed, and is dropped; its beginning is handed over."""
+        """A line that was too long has been dropped; this is its beginning."""
         ...
 
     def lost(self, reason: str) -> None:
-        """The connection has ended."""
+        """The connection is closed."""
         ...
 
 
@@ -44,18 +44,15 @@ class Lines(asyncio.Protocol):
         self.transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Somebody is there."""
         self.transport = cast(asyncio.Transport, transport)
         self._reader.opened(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nobody is there any more."""
         self.transport = None
         self._pending.clear()
         self._reader.lost(self._cut or (str(exc) if exc is not None else "it was closed"))
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes; every line that is whole now is handed over."""
         *whole, rest = data.split(b"\n")
         for part in whole:
             if self._dropping:
@@ -78,7 +75,7 @@ class Lines(asyncio.Protocol):
                 self._reader.too_long(beginning)
 
     def write(self, data: bytes) -> None:
-        """Send; with too much unread the connection is cut, for nothing else bounds what waits for its reader."""
+        """Send; a reader that lets too much pile up is disconnected."""
         transport = self.transport
         if transport is None or transport.is_closing():
             return
@@ -88,6 +85,6 @@ class Lines(asyncio.Protocol):
             transport.abort()
 
     def close(self) -> None:
-        """End the connection once what was written has left."""
+        """Close the connection once everything is written."""
         if self.transport is not None:
             self.transport.close()

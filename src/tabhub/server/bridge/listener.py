@@ -1,7 +1,7 @@
-"""The daemon's socket: where the stdio servers of this user's MCP clients reach the hub.
+"""The bridge's socket: where the stdio servers of this user's MCP clients reach the hub.
 
 Owns the listener, who may connect, the registered sessions and how long one waits for a client whose connection broke.
-What is said on a connection is daemon_connection.py's, what a session does daemon_session.py's.
+Messages on a connection are connection.py's, a session's requests session.py's.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _LAST_WORDS = 1.0
 
 
 class BridgeListener:
-    """Everyone who is connected by the socket."""
+    """All clients of the socket."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class BridgeListener:
         self._notices = notices
         self._rate = rate
         self._select = select
-        """Reads a selection of tools, and refuses one that is wrong."""
+        """Raises InvalidParams for an invalid selection of tools."""
         self.status = status
         self.admit = admit
         self._listener: socket.socket | None = None
@@ -68,13 +68,13 @@ class BridgeListener:
         self._connections: set[Connection] = set()
         self.sessions: dict[str, BridgeSession] = {}
         self.in_flight: set[str] = set()
-        """The ids of all requests, of whatever session."""
+        """The ids of the requests of all sessions."""
         self._waiting: dict[str, asyncio.TimerHandle] = {}
 
     # life
 
     def bind(self) -> socket.socket:
-        """Take the socket's path, or fail with the reason; connections wait until `start`."""
+        """Bind the socket, or fail with the reason; connections wait until `start`."""
         if self._listener is not None:
             return self._listener
         if self.place == TCP:
@@ -90,7 +90,7 @@ class BridgeListener:
         return self._listener
 
     async def start(self) -> None:
-        """Begin to serve; sessions of an earlier hub wait for their clients."""
+        """Begin to serve; sessions from before a restart wait for their clients."""
         await self._serve()
         for session in self.engine.sessions.all():
             if session.kind == "daemon":
@@ -110,7 +110,7 @@ class BridgeListener:
         return Lines(Connection(self, self._token), longest=self.limits.daemon_line, queue=self.limits.send_queue)
 
     async def keep(self) -> None:
-        """See that the socket can still be found: cleaners of temporary folders take what looks old."""
+        """Keep the socket in place: cleaners of temporary folders remove what looks old."""
         if self._server is None or self.place == TCP or _inode(self.place) == self._inode:
             return
         log.warning("the daemon's socket %s was removed; it is made anew", self.place)
@@ -122,7 +122,7 @@ class BridgeListener:
             log.error("%s", error.text())
 
     def closing(self) -> None:
-        """No one else may come; those who are there still get the answers they wait for."""
+        """Accept no more clients; connected ones still get their pending answers."""
         if self._server is not None:
             self._server.close()
             self._server = None
@@ -136,7 +136,7 @@ class BridgeListener:
                 Path(self.place).unlink()
 
     async def stop(self) -> None:
-        """End the connections. The sessions stay as they are, for the next hub."""
+        """Close the connections. The sessions stay as they are, for the next start."""
         self.closing()
         for timer in self._waiting.values():
             timer.cancel()
@@ -149,7 +149,7 @@ class BridgeListener:
     # sessions
 
     def register(self, message: wire.Register) -> tuple[BridgeSession, bool]:
-        """The session a client comes back to, or a new one; and which of the two."""
+        """The session a client reconnects to, or a new one, and which of the two."""
         token = self.admit(message.agent_token)
         endpoint = self._endpoints[message.surface]
         if message.tools is not None:
@@ -180,7 +180,7 @@ class BridgeListener:
         return client
 
     def left(self, client: BridgeSession) -> None:
-        """A connection broke: the session waits a while for its client to come back."""
+        """A connection broke: the session waits a while for its client to reconnect."""
         client.detach()
         self._wait_for(client)
 
@@ -191,7 +191,6 @@ class BridgeListener:
         )
 
     def end(self, client: BridgeSession, reason: str) -> None:
-        """End a session and all it has."""
         ident = client.session.id
         timer = self._waiting.pop(ident, None)
         if timer is not None:
@@ -203,15 +202,13 @@ class BridgeListener:
             self.engine.end_session(ident, reason)
 
     def opened(self, connection: Connection) -> None:
-        """Somebody has connected."""
         self._connections.add(connection)
 
     def closed(self, connection: Connection) -> None:
-        """And has gone."""
         self._connections.discard(connection)
 
     def replace(self, client: BridgeSession, by: Connection) -> None:
-        """A client that comes back before its old connection was seen to end takes the place of that."""
+        """A client that reconnects before its old connection has ended replaces that connection."""
         for connection in self._connections:
             if connection.client is client and connection is not by:
                 connection.client = None

@@ -1,7 +1,7 @@
-"""One client of the daemon: its MCP requests run by the same two edges as over HTTP, its answers wrapped as lines.
+"""One client of the bridge: its MCP requests run by the same two edges as over HTTP, its answers wrapped as lines.
 
-Owns what a registered session has in flight, what it agreed on by `initialize`, and what it is told unasked. How it is
-reached, and when it ends, is daemon.py's.
+Owns a registered session's requests in flight, what it negotiated with `initialize`, and its notifications.
+Connections, and when a session ends, are listener.py's.
 """
 
 from __future__ import annotations
@@ -108,51 +108,50 @@ class BridgeSession:
         self._out: Send | None = None
         self._mcp: McpSession | None = None
         self._ready = False
-        self._told = ExitStack()
+        self._notifying = ExitStack()
         self._running: dict[str, _Running] = {}
         self._in_flight = in_flight
-        """The ids of all sessions' requests."""
+        """The ids of the requests of all sessions."""
 
     # the connection
 
     @property
     def initialized(self) -> bool:
-        """Whether the client of a revision with a handshake is through with it."""
+        """Whether the client has completed the handshake, in revisions that have one."""
         return self._mcp is not None
 
     def send(self, line: bytes) -> None:
-        """Say something to the client, if it is there."""
+        """Send to the client, if it is connected."""
         if self._out is not None:
             self._out(line)
 
     def attach(self, out: Send) -> None:
-        """The client is there; its session lasts as long as it is."""
+        """The client is connected; its session lasts at least as long."""
         self._out = out
         self.session.busy += 1
         self.session.left = 0.0
         if self._ready:
-            self._begin_telling()
+            self._begin_notifying()
 
     def detach(self) -> None:
-        """The client is gone: nobody could take the answers, so what runs for it ends."""
+        """The client disconnected: its requests are cancelled, since their answers could not be delivered."""
         if self._out is None:
             return
         self._out = None
-        self._told.close()
-        self._give_up_asking()
+        self._notifying.close()
+        self._fail_questions()
         self.session.busy -= 1
         self.session.seen = self.session.left = self._engine.clock()
         for running in list(self._running.values()):
             self._stop(running)
 
     def close(self) -> None:
-        """The session is over."""
         self.detach()
         if self._mcp is not None:
             self._mcp.close()
 
     def ending(self) -> list[asyncio.Task[None]]:
-        """The hub ends: what still wants to answer; whoever listens is told by the end of the connection."""
+        """The requests that still want to answer at shutdown; listeners notice the end of the connection."""
         return [running.task for running in self._running.values() if not running.listening]
 
     def _stop(self, running: _Running) -> None:
@@ -167,11 +166,11 @@ class BridgeSession:
 
     @property
     def running(self) -> int:
-        """How many requests have no answer yet."""
+        """How many requests are unanswered."""
         return len(self._running)
 
     def cancel(self, ident: str) -> None:
-        """Take back a request; it is still answered."""
+        """Cancel a request; it is still answered."""
         running = self._running[ident]
         caller = self._mcp.in_flight.get(ident) if self._mcp is not None else None
         if caller is not None:
@@ -182,7 +181,7 @@ class BridgeSession:
             running.exchange.cancel()
 
     def request(self, message: wire.Request) -> None:
-        """Run one request to its one answer."""
+        """Run one request; it gets exactly one answer."""
         self.session.seen = self._engine.clock()
         request = Request(message.id, message.action, message.params)
         exchange = LineExchange(self, message.id)
@@ -206,11 +205,11 @@ class BridgeSession:
             raise InvalidRequest("This session is not initialized.", hint="Begin with `initialize`.")
 
     def _initialize(self, params: dict[str, Any]) -> bytes:
-        """A client may begin anew; what it had asked and was asked before is over."""
+        """A client may initialize again; earlier requests and questions end."""
         version, capabilities = agree(params)
         if self._mcp is not None:
-            self._told.close()
-            self._give_up_asking()
+            self._notifying.close()
+            self._fail_questions()
             self._mcp.close()
         self.session.client = client_name(params.get("clientInfo"))
         self._engine.sessions.changes += 1
@@ -249,7 +248,7 @@ class BridgeSession:
         self._in_flight.add(ident)
 
     async def _run(self, ident: str, exchange: LineExchange, work: Awaitable[bytes | None]) -> None:
-        """See that the request gets its answer, whatever becomes of the work."""
+        """Answer the request, whatever happens to the work."""
         try:
             answer = await work
         except TabhubError as error:
@@ -266,7 +265,7 @@ class BridgeSession:
             exchange.finish(answer)
 
     async def _listen(self, request: Request, exchange: LineExchange) -> None:
-        """Tell of changes until the request is taken back or its connection ends."""
+        """Report changes until the request is cancelled or its connection closed."""
         kinds, wanted = read_listen(request), read_followed(request)
         offering = self.endpoint.stateless.offering
         follower = offering.following.follower(
@@ -278,10 +277,10 @@ class BridgeSession:
         with closing(follower), changes:
             await asyncio.get_running_loop().create_future()
 
-    # what the client says unasked, and is told unasked
+    # notifications
 
     def event(self, message: wire.Event) -> None:
-        """A notification of the client's, or an answer; the stateless revision has neither."""
+        """A notification or an answer of the client; the stateless revision has neither."""
         if message.event == wire.ANSWER:
             response = parse({"jsonrpc": "2.0", **message.params})
             if not isinstance(response, Response):
@@ -291,45 +290,45 @@ class BridgeSession:
         elif self._mcp is not None:
             if message.event == "notifications/initialized" and not self._ready:
                 self._ready = True
-                self._begin_telling()
+                self._begin_notifying()
             self.endpoint.handshake.receive_notification(self._mcp, Notification(message.event, message.params))
 
     def _tell(self, message: bytes) -> None:
         self.send(wire.event(self.session.id, None, message))
 
-    def _begin_telling(self) -> None:
-        """Tell the client when a list changes, and now if it did while the client was away."""
+    def _begin_notifying(self) -> None:
+        """Notify the client when a list changes, and now if one did while it was disconnected."""
         mcp = self._mcp
         if mcp is None:
             return
-        self._told.enter_context(self._notices.subscribe(lambda kind: self._tell(_CHANGED[kind]), lambda: None))
+        self._notifying.enter_context(self._notices.subscribe(lambda kind: self._tell(_CHANGED[kind]), lambda: None))
         if isinstance(mcp.capabilities.get("elicitation"), dict):
             self.session.asker = self._ask
         for kind in mcp.outdated(self.endpoint.handshake.offering.versions()):
             self._tell(_CHANGED[kind])
 
     async def _ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        """Ask the client something that belongs to no call of its own."""
+        """Ask the client something that belongs to none of its calls."""
         if self._mcp is None or self._out is None:
             raise TabhubError("The client is not connected just now, so it cannot be asked.")
         return read_answer(method, await self._mcp.question(self._tell, method, params))
 
-    def _give_up_asking(self) -> None:
-        """Nobody is there to answer; who waits for it is told, for it may be another session's call."""
+    def _fail_questions(self) -> None:
+        """Fail the questions no one can answer now; another session's call may wait for one."""
         self.session.asker = None
         for waiting in list(self._mcp.asked.values()) if self._mcp is not None else ():
             if not waiting.done():
                 waiting.set_exception(TabhubError("The client went away before it had answered."))
-                waiting.exception()  # looked at: it is no matter if nobody waits any more
+                waiting.exception()  # retrieved: no one may be waiting for it
 
 
 async def _body(answer: Awaitable[tuple[bytes, int]]) -> bytes:
-    """An answer without the HTTP status, which lines have no place for."""
+    """An answer without its HTTP status."""
     return (await answer)[0]
 
 
 def _envelope(request: Request, version: Any) -> Envelope:
-    """What a stateless request says of itself. Over HTTP headers repeat it; here they are made from the request."""
+    """The envelope of a stateless request. Over HTTP headers repeat it; here they are made from the request."""
     if not isinstance(version, str):
         raise InvalidParams(f"params._meta[{META_VERSION!r}] must be a string.")
     try:

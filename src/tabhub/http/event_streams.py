@@ -1,6 +1,6 @@
 """Event streams: an ordered run of messages, one reader at a time, resumable by event id.
 
-Owns buffering, replay and cutting a reader that does not keep up. Knows nothing of what the messages say.
+Owns buffering, replay and disconnecting a reader that does not keep up. Knows nothing of the content of messages.
 """
 
 from __future__ import annotations
@@ -36,11 +36,10 @@ class EventStream:
         self._delivered = 0
         self._reader = 0
         self._reading: ResponseStream | None = None
-        """Where the current reader is written to."""
+        """The current reader."""
         self._wake = asyncio.Event()
 
     def append(self, data: bytes) -> None:
-        """Add a message."""
         if self.done:
             return
         self._seq += 1
@@ -50,8 +49,8 @@ class EventStream:
         self._wake.set()
 
     def _trim(self) -> None:
-        """Keep what the bounds allow; rather than lose what is unread, the stream ends and its slow reader is cut."""
-        # The newest is left out: one large answer does not make its reader slow.
+        """Drop messages beyond the limits; if one is unread, the stream ends and its slow reader is disconnected."""
+        # The newest does not count: one large answer does not make its reader slow.
         older = self._bytes - len(self._events[-1][1])
         while len(self._events) > 1 and (
             len(self._events) > self._limits.stream_events or older > self._limits.stream_bytes
@@ -72,7 +71,7 @@ class EventStream:
         self._wake.set()
 
     def wake(self) -> None:
-        """Have the reader look whether it is still connected."""
+        """Have the reader check whether it is still connected."""
         self._wake.set()
 
     def knows(self, seq: int) -> bool:
@@ -80,7 +79,7 @@ class EventStream:
         return not self._events or self._events[0][0] <= seq + 1
 
     async def deliver(self, writer: ResponseStream, after: int | None = None, *, prime: bool = False) -> None:
-        """Write the stream to a reader, from after what it saw last, until it ends or another reader takes over."""
+        """Write to a reader from event `after` on, until the stream ends or another reader takes over."""
         self._reader += 1
         reader, seen = self._reader, self._delivered if after is None else after
         self._reading = writer

@@ -1,8 +1,8 @@
 """The guard: what every request passes before anything reads it. Order: Host, Origin, size, token, rate.
 
-Owns the order, and who a token makes of a caller: the secret is the person's and opens everything, a named token is one
-agent's and opens what agents use. The verdicts are trust/'s. The body's size is checked here where it is announced, and
-while reading where it is not.
+Owns the order, and what a token opens: the secret is the person's and opens everything, a named token is one agent's
+and opens what agents use. The verdicts are trust/'s. The size of a body is checked here where it is announced,
+otherwise while it is read.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Tokens(Protocol):
     """The named tokens (store.tokens.TokenStore)."""
 
     def name_of(self, token: bytes) -> str | None:
-        """The name of a token that is in force."""
+        """The name of a valid token."""
         ...
 
 
@@ -46,7 +46,6 @@ class Guard:
         self._tokens_required = config.require_tokens
 
     def replace_secret(self, secret: bytes) -> None:
-        """The secret was rotated."""
         self._secret = secret
         self._usual = b"Bearer " + secret
 
@@ -85,7 +84,7 @@ class Guard:
         return token is not None and same_token(token, self._secret)
 
     def prove(self, challenge: str) -> str | None:
-        """What shows a browser or a command, before it says the secret, that this is the hub whose secret it is."""
+        """Proof for a browser or command, before it sends the secret, that this hub knows it."""
         return challenge_proof(self._secret, self._port, challenge)
 
     def named(self, authorization: bytes | None) -> str | None:
@@ -94,7 +93,7 @@ class Guard:
         return self._tokens.name_of(token) if token is not None and self._tokens is not None else None
 
     def require(self, authorization: bytes | None, now: float, *, agents: bool = True) -> str | None:
-        """Refuse a request without the secret or a token, whose name is given; many wrong ones are slowed.
+        """Refuse a request without the secret or a token; returns the token's name. Many wrong ones are rate-limited.
 
         `agents` says whether the address is one for agents.
         """

@@ -29,7 +29,7 @@ class ResponseStream(Protocol):
     def disconnected(self) -> bool: ...
 
     async def write(self, data: bytes) -> None:
-        """Send a piece. Waits while the client does not read; raises ClientDisconnected when it has gone away."""
+        """Send a piece. Waits while the client does not read; raises ClientDisconnected if it has disconnected."""
         ...
 
     def abort(self) -> None:
@@ -79,7 +79,7 @@ class Request:
         self.query = query
         self.raw_headers = headers
         self.headers = dict(headers)
-        """By lower-case name; of a repeated header the last one. Whoever decides by one checks for repeats first."""
+        """By lower-case name; of a repeated header the last one. Code that relies on one checks for repeats first."""
         self.version = version
         self.peer = peer
         """The client's IP address."""

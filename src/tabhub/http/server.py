@@ -78,7 +78,7 @@ def stop_signal() -> asyncio.Event:
 
 
 def freeze_startup_objects() -> None:
-    """Objects made at start-up stay for good: the garbage collector need not visit them again under load."""
+    """Objects made at start-up are never freed: the garbage collector need not visit them again under load."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(_GC_THRESHOLD)

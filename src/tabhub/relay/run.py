@@ -53,19 +53,18 @@ class RelayOptions:
     audience: str = AUDIENCE
     issuer: str | None = None
     public_url: str | None = None
-    """How clients reach it, where that is not the address it listens on."""
+    """The URL clients use, where that is not the address it listens on."""
     auth_servers: tuple[str, ...] = ()
-    """Who issues tokens, told to OAuth clients."""
+    """Token issuers, for OAuth clients."""
     audit_file: Path | None = None
     limits: Limits = DEFAULTS
     on_ready: Callable[[str], None] | None = None
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a line, secrets taken out."""
+    """One JSON object a line, secrets redacted."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line."""
         facts: dict[str, Any] = {
             "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z",
             "level": record.levelname.lower(),
@@ -78,7 +77,7 @@ class JsonLines(logging.Formatter):
 
 
 def check_transport(options: RelayOptions) -> None:
-    """Refuse to carry tokens in the clear over a network."""
+    """Refuse to send tokens unencrypted over a network."""
     if (options.tls_cert is None) != (options.tls_key is None):
         raise SetupError("--tls-cert and --tls-key belong together.")
     if options.tls_cert is None and not addresses.names_this_machine(options.host) and not options.behind_proxy:
@@ -89,14 +88,14 @@ def check_transport(options: RelayOptions) -> None:
 
 
 def read_addresses(options: RelayOptions) -> RelayOptions:
-    """The options with the addresses in them as they are told; SetupError if one is none."""
+    """The options with their URLs normalised; SetupError for an invalid one."""
     known = read_url("--public-url", options.public_url) if options.public_url is not None else None
     servers = tuple(read_url("--auth-server", server) for server in options.auth_servers)
     return replace(options, public_url=known, auth_servers=servers)
 
 
 def make_bus(url: str | None, node: str) -> Bus:
-    """The bus of that address; without one, that of a single process."""
+    """The bus at that URL; without one, the bus of a single process."""
     if url is None:
         return MemoryBus(node)
     if not url.startswith(("nats://", "tls://")):
@@ -107,7 +106,6 @@ def make_bus(url: str | None, node: str) -> Bus:
 
 
 def make_node(options: RelayOptions) -> Node:
-    """A node as the options say."""
     revoked = options.revoked_file
     if revoked is None and options.key_file is not None:
         revoked = revoked_beside(options.key_file)
@@ -118,14 +116,13 @@ def make_node(options: RelayOptions) -> Node:
 
 
 def make_http(node: Node, options: RelayOptions, port: int, batch: WriteBatch) -> RelayHttp:
-    """The node's HTTP side."""
     secure = options.tls_cert is not None or options.behind_proxy
     place = Place("https" if secure else "http", port, options.public_url)
     return RelayHttp(node, place, batch, auth_servers=options.auth_servers, audit_file=options.audit_file)
 
 
 def revoked_beside(key_file: Path) -> Path:
-    """Where the list of revoked tokens is if nobody says otherwise."""
+    """The default path of the list of revoked tokens."""
     return key_file.with_name(f"{key_file.name}.revoked")
 
 
@@ -141,7 +138,6 @@ def tls_context(options: RelayOptions) -> ssl.SSLContext | None:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """The socket the node listens on."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     sock = socket.socket(family, socket.SOCK_STREAM)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -158,7 +154,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def serve(options: RelayOptions) -> int:
-    """Run a node until it is told to stop."""
+    """Run a node until it is stopped."""
     check_transport(options)
     options = read_addresses(options)
     _log()
@@ -170,7 +166,7 @@ def serve(options: RelayOptions) -> int:
     own_host = addresses.names_this_machine(options.host) and not options.behind_proxy
     batch = WriteBatch()
     http = make_http(node, options, port, batch)
-    # Whoever reaches a loopback address is on this machine: only a web page would call it by another name.
+    # Clients of a loopback address are on this machine: only a web page would use another name.
     figures_port = port if addresses.names_this_machine(options.host) else None
     app = App(node, port=port if own_host else None, figures_port=figures_port, mcp=http)
     tls = tls_context(options)

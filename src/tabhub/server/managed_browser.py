@@ -1,4 +1,4 @@
-"""The browser the hub starts itself: when, from where, and what became of it."""
+"""The browser the hub starts itself: when it starts, and its state."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tabhub.store.home import Home
 log = logging.getLogger("tabhub.managed")
 
 _GRACE = 3.0
-"""Seconds a browser of the person's own has to connect before one is started instead."""
+"""Seconds the person's own browser has to connect before one is started instead."""
 
 _CLOSED = (
     ", as when its last window is closed, and is not started again. "
@@ -56,7 +56,6 @@ class Managed:
 
     @property
     def name(self) -> str:
-        """What kind of browser it is."""
         kind = " (no window)" if self._browser.headless else ""
         return f"{self._browser.browser.name}{kind}"
 
@@ -96,18 +95,16 @@ class Managed:
             self._on_failure()
 
     async def stop(self) -> None:
-        """End it."""
         if self._task is not None:
             self._task.cancel()
         await self._browser.stop()
 
     @property
     def starting(self) -> bool:
-        """Whether it is on its way, as far as is known."""
+        """Whether it is starting, as far as is known."""
         return self._task is not None and (self._error is None or self._tried_again)
 
     def facts(self) -> dict[str, Any]:
-        """For health."""
         facts: dict[str, Any] = {"name": self.name, "running": self._browser.alive, "pid": self._browser.pid}
         if self._error is not None and not self._browser.alive:
             facts["error"] = self._error

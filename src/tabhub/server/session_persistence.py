@@ -23,19 +23,19 @@ log = logging.getLogger("tabhub.sessions")
 
 
 class Endpoint(Protocol):
-    """An MCP endpoint, as far as its clients' sessions go."""
+    """An MCP endpoint, as far as its sessions are concerned."""
 
     def agreed(self, session_id: str) -> SavedMcp | None:
-        """What a client of the endpoint agreed on."""
+        """What a client of the endpoint has negotiated."""
         ...
 
     def take_up(self, session: Session, agreed: SavedMcp) -> bool:
-        """Go on with a client from before; False if it cannot."""
+        """Restore a client; False if that is not possible."""
         ...
 
 
 class SessionPersistence:
-    """Writes sessions down and takes them up again."""
+    """Saves and restores sessions."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class SessionPersistence:
     # writing
 
     def snapshot(self) -> Saved:
-        """Everything that should go on after a restart."""
+        """Everything to be restored after a restart."""
         marks, ids = self._binding.marks()
         held: dict[Session, list[Lease]] = {}
         for lease in self._leases:
@@ -95,13 +95,13 @@ class SessionPersistence:
         )
 
     async def save(self, *, changed: bool = False) -> None:
-        """Write what changed since the last time; `changed` says that something did that is not counted."""
+        """Save if something has changed; `changed` says that something uncounted did."""
         changes = self._sessions.changes
         if (changed or changes != self._saved_at) and await asyncio.to_thread(self.store.save, *self._numbered()):
             self._saved_at = changes
 
     def save_now(self) -> None:
-        """Write everything before the hub ends."""
+        """Save before the hub ends."""
         self.store.save(*self._numbered())
 
     def _numbered(self) -> tuple[Saved, int]:
@@ -129,7 +129,7 @@ class SessionPersistence:
         return len(self._sessions)
 
     def _restore(self, saved: SavedSession, reachable: set[int]) -> None:
-        """One session. What is idle is counted from now: nobody could make a call while there was no hub."""
+        """Restore one session. Idle time counts from now: no calls were possible while there was no hub."""
         now, ahead = self._clock(), self._wall() - self._clock()
         opened = min(now, saved.opened - ahead)
         session = Session(saved.id, saved.kind, saved.client, opened, now, called=now, token=saved.token)

@@ -1,4 +1,4 @@
-"""The log of messages: what passes between the hub and a browser, for who looks for a fault (setting `logMessages`).
+"""The log of messages between the hub and a browser, for debugging (setting `logMessages`).
 
 Owns how a message looks in the log: one line, cut, without what looks like a secret. It changes nothing that passes.
 """
@@ -16,7 +16,7 @@ _SHOWN = 1_000
 
 
 class MessageLog:
-    """Stands between a browser's socket and its link, and writes down what passes."""
+    """Logs the messages between a browser's socket and its link."""
 
     def __init__(self, browser_id: str, send: Callable[[bytes], None], secret: str) -> None:
         self._browser_id = browser_id
@@ -24,12 +24,12 @@ class MessageLog:
         self._secret = secret
 
     def send(self, data: bytes) -> None:
-        """To the browser."""
+        """Log and send a message to the browser."""
         self._note("to", data)
         self._send(data)
 
     def hearing(self, feed: Callable[[str | bytes], None]) -> Callable[[str | bytes], None]:
-        """The same as `feed`, with what the browser says noted before."""
+        """`feed`, with each message logged first."""
 
         def heard(text: str | bytes) -> None:
             self._note("from", text)
@@ -38,7 +38,7 @@ class MessageLog:
         return heard
 
     def _note(self, way: str, data: str | bytes) -> None:
-        # More than is shown is looked at, so that no half of a secret is left at the end.
+        # More than is shown is redacted, so that no part of a secret is left at the end.
         start = data[: 4 * _SHOWN] if isinstance(data, str) else data[: 4 * _SHOWN].decode("utf-8", "replace")
         shown = clean(redact(start, (self._secret,)), _SHOWN)
         log.info("%s %s, %d bytes: %s", way, self._browser_id, len(data), shown)

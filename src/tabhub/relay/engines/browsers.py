@@ -1,6 +1,6 @@
-"""The way from an agent over HTTP to the browsers of its user: connections to the node in the same process.
+"""Links from an agent over HTTP to the browsers of its user, through the node in the same process.
 
-Owns how long they last: as long as the token, and on with a newer one, also after a pause without any.
+Owns how long they last: as long as the token, and longer with a newer one, also after a pause without any.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tabhub.relay.node import Node
 from tabhub.trust.jwt import Claims
 
 _EXPIRED = 1.0
-"""A connection that ends so few seconds before its token does, ends with it: the node looks once a second."""
+"""A connection that ends this many seconds before its token ends with it: the node checks once a second."""
 
 
 class UserBrowserLinks:
@@ -49,7 +49,7 @@ class UserBrowserLinks:
                 self._peers.discard(link)
 
     async def run(self, pause: Callable[[], None]) -> str:
-        """Keep the connections; `pause` is told when the token has ended. Gives why it is over for good."""
+        """Keep the connections; calls `pause` when the token has expired. Returns why they ended for good."""
         try:
             while True:
                 reason = await self._once()
@@ -74,7 +74,7 @@ class UserBrowserLinks:
             await self._road.stop()
 
     def renew(self, claims: Claims) -> None:
-        """A newer token of the same user has come: the connections go on with it, or are made anew."""
+        """Continue, or reconnect, with a newer token of the same user."""
         self.claims = claims
         if self.paused:
             self.paused = False
@@ -84,7 +84,7 @@ class UserBrowserLinks:
             link.admit(claims)
 
     async def settled(self) -> None:
-        """Wait until the browsers that are there have told their tabs, but not for long: calls say what is missing."""
+        """Wait a little until connected browsers have reported their tabs; calls report what is missing."""
         road = self._road
         if not road.settled.is_set():
             try:
@@ -94,5 +94,5 @@ class UserBrowserLinks:
                 road.settled.set()
 
     def weigh(self) -> float | None:
-        """Count a request; the seconds to wait if it is one too many."""
+        """Count a request. Returns the seconds to wait if it is one too many."""
         return self._node.check_rate(self._overseer.client) if self._overseer is not None else None

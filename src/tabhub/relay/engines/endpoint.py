@@ -1,7 +1,6 @@
 """MCP over HTTP at a relay: `/mcp` for any client with a token, and the metadata OAuth clients look for.
 
-Owns what a request passes before an engine sees it: where it comes from, its size, its token. Engines are
-pool.py's; everything that is MCP is the server's.
+Owns the checks before an engine sees a request: origin, size, token. Engines are pool.py's, MCP itself is mcp/'s.
 """
 
 from __future__ import annotations
@@ -81,7 +80,7 @@ class RelayHttp:
         return partial(self._serve, self._valid(verdict))
 
     def refusal(self, request: Request, error: TabhubError) -> Response:
-        """A refused request is answered in the form of the path; a missing or invalid token with how to get one."""
+        """The answer to a refused request, in the form of its path; for a missing or invalid token, how to get one."""
         if request.path != MCP:
             return error_response(error)
         headers: tuple[Header, ...] = (JSON, *retry_after(error))

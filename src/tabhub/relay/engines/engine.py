@@ -1,6 +1,6 @@
 """An agent over HTTP at a relay: its engine, which runs the tools in the browsers of the agent's user.
 
-Owns one agent's registry, sessions, tabs and endpoint. The way to the browsers is http_road.py's. What may be done in a
+Owns one agent's registry, sessions, tabs and endpoint. Links to the browsers are browsers.py's. What is permitted in a
 browser is decided there; nothing here is trusted with it.
 """
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("tabhub.relay")
 
 _CLOSING = 2.0
-"""Seconds for the tabs of a session to be closed when its engine goes."""
+"""Seconds for the tabs of a session to be closed when its engine ends."""
 ADVICE = (
     "Start the browser that is yours and has the Tabhub extension; in its panel, this relay's address and a token of "
     "yours must be set."
@@ -52,7 +52,7 @@ _ASKED = "The person at the browser may have been asked whether to allow it: cal
 
 
 def engine_limits(limits: Limits) -> Limits:
-    """The bounds of one engine among many."""
+    """The limits of one engine among many."""
     most = limits.relay_engine_bytes
     return replace(
         limits,
@@ -109,7 +109,7 @@ class RelayEngine:
         self.road = UserBrowserLinks(node, claims, self.browsers, limits, wall=wall)
 
     def _facts(self) -> dict[str, Any]:
-        """What the agent is told of what serves it."""
+        """What the agent learns of the relay."""
         return {
             "version": __version__,
             "relay": True,
@@ -119,7 +119,7 @@ class RelayEngine:
         }
 
     async def run(self) -> None:
-        """Be there until the token is revoked or the node ends; one that has ended may be followed by another."""
+        """Run until the token is revoked or the node stops."""
         reason = "it was ended"
         try:
             reason = await self.road.run(self._pause)
@@ -128,7 +128,7 @@ class RelayEngine:
             self._binding.stop()
 
     def _pause(self) -> None:
-        """The token has ended: what is open ends with it. The sessions wait for a newer one."""
+        """The token has expired: open requests end. The sessions wait for a newer token."""
         self.used = self._engine.clock()
         self._stop("the token has come to its end")
 
@@ -139,7 +139,7 @@ class RelayEngine:
         return session_id in self._endpoint.handshake.sessions
 
     async def serve(self, request: Request) -> Response | None:
-        """Serve one request, once the browsers that are there have told their tabs."""
+        """Serve one request, once connected browsers have reported their tabs."""
         if self.open >= self._limits.relay_engine_requests:
             raise Busy(
                 f"{self.open} requests of this token are open, which is the limit.",
@@ -160,18 +160,18 @@ class RelayEngine:
     # time and end
 
     def keep(self) -> None:
-        """About every second: let go of what is past its time."""
+        """Once a second: drop what has expired."""
         for session in self.sessions.expired(self._engine.clock()):
             self._endpoint.handshake.end(session.id, "the session was idle too long")
         self._engine.results.expire()
 
     async def leave(self, reason: str) -> None:
-        """End in order: the sessions are over, and the tabs they opened are closed."""
+        """End the sessions, and close the tabs they opened."""
         self._over(reason)
         await self._binding.wait_until_closed(_CLOSING)
 
     def _over(self, reason: str) -> None:
-        """No request is served any more, and those that are end."""
+        """End all requests, and accept no more."""
         if self.ended is not None:
             return
         self.ended = Busy(f"This agent's place at the relay has ended: {reason}.", hint="Send the request once more.")
@@ -187,7 +187,7 @@ class RelayEngine:
 
 
 class RelaySurface(FullSurface):
-    """The tools, with what an agent should know of a call that took too long: there may have been a question."""
+    """All tools; a call that timed out may have waited for an approval, which its error says."""
 
     def __init__(self, engine: Engine, catalogues: Catalogues, profiles: Profiles, usual: Callable[[], str]) -> None:
         super().__init__(engine, catalogues, profiles, usual)

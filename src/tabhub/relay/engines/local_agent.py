@@ -1,7 +1,7 @@
 """An agent of the relay without a socket: a link that reaches the node in the same process.
 
-Owns the way between the two. To the node such an agent is one like all others: its messages are counted, its requests
-mapped, and it ends with its token. Its token was judged by whoever made it, with the request it came in.
+Owns the messages between the two. To the node it is an agent like all others: its messages are counted, its requests
+mapped, and it ends with its token, which was verified with the request it came in.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ class PeerLink(RelayLink):
     def __init__(self, node: Node, browser_id: str, limits: Limits) -> None:
         self._node = node
         self.refused: str | None = None
-        """Why the node ended it, once it has."""
+        """Why the node closed it, once it has."""
         self.client = node.attach("agent", self)
         super().__init__(browser_id, partial(node.feed, self.client), self._leave, limits)
 
     def admit(self, claims: Claims) -> None:
-        """Come in with a token, or go on with a newer one."""
+        """Authenticate, or continue with a newer token."""
         self._node.admit(self.client, claims)
 
     def send_text(self, data: bytes) -> None:
-        """A message of the node's; it is read at the loop's next turn, for the node is still at its own."""
+        """A message of the node, which is still busy: it is read in the next iteration of the loop."""
         self.loop.call_soon(self._read, data)
 
     def send_close(self, code: int, reason: str) -> None:
-        """The node ends it, after what it said before."""
+        """The node closes it, after its earlier messages."""
         self.refused = reason
         self.loop.call_soon(self.connection_lost, f"the relay closed the connection ({code}: {reason})")
 
@@ -57,7 +57,7 @@ class PeerLink(RelayLink):
 
 @asynccontextmanager
 async def peer_link(node: Node, claims: Claims, browser_id: str, limits: Limits) -> AsyncIterator[PeerLink]:
-    """An agent that has been let in; it ends with the block."""
+    """An authenticated agent; it disconnects at the end of the block."""
     link = PeerLink(node, browser_id, limits)
     try:
         link.admit(claims)

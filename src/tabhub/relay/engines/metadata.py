@@ -1,6 +1,6 @@
 """What a relay says of itself to OAuth clients (RFC 9728), and how it asks for a token (RFC 6750).
 
-Owns the address the relay is known by, the document about it and the challenge that points there. Pure.
+Owns the relay's public URL, the metadata document and the challenge that points to it. Pure.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ class Place:
     scheme: str
     port: int
     public_url: str | None = None
-    """How it is known to all; without one, each client is told the name it used itself."""
+    """Without one, each client gets the URL it used itself."""
 
     def base(self, headers: Mapping[bytes, bytes]) -> str:
-        """The address a request means, or Forbidden if that is not this relay's."""
+        """The base URL of a request; Forbidden if it is not this relay's."""
         host = headers.get(b"host", b"")
         if self.public_url is not None:
             names = _authorities(self.public_url)
@@ -43,7 +43,7 @@ class Place:
 
 
 def _authorities(url: str) -> tuple[bytes, ...]:
-    """What a Host header may say for an address: the usual port can be left out, and is by most."""
+    """The Host headers that name a URL: clients leave out the default port."""
     parts = urlsplit(url)
     host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else str(parts.hostname)
     usual = 443 if parts.scheme == "https" else 80
@@ -53,7 +53,7 @@ def _authorities(url: str) -> tuple[bytes, ...]:
 
 
 def read_url(option: str, text: str) -> str:
-    """An https address as an option gives it, without the slash or the path at its end; plain http is for loopback."""
+    """An https URL from an option, without trailing slash or path; plain http is for loopback."""
     base = text.strip().rstrip("/")
     if option == "--public-url":
         base = base.removesuffix(MCP)
@@ -78,6 +78,6 @@ def document(base: str, auth_servers: Iterable[str]) -> dict[str, Any]:
 
 
 def challenge(base: str, problem: str | None) -> bytes:
-    """The WWW-Authenticate header; a client that showed no token is told of no error."""
+    """The WWW-Authenticate header; without an error for a client that sent no token."""
     error = "" if problem is None else f', error="invalid_token", error_description="{problem}"'
     return f'Bearer resource_metadata="{base}{WELL_KNOWN}{MCP}"{error}'.encode()

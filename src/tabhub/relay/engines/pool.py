@@ -1,6 +1,6 @@
 """All agents over HTTP of one node: an engine for each token, found again by the session it serves.
 
-Owns how many there may be, when one goes, and that nobody reaches another user's.
+Owns how many there may be, when one ends, and that no user reaches another's.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class RelayEngines:
         return list(self._of_user.get(user, {}).values())
 
     def find(self, claims: Claims, session_id: str | None) -> RelayEngine:
-        """The engine that serves this session, else the token's own; a new one where there is none."""
+        """The engine that serves this session, else that of the token, created if needed."""
         own = self._of_user.get(claims.user, {})
         if session_id is None:
             found = own.get(claims.token_id)
@@ -67,7 +67,7 @@ class RelayEngines:
         raise SessionNotFound("This session has ended or never was.", hint="Begin again with `initialize`.")
 
     def _renew(self, known_as: str, engine: RelayEngine, claims: Claims) -> None:
-        """A client that got a newer token goes on where it was."""
+        """A client with a newer token continues its session."""
         own = self._of_user[claims.user]
         if claims.token_id not in own:
             del own[known_as]
@@ -102,7 +102,7 @@ class RelayEngines:
             raise Busy("This relay node serves as many agents over HTTP as it can.", hint="Try again in a minute.")
 
     def _end(self, engine: RelayEngine, reason: str) -> None:
-        """Have an engine go; from now on it is not found."""
+        """Remove an engine; it is not found from now on."""
         self._forget(engine)
         self._going.add(engine)
         self._node.spawn(self._leave(engine, reason))
@@ -124,7 +124,7 @@ class RelayEngines:
         self._node.engines = len(self)
 
     async def _keep(self) -> None:
-        """Look after the engines while there are any."""
+        """Maintain the engines while there are any."""
         while self._of_user:
             await asyncio.sleep(_TICK)
             for engine in [engine for own in self._of_user.values() for engine in own.values()]:

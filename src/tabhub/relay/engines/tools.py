@@ -1,7 +1,7 @@
 """The built-in tools as a relay offers them: without those that need files or an extension on the same machine.
 
-Owns what is left out. A relay is many people's server: nothing of theirs is written to its disk, and nothing on it is
-theirs to read.
+Owns what is left out. A relay serves many people: nothing of theirs is written to its disk, and nothing on it is theirs
+to read.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def relay_tools(browsers: Browsers, choice: TabChoice, facts: Callable[[], dict[
 
 @lru_cache(maxsize=1000)
 def _without_files(tool: Tool) -> Tool:
-    """The tool without its arguments for files; made once for all who use it."""
+    """The tool without its arguments for files, made once for all users."""
     properties = tool.input_schema.get("properties", {})
     if not any(name in properties for name in _OF_FILES):
         return tool

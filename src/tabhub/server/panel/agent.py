@@ -1,8 +1,8 @@
 """The agent in the panel: conversations the person has with a model there, while the hub runs.
 
-Owns the panel's `agent.*` methods and the conversations at work. Such an agent is an agent like any other: it comes to
-the hub's own `/mcp` with a session and a token of its own, and what it wants to do is allowed or refused as for all;
-questions come to the panel. What happens is told to every open panel, as `agent.event`. Agents have no way here.
+Owns the panel's `agent.*` methods and the conversations at work. It is an agent like any other: it uses the
+hub's own `/mcp` with a session and a token of its own and the same permissions; approvals come to the panel. Every open
+panel receives what happens as `agent.event`. Agents cannot reach these methods.
 """
 
 from __future__ import annotations
@@ -70,13 +70,13 @@ class PanelAgent:
         }
 
     def closing(self) -> None:
-        """The hub is going: the work stops."""
+        """Stop the work: the hub is shutting down."""
         for chat in self._chats.values():
             if chat.loop is not None:
                 chat.loop.stop()
 
     async def stop(self) -> None:
-        """Wait until what was said is kept."""
+        """Wait until all conversations are saved."""
         self.closing()
         if self._tasks:
             await asyncio.wait(self._tasks)
@@ -137,9 +137,9 @@ class PanelAgent:
         return known
 
     async def _current(self, chat: Chat) -> Chat:
-        """The conversation may have gone on in a terminal meanwhile."""
+        """The conversation may have continued in a terminal meanwhile."""
         if chat.loop is None:
-            with suppress(SetupError):  # nothing of it is kept: then what is here counts
+            with suppress(SetupError):  # it was never saved: what is here counts
                 kept = await asyncio.to_thread(self._store.load, chat.conversation.id)
                 if kept.changed > chat.conversation.changed and chat.loop is None:
                     chat.conversation = kept
@@ -159,7 +159,7 @@ class PanelAgent:
 
     async def _list(self, _link: ExtensionLink, _params: dict[str, Any]) -> dict[str, Any]:
         listed = {each.id: each for each in await asyncio.to_thread(self._store.all)}
-        for chat in self._chats.values():  # what is at work may not be kept yet
+        for chat in self._chats.values():  # a running one may not be saved yet
             talk, kept = chat.conversation, listed.get(chat.conversation.id)
             if kept is None or kept.changed < talk.changed:
                 listed[talk.id] = Summary(talk.id, talk.started, talk.changed, talk.title)

@@ -1,8 +1,7 @@
-"""One conversation of the agent in the panel: whether it is at work, and what a panel is shown of it.
+"""One conversation of the agent in the panel: whether it is running, and what a panel shows of it.
 
-Owns the shape of `agent.event` and of a conversation that is opened, also in the middle of the work: what happened
-since it began is kept until it ends, so that a panel that comes later shows the same as one that was there. It sends
-nothing.
+Owns the shape of `agent.event` and of a conversation that is opened, also while it runs: events are kept
+until it ends, so that a panel opened later shows the same. It sends nothing.
 """
 
 from __future__ import annotations
@@ -26,26 +25,26 @@ _MESSAGES = 400
 
 @dataclass(slots=True, eq=False)
 class Chat:
-    """A conversation that is, or just was, at work."""
+    """A conversation that is running, or just was."""
 
     conversation: Conversation
     tools: HubTools
     opened: bool = False
     """Whether it has a session with the hub."""
     loop: Loop | None = None
-    """While it works."""
+    """While it runs."""
     _before: int = 0
     _told: list[tuple[float, dict[str, Any]]] = field(default_factory=list)
 
     def begin(self, loop: Loop, text: str, now: float) -> dict[str, Any]:
-        """The person said something, and work on it begins; gives what is told of that."""
+        """The person sent a message, and the run begins. Returns the event for panels."""
         self.loop = loop
         self._before = len(self.conversation.messages)
         self._told = [(now, {"event": "heard", "text": text})]
         return self._told[0][1]
 
     def take(self, event: Event, now: float) -> dict[str, Any]:
-        """Something happened; gives what is told of it."""
+        """Something happened. Returns the event for panels."""
         facts: dict[str, Any] = {"event": type(event).__name__.lower(), **msgspec.to_builtins(event)}
         if isinstance(event, Spoke):
             self._spoke(facts, now)
@@ -57,7 +56,7 @@ class Chat:
         return facts
 
     def _spoke(self, facts: dict[str, Any], now: float) -> None:
-        """Pieces of one text are kept as one."""
+        """Join pieces of one text."""
         last = self._told[-1][1] if self._told else {}
         if last.get("event") != "spoke":
             self._told.append((now, dict(facts)))
@@ -65,12 +64,12 @@ class Chat:
             last["text"] += facts["text"]
 
     def end(self) -> None:
-        """The work is over."""
+        """The run has ended."""
         self.loop = None
         self._told = []
 
     def picture(self, session: str | None, now: float) -> dict[str, Any]:
-        """The conversation as a panel shows it: what is settled, and what happened since the work began."""
+        """The conversation as a panel shows it: its messages, and the events of the current run."""
         kept, running = self.conversation, self.loop is not None
         settled = kept.messages[: self._before] if running else kept.messages
         return {

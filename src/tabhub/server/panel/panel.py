@@ -1,8 +1,7 @@
-"""The panel's side in the hub: what the person's own extension may ask and is told.
+"""The panel's side in the hub: the methods of the person's own extension, and its notifications.
 
-Owns the table of methods that links of this machine's extensions are given, who watches, and what is sent to them:
-calls as they run, that something changed, and the marks of tabs that agents work in. What is shown is panelstate.py's;
-agents have no way here.
+Owns the table of methods for links of this machine's extensions, and what is sent to open panels: calls as they run,
+that something changed, and the marks of tabs that agents hold. The state shown is state.py's. Agents cannot reach this.
 """
 
 from __future__ import annotations
@@ -34,14 +33,14 @@ from tabhub.server.settings import Settings
 log = logging.getLogger("tabhub.panel")
 
 _LOOK = 0.1
-"""Seconds between looks at what changed, while somebody watches."""
+"""Seconds between checks for changes, while a panel is open."""
 _TEXT = 300
 _LABEL = 40
 _AUDIT = 100
 
 
 class Panel:
-    """What the person's panel reaches."""
+    """The methods and notifications of the panel."""
 
     def __init__(
         self,
@@ -102,7 +101,7 @@ class Panel:
         entry = self._engine.registry.get(name)
         tool = entry.tool if entry is not None and entry.tool.source.setting == source else None
         own = self._permission.names(tool).own if tool is not None else name
-        if own != name:  # an older way to name it would go before
+        if own != name:  # an older name of it would take precedence
             self._settings.set_at(("permissions", source, "tools", name), None)
         self._settings.set_at(("permissions", source, "tools", own), level)
         self._memory.forget_source(source)
@@ -175,10 +174,10 @@ class Panel:
         taken = self._approvals.answer(_text(params, "id"), decision, by, reason)  # type: ignore[arg-type]
         return {"ok": taken}
 
-    # who watches, and what they are told
+    # notifications
 
     def _greet(self, link: ExtensionLink) -> None:
-        """A browser has come: it learns what waits, and which tabs are agents'."""
+        """A browser has connected: send it pending approvals and the marks of tabs."""
         if link.local:
             for request in self._approvals.pending():
                 link.notify("confirmation.request", {**request, "notify": False})
@@ -219,7 +218,6 @@ class Panel:
         return own | {what: count() for what, count in self._changes.items()}
 
     def began(self, call: Call, caller: Caller, arguments: Mapping[str, Any]) -> None:
-        """A call is on its way."""
         session = caller.session
         named = arguments.get("tabId") if call.tool.source.kind in ("browser", "plugin") else None
         tab_id = named if type(named) is int else session.tab
@@ -228,7 +226,6 @@ class Panel:
         self._panels.notify("tool.invocationStart", facts | ({} if tab_id is None else {"tabId": tab_id}))
 
     def ended(self, call: Call, seconds: float, error: TabhubError | None, *, success: bool) -> None:
-        """It has its answer."""
         facts = {"callId": str(call.id), "ok": success, "durationMs": round(seconds * 1000, 1)}
         said = {} if error is None else {"error": {"message": error.message[:_TEXT], "category": error.category}}
         self._panels.notify("tool.invocationEnd", facts | said)
@@ -266,7 +263,7 @@ class Panel:
 
 
 def _wanted(made: Mapping[str, Any], params: Mapping[str, Any]) -> bool:
-    """Whether a call is among those asked for; a tool or source may be named in part."""
+    """Whether a call matches the filter; part of the name of a tool or source is enough."""
     before, ok = params.get("before"), params.get("ok")
     if isinstance(before, str) and str(made.get("timestamp")) >= before:
         return False
@@ -287,7 +284,7 @@ def _text(params: Mapping[str, Any], name: str) -> str:
 
 
 def _level(params: Mapping[str, Any]) -> str | None:
-    """A permission, or None to go back to what holds without one."""
+    """A permission, or None to remove it."""
     level = params.get("permission")
     if level is not None and level not in PERMISSIONS:
         raise InvalidParams(f"`permission` must be {', '.join(PERMISSIONS)}, or null for none.")

@@ -1,7 +1,7 @@
 """What the panel asks of plugins: search, install, update, remove, settings, and opening a folder.
 
-Owns the panel's plugin methods and what it is shown of each plugin. They are handed to links of the person's own
-extension alone; agents have no way to them. What takes long runs in a thread.
+Owns the panel's plugin methods and what it shows of each plugin. Only links of the person's own extension get them;
+agents cannot reach them. What takes long runs in a thread.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class PluginPanel:
         }
 
     def state(self) -> list[dict[str, Any]]:
-        """Every plugin as the panel shows it; permissions are added by whoever knows them."""
+        """Every plugin as the panel shows it, without permissions."""
         shown = []
         for active, details in zip(self._plugins.all(), self._plugins.details(), strict=True):
             plugin = active.plugin

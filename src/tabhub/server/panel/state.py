@@ -1,7 +1,7 @@
-"""What the person's panel is shown: one picture of the hub, built when it is asked for.
+"""What the person's panel shows: the state of the hub, built on request.
 
-Owns the shape of `config.getState`. Parts that know more of their own sources (plugins, external servers) hand in
-theirs; permissions are added here for all.
+Owns the shape of `config.getState`. Parts that know more of their own sources (plugins, external servers)
+provide theirs; permissions are added here.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def colour(session: Session) -> str:
 
 
 class PanelState:
-    """The picture of one hub."""
+    """The state of one hub."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class PanelState:
         return provider() if provider is not None else []
 
     def tool(self, tool: Tool) -> dict[str, Any]:
-        """A tool with what is set for it, what counts, and where that comes from."""
+        """A tool with its own permission, the effective one, and where that comes from."""
         names, permissions = self._permission.names(tool), self._permission.permissions
         stated = permissions.stated(tool.source.setting, names.all)
         verdict = self._permission.verdict(tool)

@@ -58,6 +58,17 @@ async def run_and_probe(work: Awaitable[Any], probe: Coroutine[Any, Any, T], ret
         probing.add_done_callback(ignore_failure)
 
 
+def page_left(page: Page, action: TrackedAction) -> bool:
+    """Whether the page navigated, is about to, or is blocked by a dialog."""
+    return action.unsettled or action.url is not None or page.dialog is not None
+
+
+async def page_round_trip(box: Toolbox, page: Page, action: TrackedAction, expression: str = "0") -> Any:
+    """Evaluate an expression; the page reports what the action caused before it answers. None if it navigates."""
+    query = {"expression": expression, "returnByValue": True}
+    return await action.unless_navigating(tolerate_navigation(box, page, page.cdp("Runtime.evaluate", query)))
+
+
 def unsent_form_note(problem: Any) -> str | None:
     """The note for a form that was not submitted, if the page named the invalid field."""
     return f"The form was not submitted. The browser reports: {problem}" if isinstance(problem, str) else None
@@ -67,8 +78,7 @@ async def action_result(
     box: Toolbox, page: Page, action: TrackedAction, did: str, *, before: Any = None, now: Any = None, **more: Any
 ) -> ToolResult:
     """The result of an action; `before` and `now` are the page's URLs around it, where they are known."""
-    chrome_id = page.tab.chrome_id
-    if box.watch.open_dialog(page.link, chrome_id) is None:
+    if page.dialog is None:
         await action.settle(box.browsers.limits.action_settle)
     facts: dict[str, Any] = {"tabId": page.tab_id, "did": did}
     notes = [str(more.pop("note"))] if more.get("note") else []
@@ -89,7 +99,7 @@ async def action_result(
         facts["opened"] = action.opened
     if action.download is not None:
         facts["download"] = action.download
-    if dialog := box.watch.open_dialog(page.link, chrome_id):
+    if dialog := page.dialog:
         facts["dialog"] = {"type": dialog.kind, "message": dialog.message}
         if dialog.kind == "prompt":
             facts["dialog"]["default"] = dialog.default

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from tabhub.browser.driver.page import Page
-from tabhub.browser.driver.tab_watch import EventSubscription, TabWatch
+from tabhub.browser.driver.tab_watch import EventSubscription, TabKey, TabWatch, ended_tabs
 from tabhub.browser.record.traffic import ENABLE
 from tabhub.links.browsers import Browsers, Change
 from tabhub.links.extension import ExtensionLink
@@ -50,7 +50,6 @@ _PAGE_SCHEMES = (
 _MOST = 1000
 _UNREAD = 0.5
 _KEPT = 200
-_Key = tuple[ExtensionLink, int]
 Params = dict[str, Any]
 T = TypeVar("T")
 _LAST_ANSWER = 0.1
@@ -211,12 +210,12 @@ class Activity:
 
     def __init__(self, browsers: Browsers, watch: TabWatch) -> None:
         self._watch = watch
-        self._tabs: dict[_Key, _Tab] = {}
+        self._tabs: dict[TabKey, _Tab] = {}
         browsers.on_change(self._changed)
         watch.subscribe(EventSubscription(_EVENTS, (ENABLE, ("Page.enable", {})), frames=True), self._on_event)
 
     def _tab(self, page: Page) -> _Tab:
-        key = (page.link, page.tab.chrome_id)
+        key = page.key
         if key not in self._tabs:
             self._tabs[key] = _Tab(moved=page.link.loop.time())
         return self._tabs[key]
@@ -237,7 +236,7 @@ class Activity:
         action, tab = TrackedAction(), self._tab(page)
         tab.actions.append(action)
         tab.acted = page.link.loop.time()
-        if self._watch.open_dialog(page.link, page.tab.chrome_id) is None:
+        if self._watch.open_dialog(*page.key) is None:
             self.wake(page)
         if page.tab.active:
             # A file chooser would block the page until the person answers it.
@@ -249,7 +248,7 @@ class Activity:
             if page.tab.active and not tab.actions:
                 page.cdp_nowait(CHOOSER, {"enabled": False})
             if tab.gone and not tab.actions:
-                self._tabs.pop((page.link, page.tab.chrome_id), None)
+                self._tabs.pop(page.key, None)
 
     def opened_external(self, page: Page) -> bool:
         """Whether an action in the tab opened another program."""
@@ -366,8 +365,7 @@ class Activity:
                     if chrome_id == tab.opener_chrome_id and tab.tab_id in action.unclaimed_tabs:
                         action.unclaimed_tabs.discard(tab.tab_id)
                         action.tab_opened(tab.tab_id)
-        gone = {(tab.browser_id, tab.chrome_id) for tab in change.tabs.closed}
-        for key in [key for key in self._tabs if key[0].closed is not None or (key[0].browser_id, key[1]) in gone]:
+        for key in ended_tabs(change, self._tabs):
             # A running action removes its own tab when it ends.
             self._tabs[key].gone = True
             if not self._tabs[key].actions:

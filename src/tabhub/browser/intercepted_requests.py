@@ -13,7 +13,7 @@ from typing import Any
 from tabhub.browser.driver.cdp_send import send_cdp_nowait
 from tabhub.browser.driver.cdp_values import parse_headers, parse_text, parse_url
 from tabhub.browser.driver.page import Page
-from tabhub.browser.driver.tab_watch import EventSubscription, TabWatch
+from tabhub.browser.driver.tab_watch import EventSubscription, TabKey, TabWatch, ended_tabs
 from tabhub.browser.record.headers import redact_headers
 from tabhub.browser.record.recorder import Recorder
 from tabhub.browser.tab_overrides import Override, TabOverrides
@@ -22,7 +22,6 @@ from tabhub.links.browsers import Browsers, Change
 from tabhub.links.extension import ExtensionLink
 from tabhub.trust.redact import redact
 
-_Key = tuple[ExtensionLink, int]
 NAME = "interception"
 _MOST, _BODY = 200, 2_000
 _NO_LONGER = "Invalid InterceptionId"
@@ -66,12 +65,12 @@ class Interceptions:
         self._idle = browsers.limits.intercept_idle
         self._held = held
         self._record = record
-        self._waiting: dict[_Key, dict[str, PausedRequest]] = {}
-        self._patterns: dict[_Key, tuple[str, ...]] = {}
-        self._sessions: dict[_Key, Any] = {}
+        self._waiting: dict[TabKey, dict[str, PausedRequest]] = {}
+        self._patterns: dict[TabKey, tuple[str, ...]] = {}
+        self._sessions: dict[TabKey, Any] = {}
         self._last = 0
-        self._went_on: dict[_Key, int] = {}
-        self._asked: dict[_Key, float] = {}
+        self._went_on: dict[TabKey, int] = {}
+        self._asked: dict[TabKey, float] = {}
         """When somebody last asked what waits, or decided."""
         self._over: set[tuple[str, int]] = set()
         """Tabs in which it ended by itself, by browser: the link may be another one by then."""
@@ -82,23 +81,23 @@ class Interceptions:
         """Stop the requests of a tab that fit one of the patterns."""
         enable = ("Fetch.enable", {"patterns": [{"urlPattern": each} for each in patterns]})
         said = f"requests to {', '.join(patterns)} are intercepted"
-        self._patterns[page.link, page.tab.chrome_id] = patterns
-        self._sessions[page.link, page.tab.chrome_id] = session
-        self._asked[page.link, page.tab.chrome_id] = page.link.loop.time()
+        self._patterns[page.key] = patterns
+        self._sessions[page.key] = session
+        self._asked[page.key] = page.link.loop.time()
         try:
             change = Override(session, said[:300], undo=(("Fetch.disable", {}),), frame_commands=(enable,))
             await self._held.apply(page, NAME, change, (enable,))
         except BaseException:
-            self._forget((page.link, page.tab.chrome_id))
+            self._forget(page.key)
             raise
 
     def patterns(self, page: Page) -> tuple[str, ...]:
         """What is stopped in a tab; nothing where nothing is."""
-        return self._patterns.get((page.link, page.tab.chrome_id), ())
+        return self._patterns.get(page.key, ())
 
     async def stop(self, page: Page) -> tuple[bool, int]:
         """Stop nothing more, and let what waits go on; tells whether anything was in force, and how many went on."""
-        key, waiting = (page.link, page.tab.chrome_id), self.pending(page)
+        key, waiting = page.key, self.pending(page)
         self._forget(key)
         for paused in waiting:
             self._continue(key, paused.child, paused.fetch_id)
@@ -118,7 +117,7 @@ class Interceptions:
 
     def pending(self, page: Page) -> list[PausedRequest]:
         """What waits in a tab, oldest first; what its page has given up in the meantime does not."""
-        key = (page.link, page.tab.chrome_id)
+        key = page.key
         if key in self._patterns:
             self._asked[key] = page.link.loop.time()
         record = self._record.tab_record(*key).traffic
@@ -130,12 +129,12 @@ class Interceptions:
 
     def pop_timed_out_note(self, page: Page) -> str:
         """How many went on because nobody decided since this was asked last, in words; empty if none did."""
-        count = self._went_on.pop((page.link, page.tab.chrome_id), 0)
+        count = self._went_on.pop(page.key, 0)
         return f"{count} went on by themselves: nobody decided within {self._wait:g} s." if count else ""
 
     async def decide(self, page: Page, request_id: str, method: str, params: dict[str, Any]) -> PausedRequest:
         """Answer, fail or let go one request; one whose answer the browser does not take goes on waiting."""
-        key = (page.link, page.tab.chrome_id)
+        key = page.key
         paused = next((p for p in self.pending(page) if p.id == request_id), None)
         if paused is None:
             raise self._none(page, f"No request {request_id[:50]!r} waits in tab {page.tab_id}.")
@@ -191,7 +190,7 @@ class Interceptions:
         paused.timer = link.loop.call_later(self._wait, self._too_long, key, paused)
         waiting[paused.id] = paused
 
-    def _too_long(self, key: _Key, paused: PausedRequest) -> None:
+    def _too_long(self, key: TabKey, paused: PausedRequest) -> None:
         if paused.id in self._waiting.get(key, {}):
             self._drop(key, paused)
             self._went_on[key] = self._went_on.get(key, 0) + 1
@@ -204,17 +203,17 @@ class Interceptions:
                     self._continue(key, other.child, other.fetch_id)
                 self._held.revoke(*key, NAME, f"nobody asked what waits for {self._idle:g} s")
 
-    def _stopped(self, key: _Key) -> None:
+    def _stopped(self, key: TabKey) -> None:
         if key in self._patterns:
             self._over.add((key[0].browser_id, key[1]))
         self._forget(key)
 
-    def _drop(self, key: _Key, paused: PausedRequest) -> None:
+    def _drop(self, key: TabKey, paused: PausedRequest) -> None:
         self._waiting.get(key, {}).pop(paused.id, None)
         if paused.timer is not None:
             paused.timer.cancel()
 
-    def _forget(self, key: _Key) -> None:
+    def _forget(self, key: TabKey) -> None:
         self._patterns.pop(key, None)
         self._sessions.pop(key, None)
         self._went_on.pop(key, None)
@@ -223,12 +222,10 @@ class Interceptions:
             if paused.timer is not None:
                 paused.timer.cancel()
 
-    def _continue(self, key: _Key, child: str | None, fetch_id: str) -> None:
+    def _continue(self, key: TabKey, child: str | None, fetch_id: str) -> None:
         send_cdp_nowait(*key, "Fetch.continueRequest", {"requestId": fetch_id}, child)
 
     def _change(self, change: Change) -> None:
-        closed = {(tab.browser_id, tab.chrome_id) for tab in change.tabs.closed}
-        for key in [*self._patterns, *self._waiting]:
-            if key[0].closed is not None or (key[0].browser_id, key[1]) in closed:
-                self._stopped(key)
-        self._over -= closed
+        for key in ended_tabs(change, [*self._patterns, *self._waiting]):
+            self._stopped(key)
+        self._over -= {(tab.browser_id, tab.chrome_id) for tab in change.tabs.closed}

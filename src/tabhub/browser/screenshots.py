@@ -66,7 +66,7 @@ async def capture(
     lock = _DRAWING.setdefault((page.link.browser_id, page.tab.chrome_id), asyncio.Lock())
     async with lock:
         page.cdp_nowait("Page.startScreencast", {"format": "jpeg", "quality": 1, "maxWidth": 16, "maxHeight": 16})
-        stretch = whole is not None and _has_frames(page)
+        stretch = whole is not None and page.has_remote_frames
         frame: Frame | None = None
         scrolled: Any = {}
         undo: list[Command] = []
@@ -92,11 +92,6 @@ async def capture(
     return _picture(answer)
 
 
-def _has_frames(page: Page) -> bool:
-    """Whether frames in other processes are in the tab, as far as is known."""
-    return any(child.kind == "iframe" for child in page.watch.children(page.link, page.tab.chrome_id).values())
-
-
 def _stretching(page: Page, held: TabOverrides, whole: Area) -> tuple[Command, list[Command]]:
     """What makes the view as large as the page, and what undoes it: frames of other sites draw only what is in view."""
     emulated = [command for command in held.applied_commands(page, "device") if command[0] == _METRICS]
@@ -118,7 +113,7 @@ async def _settled(page: Page, params: dict[str, Any], bare: bytes | None) -> by
         picture = await _shot(page, params)
         if picture != bare:
             break
-    for _ in range(_TRIES if _has_frames(page) and not page.tab.active else 0):
+    for _ in range(_TRIES if page.has_remote_frames and not page.tab.active else 0):
         before, picture = picture, await _shot(page, params)
         if picture == before:
             break

@@ -11,11 +11,10 @@ from typing import Any
 
 from tabhub.browser.driver.cdp_send import send_cdp_nowait
 from tabhub.browser.driver.page import Page
-from tabhub.browser.driver.tab_watch import EventSubscription, TabWatch
+from tabhub.browser.driver.tab_watch import EventSubscription, TabKey, TabWatch, ended_tabs
 from tabhub.links.browsers import Browsers, Change
 from tabhub.links.extension import ExtensionLink
 
-_Key = tuple[ExtensionLink, int]
 _MOST = 2000
 _WHY = "coverage"
 
@@ -47,14 +46,14 @@ class StyleSheets:
 
     def __init__(self, browsers: Browsers, watch: TabWatch) -> None:
         self._watch = watch
-        self._tabs: dict[_Key, _Tab] = {}
+        self._tabs: dict[TabKey, _Tab] = {}
         browsers.on_change(self._gone)
         events = ("CSS.styleSheetAdded", "CSS.styleSheetRemoved", "Page.frameNavigated", "Page.frameDetached")
         watch.subscribe(EventSubscription(events), self._heard)
 
     async def enable(self, page: Page, child: str | None = None) -> None:
         """Make the browser tell the sheets of a tab, or of a frame in another process, from here on."""
-        tab = self._tabs.setdefault((page.link, page.tab.chrome_id), _Tab())
+        tab = self._tabs.setdefault(page.key, _Tab())
         if child not in tab.on:
             # Off first: a domain that is on from an earlier time would announce nothing anew.
             steps = ("DOM.enable", "CSS.disable", "CSS.enable")
@@ -63,17 +62,17 @@ class StyleSheets:
 
     def sheets(self, page: Page) -> dict[str, StyleSheet]:
         """The sheets of a tab by their ids."""
-        tab = self._tabs.get((page.link, page.tab.chrome_id))
+        tab = self._tabs.get(page.key)
         return tab.sheets if tab else {}
 
     def coverage(self, page: Page) -> dict[str, set[tuple[int, int]]] | None:
         """What is in use, where coverage is followed."""
-        tab = self._tabs.get((page.link, page.tab.chrome_id))
+        tab = self._tabs.get(page.key)
         return tab.used if tab else None
 
     def start_coverage(self, page: Page, session: Any) -> dict[str, set[tuple[int, int]]]:
         """Follow coverage in a tab from now on, as long as the session and the debugger stay."""
-        key = (page.link, page.tab.chrome_id)
+        key = page.key
         self._watch.hold(*key, _WHY)
         used: dict[str, set[tuple[int, int]]] = {}
         tab = self._tabs.setdefault(key, _Tab())
@@ -117,10 +116,8 @@ class StyleSheets:
             _drop(tab, [sheet_id for sheet_id, sheet in tab.sheets.items() if sheet.frame == gone])
 
     def _gone(self, change: Change) -> None:
-        closed = {(tab.browser_id, tab.chrome_id) for tab in change.tabs.closed}
-        for key in list(self._tabs):
-            if key[0].closed is not None or (key[0].browser_id, key[1]) in closed:
-                del self._tabs[key]
+        for key in ended_tabs(change, self._tabs):
+            del self._tabs[key]
 
 
 def _drop(tab: _Tab, sheet_ids: list[str]) -> None:

@@ -13,13 +13,12 @@ from typing import Any
 
 from tabhub.browser.driver.cdp_send import send_cdp_nowait
 from tabhub.browser.driver.page import Page
-from tabhub.browser.driver.tab_watch import EventSubscription, TabWatch
+from tabhub.browser.driver.tab_watch import EventSubscription, TabKey, TabWatch
 from tabhub.errors import CommandFailed
 from tabhub.links.browsers import DETACH_REASONS, Browsers, Change
 from tabhub.links.extension import ExtensionLink
 
 Command = tuple[str, dict[str, Any]]
-_Key = tuple[ExtensionLink, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +45,7 @@ class TabOverrides:
     def __init__(self, browsers: Browsers, watch: TabWatch, why: str = "changed") -> None:
         self._watch = watch
         self._why = why
-        self._tabs: dict[_Key, dict[str, Override]] = {}
+        self._tabs: dict[TabKey, dict[str, Override]] = {}
         self._lost: dict[tuple[str, int], str] = {}
         """By browser and tab, because a link that reconnects is another object."""
         self._left: dict[tuple[str, int], list[Command]] = {}
@@ -59,7 +58,7 @@ class TabOverrides:
         self._undo_leftovers(page)
         for method, params in commands:
             await page.cdp(method, params, change.child)
-        key = (page.link, page.tab.chrome_id)
+        key = page.key
         for child in self._watch.children(*key).values():
             if child.kind == "iframe":
                 self._send(key, child.session_id, change.frame_commands)
@@ -68,14 +67,14 @@ class TabOverrides:
         self._update_child_commands(key)
 
     def is_active(self, page: Page, name: str) -> bool:
-        return name in self._tabs.get((page.link, page.tab.chrome_id), {})
+        return name in self._tabs.get(page.key, {})
 
     def applied_commands(self, page: Page, name: str) -> tuple[Command, ...]:
-        change = self._tabs.get((page.link, page.tab.chrome_id), {}).get(name)
+        change = self._tabs.get(page.key, {}).get(name)
         return change.applied if change else ()
 
     def descriptions(self, page: Page) -> list[str]:
-        return [change.description for change in self._tabs.get((page.link, page.tab.chrome_id), {}).values()]
+        return [change.description for change in self._tabs.get(page.key, {}).values()]
 
     def pop_lost_note(self, page: Page) -> str:
         """A note on overrides that were lost, returned once; empty if none were."""
@@ -84,7 +83,7 @@ class TabOverrides:
 
     async def remove(self, page: Page, name: str) -> bool:
         """Undo one override; False if it is not active."""
-        key = (page.link, page.tab.chrome_id)
+        key = page.key
         change = self._tabs.get(key, {}).get(name)
         if change is None:
             return False
@@ -113,7 +112,7 @@ class TabOverrides:
     async def clear(self, page: Page) -> list[str]:
         """Undo everything; returns the descriptions."""
         words = self.descriptions(page)
-        for name in list(self._tabs.get((page.link, page.tab.chrome_id), ())):
+        for name in list(self._tabs.get(page.key, ())):
             await self.remove(page, name)
         return words
 
@@ -127,17 +126,17 @@ class TabOverrides:
                     self._undo_in_frames(key, change)
             self._rest(key)
 
-    def _undo_in_frames(self, key: _Key, change: Override) -> None:
+    def _undo_in_frames(self, key: TabKey, change: Override) -> None:
         if change.frame_commands:
             for child in self._watch.children(*key).values():
                 self._send(key, child.session_id, change.undo)
 
-    def _update_child_commands(self, key: _Key) -> None:
+    def _update_child_commands(self, key: TabKey) -> None:
         """Have new frames of the tab get the overrides before they run."""
         told = tuple(command for change in self._tabs.get(key, {}).values() for command in change.frame_commands)
         self._watch.set_child_commands(*key, self._why, told)
 
-    def _rest(self, key: _Key) -> None:
+    def _rest(self, key: TabKey) -> None:
         self._update_child_commands(key)
         if key in self._tabs and not self._tabs[key]:
             self._watch.release(*key, self._why)
@@ -162,7 +161,7 @@ class TabOverrides:
             for change in changes.values():
                 self._send(key, str(params.get("sessionId")), change.frame_commands)
 
-    def _lose(self, key: _Key, why: str) -> None:
+    def _lose(self, key: TabKey, why: str) -> None:
         changes, tab = self._tabs.pop(key), (key[0].browser_id, key[1])
         self._lost[tab] = f"No longer active, because {why}: {', '.join(c.description for c in changes.values())}."
         if key[0].closed is not None:
@@ -173,9 +172,9 @@ class TabOverrides:
     def _undo_leftovers(self, page: Page) -> None:
         """Undo what a broken link left behind."""
         left = self._left.pop((page.link.browser_id, page.tab.chrome_id), ())
-        self._send((page.link, page.tab.chrome_id), None, left)
+        self._send(page.key, None, left)
 
-    def _send(self, key: _Key, child: str | None, commands: Sequence[Command]) -> None:
+    def _send(self, key: TabKey, child: str | None, commands: Sequence[Command]) -> None:
         for method, params in commands:
             send_cdp_nowait(*key, method, params, child)
 

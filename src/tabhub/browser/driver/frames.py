@@ -117,7 +117,7 @@ async def list_frames(page: Page) -> list[Frame]:
     """All frames in tree order, the main frame first."""
     trees: dict[str | None, dict[str, Any]] = {}
     while True:
-        children = page.watch.children(page.link, page.tab.chrome_id)
+        children = page.watch.children(*page.key)
         wanted = [None, *(child.session_id for child in children.values() if child.kind in _KINDS)]
         missing = [session for session in wanted if session not in trees][:_MOST_FRAMES]
         if not missing:

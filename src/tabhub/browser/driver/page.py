@@ -11,7 +11,7 @@ from typing import Any
 
 from tabhub.browser.driver import page_code
 from tabhub.browser.driver.cdp_send import send_cdp_nowait
-from tabhub.browser.driver.tab_watch import TabWatch
+from tabhub.browser.driver.tab_watch import Dialog, TabKey, TabWatch
 from tabhub.core.tabs import Tab
 from tabhub.errors import CommandFailed, ContextDestroyed, InvalidArguments, PageNavigated, TabFailed, TabNotFound
 from tabhub.links.browsers import Browsers, TabRef
@@ -62,6 +62,20 @@ class Page:
     def tab_id(self) -> int:
         """The hub's id of the tab."""
         return self.tab.tab_id
+
+    @property
+    def key(self) -> TabKey:
+        return self.link, self.tab.chrome_id
+
+    @property
+    def dialog(self) -> Dialog | None:
+        """The dialog that blocks the page."""
+        return self.watch.open_dialog(*self.key)
+
+    @property
+    def has_remote_frames(self) -> bool:
+        """Whether the tab has frames in other processes, as far as is known."""
+        return any(child.kind == "iframe" for child in self.watch.children(*self.key).values())
 
     async def command(
         self, name: str, params: dict[str, Any] | None = None, *, raw: bool = False, encoded: bytes | None = None

@@ -9,7 +9,7 @@ because the debugger stays attached as long as events are requested. A part that
 from __future__ import annotations
 
 from asyncio import Future, wait
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,7 +23,8 @@ EVENTS = (
     "Target.attachedToTarget",
     "Target.detachedFromTarget",
 )
-_Key = tuple[ExtensionLink, int]
+TabKey = tuple[ExtensionLink, int]
+"""A tab by its link and the browser's own id of it."""
 Command = tuple[str, Mapping[str, Any]]
 _MOST_CHILDREN = 500
 _WATCHED_KINDS = ("iframe", "worker")
@@ -82,15 +83,21 @@ class _Watched:
     children: dict[str, ChildSession] = field(default_factory=dict)
 
 
+def ended_tabs(change: Change, keys: Iterable[TabKey]) -> list[TabKey]:
+    """Those of the tabs that were closed or whose link is closed."""
+    closed = {(tab.browser_id, tab.chrome_id) for tab in change.tabs.closed}
+    return [key for key in keys if key[0].closed is not None or (key[0].browser_id, key[1]) in closed]
+
+
 class TabWatch:
     """All tabs in use."""
 
     def __init__(self, browsers: Browsers) -> None:
         self._browsers = browsers
-        self._watched: dict[_Key, _Watched] = {}
-        self._dialogs: dict[_Key, Dialog] = {}
-        self._held: dict[_Key, set[str]] = {}
-        self._child_commands: dict[_Key, dict[str, tuple[Command, ...]]] = {}
+        self._watched: dict[TabKey, _Watched] = {}
+        self._dialogs: dict[TabKey, Dialog] = {}
+        self._held: dict[TabKey, set[str]] = {}
+        self._child_commands: dict[TabKey, dict[str, tuple[Command, ...]]] = {}
         self._subscriptions: list[tuple[EventSubscription, EventListener]] = []
         browsers.on_event(self._event)
         browsers.on_change(self._change)
@@ -160,7 +167,7 @@ class TabWatch:
             await wait(watched.begun, timeout=_CONFIRM_TIMEOUT)
             watched.begun.clear()
 
-    def _begin(self, key: _Key) -> _Watched:
+    def _begin(self, key: TabKey) -> _Watched:
         watched = self._watched[key] = _Watched(key[0].loop.time())
         sent = [
             self._subscribe(key),
@@ -171,7 +178,7 @@ class TabWatch:
         self._schedule_idle_check(key, self._idle)
         return watched
 
-    def _subscribe(self, key: _Key) -> Future[Any] | None:
+    def _subscribe(self, key: TabKey) -> Future[Any] | None:
         wanted = dict.fromkeys((*EVENTS, *(name for interest, _ in self._subscriptions for name in interest.events)))
         told = [
             *self._asked(frames=True),
@@ -184,7 +191,7 @@ class TabWatch:
     def _idle(self) -> float:
         return self._browsers.limits.debugger_idle / 2
 
-    def _enable(self, key: _Key, child: str | None) -> list[Future[Any] | None]:
+    def _enable(self, key: TabKey, child: str | None) -> list[Future[Any] | None]:
         """Make a target send the subscribed events."""
         there = {} if child is None else {"sessionId": child}
         return [
@@ -200,14 +207,14 @@ class TabWatch:
                 asked.setdefault(method, params)
         return list(asked.items())
 
-    def _disable(self, key: _Key, children: Mapping[str, ChildSession]) -> None:
+    def _disable(self, key: TabKey, children: Mapping[str, ChildSession]) -> None:
         for interest, _ in self._subscriptions:
             for method in interest.disable:
                 self._send(key, "forwardCDPCommand", {"method": method})
                 for child in children if interest.frames else ():
                     self._send(key, "forwardCDPCommand", {"method": method, "sessionId": child}, child)
 
-    def _send(self, key: _Key, method: str, params: dict[str, Any], child: str | None = None) -> Future[Any] | None:
+    def _send(self, key: TabKey, method: str, params: dict[str, Any], child: str | None = None) -> Future[Any] | None:
         def done(future: Future[Any]) -> None:
             # The next command to a tab that cannot be watched fails for the same reason and reports it. A child may
             # be gone, or lack the domain.
@@ -221,10 +228,10 @@ class TabWatch:
         sent.add_done_callback(done)
         return sent
 
-    def _schedule_idle_check(self, key: _Key, after: float) -> None:
+    def _schedule_idle_check(self, key: TabKey, after: float) -> None:
         key[0].loop.call_later(after, self._end_if_idle, key)
 
-    def _end_if_idle(self, key: _Key) -> None:
+    def _end_if_idle(self, key: TabKey) -> None:
         link, chrome_id = key
         watched = self._watched.get(key)
         if watched is None or link.closed is not None:
@@ -257,13 +264,13 @@ class TabWatch:
             self._watched.pop(key, None)
         self._notify(key, method, params, child)
 
-    def _notify(self, key: _Key, method: str, params: dict[str, Any], child: str | None) -> None:
+    def _notify(self, key: TabKey, method: str, params: dict[str, Any], child: str | None) -> None:
         domain = method.partition(".")[0] + "."
         for interest, listener in self._subscriptions:
             if method in interest.events or domain in interest.events or method == "detached":
                 listener(key[0], key[1], method, params, child)
 
-    def _dialog_opened(self, key: _Key, params: dict[str, Any]) -> None:
+    def _dialog_opened(self, key: TabKey, params: dict[str, Any]) -> None:
         link, chrome_id = key
         dialog = Dialog(
             str(params.get("type"))[:20],
@@ -275,7 +282,7 @@ class TabWatch:
         self._dialogs[key] = dialog
         link.fail_tab(chrome_id, lambda: DialogOpen(tab_id, dialog.kind, dialog.message, sent=True), spare="closeTab")
 
-    def _attached(self, key: _Key, params: dict[str, Any], parent: str | None) -> None:
+    def _attached(self, key: TabKey, params: dict[str, Any], parent: str | None) -> None:
         watched, session_id, info = self._watched.get(key), params.get("sessionId"), params.get("targetInfo")
         if watched is None or type(session_id) is not str or not isinstance(info, dict):
             return
@@ -294,7 +301,7 @@ class TabWatch:
             here = (tab.browser_id, tab.chrome_id)
             self._forget(lambda key, here=here: (key[0].browser_id, key[1]) == here)  # type: ignore[misc]
 
-    def _forget(self, which: Callable[[_Key], bool]) -> None:
+    def _forget(self, which: Callable[[TabKey], bool]) -> None:
         for key in [key for key in (*self._watched, *self._dialogs, *self._held, *self._child_commands) if which(key)]:
             self._watched.pop(key, None)
             self._dialogs.pop(key, None)

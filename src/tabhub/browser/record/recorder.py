@@ -17,7 +17,7 @@ from typing import Any
 from tabhub.browser.driver.cdp_send import send_cdp
 from tabhub.browser.driver.cdp_values import parse_text, parse_url
 from tabhub.browser.driver.page import Page
-from tabhub.browser.driver.tab_watch import EventSubscription, TabWatch
+from tabhub.browser.driver.tab_watch import EventSubscription, TabKey, TabWatch, ended_tabs
 from tabhub.browser.record import console_messages as messages
 from tabhub.browser.record import traffic
 from tabhub.browser.record.ring import Ring
@@ -27,7 +27,6 @@ from tabhub.limits import Limits
 from tabhub.links.browsers import Browsers, Change
 from tabhub.links.extension import ExtensionLink
 
-_Key = tuple[ExtensionLink, int]
 _INTEREST = EventSubscription(
     events=(*messages.EVENTS, *traffic.EVENTS, "Page.frameNavigated", "Target.detachedFromTarget"),
     enable=(("Runtime.enable", {}), ("Log.enable", {}), traffic.ENABLE),
@@ -156,7 +155,7 @@ class Recorder:
         self._browsers = browsers
         self._watch = watch
         self._wall = wall
-        self._records: dict[_Key, TabRecord] = {}
+        self._records: dict[TabKey, TabRecord] = {}
         self._events = 0
         watch.subscribe(_INTEREST, self._heard)
         browsers.on_change(self._change)
@@ -170,8 +169,8 @@ class Recorder:
 
     async def refreshed_record(self, page: Page) -> TabRecord:
         """The record of a tab with all events up to now; if the page cannot answer, what has arrived so far."""
-        record = self.tab_record(page.link, page.tab.chrome_id)
-        if self._watch.open_dialog(page.link, page.tab.chrome_id) is not None and record.last_event > record.since:
+        record = self.tab_record(*page.key)
+        if self._watch.open_dialog(*page.key) is not None and record.last_event > record.since:
             return record
         try:
             # It changes nothing; its reply comes after all pending events.
@@ -188,20 +187,20 @@ class Recorder:
 
     def start_capture(self, page: Page, session: Any, url_filter: str, **most: int | None) -> TabRecord:
         """Keep recording a tab while it is idle, and keep bodies; `most` overrides the usual limits."""
-        record = self.tab_record(page.link, page.tab.chrome_id)
+        record = self.tab_record(*page.key)
         limits, kept = record.limits, record.traffic
         record.capture = Capture(session, url_filter, self._wall())
         kept.wanted = url_matcher(url_filter) if url_filter else None
-        kept.finished = lambda request: self._keep(page.link, page.tab.chrome_id, kept, request)
+        kept.finished = lambda request: self._keep(*page.key, kept, request)
         kept.requests.resize(most.get("requests") or limits.record_requests)
         kept.frames.resize(most.get("frames") or limits.record_frames)
         record.console.resize(most.get("console") or limits.record_console)
-        self._watch.hold(page.link, page.tab.chrome_id, _HOLD)
+        self._watch.hold(*page.key, _HOLD)
         return record
 
     def stop_capture(self, page: Page) -> TabRecord:
         """End a capture; the record stays readable."""
-        return self._release(page.link, page.tab.chrome_id)
+        return self._release(*page.key)
 
     def end_session(self, session: Any) -> None:
         for key, record in list(self._records.items()):
@@ -269,8 +268,7 @@ class Recorder:
             sent.add_done_callback(done)
 
     def _change(self, change: Change) -> None:
-        closed = {(tab.browser_id, tab.chrome_id) for tab in change.tabs.closed}
-        for key in [k for k in self._records if k[0].closed is not None or (k[0].browser_id, k[1]) in closed]:
+        for key in ended_tabs(change, self._records):
             del self._records[key]
 
 

@@ -13,12 +13,11 @@ from typing import Any
 from tabhub.browser.driver.cdp_send import send_cdp_nowait
 from tabhub.browser.driver.cdp_stream import read_stream
 from tabhub.browser.driver.page import Page
-from tabhub.browser.driver.tab_watch import EventSubscription, TabWatch
+from tabhub.browser.driver.tab_watch import EventSubscription, TabKey, TabWatch
 from tabhub.errors import CommandFailed
 from tabhub.links.browsers import Browsers, Change
 from tabhub.links.extension import ExtensionLink
 
-_Key = tuple[ExtensionLink, int]
 _WHY = "trace"
 _BUFFER_KB = 64 * 1024
 _TASK_END = 1.0
@@ -50,14 +49,14 @@ class TabTraces:
 
     def __init__(self, browsers: Browsers, watch: TabWatch) -> None:
         self._watch = watch
-        self._running: dict[_Key, _Trace] = {}
+        self._running: dict[TabKey, _Trace] = {}
         self._lost: dict[tuple[str, int], str] = {}
         """Why a trace ended early, by browser and tab: the link may have been replaced by then."""
         browsers.on_change(self._gone)
         watch.subscribe(EventSubscription(("Tracing.tracingComplete",)), self._heard)
 
     async def start(self, page: Page, session: Any) -> None:
-        key = (page.link, page.tab.chrome_id)
+        key = page.key
         if key in self._running:
             since = page.link.loop.time() - self._running[key].begun
             raise CommandFailed(
@@ -85,7 +84,7 @@ class TabTraces:
 
     async def stop(self, page: Page, most: int) -> tuple[bytes, float, bool]:
         """Stop; returns the trace, its duration in seconds and whether data was lost because the buffer was full."""
-        key = (page.link, page.tab.chrome_id)
+        key = page.key
         trace = self._running.get(key)
         if trace is None or trace.done is not None:
             why = self._lost.pop((page.link.browser_id, page.tab.chrome_id), "")
@@ -124,7 +123,7 @@ class TabTraces:
         elif type(params.get("stream")) is str:
             send_cdp_nowait(*key, "IO.close", {"handle": params["stream"]})
 
-    def _lose(self, key: _Key, why: str) -> None:
+    def _lose(self, key: TabKey, why: str) -> None:
         trace = self._running.pop(key)
         self._watch.release(*key, _WHY)
         if trace.done is None:

@@ -9,6 +9,7 @@ from typing import Any
 from tabhub.browser.action_result import (
     OUTPUT,
     action_result,
+    page_left,
     run_and_probe,
     tolerate_navigation,
     unsent_form_note,
@@ -94,7 +95,7 @@ async def click_until_it_lands(
         else:
             await sending
             landed = await probe.now()
-        if probe.page_left or not isinstance(landed, dict):
+        if page_left(page, action) or not isinstance(landed, dict):
             return target, None
         if landed.get("verdict") != "missed":
             unsent = await probe.unsent_form() if landed.get("leads") else None
@@ -114,20 +115,12 @@ class _ClickProbe:
     action: TrackedAction
     target: ActionableElement
 
-    @property
-    def page_left(self) -> bool:
-        """Whether the page navigated, is about to, or is blocked by a dialog."""
-        action, tab = self.action, self.page.tab
-        return bool(
-            action.unsettled or action.url is not None or self.box.watch.open_dialog(self.page.link, tab.chrome_id)
-        )
-
     async def now(self) -> Any:
-        return None if self.page_left else await self.action.unless_navigating(self.when_clicked(0))
+        return None if page_left(self.page, self.action) else await self.action.unless_navigating(self.when_clicked(0))
 
     async def unsent_form(self) -> str | None:
         """Wait until the page handled the click, so that navigation is known; returns a note if a form was not sent."""
-        if self.page_left:
+        if page_left(self.page, self.action):
             return None
         asked = self.target.element.frame.evaluate("form_submitted", {})
         unsent = await self.action.unless_navigating(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tabhub.browser.action_result import OUTPUT, action_result, tolerate_navigation
+from tabhub.browser.action_result import OUTPUT, action_result, page_round_trip, tolerate_navigation
 from tabhub.browser.tool_spec import Call, hints, tool
 from tabhub.core.tools import ToolResult
 from tabhub.errors import CommandFailed
@@ -21,8 +21,7 @@ from tabhub.errors import CommandFailed
 )
 async def handle_dialog(call: Call) -> ToolResult:
     box, page, args = call.box, await call.page(), call.args
-    accept, chrome_id = args["action"] == "accept", page.tab.chrome_id
-    dialog = box.watch.open_dialog(page.link, chrome_id)
+    accept, dialog = args["action"] == "accept", page.dialog
     params: dict[str, Any] = {"accept": accept}
     if "promptText" in args:
         params["promptText"] = args["promptText"]
@@ -44,12 +43,10 @@ async def handle_dialog(call: Call) -> ToolResult:
                 f"No dialog is open in tab {page.tab_id} ({page.tab.url[:200]}).",
                 hint="It was already answered, or it is part of the page: take a browser_snapshot.",
             ) from None
-        box.watch.dialog_handled(page.link, chrome_id, dialog)
-        if box.watch.open_dialog(page.link, chrome_id) is None and not tracked.unsettled:
+        box.watch.dialog_handled(*page.key, dialog)
+        if page.dialog is None and not tracked.unsettled:
             # One more round trip: the script behind the dialog continues and may open another.
-            await tracked.unless_navigating(
-                tolerate_navigation(box, page, page.cdp("Runtime.evaluate", {"expression": "0"}))
-            )
+            await page_round_trip(box, page, tracked)
         asked = f'{dialog.kind} "{dialog.message[:100]}"' if dialog else "dialog"
         note = None
         if dialog is not None and "promptText" in args and dialog.kind != "prompt":

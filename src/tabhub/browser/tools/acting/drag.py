@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tabhub.browser.action_result import OUTPUT, action_result, tolerate_navigation
+from tabhub.browser.action_result import OUTPUT, action_result, page_round_trip, tolerate_navigation
 from tabhub.browser.activity import TrackedAction
 from tabhub.browser.driver.frames import Frame
 from tabhub.browser.driver.page import Page
@@ -95,9 +95,7 @@ async def browser_drag(call: Call) -> ToolResult:
         finally:
             page.cdp_nowait(*pointer.mouse_up(*at), first.session_id)
             page.cdp_nowait("Input.setInterceptDrags", {"enabled": False})
-        await action.unless_navigating(
-            tolerate_navigation(box, page, page.cdp("Runtime.evaluate", {"expression": "0"}))
-        )
+        await page_round_trip(box, page, action)
         return await action_result(box, page, action, f"Dragged {first.label} to {last.label}")
 
 

@@ -64,7 +64,7 @@ async def fill_form(call: Call) -> ToolResult:
                 before = f"The {number - 1} before it are filled in." if number > 1 else "Nothing was filled in."
                 error.message = f"Field {number} of {len(fields)}: {error.message} {before}"
                 raise
-            if action.url is not None or box.watch.open_dialog(page.link, page.tab.chrome_id):
+            if action.url is not None or page.dialog:
                 break
         did = (
             f"Filled in {len(done)} of {len(fields)} fields"

@@ -8,6 +8,8 @@ from typing import Any
 from tabhub.browser.action_result import (
     OUTPUT,
     action_result,
+    page_left,
+    page_round_trip,
     run_and_probe,
     tolerate_navigation,
     unsent_form_note,
@@ -65,7 +67,7 @@ async def type_text(call: Call) -> ToolResult:
             events = text_events(target, text, clear=clear) + _enter(submit)
             state = await _send_keys(box, page, action, target, events, ask_ahead=not submit)
         facts = field_facts(target, state)
-        if submit and not _page_left(box, page, action):
+        if submit and not page_left(page, action):
             # The page reports a navigation before it answers this.
             facts["note"] = unsent_form_note(
                 await action.unless_navigating(
@@ -121,7 +123,7 @@ async def _state_after_follow_up(
     if follow.error is not None:
         await tolerate_navigation(box, page, page.raise_failure(follow.error))
         return None
-    if _page_left(box, page, action):
+    if page_left(page, action):
         return None
     # A page that stops key events did not report the last one.
     return follow.value if isinstance(follow.value, dict) else await field_state(box, page, action, target)
@@ -152,21 +154,16 @@ async def _send_keys(
     if ask_ahead and events and events[-1][1].get("type") == "keyUp":
         probe = _probe_field(box, page, target, _keyups(events))
         state = await run_and_probe(work, probe, lambda: field_state(box, page, action, target))
-        return None if _page_left(box, page, action) else state
+        return None if page_left(page, action) else state
     await work
     return await field_state(box, page, action, target)
-
-
-def _page_left(box: Toolbox, page: Page, action: TrackedAction) -> bool:
-    """Whether the page navigated, is about to, or is blocked by a dialog."""
-    return bool(action.unsettled or action.url is not None or box.watch.open_dialog(page.link, page.tab.chrome_id))
 
 
 async def field_state(
     box: Toolbox, page: Page, action: TrackedAction, target: ActionableElement
 ) -> dict[str, Any] | None:
     """The current state of the field; None if the page navigated or is blocked by a dialog."""
-    return None if _page_left(box, page, action) else await action.unless_navigating(_probe_field(box, page, target, 0))
+    return None if page_left(page, action) else await action.unless_navigating(_probe_field(box, page, target, 0))
 
 
 async def _probe_field(box: Toolbox, page: Page, target: ActionableElement, keyups: int) -> dict[str, Any] | None:
@@ -231,10 +228,8 @@ async def press_key(call: Call) -> ToolResult:
             place = f" in {target.element.label}"
         await tolerate_navigation(box, page, pointer.send_events(page, pointer.key_press(key, state)))
         # One more round trip: the page reports what the key caused before it answers.
-        if box.watch.open_dialog(page.link, page.tab.chrome_id) is None and not action.unsettled:
-            await action.unless_navigating(
-                tolerate_navigation(box, page, page.cdp("Runtime.evaluate", {"expression": "0"}))
-            )
+        if page.dialog is None and not action.unsettled:
+            await page_round_trip(box, page, action)
         return await action_result(box, page, action, f"Pressed {args['key']}{place}")
 
 

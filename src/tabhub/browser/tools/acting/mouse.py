@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tabhub.browser.action_result import OUTPUT, action_result, tolerate_navigation
+from tabhub.browser.action_result import OUTPUT, action_result, page_round_trip, tolerate_navigation
 from tabhub.browser.elements import keys, pointer
 from tabhub.browser.tool_spec import Call, hints, tool
 from tabhub.core.tools import ToolResult
@@ -61,12 +61,8 @@ async def browser_mouse(call: Call) -> ToolResult:
             events = [(pointer.MOUSE, {"type": "mouseWheel", "x": x, "y": y, "modifiers": modifiers, **delta})]
         await tolerate_navigation(box, page, pointer.send_events(page, events))
         note = None
-        if box.watch.open_dialog(page.link, page.tab.chrome_id) is None and not tracked.unsettled:
-            viewport_query = {"expression": _VIEW, "returnByValue": True}
-            viewport = await tracked.unless_navigating(
-                tolerate_navigation(box, page, page.cdp("Runtime.evaluate", viewport_query))
-            )
-            note = _outside_note(viewport, x, y)
+        if page.dialog is None and not tracked.unsettled:
+            note = _outside_note(await page_round_trip(box, page, tracked, _VIEW), x, y)
         return await action_result(box, page, tracked, f"{_DONE[action]} {x:g}, {y:g}", note=note)
 
 

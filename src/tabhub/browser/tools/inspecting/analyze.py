@@ -71,7 +71,7 @@ async def analyze_site(call: Call) -> ToolResult:
 
 
 async def _analyze(call: Call, page: Page, url: str) -> dict[str, Any]:
-    await call.box.watch.wait_watching(page.link, page.tab.chrome_id)
+    await call.box.watch.wait_watching(*page.key)
     note = ""
     try:
         arrived = await page.command("browser_navigate", {"url": url, "waitUntil": "load"})

@@ -204,12 +204,12 @@ async def focus_tab(call: Call) -> ToolResult:
 )
 async def close_tab(call: Call) -> ToolResult:
     page = await call.page()
-    dialog_open = call.box.watch.open_dialog(page.link, page.tab.chrome_id) is not None
+    dialog_open = page.dialog is not None
     if dialog_open:
         # Dismissed, because accepting could start a navigation that interferes with closing.
         await _answer_dialog(page, accept=False)
     await _close(call, page, again=dialog_open)
-    call.box.browsers.remove_tab(page.link, page.tab.chrome_id)
+    call.box.browsers.remove_tab(*page.key)
     return ToolResult.data({"tabId": page.tab_id, "closed": True})
 
 
@@ -221,7 +221,7 @@ async def _close(call: Call, page: Page, *, again: bool) -> None:
         raise
     except CommandFailed as error:
         # The page has a beforeunload dialog. Answer it if the debugger sees it; otherwise the person is shown it.
-        if call.box.watch.open_dialog(page.link, page.tab.chrome_id):
+        if page.dialog:
             await _answer_dialog(page, accept=True)
             with suppress(TabFailed):  # the answer already closed it
                 await page.command("closeTab")
@@ -248,7 +248,7 @@ async def _move(call: Call, page: Page, command: str, verb: str, params: dict[st
 
 async def _navigate(call: Call, page: Page, url: str, wait_until: str) -> dict[str, Any]:
     # Starts recording first, so that nothing of the new page is missed.
-    await call.box.watch.wait_watching(page.link, page.tab.chrome_id)
+    await call.box.watch.wait_watching(*page.key)
     shown = url if len(url) <= 200 else f"{url[:200]}…"
     params = {"url": url, "waitUntil": wait_until}
     answer = await _move(call, page, "browser_navigate", f"navigate to {shown}", params)
@@ -285,7 +285,7 @@ def _navigation_facts(call: Call, page: Page, answer: Any) -> dict[str, Any]:
 
 async def _http_status(call: Call, page: Page) -> int | None:
     """Read only if the debugger is already attached; it is not attached for this."""
-    if not call.box.browsers.is_debugged(page.link, page.tab.chrome_id):
+    if not call.box.browsers.is_debugged(*page.key):
         return None
     try:
         answer = await page.cdp("Runtime.evaluate", {"expression": _HTTP_STATUS, "returnByValue": True})

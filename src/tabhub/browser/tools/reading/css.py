@@ -122,7 +122,7 @@ async def get_css_coverage(call: Call) -> ToolResult:
     notes = []
     if len(listed) > _MAX_SHEETS:
         notes.append(f"{len(listed) - _MAX_SHEETS} more sheets, with less unused, are only in the sum.")
-    if any(child.kind == "iframe" for child in call.box.watch.children(page.link, page.tab.chrome_id).values()):
+    if page.has_remote_frames:
         notes.append("Cross-site frames are not counted.")
     return ToolResult.data(with_note(facts, *notes))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.cli.conftest import Run
 
 
-def test_without_a_model_it_says_how_to_set_one(tabhub: Run) -> None:
+def test_missing_model_explains_how_to_set_one(tabhub: Run) -> None:
     done = tabhub("agent", "Do it")
     assert done.returncode == 1
     assert "The agent has no model yet; not set: agent.baseUrl and agent.model." in done.stderr
@@ -24,7 +24,7 @@ def test_a_key_is_never_written_into_the_settings(tabhub: Run, home: Path) -> No
     assert json.loads((home / "config.json").read_text())["agent"] == {"key": "${MODEL_KEY}"}
 
 
-def test_without_a_hub_it_says_how_to_start_one(tabhub: Run, home: Path) -> None:
+def test_missing_hub_explains_how_to_start_one(tabhub: Run, home: Path) -> None:
     (home / "config.json").write_text(
         '{"agent": {"baseUrl": "http://127.0.0.1:1", "model": "m", "key": "${NONE_SUCH}"}}'
     )
@@ -37,7 +37,7 @@ def test_without_a_hub_it_says_how_to_start_one(tabhub: Run, home: Path) -> None
     assert not (home / "conversations").exists()
 
 
-def test_nothing_to_do_a_wrong_number_and_an_unknown_conversation_are_refused(tabhub: Run) -> None:
+def test_missing_task_wrong_number_and_unknown_conversation_are_errors(tabhub: Run) -> None:
     assert "No task was given." in tabhub("agent", input="").stderr
     wrong = tabhub("agent", "--steps", "0", "Do it")
     assert wrong.returncode == 2

@@ -89,7 +89,7 @@ async def test_a_person_decides_in_the_terminal(tmp_path: Path) -> None:
         assert hub.hub.engine.audit.recent(1)[0]["approval"] == {"decision": "deny", "by": "terminal"}
 
 
-async def test_it_watches_and_says_when_it_was_too_late(tmp_path: Path) -> None:
+async def test_watch_reports_a_decision_that_came_too_late(tmp_path: Path) -> None:
     async with running_hub(tmp_path, permissions={"default": "ask"}) as hub, Panel(hub) as panel, Agent(hub) as agent:
         found(hub)
         async with Terminal(hub.home.root, "approve", "--watch") as terminal:

@@ -94,7 +94,7 @@ def test_no_command_shows_the_help_and_is_wrong_usage(tabhub: Run) -> None:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
-def test_wrong_usage_ends_with_two_and_says_what_was_meant(tabhub: Run, words: list[str], said: str) -> None:
+def test_wrong_usage_exits_with_2_and_suggests_a_correction(tabhub: Run, words: list[str], said: str) -> None:
     done = tabhub(*words)
     assert done.returncode == 2
     assert done.stdout == ""
@@ -106,7 +106,7 @@ def test_wrong_usage_ends_with_two_and_says_what_was_meant(tabhub: Run, words: l
     "words",
     [["tool", "call", b"br\xffx", "{}"], ["audit", "--tool", b"br\xffx"], ["tool", "list", "--plugin", b"br\xffx"]],
 )
-def test_bytes_that_are_no_text_are_told_apart_from_a_fault(
+def test_arguments_that_are_not_utf8_are_a_usage_error(
     hub: FakeHub, env: dict[str, str], words: list[str | bytes]
 ) -> None:
     done = subprocess.run(
@@ -117,7 +117,7 @@ def test_bytes_that_are_no_text_are_told_apart_from_a_fault(
     assert "Traceback" not in done.stderr
 
 
-def test_a_reader_that_leaves_early_gets_no_traceback(hub: FakeHub, env: dict[str, str]) -> None:
+def test_closed_pipe_gives_no_traceback(hub: FakeHub, env: dict[str, str]) -> None:
     tools = [{"name": f"tool_{n}", "description": "x" * 100, "plugin": "p"} for n in range(3000)]
     hub.answer("GET /tools", tools)
     done = subprocess.run(
@@ -140,7 +140,7 @@ def test_a_broken_secret_file_is_named(home: Path, tabhub: Run) -> None:
     assert "tabhub doctor" in done.stderr
 
 
-def test_a_home_that_cannot_be_is_no_hub_that_runs(tabhub: Run) -> None:
+def test_unusable_home_means_no_running_hub(tabhub: Run) -> None:
     done = tabhub("status", TABHUB_HOME="/dev/null/home")
     assert (done.returncode, done.stderr.splitlines()[0]) == (2, "error: The hub is not running on 127.0.0.1:9515.")
 
@@ -170,7 +170,7 @@ def on_a_terminal(words: list[str], env: dict[str, str], columns: int = 0) -> st
     return shown.decode().replace("\r\n", "\n")
 
 
-def test_colour_is_for_terminals_that_want_it(hub: FakeHub, env: dict[str, str], tabhub: Run) -> None:
+def test_colour_only_on_terminals_that_allow_it(hub: FakeHub, env: dict[str, str], tabhub: Run) -> None:
     assert "\x1b[31merror:\x1b[0m" in on_a_terminal(["strat"], env)
     assert "\x1b" not in on_a_terminal(["strat"], {**env, "NO_COLOR": "1"})
     assert "\x1b" not in tabhub("strat").stderr
@@ -186,7 +186,7 @@ def test_a_narrow_terminal_still_shows_the_names_of_tools(hub: FakeHub, env: dic
     assert "-31 " in on_a_terminal(["audit"], env, 80)
 
 
-def test_what_a_page_says_cannot_drive_the_terminal(hub: FakeHub, env: dict[str, str], tabhub: Run) -> None:
+def test_page_text_cannot_control_the_terminal(hub: FakeHub, env: dict[str, str], tabhub: Run) -> None:
     evil = "a\x1b]0;owned\x07b\u202ec"
     hub.answer("POST /tools/t/call", {"content": [{"type": "text", "text": evil}]})
     shown = on_a_terminal(["tool", "call", "t"], env)

@@ -55,7 +55,7 @@ def test_set_reset_and_path(home: Path, tabhub: Run) -> None:
     assert json.loads((home / "config.json").read_text()) == {}
 
 
-def test_a_permission_of_a_tool_that_is_not_there_is_doubted(home: Path, tabhub: Run) -> None:
+def test_permission_for_an_unknown_tool_warns(home: Path, tabhub: Run) -> None:
     for key in ("permissions.browser.tools.", "permissions.clients.claude.browser.tools."):
         done = tabhub("config", "set", f"{key}browser_execute_scirpt", "off")
         assert done.returncode == 0
@@ -68,14 +68,14 @@ def test_a_permission_of_a_tool_that_is_not_there_is_doubted(home: Path, tabhub:
     "words",
     [["port", "0"], ["port", "x"], ["limits.nope", "1"], ["auditArguments", "maybe"], ["tools", "core,netwrk"]],
 )
-def test_a_wrong_setting_is_refused_and_nothing_written(home: Path, tabhub: Run, words: list[str]) -> None:
+def test_invalid_setting_is_rejected_and_not_written(home: Path, tabhub: Run, words: list[str]) -> None:
     done = tabhub("config", "set", *words)
     assert done.returncode == 2
     assert done.stderr.startswith("error: ")
     assert not (home / "config.json").exists()
 
 
-def test_a_running_hub_is_told_and_its_answer_shown(hub: FakeHub, tabhub: Run) -> None:
+def test_running_hub_reloads_and_its_answer_is_shown(hub: FakeHub, tabhub: Run) -> None:
     hub.answer("POST /reload", {"ok": True})
     assert "has taken it over" in tabhub("config", "set", "auditArguments", "true").stdout
     assert "next start" in tabhub("config", "set", "port", "9600").stdout
@@ -87,7 +87,7 @@ def test_a_running_hub_is_told_and_its_answer_shown(hub: FakeHub, tabhub: Run) -
     assert "it is broken" in tabhub("config", "reset").stderr
 
 
-def test_rotating_the_secret_tells_the_hub_with_the_old_one(home: Path, hub: FakeHub, tabhub: Run) -> None:
+def test_rotating_the_secret_reloads_the_hub_with_the_old_one(home: Path, hub: FakeHub, tabhub: Run) -> None:
     hub.answer("POST /reload", {"ok": True})
     done = tabhub("config", "rotate-secret")
     new = json.loads((home / "extension" / "auth.json").read_text())["secret"]
@@ -125,14 +125,14 @@ def test_audit_without_hub_points_to_the_file_and_reads_it(home: Path, tabhub: R
     assert tabhub("audit", "--file", "--tool", "x").stdout == "No calls that fit.\n"
 
 
-def test_audit_in_a_strange_form_is_refused(hub: FakeHub, tabhub: Run) -> None:
+def test_audit_in_an_unexpected_form_is_an_error(hub: FakeHub, tabhub: Run) -> None:
     hub.answer("GET /audit", {"a": 1})
     done = tabhub("audit")
     assert done.returncode == 1
     assert "expected form" in done.stderr
 
 
-def test_audit_tells_what_pages_offer_apart_from_calls(home: Path, tabhub: Run) -> None:
+def test_audit_distinguishes_page_tool_changes_from_calls(home: Path, tabhub: Run) -> None:
     when = "2026-02-21T10:30:00.000Z"
     event: dict[str, Any] = {"timestamp": when, "tool": "page.tools", "event": True, "success": True, "tabId": 7}
     event.update(origin="https://shop.example", added=["find", "buy"], removed=["old"])

@@ -54,12 +54,12 @@ def keyboard(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
         (FORM, "\n", {"action": "decline"}),
     ],
 )
-async def test_what_is_typed_is_the_answer(keyboard: int, schema: Any, typed: str, result: dict[str, Any]) -> None:
+async def test_typed_answer_is_returned(keyboard: int, schema: Any, typed: str, result: dict[str, Any]) -> None:
     os.write(keyboard, typed.encode())
     assert await ask_person({"message": "May it?", "requestedSchema": schema}) == result
 
 
-async def test_the_question_and_the_choices_are_shown(keyboard: int, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_question_and_choices_are_shown(keyboard: int, capsys: pytest.CaptureFixture[str]) -> None:
     os.write(keyboard, b"1\n")
     await ask_person({"message": "May it?", "requestedSchema": APPROVAL})
     shown = capsys.readouterr().err

@@ -22,7 +22,7 @@ def answer(hub: FakeHub, *sessions: dict[str, Any], paused: Any = None) -> None:
     hub.answer("GET /sessions", {"sessions": list(sessions), "paused": paused})
 
 
-def test_sessions_are_listed_with_what_they_hold(hub: FakeHub, tabhub: Run) -> None:
+def test_sessions_are_listed_with_their_tabs(hub: FakeHub, tabhub: Run) -> None:
     leases = [{"tabId": 7, "heldSeconds": 130, "title": "The shop\nof all"}, {"tabId": 8, "heldSeconds": 1}]
     answer(
         hub, session("0123456789abcdef", tabId=7, ownTabs=[7], leases=leases), session("rest:script", "rest", gone=True)
@@ -42,7 +42,7 @@ def test_sessions_are_listed_with_what_they_hold(hub: FakeHub, tabhub: Run) -> N
     assert "No sessions" in said
 
 
-def test_a_session_is_ended_by_the_beginning_of_its_id(hub: FakeHub, tabhub: Run) -> None:
+def test_session_is_ended_by_an_id_prefix(hub: FakeHub, tabhub: Run) -> None:
     answer(hub, session("abc1"), session("abd2"), session("rest:script", "rest"))
     hub.answer("POST /sessions/abc1/end", {"ok": True, "id": "abc1", "closing": [5]})
     done = tabhub("sessions", "end", "abc…")
@@ -58,7 +58,7 @@ def test_a_session_is_ended_by_the_beginning_of_its_id(hub: FakeHub, tabhub: Run
     assert (none.returncode, "There is no session 'zz'" in none.stderr) == (1, True)
 
 
-def test_a_tab_is_freed_whoever_holds_it(hub: FakeHub, tabhub: Run) -> None:
+def test_tab_is_released_from_its_session(hub: FakeHub, tabhub: Run) -> None:
     answer(hub, session("abc1"), session("abd2", leases=[{"tabId": 7, "heldSeconds": 1}]))
     hub.answer("POST /sessions/abd2/release", {"ok": True, "id": "abd2", "tabId": 7})
     done = tabhub("sessions", "release", "7")
@@ -70,14 +70,14 @@ def test_a_tab_is_freed_whoever_holds_it(hub: FakeHub, tabhub: Run) -> None:
 @pytest.mark.parametrize(
     "words", [("end",), ("release",), ("release", "x"), ("list", "x"), ("stop",), ("--nothing",)], ids=str
 )
-def test_wrong_words_are_refused(hub: FakeHub, tabhub: Run, words: tuple[str, ...]) -> None:
+def test_wrong_arguments_are_rejected(hub: FakeHub, tabhub: Run, words: tuple[str, ...]) -> None:
     answer(hub)
     done = tabhub("sessions", *words)
     assert done.returncode == 2
     assert done.stderr.startswith("error:")
 
 
-def test_pause_and_resume_say_what_they_did(hub: FakeHub, tabhub: Run) -> None:
+def test_pause_and_resume_report_their_effect(hub: FakeHub, tabhub: Run) -> None:
     hub.answer("POST /pause", {"ok": True, "paused": PAUSED})
     done = tabhub("pause", "--fail", "paying", "a bill")
     assert "fail at once until `tabhub resume`" in done.stdout
@@ -92,7 +92,7 @@ def test_pause_and_resume_say_what_they_did(hub: FakeHub, tabhub: Run) -> None:
     assert json.loads(tabhub("resume", "--json").stdout)["wasPaused"] is False
 
 
-def test_status_tells_of_a_pause(hub: FakeHub, tabhub: Run) -> None:
+def test_status_shows_a_pause(hub: FakeHub, tabhub: Run) -> None:
     hub.answer("GET /health", {"status": "ok", "version": "0.1.0", "uptime": 61, "paused": PAUSED})
     (row,) = [line for line in tabhub("status").stdout.splitlines() if line.startswith("paused")]
     assert "since 2023-11-1" in row

@@ -30,7 +30,7 @@ def fresh(env: dict[str, str], tmp_path: Path, tabhub: Run) -> Iterator[Path]:
 
 
 @pytest.mark.req("F20")
-def test_background_returns_when_the_hub_answers_and_a_second_is_told_of_the_first(fresh: Path, tabhub: Run) -> None:
+def test_background_returns_when_the_hub_answers_and_a_second_start_fails(fresh: Path, tabhub: Run) -> None:
     done = tabhub("start", "--background", "--no-launch", "--port", "0", MAKELEVEL="1")
     assert done.returncode == 0, done.stderr
     assert "In this checkout, `tabhub` is " in done.stdout  # as `make run` starts it
@@ -49,7 +49,7 @@ def test_background_returns_when_the_hub_answers_and_a_second_is_told_of_the_fir
 
 
 @pytest.mark.req("F20")
-def test_a_taken_port_names_who_holds_it(fresh: Path, tabhub: Run) -> None:
+def test_port_in_use_names_the_process(fresh: Path, tabhub: Run) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         for words in (["start", "--port", str(port)], ["start", "--background", "--port", str(port)]):
@@ -75,7 +75,7 @@ def test_the_port_comes_from_the_option_or_the_environment(fresh: Path, tabhub: 
         assert tabhub("stop").returncode == 0
 
 
-def test_a_hub_that_cannot_start_shows_what_it_said(fresh: Path, tabhub: Run) -> None:
+def test_failed_start_shows_the_hubs_log(fresh: Path, tabhub: Run) -> None:
     fresh.mkdir(mode=0o700)
     (fresh / "hub.lock").mkdir()
     done = tabhub("start", "--background", "--port", "0")

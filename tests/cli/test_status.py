@@ -36,7 +36,7 @@ HEALTH: dict[str, Any] = {
 }
 
 
-def test_status_says_what_is_connected(hub: FakeHub, tabhub: Run) -> None:
+def test_status_shows_what_is_connected(hub: FakeHub, tabhub: Run) -> None:
     hub.answer("GET /health", HEALTH)
     done = tabhub("status")
     assert done.returncode == 0
@@ -48,7 +48,7 @@ def test_status_says_what_is_connected(hub: FakeHub, tabhub: Run) -> None:
     assert json.loads(tabhub("status", "--json").stdout) == HEALTH
 
 
-def test_status_tells_a_lost_browser_and_a_degraded_hub(hub: FakeHub, tabhub: Run) -> None:
+def test_status_shows_a_lost_browser_and_a_degraded_hub(hub: FakeHub, tabhub: Run) -> None:
     lost = {"browserId": "b1", "connected": False, "reason": "the socket closed", "browserName": "Edge"}
     hub.answer("GET /health", {**HEALTH, "status": "degraded", "problems": ["disk full"], "legs": {"browsers": [lost]}})
     shown = tabhub("status").stdout
@@ -57,7 +57,7 @@ def test_status_tells_a_lost_browser_and_a_degraded_hub(hub: FakeHub, tabhub: Ru
     assert "Edge: connection lost (the socket closed)" in shown
 
 
-def test_status_tells_of_the_hubs_own_browser_before_it_connects(hub: FakeHub, tabhub: Run) -> None:
+def test_status_shows_the_managed_browser_before_it_connects(hub: FakeHub, tabhub: Run) -> None:
     own = {"name": "Chromium (no window)", "running": False, "pid": None}
     hub.answer("GET /health", {**HEALTH, "legs": {"browsers": [], "managedBrowser": own}})
     assert "the hub's own, Chromium (no window), is starting" in tabhub("status").stdout
@@ -65,7 +65,7 @@ def test_status_tells_of_the_hubs_own_browser_before_it_connects(hub: FakeHub, t
     assert "Chromium (no window), did not start: no such file" in tabhub("status").stdout
 
 
-def test_status_tells_how_the_hubs_own_browser_ended_and_how_to_have_it_back(hub: FakeHub, tabhub: Run) -> None:
+def test_status_shows_how_the_managed_browser_exited_and_what_to_do(hub: FakeHub, tabhub: Run) -> None:
     lost = {"browserId": "b1", "connected": False, "reason": "closed", "browserName": "Chromium", "managed": True}
     own = {"name": "Chromium", "running": False, "pid": None, "error": "Chromium ended. To have it back: do this."}
     hub.answer("GET /health", {**HEALTH, "legs": {"browsers": [lost], "managedBrowser": own}})
@@ -74,7 +74,7 @@ def test_status_tells_how_the_hubs_own_browser_ended_and_how_to_have_it_back(hub
     assert said in tabhub("doctor").stdout
 
 
-def test_status_of_nothing_ends_with_two(home: Path, tabhub: Run) -> None:
+def test_status_without_a_hub_exits_with_2(home: Path, tabhub: Run) -> None:
     done = tabhub("status", TABHUB_PORT="1")
     assert done.returncode == 2
     assert "The hub is not running on 127.0.0.1:1." in done.stderr
@@ -83,14 +83,14 @@ def test_status_of_nothing_ends_with_two(home: Path, tabhub: Run) -> None:
     assert json.loads(shown.stdout)["status"] == "down"
 
 
-def test_status_of_a_hub_that_does_not_know_us(hub: FakeHub, tabhub: Run) -> None:
+def test_status_of_a_hub_with_another_secret(hub: FakeHub, tabhub: Run) -> None:
     hub.answer("GET /health", {"status": "ok"})
     done = tabhub("status")
     assert done.returncode == 1
     assert "does not know our secret" in done.stderr
 
 
-def test_a_record_of_a_dead_process_is_not_believed(home: Path, tabhub: Run) -> None:
+def test_record_of_a_dead_process_is_ignored(home: Path, tabhub: Run) -> None:
     child = subprocess.Popen([sys.executable, "-c", "pass"])
     child.wait()
     announce(home, 1, pid=child.pid)
@@ -108,7 +108,7 @@ def test_stop_ends_the_hub_and_waits_for_it(home: Path, hub: FakeHub, tabhub: Ru
     assert not (home / "hub.json").exists()
 
 
-def test_stop_never_hits_another_process(home: Path, tabhub: Run) -> None:
+def test_stop_never_signals_another_process(home: Path, tabhub: Run) -> None:
     child = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE)
     announce(home, 1, pid=child.pid)
     done = tabhub("stop")

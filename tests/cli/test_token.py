@@ -12,7 +12,7 @@ from tabhub.store.home import Home
 from tabhub.store.tokens import TokenStore
 
 
-def test_a_token_is_made_listed_and_revoked(
+def test_token_is_created_listed_and_revoked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("TABHUB_HOME", str(tmp_path / "home"))

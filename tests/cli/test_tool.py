@@ -77,14 +77,14 @@ def test_arguments_that_are_not_utf8_are_refused(hub: FakeHub, tabhub: Run) -> N
     assert "not UTF-8" in done.stderr
 
 
-def test_a_bad_argument_is_pointed_at(hub: FakeHub, tabhub: Run) -> None:
+def test_position_of_invalid_json_is_shown(hub: FakeHub, tabhub: Run) -> None:
     done = tabhub("tool", "call", "browser_list_tabs", '{"url": x}')
     rows = done.stderr.splitlines()
     assert rows[1] == '  {"url": x}'
     assert rows[2].index("^") == rows[1].index("x")
 
 
-def test_a_failed_call_ends_with_one_and_says_why_on_stderr(hub: FakeHub, tabhub: Run) -> None:
+def test_failed_call_exits_with_1_and_explains_on_stderr(hub: FakeHub, tabhub: Run) -> None:
     hub.answer(CALL, {**text("No such tab."), "isError": True}, 422)
     done = tabhub("tool", "call", "browser_list_tabs")
     assert (done.returncode, done.stdout) == (1, "")
@@ -104,7 +104,7 @@ def test_a_failed_call_ends_with_one_and_says_why_on_stderr(hub: FakeHub, tabhub
         (500, {}, {}, "status 500"),
     ],
 )
-def test_each_refusal_says_what_to_do(
+def test_each_error_status_has_a_hint(
     hub: FakeHub, tabhub: Run, status: int, headers: dict[str, str], body: dict[str, Any], said: str
 ) -> None:
     hub.answer(CALL, body, status, **headers)
@@ -116,7 +116,7 @@ def test_each_refusal_says_what_to_do(
 
 
 @pytest.mark.req("S002-cli-05")
-def test_without_a_hub_the_person_is_told_how_to_start_one(home: Path, tabhub: Run) -> None:
+def test_call_without_a_hub_explains_how_to_start_one(home: Path, tabhub: Run) -> None:
     done = tabhub("tool", "call", "browser_list_tabs", TABHUB_PORT="1")
     assert done.returncode == 2
     assert done.stderr == (
@@ -135,7 +135,7 @@ def test_without_a_hub_the_person_is_told_how_to_start_one(home: Path, tabhub: R
         b"x" * 100_000,
     ],
 )
-def test_an_answer_no_hub_gives_is_called_so(hub: FakeHub, tabhub: Run, garbage: bytes) -> None:
+def test_response_of_another_server_is_reported_as_not_a_hub(hub: FakeHub, tabhub: Run, garbage: bytes) -> None:
     hub.on(CALL, lambda _asked, reply: reply.raw(garbage))
     done = tabhub("tool", "call", "browser_list_tabs")
     assert done.returncode == 1
@@ -146,14 +146,14 @@ def test_an_answer_no_hub_gives_is_called_so(hub: FakeHub, tabhub: Run, garbage:
 @pytest.mark.parametrize(
     "part", [b"", b"HTTP/1.1 200 OK\r\ncontent-le", b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{"]
 )
-def test_an_answer_that_is_cut_off_is_called_so(hub: FakeHub, tabhub: Run, part: bytes) -> None:
+def test_truncated_response_is_reported(hub: FakeHub, tabhub: Run, part: bytes) -> None:
     hub.on(CALL, lambda _asked, reply: reply.raw(part))
     done = tabhub("tool", "call", "browser_list_tabs")
     assert done.returncode == 1
     assert "closed the connection before it answered" in done.stderr
 
 
-def test_a_hub_that_never_answers_is_waited_for_only_so_long(hub: FakeHub, tabhub: Run) -> None:
+def test_hub_that_never_answers_times_out(hub: FakeHub, tabhub: Run) -> None:
     hub.on(CALL, lambda _asked, reply: reply.wait_closed())
     done = tabhub("tool", "call", "browser_list_tabs", "--timeout", "0.3")
     assert done.returncode == 1
@@ -185,7 +185,7 @@ def test_an_image_becomes_a_private_file_whose_path_is_printed(hub: FakeHub, tab
     assert json.loads(raw.stdout)["content"][0]["data"] == data
 
 
-def test_structured_content_is_printed_where_there_is_no_other(hub: FakeHub, tabhub: Run) -> None:
+def test_structured_content_is_printed_if_there_is_no_text(hub: FakeHub, tabhub: Run) -> None:
     hub.answer(CALL, {"content": [], "structuredContent": {"tabs": [1]}})
     assert json.loads(tabhub("tool", "call", "browser_list_tabs").stdout) == {"tabs": [1]}
 
@@ -201,14 +201,14 @@ def test_list_shows_tools_by_plugin_and_json_shows_all(hub: FakeHub, tabhub: Run
     assert hub.asked[-1].path == "/tools?plugin=a%20b%26c"
 
 
-def test_list_of_a_plugin_that_is_not_there_offers_the_nearest(hub: FakeHub, tabhub: Run) -> None:
+def test_list_of_an_unknown_plugin_suggests_the_nearest(hub: FakeHub, tabhub: Run) -> None:
     hub.on("GET /tools", lambda asked, reply: reply.json([] if "plugin=" in asked.path else TOOLS))
     done = tabhub("tool", "list", "--plugin", "brwser")
     assert (done.returncode, done.stdout) == (1, "")
     assert "Did you mean 'browser'?" in done.stderr
 
 
-def test_list_of_nothing_says_what_to_do(hub: FakeHub, tabhub: Run) -> None:
+def test_empty_list_explains_what_to_do(hub: FakeHub, tabhub: Run) -> None:
     hub.answer("GET /tools", [])
     assert "tabhub extension open" in tabhub("tool", "list").stdout
     hub.answer("GET /tools", {"not": "a list"})
@@ -224,18 +224,18 @@ def test_schema_prints_json_schema_and_offers_the_nearest_name(hub: FakeHub, tab
     assert "Did you mean 'slack_send'?" in done.stderr
 
 
-def test_a_name_that_is_no_name_stays_within_its_path(hub: FakeHub, tabhub: Run) -> None:
+def test_tool_name_cannot_escape_its_url_path(hub: FakeHub, tabhub: Run) -> None:
     tabhub("tool", "call", "../x y\r\nEvil: 1")
     assert hub.asked[-1].path == "/tools/..%2Fx%20y%0D%0AEvil%3A%201/call"
 
 
-def test_a_session_name_cannot_smuggle_a_header(hub: FakeHub, tabhub: Run) -> None:
+def test_session_name_cannot_inject_a_header(hub: FakeHub, tabhub: Run) -> None:
     done = tabhub("tool", "call", "browser_list_tabs", TABHUB_SESSION="a\r\nEvil: 1")
     assert done.returncode == 2
     assert hub.asked == []
 
 
-def test_a_call_imports_nothing_it_can_do_without(hub: FakeHub, env: dict[str, str]) -> None:
+def test_tool_call_imports_no_heavy_modules(hub: FakeHub, env: dict[str, str]) -> None:
     hub.answer(CALL, text("ok"))
     code = (
         "import sys; from tabhub.cli import main; main(['tool', 'call', 'browser_list_tabs', '{}']);"

@@ -82,7 +82,7 @@ def test_the_folder_holds_exactly_the_adapters_in_use(tmp_path: Path) -> None:
     assert (extension / new.file).exists()
 
 
-def test_what_runs_before_the_page_is_a_file_of_its_own_that_goes_with_the_plugin(tmp_path: Path) -> None:
+def test_pre_script_is_a_separate_file_removed_with_the_plugin(tmp_path: Path) -> None:
     extension = install_extension(tmp_path / "extension", secret="s" * 64, port=1)
     made = plugin(tmp_path / "p", extra={"preScriptFile": "pre-script.iife.js"}, pre_script="before();")
     adapter = adapters.compose(made, resolve(made, {}))

@@ -55,7 +55,7 @@ def test_a_package_of_any_bytes_is_unpacked_in_its_folder_or_refused(data: bytes
 
 
 @pytest.mark.parametrize("size", [-1, -512, -(2**60), -(2**80)])
-def test_a_file_that_is_less_than_empty_is_refused(tmp_path: Path, size: int) -> None:
+def test_negative_file_size_is_rejected(tmp_path: Path, size: int) -> None:
     number = tarfile.itn(size, 12, tarfile.GNU_FORMAT)  # type: ignore[attr-defined]
     with pytest.raises(PluginError, match="less than empty"):
         unpack(changed(HEADS[0], SIZE, number), tmp_path / "inside")

@@ -29,7 +29,7 @@ def look(home: Path, **settings: object) -> discovery.Discovered:
     return Discovery(home / "plugins").look(Config.parse(settings))
 
 
-def test_every_place_is_looked_at(tmp_path: Path) -> None:
+def test_all_plugin_sources_are_searched(tmp_path: Path) -> None:
     folder(tmp_path / "one", "one")
     folder(tmp_path / "many/two", "two")
     folder(tmp_path / "many/three", "three")
@@ -47,7 +47,7 @@ def test_every_place_is_looked_at(tmp_path: Path) -> None:
     assert set(found.watched) == {tmp_path / "one", tmp_path / "many/two", tmp_path / "many/three"}
 
 
-def test_a_broken_plugin_is_told_with_its_path_and_stops_no_other(tmp_path: Path) -> None:
+def test_broken_plugin_is_reported_and_others_load(tmp_path: Path) -> None:
     folder(tmp_path / "plugins/good", "good")
     folder(tmp_path / "plugins/bad", "bad", urlPatterns=["nonsense"])
     (tmp_path / "bomb").mkdir()
@@ -66,7 +66,7 @@ def test_a_broken_plugin_is_told_with_its_path_and_stops_no_other(tmp_path: Path
     assert len(found.pending) == 3
 
 
-def test_of_two_with_one_name_the_first_counts_and_the_other_is_told(tmp_path: Path) -> None:
+def test_duplicate_name_is_reported_and_the_first_is_used(tmp_path: Path) -> None:
     mine = folder(tmp_path / "mine", "same", "2.0.0")
     folder(tmp_path / "plugins/same", "same", "1.0.0")
     found = look(tmp_path, localPlugins=[str(mine)])
@@ -74,7 +74,7 @@ def test_of_two_with_one_name_the_first_counts_and_the_other_is_told(tmp_path: P
     assert str(mine) in found.failures[0].error
 
 
-def test_what_did_not_change_is_not_read_again(tmp_path: Path) -> None:
+def test_unchanged_plugins_are_not_reloaded(tmp_path: Path) -> None:
     made = folder(tmp_path / "one", "one")
     looking = Discovery(tmp_path / "plugins")
     config = Config.parse({"localPlugins": [str(made)]})

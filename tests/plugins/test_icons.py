@@ -18,7 +18,7 @@ _HEAD = 'xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8"'
         f'<svg {_HEAD} xmlns:xlink="http://www.w3.org/1999/xlink"><g id="a"/><use xlink:href="#a"/></svg>',
     ],
 )
-def test_drawings_are_taken(svg: str) -> None:
+def test_plain_svg_is_accepted(svg: str) -> None:
     assert trouble(svg) is None
 
 
@@ -43,5 +43,5 @@ def test_drawings_are_taken(svg: str) -> None:
         "<svg>" + "x" * 70_000 + "</svg>",
     ],
 )
-def test_what_runs_fetches_or_embeds_is_refused(svg: str) -> None:
+def test_svg_that_runs_fetches_or_embeds_is_rejected(svg: str) -> None:
     assert trouble(svg) is not None

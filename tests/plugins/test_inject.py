@@ -50,7 +50,7 @@ def test_instance_is_a_required_choice_where_there_are_several() -> None:
             tool.check(arguments)
 
 
-def test_the_plugins_own_schema_is_not_changed_and_its_own_words_give_way() -> None:
+def test_platform_parameters_override_the_plugins_without_changing_its_schema() -> None:
     own = {"type": "object", "properties": {"tabId": {"type": "string"}}, "required": ["tabId"]}
     schema = injected(own, [])
     assert schema["properties"]["tabId"]["type"] == "integer"
@@ -58,13 +58,13 @@ def test_the_plugins_own_schema_is_not_changed_and_its_own_words_give_way() -> N
     assert own["properties"] == {"tabId": {"type": "string"}}
 
 
-def test_branches_that_allow_nothing_else_allow_it() -> None:
+def test_schema_branches_accept_the_added_parameters() -> None:
     branch = {"type": "object", "properties": {"kind": {"const": "a"}}, "additionalProperties": False}
     tool = made(injected({"type": "object", "anyOf": [branch]}, ["a", "b"]))
     tool.check({"kind": "a", "tabId": 3, "instance": "a"})
 
 
-def test_they_are_removed_before_the_plugin_sees_the_input() -> None:
+def test_platform_parameters_are_removed_from_the_input() -> None:
     given = {"project": "P", "tabId": 42.0, "instance": "work"}
     assert stripped(given, ["work", "personal"]) == ({"project": "P"}, 42, "work")
     assert stripped(given, ["work"]) == ({"project": "P", "instance": "work"}, 42, None)

@@ -66,7 +66,7 @@ def test_no_script_of_a_package_is_run_and_no_file_is_executable(
     assert not any(os.access(path, os.X_OK) and path.stat().st_mode & 0o111 for path in there)
 
 
-def test_a_tarball_that_is_not_what_was_announced_is_refused(registry: NpmRegistry, installer: Installer) -> None:
+def test_tarball_with_a_wrong_hash_is_rejected(registry: NpmRegistry, installer: Installer) -> None:
     registry.publish("demo", "1.0.0")
     installer.install("demo")
     registry.publish("demo", "2.0.0")
@@ -76,14 +76,14 @@ def test_a_tarball_that_is_not_what_was_announced_is_refused(registry: NpmRegist
     assert [each.version for each in installer.installed()] == ["1.0.0"]
 
 
-def test_a_package_that_says_it_is_another_is_refused(registry: NpmRegistry, installer: Installer) -> None:
+def test_package_with_another_name_is_rejected(registry: NpmRegistry, installer: Installer) -> None:
     registry.packages["opentabs-plugin-demo"] = {"1.0.0": tarball(files("other", "1.0.0"))}
     with pytest.raises(PluginError, match="says it is opentabs-plugin-other"):
         installer.install("opentabs-plugin-demo")
     assert installer.installed() == []
 
 
-def test_another_package_does_not_take_the_place_of_one(registry: NpmRegistry, installer: Installer) -> None:
+def test_package_does_not_replace_another_of_the_same_name(registry: NpmRegistry, installer: Installer) -> None:
     registry.publish("demo")
     registry.publish("demo", package="@opentabs-dev/opentabs-plugin-demo")
     installer.install("opentabs-plugin-demo")
@@ -91,7 +91,7 @@ def test_another_package_does_not_take_the_place_of_one(registry: NpmRegistry, i
         installer.install("@opentabs-dev/opentabs-plugin-demo")
 
 
-def test_what_is_not_there_is_told(registry: NpmRegistry, installer: Installer) -> None:
+def test_missing_package_and_plugin_are_reported(registry: NpmRegistry, installer: Installer) -> None:
     with pytest.raises(PackageNotFound, match="There is no package"):
         installer.install("nothing")
     registry.publish("demo")
@@ -139,7 +139,7 @@ def odd(name: str, kind: bytes = tarfile.REGTYPE, link: str = "", size: int = 0)
     ],
     ids=lambda info: repr(info.name),
 )
-def test_a_package_that_reaches_elsewhere_is_refused_whole(member: tarfile.TarInfo, tmp_path: Path) -> None:
+def test_package_with_paths_outside_its_folder_is_rejected(member: tarfile.TarInfo, tmp_path: Path) -> None:
     package = tmp_path / "bad.tgz"
     package.write_bytes(tarball(files(), member))
     installer = Installer(tmp_path / "home/plugins", lambda: Registry("http://127.0.0.1:9"))
@@ -149,7 +149,7 @@ def test_a_package_that_reaches_elsewhere_is_refused_whole(member: tarfile.TarIn
     assert not any(path.name == "evil" for path in tmp_path.rglob("*"))
 
 
-def test_a_package_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_oversized_package_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tabhub.plugins.archive._BYTES", 100_000)
     package = tmp_path / "big.tgz"
     package.write_bytes(tarball(files(), odd("package/big", size=200_000)))
@@ -161,7 +161,9 @@ def test_a_package_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
         installer.install(str(tmp_path / "broken.tgz"))
 
 
-def test_what_a_killed_installation_left_is_swept(registry: NpmRegistry, installer: Installer, tmp_path: Path) -> None:
+def test_remains_of_a_killed_installation_are_removed(
+    registry: NpmRegistry, installer: Installer, tmp_path: Path
+) -> None:
     (tmp_path / "plugins/.new-abc").mkdir(parents=True)
     registry.publish("demo")
     installer.install("demo")

@@ -41,13 +41,13 @@ def test_a_published_package_is_read_as_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("homepage", ["http://[::1", "https://a:99999/", "javascript:1", "nowhere", 5])
-def test_a_homepage_that_is_none_is_left_out_and_told(tmp_path: Path, homepage: Any) -> None:
+def test_invalid_homepage_is_dropped_and_reported(tmp_path: Path, homepage: Any) -> None:
     plugin = read_package(folder(tmp_path, homepage=homepage))
     assert plugin.homepage is None
     assert plugin.problems == ("the homepage is ignored: it is not a web URL",)
 
 
-def test_all_of_what_the_build_of_a_published_package_writes_is_understood(tmp_path: Path) -> None:
+def test_published_package_is_read_completely(tmp_path: Path) -> None:
     for path, text in publishing.published().items():
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text(text)
@@ -58,7 +58,7 @@ def test_all_of_what_the_build_of_a_published_package_writes_is_understood(tmp_p
     assert "X-Badge" in plugin.pre_script
 
 
-def test_a_script_for_before_the_page_is_read_by_its_settled_name_and_only_if_it_is_declared(tmp_path: Path) -> None:
+def test_pre_script_is_read_only_if_declared(tmp_path: Path) -> None:
     declared = {"preScriptFile": "../../elsewhere.js"}
     assert read_package(folder(tmp_path / "a", extra=declared, pre_script="1;")).pre_script == "1;"
     assert read_package(folder(tmp_path / "b", pre_script="1;")).pre_script is None
@@ -142,9 +142,7 @@ def test_a_short_name_stands_for_the_packages_that_may_have_it() -> None:
         ({"tools": "none"}, "must be a list"),
     ],
 )
-def test_a_package_that_is_wrong_as_a_whole_is_refused_with_the_reason(
-    more: dict[str, Any], said: str, tmp_path: Path
-) -> None:
+def test_invalid_package_is_rejected_with_the_reason(more: dict[str, Any], said: str, tmp_path: Path) -> None:
     with pytest.raises(PluginError, match=said):
         read_package(folder(tmp_path, **more))
 
@@ -172,13 +170,13 @@ def test_a_missing_file_is_named(missing: str, tmp_path: Path) -> None:
         "none",
     ],
 )
-def test_a_tool_with_an_unfit_schema_is_left_out_and_the_others_stay(schema: Any, tmp_path: Path) -> None:
+def test_tool_with_an_invalid_schema_is_dropped_and_others_stay(schema: Any, tmp_path: Path) -> None:
     plugin = read_package(folder(tmp_path, tools=[tool("bad", input_schema=schema), tool("good")]))
     assert [each.name for each in plugin.tools] == ["good"]
     assert plugin.problems[0].startswith("the tool bad is left out: ")
 
 
-def test_tools_that_cannot_be_named_or_share_a_name_are_left_out(tmp_path: Path) -> None:
+def test_tools_with_invalid_or_duplicate_names_are_dropped(tmp_path: Path) -> None:
     tools = [tool("a"), tool("a"), tool("b c"), tool("../x"), tool("d\r\ne"), tool(""), tool("e", description=" "), 7]
     plugin = read_package(folder(tmp_path, tools=tools))
     assert [each.name for each in plugin.tools] == ["a"]
@@ -186,13 +184,13 @@ def test_tools_that_cannot_be_named_or_share_a_name_are_left_out(tmp_path: Path)
     assert all(problem.isprintable() for problem in plugin.problems)
 
 
-def test_an_icon_with_a_script_is_left_out(tmp_path: Path) -> None:
+def test_icon_with_a_script_is_dropped(tmp_path: Path) -> None:
     plugin = read_package(folder(tmp_path, iconSvg="<svg><script>alert(1)</script></svg>"))
     assert plugin.icon_svg is None
     assert plugin.problems == ("the icon is left out: it holds <script>",)
 
 
-def test_words_a_person_could_not_see_are_taken_out_and_that_is_said(tmp_path: Path) -> None:
+def test_invisible_characters_are_removed_and_reported(tmp_path: Path) -> None:
     schema = {"type": "object", "properties": {"b": {"type": "string", "description": "A\u2060 b."}}}
     told = tool("a", description="Does it.\u200b\u202e", displayName="T\n", input_schema=schema)
     made = folder(tmp_path, displayName="Ja\u202ene\nX", tools=[told])

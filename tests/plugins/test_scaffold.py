@@ -13,7 +13,7 @@ from tabhub.errors import PluginError
 from tabhub.plugins.scaffold import create
 
 
-def test_a_new_package_passes_its_own_test(tmp_path: Path) -> None:
+def test_new_npm_plugin_passes_its_own_tests(tmp_path: Path) -> None:
     plugin = create(tmp_path / "my-app", "my-app", "https://my.example.com/*", title='My "App"')
     assert (plugin.name, plugin.display_name, plugin.problems) == ("my-app", 'My "App"', ())
     assert [tool.name for tool in plugin.tools] == ["read_page", "find_text"]
@@ -25,7 +25,7 @@ def test_a_new_package_passes_its_own_test(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
-def test_a_new_plugin_in_python_passes_its_own_test(tmp_path: Path) -> None:
+def test_new_python_plugin_passes_its_own_tests(tmp_path: Path) -> None:
     plugin = create(tmp_path / "snake", "snake", "https://s.example.com/*", python=True, title='"Sn"')
     assert (plugin.name, plugin.display_name, len(plugin.tools)) == ("snake", '"Sn"', 2)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path / "snake")]
@@ -33,7 +33,7 @@ def test_a_new_plugin_in_python_passes_its_own_test(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
-def test_a_folder_that_is_in_use_and_a_wrong_pattern_are_refused(tmp_path: Path) -> None:
+def test_nonempty_folder_and_invalid_pattern_are_rejected(tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     (tmp_path / "there/file").write_text("mine")
     with pytest.raises(PluginError, match="already exists and is not empty"):

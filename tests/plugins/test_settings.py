@@ -68,7 +68,7 @@ def test_one_address_is_one_site(plugin: Plugin) -> None:
         ("nmae", "x", "no such setting"),
     ],
 )
-def test_what_does_not_fit_is_refused_with_its_field(plugin: Plugin, key: str, value: Any, said: str) -> None:
+def test_invalid_setting_is_rejected_with_its_field(plugin: Plugin, key: str, value: Any, said: str) -> None:
     with pytest.raises(InvalidPluginSettings, match=said) as caught:
         check(plugin, {"site": "https://a.example"}, {key: value})
     assert caught.value.data is not None
@@ -76,14 +76,14 @@ def test_what_does_not_fit_is_refused_with_its_field(plugin: Plugin, key: str, v
     assert resolve(plugin, {"site": "https://a.example", key: value}).problems
 
 
-def test_all_that_is_wrong_is_told_at_once(plugin: Plugin) -> None:
+def test_all_invalid_settings_are_reported_at_once(plugin: Plugin) -> None:
     with pytest.raises(InvalidPluginSettings) as caught:
         check(plugin, {}, {"limit": "x", "fast": 1})
     assert caught.value.data is not None
     assert {each["field"] for each in caught.value.data["errors"]} == {"limit", "fast", "site"}
 
 
-def test_settings_are_merged_and_taken_back(plugin: Plugin) -> None:
+def test_settings_are_merged_and_reset(plugin: Plugin) -> None:
     stored = check(plugin, {}, {"site": "https://a.example", "limit": 5, "fast": False})
     assert stored == {"site": "https://a.example", "limit": 5, "fast": False}
     assert check(plugin, stored, {"limit": None, "name": "x"}) == {

@@ -28,7 +28,7 @@ async def test_a_build_is_noticed_at_once_also_one_from_before_the_watch_began(t
         watcher.stop()
 
 
-async def test_nothing_is_told_when_nothing_changed_before_the_watch_began(tmp_path: Path) -> None:
+async def test_unchanged_folder_is_not_reported(tmp_path: Path) -> None:
     told: list[str] = []
     watcher = Watcher(lambda: told.append("changed"))
     watcher.watch([folder(tmp_path / "one", "one")])
@@ -40,7 +40,7 @@ async def test_nothing_is_told_when_nothing_changed_before_the_watch_began(tmp_p
     assert told == []
 
 
-def test_what_the_system_does_not_tell_is_found_by_looking(tmp_path: Path) -> None:
+def test_polling_finds_changes_without_notifications(tmp_path: Path) -> None:
     made = folder(tmp_path / "one", "one")
     now, told = [100.0], []
     watcher = Watcher(lambda: told.append(now[0]), lambda: now[0])

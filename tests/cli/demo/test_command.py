@@ -112,9 +112,7 @@ def shop(hub: FakeHub) -> FakeShop:
     return FakeShop(hub)
 
 
-def test_it_takes_every_step_and_shows_name_arguments_answer_and_duration(
-    shop: FakeShop, tabhub: Run, tmp_path: Path
-) -> None:
+def test_demo_runs_every_step_with_arguments_answer_and_duration(shop: FakeShop, tabhub: Run, tmp_path: Path) -> None:
     done = tabhub("demo", "--yes", "--output", "shop.png")
     assert (done.returncode, done.stderr) == (0, "")
     assert shop.calls == [
@@ -143,7 +141,7 @@ def test_it_takes_every_step_and_shows_name_arguments_answer_and_duration(
     ("typed", "action", "warned"),
     [("y\n", "accept", False), ("n\n", "decline", False), ("\n", "decline", False), ("", "decline", True)],
 )
-def test_the_person_at_the_terminal_confirms_or_not(
+def test_user_confirms_or_declines_in_the_terminal(
     shop: FakeShop, tabhub: Run, tmp_path: Path, typed: str, action: str, warned: bool
 ) -> None:
     done = tabhub("demo", "--output", str(tmp_path / "a.png"), input=typed)
@@ -153,14 +151,14 @@ def test_the_person_at_the_terminal_confirms_or_not(
     assert ("the order is not confirmed" in done.stderr) is warned
 
 
-def test_without_a_name_the_picture_goes_to_a_temporary_file(shop: FakeShop, tabhub: Run, tmp_path: Path) -> None:
+def test_screenshot_goes_to_a_temporary_file_by_default(shop: FakeShop, tabhub: Run, tmp_path: Path) -> None:
     done = tabhub("demo", "--yes", TMPDIR=str(tmp_path))
     found = re.search(r"^Screenshot: (.+)$", done.stdout, re.MULTILINE)
     assert found is not None
     assert Path(found[1]).read_bytes() == PICTURE
 
 
-def test_a_step_that_fails_ends_the_tour_and_the_tab_is_closed(shop: FakeShop, tabhub: Run) -> None:
+def test_failed_step_ends_the_demo_and_closes_the_tab(shop: FakeShop, tabhub: Run) -> None:
     shop.answers["add_to_cart"] = {"content": [{"type": "text", "text": "Sold out."}], "isError": True}
     done = tabhub("demo", "--yes")
     assert done.returncode == 1
@@ -169,7 +167,7 @@ def test_a_step_that_fails_ends_the_tour_and_the_tab_is_closed(shop: FakeShop, t
     assert shop.ended.is_set()
 
 
-def test_a_picture_that_is_none_is_said(shop: FakeShop, tabhub: Run) -> None:
+def test_result_without_an_image_is_an_error(shop: FakeShop, tabhub: Run) -> None:
     shop.answers["browser_screenshot_tab"] = said("no picture")
     done = tabhub("demo", "--yes")
     assert done.returncode == 1
@@ -177,7 +175,7 @@ def test_a_picture_that_is_none_is_said(shop: FakeShop, tabhub: Run) -> None:
     assert shop.calls[-1] == ("browser_close_tab", {"tabId": 7})
 
 
-def test_tools_that_do_not_appear_are_named(
+def test_missing_tools_are_named(
     shop: FakeShop, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("TABHUB_HOME", str(home))
@@ -191,9 +189,7 @@ def test_tools_that_do_not_appear_are_named(
     assert shop.calls[-1] == ("browser_close_tab", {"tabId": 7})
 
 
-def test_a_place_for_the_picture_that_cannot_be_is_refused_before_anything_starts(
-    shop: FakeShop, tabhub: Run, tmp_path: Path
-) -> None:
+def test_unusable_output_path_is_rejected_before_start(shop: FakeShop, tabhub: Run, tmp_path: Path) -> None:
     for place in (tmp_path, tmp_path / "nowhere" / "a.png"):
         done = tabhub("demo", "--output", str(place))
         assert done.returncode == 2
@@ -203,7 +199,7 @@ def test_a_place_for_the_picture_that_cannot_be_is_refused_before_anything_start
     assert "Usage: tabhub demo" in tabhub("demo", "--help").stdout
 
 
-def test_without_a_browser_to_start_it_says_so_and_leaves_nothing(
+def test_missing_browser_is_reported_and_everything_cleaned_up(
     env: dict[str, str], tabhub: Run, tmp_path: Path
 ) -> None:
     place = tmp_path / "tmp"
@@ -215,7 +211,7 @@ def test_without_a_browser_to_start_it_says_so_and_leaves_nothing(
     assert list(place.iterdir()) == []
 
 
-def test_a_browser_that_ends_at_once_is_named_with_what_it_said(tabhub: Run, tmp_path: Path) -> None:
+def test_browser_that_exits_at_once_is_reported_with_its_output(tabhub: Run, tmp_path: Path) -> None:
     place = tmp_path / "tmp"
     place.mkdir()
     browser = tmp_path / "browser"
@@ -229,7 +225,7 @@ def test_a_browser_that_ends_at_once_is_named_with_what_it_said(tabhub: Run, tmp
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_told_to_end_it_ends_the_hub_it_started_and_removes_its_home(
+def test_sigterm_stops_the_temporary_hub_and_removes_its_home(
     env: dict[str, str], tmp_path: Path, number: signal.Signals
 ) -> None:
     place = tmp_path / "tmp"

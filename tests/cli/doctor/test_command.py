@@ -24,7 +24,7 @@ def report(tabhub: Run, **env: str) -> tuple[int, dict[str, Any]]:
     return done.returncode, {**found, "checks": {check["name"]: check for check in found["checks"]}}
 
 
-def test_all_is_well(hub: FakeHub, tabhub: Run) -> None:
+def test_doctor_finds_nothing_wrong(hub: FakeHub, tabhub: Run) -> None:
     hub.answer("GET /health", HEALTH)
     code, found = report(tabhub)
     assert (code, found["ok"], found["broken"]) == (0, True, None)
@@ -34,7 +34,7 @@ def test_all_is_well(hub: FakeHub, tabhub: Run) -> None:
     assert "ok    browser    Chromium 156: 3 tabs" in shown
 
 
-def test_a_hub_that_is_down_is_the_broken_part(home: Path, tabhub: Run) -> None:
+def test_doctor_reports_a_stopped_hub(home: Path, tabhub: Run) -> None:
     done = tabhub("doctor", TABHUB_PORT="1")
     assert done.returncode == 1
     assert "fail  hub        The hub is not running on 127.0.0.1:1." in done.stdout
@@ -50,7 +50,7 @@ def test_a_hub_that_is_down_is_the_broken_part(home: Path, tabhub: Run) -> None:
         ([{**CHROMIUM, "extension": {"sentTabs": False}}], "tabs", "has not reported its tabs"),
     ],
 )
-def test_the_leg_behind_the_hub_is_told(
+def test_doctor_reports_the_broken_part_behind_the_hub(
     hub: FakeHub, tabhub: Run, browsers: list[dict[str, Any]], broken: str, said: str
 ) -> None:
     hub.answer("GET /health", {**HEALTH, "legs": {"browsers": browsers}})
@@ -67,9 +67,7 @@ def test_the_leg_behind_the_hub_is_told(
         ({**CHROMIUM, "extensionVersion": "0.0.1"}, "runs extension 0.0.1"),
     ],
 )
-def test_a_link_that_is_not_quite_well_is_a_warning(
-    hub: FakeHub, tabhub: Run, browser: dict[str, Any], said: str
-) -> None:
+def test_silent_browser_connection_is_a_warning(hub: FakeHub, tabhub: Run, browser: dict[str, Any], said: str) -> None:
     hub.answer("GET /health", {**HEALTH, "legs": {"browsers": [browser]}})
     code, found = report(tabhub)
     assert code == 0
@@ -78,7 +76,7 @@ def test_a_link_that_is_not_quite_well_is_a_warning(
 
 
 @pytest.mark.req("F20")
-def test_a_stranger_on_the_port_is_named(hub: FakeHub, tabhub: Run) -> None:
+def test_doctor_names_another_process_on_the_port(hub: FakeHub, tabhub: Run) -> None:
     hub.on("GET /health", lambda _asked, reply: reply.raw(b"220 mail ready\r\n"))
     code, found = report(tabhub)
     assert (code, found["broken"]) == (1, "port")
@@ -86,7 +84,7 @@ def test_a_stranger_on_the_port_is_named(hub: FakeHub, tabhub: Run) -> None:
     assert "another port" in found["checks"]["port"]["remedy"]
 
 
-def test_another_web_server_on_the_port_is_not_called_a_hub(hub: FakeHub, tabhub: Run) -> None:
+def test_web_server_on_the_port_is_not_reported_as_a_hub(hub: FakeHub, tabhub: Run) -> None:
     hub.on("GET /health", lambda _asked, reply: reply.send(404, b"<h1>Not Found</h1>", "text/html"))
     code, found = report(tabhub)
     assert (code, found["broken"]) == (1, "port")
@@ -96,14 +94,14 @@ def test_another_web_server_on_the_port_is_not_called_a_hub(hub: FakeHub, tabhub
     assert "is not a Tabhub hub: it answered with status 404" in done.stderr
 
 
-def test_a_home_that_cannot_be_made_is_the_broken_part(tmp_path: Path, tabhub: Run) -> None:
+def test_doctor_reports_a_home_that_cannot_be_created(tmp_path: Path, tabhub: Run) -> None:
     (tmp_path / "file").write_text("")
     found = json.loads(tabhub("doctor", "--json", TABHUB_HOME=str(tmp_path / "file" / "home")).stdout)
     assert found["broken"] == "home"
     assert found["checks"][1]["message"].endswith(f"{tmp_path / 'file'} is not a folder.")
 
 
-def test_the_port_of_a_hub_that_never_ran_is_that_of_the_settings(home: Path, tabhub: Run) -> None:
+def test_port_of_a_hub_that_never_ran_comes_from_the_settings(home: Path, tabhub: Run) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         (home / "config.json").write_text(json.dumps({"port": port}))
@@ -113,7 +111,7 @@ def test_the_port_of_a_hub_that_never_ran_is_that_of_the_settings(home: Path, ta
     assert report(tabhub)[1]["checks"]["port"]["message"] == f"{port} is free"
 
 
-def test_a_disk_that_is_nearly_full_is_told(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
+def test_doctor_reports_a_nearly_full_disk(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
     monkeypatch.setenv("TABHUB_HOME", str(home))
 
     def levels(free: int) -> list[str]:
@@ -125,7 +123,7 @@ def test_a_disk_that_is_nearly_full_is_told(monkeypatch: pytest.MonkeyPatch, hom
     assert levels(0) == [f"fail: The disk that {home} is on has only 0.0 MB left."]
 
 
-def test_a_hub_of_another_home_is_told_apart(hub: FakeHub, tabhub: Run) -> None:
+def test_doctor_detects_a_hub_of_another_home(hub: FakeHub, tabhub: Run) -> None:
     hub.answer("GET /health", {"error": {"message": "no"}}, 401)
     _, found = report(tabhub)
     assert found["broken"] == "hub"
@@ -134,7 +132,7 @@ def test_a_hub_of_another_home_is_told_apart(hub: FakeHub, tabhub: Run) -> None:
     assert "does not know our secret" in report(tabhub)[1]["checks"]["hub"]["message"]
 
 
-def test_files_that_others_can_read_or_that_are_broken_are_told(home: Path, hub: FakeHub, tabhub: Run) -> None:
+def test_doctor_reports_readable_and_broken_files(home: Path, hub: FakeHub, tabhub: Run) -> None:
     hub.answer("GET /health", HEALTH)
     auth = home / "extension" / "auth.json"
     auth.chmod(0o644)
@@ -148,7 +146,7 @@ def test_files_that_others_can_read_or_that_are_broken_are_told(home: Path, hub:
     assert report(tabhub)[1]["checks"]["secret"]["level"] == "fail"
 
 
-def test_problems_of_the_hub_and_unknown_settings_are_warnings(home: Path, hub: FakeHub, tabhub: Run) -> None:
+def test_hub_problems_and_unknown_settings_are_warnings(home: Path, hub: FakeHub, tabhub: Run) -> None:
     hub.answer("GET /health", {**HEALTH, "problems": ["The audit log cannot be written: disk full"]})
     (home / "config.json").write_text('{"prt": 1}')
     code, found = report(tabhub)

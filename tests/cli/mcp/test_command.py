@@ -33,7 +33,9 @@ async def at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
 
 
 @pytest.mark.req("S001-managing-01", "S001-managing-02", "S001-managing-03", "S001-managing-05")
-async def test_the_life_of_a_server(at_home: RunningHub, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_server_is_added_changed_and_removed(
+    at_home: RunningHub, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = tmp_path / "servers.json"
     file.write_text('{"mcpServers": {"every": ' + json.dumps(python("everything")) + "}} // mine")
     assert await tabhub("mcp", "add", str(file)) == 0
@@ -87,7 +89,7 @@ async def test_servers_are_added_by_file_standard_input_and_address(
     assert "link-local" in capsys.readouterr().err
 
 
-def test_without_a_hub_the_records_are_changed(
+def test_without_a_hub_servers_are_changed_on_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("TABHUB_HOME", str(tmp_path / "home"))
@@ -105,7 +107,7 @@ def test_without_a_hub_the_records_are_changed(
     assert "weather.url must begin with http" in capsys.readouterr().err
 
 
-def test_servers_of_another_client_are_taken_over(
+def test_servers_of_another_client_are_imported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("TABHUB_HOME", str(tmp_path / "home"))

@@ -63,7 +63,7 @@ def test_a_tarball_needs_no_registry(tmp_path: Path, tabhub: Run) -> None:
     assert "tabhub config set pluginRegistry" in done.stderr
 
 
-def test_what_failed_is_told_with_the_reason(tmp_path: Path, home: Path, tabhub: Run) -> None:
+def test_failed_plugin_is_listed_with_the_reason(tmp_path: Path, home: Path, tabhub: Run) -> None:
     bad = folder(tmp_path / "bad", "bad", urlPatterns=["<all_urls>"])
     (home / "config.json").write_text(json.dumps({"localPlugins": [str(bad)]}))
     done = tabhub("plugin", "list")
@@ -121,15 +121,13 @@ def test_dev_without_a_hub_leaves_no_trace(tmp_path: Path, home: Path, tabhub: R
     assert json.loads((home / "config.json").read_text())["localPlugins"] == []
 
 
-def test_dev_of_a_folder_that_holds_no_plugin_says_what_to_do(tmp_path: Path, tabhub: Run) -> None:
+def test_dev_in_a_folder_without_a_plugin_explains_what_to_do(tmp_path: Path, tabhub: Run) -> None:
     done = tabhub("plugin", "dev", str(tmp_path / "none"))
     assert done.returncode == 1
     assert "hint: Name the folder of a plugin." in done.stderr
 
 
-def test_dev_uses_a_folder_tells_each_save_and_ends(
-    tmp_path: Path, home: Path, env: dict[str, str], hub: FakeHub
-) -> None:
+def test_dev_uses_a_folder_and_reports_each_save(tmp_path: Path, home: Path, env: dict[str, str], hub: FakeHub) -> None:
     hub.answer("POST /reload", {"ok": True, "plugins": 1, "durationMs": 1})
     made = folder(tmp_path / "p")
     command = [sys.executable, "-u", "-m", "tabhub", "plugin", "dev", str(made)]

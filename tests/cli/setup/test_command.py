@@ -30,7 +30,7 @@ def read(client: str, text: str) -> Any:
 
 @pytest.mark.req("S002-clients-01", "S002-clients-02", "S002-clients-03", "S002-clients-04")
 @pytest.mark.parametrize("client", HTTP)
-def test_the_block_is_what_the_client_wants(tabhub: Run, client: str) -> None:
+def test_printed_settings_match_each_client(tabhub: Run, client: str) -> None:
     done = tabhub("setup", client)
     assert done.returncode == 0
     assert read(client, done.stdout) == HTTP[client]
@@ -41,7 +41,7 @@ def test_the_block_is_what_the_client_wants(tabhub: Run, client: str) -> None:
 
 
 @pytest.mark.req("S002-gateway-05")
-def test_the_name_stands_before_the_environment_which_would_swallow_it(tabhub: Run, home: Path) -> None:
+def test_claude_command_has_the_name_before_env_options(tabhub: Run, home: Path) -> None:
     said = tabhub("setup", "claude-code", "--stdio", "--project").stderr
     assert f"  claude mcp add --scope project tabhub --env TABHUB_HOME={home} -- /" in said
 
@@ -51,7 +51,7 @@ def test_the_gateway_has_its_own_address(tabhub: Run) -> None:
     assert shown["mcpServers"]["tabhub"] == {"type": "http", "url": f"{URL}/gateway", "headers": HEADERS}
 
 
-def test_a_selection_of_tools_is_part_of_the_address_or_of_the_command(tabhub: Run) -> None:
+def test_tool_selection_is_part_of_the_url_or_command(tabhub: Run) -> None:
     done = tabhub("setup", "claude-code", "--tools", "Core, network")
     assert json.loads(done.stdout)["mcpServers"]["tabhub"]["url"] == f"{URL}?tools=core,network"
     assert f"http tabhub '{URL}?tools=core,network' --header" in done.stderr
@@ -60,7 +60,7 @@ def test_a_selection_of_tools_is_part_of_the_address_or_of_the_command(tabhub: R
     assert entry["args"][-4:] == ["start", "--stdio", "--tools", "core"]
 
 
-def test_writing_a_selection_replaces_the_address_and_its_lack_takes_it_out_again(tabhub: Run, tmp_path: Path) -> None:
+def test_writing_with_and_without_a_selection_replaces_the_url(tabhub: Run, tmp_path: Path) -> None:
     def url(*words: str) -> str:
         assert tabhub("setup", "cursor", "--write", "--file", "mcp.json", *words).returncode == 0
         written: str = json.loads((tmp_path / "mcp.json").read_text())["mcpServers"]["tabhub"]["url"]
@@ -77,7 +77,7 @@ def test_writing_a_selection_replaces_the_address_and_its_lack_takes_it_out_agai
         (["--tools", "core", "--gateway"], "exclude each other"),
     ],
 )
-def test_a_selection_that_cannot_be_is_refused(tabhub: Run, words: list[str], said: str) -> None:
+def test_invalid_selection_is_rejected(tabhub: Run, words: list[str], said: str) -> None:
     done = tabhub("setup", "cursor", *words)
     assert done.returncode == 2
     assert said in done.stderr
@@ -96,14 +96,14 @@ def test_the_command_is_a_full_path_and_holds_no_secret(tabhub: Run, home: Path,
     assert SECRET not in done.stdout + done.stderr
 
 
-def test_the_port_is_that_of_the_running_hub_else_that_of_the_settings(tabhub: Run, home: Path, hub: FakeHub) -> None:
+def test_port_is_the_running_hubs_or_else_from_the_settings(tabhub: Run, home: Path, hub: FakeHub) -> None:
     assert f"http://127.0.0.1:{hub.port}/mcp" in tabhub("setup", "cursor").stdout
     (home / "hub.json").unlink()
     (home / "config.json").write_text('{"port": 9700}')
     assert "http://127.0.0.1:9700/mcp" in tabhub("setup", "cursor").stdout
 
 
-def test_a_secret_is_made_where_there_is_none(tabhub: Run, home: Path) -> None:
+def test_missing_secret_is_created(tabhub: Run, home: Path) -> None:
     (home / "extension" / "auth.json").unlink()
     first = tabhub("setup", "cursor").stdout
     assert first == tabhub("setup", "cursor").stdout
@@ -111,9 +111,7 @@ def test_a_secret_is_made_where_there_is_none(tabhub: Run, home: Path) -> None:
 
 
 @pytest.mark.parametrize("client", [*HTTP, "claude-desktop"])
-def test_write_makes_a_private_file_and_doing_it_again_changes_nothing(
-    tabhub: Run, env: dict[str, str], client: str
-) -> None:
+def test_write_creates_a_private_file_and_is_idempotent(tabhub: Run, env: dict[str, str], client: str) -> None:
     done = tabhub("setup", client, "--write")
     assert done.returncode == 0, done.stderr
     path = Path(done.stdout.split("Added tabhub to ")[1].split(".\n")[0])
@@ -159,7 +157,7 @@ def test_write_keeps_what_the_person_added_to_our_entry(tabhub: Run, tmp_path: P
     }
 
 
-def test_write_goes_through_a_link_and_keeps_it(tabhub: Run, tmp_path: Path) -> None:
+def test_write_follows_and_keeps_a_symlink(tabhub: Run, tmp_path: Path) -> None:
     (tmp_path / "dotfiles").mkdir()
     (tmp_path / "dotfiles" / "mcp.json").write_text("{}")
     (tmp_path / "mcp.json").symlink_to("dotfiles/mcp.json")
@@ -180,7 +178,7 @@ def test_write_goes_through_a_link_and_keeps_it(tabhub: Run, tmp_path: Path) -> 
         ("codex", b"mcp_servers = { tabhub = { url = 'x' } }"),
     ],
 )
-def test_a_file_that_is_not_understood_is_left_alone(tabhub: Run, tmp_path: Path, client: str, content: bytes) -> None:
+def test_unparsable_file_is_not_changed(tabhub: Run, tmp_path: Path, client: str, content: bytes) -> None:
     path = tmp_path / "settings"
     path.write_bytes(content)
     done = tabhub("setup", client, "--write", "--file", "settings")
@@ -204,7 +202,7 @@ def test_write_into_codex_keeps_the_rest_of_the_file(tabhub: Run, tmp_path: Path
     assert path.read_text().startswith(before)
 
 
-def test_a_folder_of_settings_that_the_client_was_told_is_used(tabhub: Run, tmp_path: Path) -> None:
+def test_configured_settings_folder_of_the_client_is_used(tabhub: Run, tmp_path: Path) -> None:
     assert (
         f"Add this to {tmp_path}/.claude.json" in tabhub("setup", "claude-code", CLAUDE_CONFIG_DIR=str(tmp_path)).stderr
     )

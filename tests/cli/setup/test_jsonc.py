@@ -58,7 +58,7 @@ def test_one_member_is_set_and_the_rest_stays(before: str, after: str) -> None:
         "[]",
     ],
 )
-def test_what_is_not_understood_is_refused(text: str) -> None:
+def test_unparsable_text_is_rejected(text: str) -> None:
     with pytest.raises(JsoncError, match=r"line [12]"):
         set_member(text, ("s", "t"), VALUE)
 
@@ -71,7 +71,7 @@ values = st.recursive(
 
 
 @given(st.dictionaries(st.text(max_size=4), values, max_size=4), st.integers(0, 4) | st.none(), st.text(max_size=4))
-def test_any_object_keeps_all_it_had(held: dict[str, object], indent: int | None, key: str) -> None:
+def test_any_object_keeps_its_other_members(held: dict[str, object], indent: int | None, key: str) -> None:
     text = json.dumps(held, indent=indent, ensure_ascii=False)
     assert parse(text).value == held
     assert parse(set_member(text, (key,), VALUE)).value == {**held, key: VALUE}

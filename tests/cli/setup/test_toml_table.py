@@ -22,7 +22,7 @@ def test_a_table_is_added_at_the_end(before: str) -> None:
     assert tomllib.loads(after)["mcp_servers"]["tabhub"] == VALUES
 
 
-def test_a_table_is_replaced_where_it_stands_and_comments_stay() -> None:
+def test_table_is_replaced_in_place_and_comments_stay() -> None:
     before = (
         "model = 1\n\n[mcp_servers.tabhub] # ours\n# note\nurl = 'old'\n[mcp_servers.tabhub.http_headers]\nA = 'b'\n"
         "\n# about other\n[mcp_servers.other]\ncommand = 'x' # keep\n"
@@ -44,6 +44,6 @@ def test_a_table_is_replaced_where_it_stands_and_comments_stay() -> None:
         "[mcp_servers.tabhub]\nx = '''\n[fake]\n'''\n",
     ],
 )
-def test_what_cannot_be_changed_safely_is_refused(text: str) -> None:
+def test_unsafe_changes_are_rejected(text: str) -> None:
     with pytest.raises(TomlError):
         set_table(text, "mcp_servers", "tabhub", {"url": "new"})

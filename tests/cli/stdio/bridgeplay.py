@@ -1,4 +1,4 @@
-"""A stdio server's mind with both its sides in hand: a client that speaks, and a hub that does."""
+"""A bridge whose client and hub are both played by the test."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"na
 
 
 class Play:
-    """A bridge between a client and a hub that are both the test."""
+    """The bridge, and what it wrote to either side."""
 
     def __init__(self, surface: str = "all", tools: str | None = None) -> None:
         self.now = 100.0
-        self._said: list[bytes] = []
-        self._sent: list[bytes] = []
-        self.bridge = Bridge(self._said.append, surface=surface, tools=tools)
+        self._to_client: list[bytes] = []
+        self._to_hub: list[bytes] = []
+        self.bridge = Bridge(self._to_client.append, surface=surface, tools=tools)
 
     @property
     def said(self) -> list[Any]:
-        """What the client was told since the last look."""
-        lines, self._said[:] = [json.loads(line) for line in self._said], []
+        """Messages to the client since the last access."""
+        lines, self._to_client[:] = [json.loads(line) for line in self._to_client], []
         return lines
 
     @property
     def sent(self) -> list[Any]:
-        """What the hub was sent since the last look."""
-        lines, self._sent[:] = [json.loads(line) for line in self._sent], []
+        """Messages to the hub since the last access."""
+        lines, self._to_hub[:] = [json.loads(line) for line in self._to_hub], []
         return lines
 
     def client(self, *messages: Any) -> None:
@@ -51,8 +51,8 @@ class Play:
         self.hub(type="RESPONSE", id=rid, success=True, data=data)
 
     def connect(self, session: str = SESSION, *, initialized: bool = False) -> Any:
-        """Connect and register; what was sent to register."""
-        self.bridge.connected(self._sent.append, None)
+        """Connect and register; returns the REGISTER message."""
+        self.bridge.connected(self._to_hub.append, None)
         (hello,) = self.sent
         self.hub(type="REGISTER_OK", sessionId=session, resumed=False, initialized=initialized)
         return hello

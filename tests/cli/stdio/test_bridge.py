@@ -16,7 +16,7 @@ def play() -> Play:
 
 
 @pytest.mark.req("S004-architecture-03", "S004-flow-02")
-def test_a_session_is_registered_and_a_call_wrapped_under_an_id_of_its_own() -> None:
+def test_session_is_registered_and_calls_get_their_own_ids() -> None:
     play = Play()
     assert play.connect() == {"type": "REGISTER", "surface": "all"}
     play.request("tools/call", 7, name="x", arguments={"a": 1})
@@ -43,17 +43,17 @@ def test_a_session_is_registered_and_a_call_wrapped_under_an_id_of_its_own() -> 
         {"jsonrpc": "2.0", "id": "7", "result": {"b": 2}},
         {"jsonrpc": "2.0", "id": 7, "result": {"a": 1}},
     ]
-    play.bridge.goodbye()
+    play.bridge.disconnect()
     assert play.sent == [{"type": "DISCONNECT"}]
 
 
-def test_the_gateway_and_a_token_are_part_of_the_registration() -> None:
+def test_registration_contains_surface_and_token() -> None:
     play = Play("gateway", "core")
-    play.bridge.connected(play._sent.append, "secret")
+    play.bridge.connected(play._to_hub.append, "secret")
     assert play.sent == [{"type": "REGISTER", "surface": "gateway", "tools": "core", "token": "secret"}]
 
 
-def test_what_is_said_before_the_hub_is_there_waits_in_order() -> None:
+def test_messages_before_registration_wait_in_order() -> None:
     play = Play()
     play.request("initialize", 1, **HELLO)
     play.notify("notifications/initialized")
@@ -66,7 +66,7 @@ def test_what_is_said_before_the_hub_is_there_waits_in_order() -> None:
     ]
 
 
-def test_errors_and_answers_in_another_order_of_keys_are_understood(play: Play) -> None:
+def test_responses_with_another_key_order_are_parsed(play: Play) -> None:
     play.request("x", 1)
     play.request("y", 2)
     play.hub(type="RESPONSE", id=f"{SESSION}:1", success=False, error={"code": -32601, "message": "no"})
@@ -77,7 +77,7 @@ def test_errors_and_answers_in_another_order_of_keys_are_understood(play: Play) 
     ]
 
 
-def test_a_line_of_ours_the_hub_does_not_take_answers_its_request(play: Play) -> None:
+def test_line_rejected_by_the_hub_fails_its_request(play: Play) -> None:
     play.request("x", 1)
     play.hub(type="ERROR", id=f"{SESSION}:1", error={"code": -32700, "message": "twice", "data": {}})
     assert play.said[0]["error"]["code"] == -32700
@@ -87,25 +87,25 @@ def test_a_line_of_ours_the_hub_does_not_take_answers_its_request(play: Play) ->
 
 
 @pytest.mark.parametrize("line", [b"nope", b"[]", b"{}", b'{"type":"RESPONSE"}', b'{"type":"EVENT"}', b"\xff"])
-def test_what_no_hub_says_is_found_out(play: Play, line: bytes) -> None:
+def test_client_detects_a_server_that_is_not_a_hub(play: Play, line: bytes) -> None:
     with pytest.raises(BridgeProtocolError):
         play.bridge.hub_line(line, play.now)
 
 
 @pytest.mark.req("B1")
-def test_broken_json_is_answered_and_the_pipe_stays_usable(play: Play) -> None:
+def test_invalid_json_gets_an_error_and_the_pipe_stays_usable(play: Play) -> None:
     play.client(b"{broken", b"", b"  ", b"\xff\xfe", b"[" * 100_000)
     wanted = {"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "Not valid JSON."}}
     assert play.said == [wanted] * 3
     play.client({"id": 1, "method": "x"}, {"jsonrpc": "2.0", "id": True, "method": "x"})
     assert [(line["id"], line["error"]["code"]) for line in play.said] == [(1, -32600), (None, -32600)]
-    play.bridge.too_long(10)
+    play.bridge.line_too_long(10)
     assert "10 bytes" in play.said[0]["error"]["message"]
     play.request("tools/list", 1)
     assert len(play.sent) == 1
 
 
-def test_an_id_in_flight_is_not_taken_twice(play: Play) -> None:
+def test_duplicate_id_in_flight_is_rejected(play: Play) -> None:
     play.request("x", 1)
     play.request("x", 1)
     assert play.said[0]["error"]["code"] == -32600
@@ -118,7 +118,7 @@ def test_an_id_in_flight_is_not_taken_twice(play: Play) -> None:
 
 
 @pytest.mark.req("B3")
-def test_a_batch_is_answered_together_in_the_revision_that_has_them(play: Play) -> None:
+def test_batch_is_answered_together_in_2025_03_26(play: Play) -> None:
     play.greet("2025-03-26")
     ping = {"jsonrpc": "2.0", "method": "ping"}
     play.client([{**ping, "id": 1}, 7, {"jsonrpc": "2.0", "method": "notifications/x"}, {**ping, "id": 2}])
@@ -139,7 +139,7 @@ def test_a_batch_is_answered_together_in_the_revision_that_has_them(play: Play) 
 
 @pytest.mark.req("B3")
 @pytest.mark.parametrize("version", ["2025-06-18", "2025-11-25", None, "2025-03-26"])
-def test_a_batch_is_refused_where_there_is_none(play: Play, version: str | None) -> None:
+def test_batch_is_rejected_in_other_revisions(play: Play, version: str | None) -> None:
     if version is not None:
         play.greet(version)
     if version != "2025-03-26":
@@ -155,7 +155,7 @@ def test_a_batch_is_refused_where_there_is_none(play: Play, version: str | None)
 # while a call runs
 
 
-def test_progress_and_other_notifications_reach_the_client(play: Play) -> None:
+def test_notifications_reach_the_client(play: Play) -> None:
     play.request("tools/call", 1, name="x")
     rid = play.sent[0]["id"]
     play.hub(type="EVENT", sessionId=SESSION, id=rid, event="notifications/progress", params={"progress": 1})
@@ -166,7 +166,7 @@ def test_progress_and_other_notifications_reach_the_client(play: Play) -> None:
     ]
 
 
-def test_a_question_of_the_hub_is_answered_by_the_client_once(play: Play) -> None:
+def test_hub_request_is_answered_by_the_client_once(play: Play) -> None:
     play.hub(type="EVENT", sessionId=SESSION, ask="q1", event="elicitation/create", params={"message": "?"})
     assert play.said == [{"jsonrpc": "2.0", "id": "q1", "method": "elicitation/create", "params": {"message": "?"}}]
     for _ in range(2):
@@ -176,7 +176,7 @@ def test_a_question_of_the_hub_is_answered_by_the_client_once(play: Play) -> Non
     assert play.sent == [{"type": "EVENT", "sessionId": SESSION, "event": "answer", "params": params}]
 
 
-def test_a_request_that_was_taken_back_is_not_answered(play: Play) -> None:
+def test_cancelled_request_is_not_answered(play: Play) -> None:
     play.request("tools/call", 1, name="x")
     play.notify("notifications/cancelled", requestId=1)
     play.notify("notifications/cancelled", requestId=1)
@@ -188,7 +188,7 @@ def test_a_request_that_was_taken_back_is_not_answered(play: Play) -> None:
     assert play.bridge.idle
 
 
-def test_a_subscription_carries_the_clients_own_id(play: Play) -> None:
+def test_subscription_carries_the_clients_id(play: Play) -> None:
     play.request("subscriptions/listen", "sub", notifications={"toolsListChanged": True}, _meta=VERSION)
     rid = play.sent[0]["id"]
     play.hub(type="EVENT", sessionId=SESSION, id=rid, event="notifications/subscriptions/acknowledged", params={})

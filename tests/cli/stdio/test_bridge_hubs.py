@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tabhub.cli.stdio.bridge import PATIENCE
+from tabhub.cli.stdio.bridge import HUB_WAIT
 from tests.cli.stdio.bridgeplay import HELLO, SESSION, VERSION, Play
 
 
@@ -15,12 +15,12 @@ def play() -> Play:
     return made
 
 
-def test_a_call_under_way_fails_at_once_and_the_rest_is_asked_again(play: Play) -> None:
+def test_disconnect_fails_running_calls_and_repeats_other_requests(play: Play) -> None:
     play.greet()
     play.request("tools/call", 1, name="x")
     play.request("tools/list", 2)
     assert len(play.sent) == 2
-    play.bridge.lost(play.now)
+    play.bridge.disconnected(play.now)
     (said,) = play.said
     assert (said["id"], said["error"]["data"]) == (1, {"outcome": "unknown"})
     hello = play.connect(initialized=True)
@@ -31,15 +31,15 @@ def test_a_call_under_way_fails_at_once_and_the_rest_is_asked_again(play: Play) 
     assert play.said == [{"jsonrpc": "2.0", "id": 2, "result": {"tools": []}}]
 
 
-def test_a_call_made_while_the_hub_is_down_waits_and_then_fails(play: Play) -> None:
-    play.bridge.lost(play.now)
+def test_call_while_the_hub_is_down_waits_then_fails(play: Play) -> None:
+    play.bridge.disconnected(play.now)
     play.request("tools/call", 1, name="x")
     play.now += 1
     play.request("tools/call", 2, name="x")
-    assert play.bridge.deadline() == pytest.approx(100.0 + PATIENCE)
+    assert play.bridge.deadline() == pytest.approx(100.0 + HUB_WAIT)
     play.bridge.tick(play.now)
     assert play.said == []
-    play.now = 100.0 + PATIENCE
+    play.now = 100.0 + HUB_WAIT
     play.bridge.tick(play.now)
     (said,) = play.said
     assert (said["id"], said["error"]["data"]) == (1, {"outcome": "not_sent"})
@@ -49,24 +49,24 @@ def test_a_call_made_while_the_hub_is_down_waits_and_then_fails(play: Play) -> N
     assert play.bridge.deadline() is None
 
 
-def test_a_hub_that_hangs_is_told_from_one_that_does_not_run() -> None:
+def test_hanging_hub_and_stopped_hub_give_different_errors() -> None:
     play = Play()
     play.bridge.connected(lambda _: None, None)
     play.request("tools/call", 1, name="x")
-    play.bridge.tick(play.now + PATIENCE)
+    play.bridge.tick(play.now + HUB_WAIT)
     (said,) = play.said
     assert said["error"]["data"] == {"outcome": "not_sent"}
-    assert "does not answer" in said["error"]["message"]
+    assert "does not respond" in said["error"]["message"]
     assert "not running" not in said["error"]["message"]
 
 
-def test_a_hub_that_has_forgotten_the_client_is_told_who_it_is(play: Play) -> None:
+def test_handshake_is_replayed_to_a_hub_without_the_session(play: Play) -> None:
     play.greet()
     play.request("logging/setLevel", 1, level="error")
     play.request("resources/subscribe", 3, uri="a:2")
     for line in play.sent:
         play.answer(line["id"])
-    play.bridge.lost(play.now)
+    play.bridge.disconnected(play.now)
     play.request("tools/call", 2, name="x")
     assert len(play.said) == 2
     play.connect("cd" * 16)
@@ -89,25 +89,25 @@ def test_a_hub_that_has_forgotten_the_client_is_told_who_it_is(play: Play) -> No
     assert play.said == [{"jsonrpc": "2.0", "id": 2, "result": {"ok": True}}]
 
 
-def test_a_session_that_was_ended_is_replaced_without_losing_the_call(play: Play) -> None:
+def test_ended_session_is_replaced_without_losing_the_call(play: Play) -> None:
     play.request("tools/call", 1, name="x", _meta=VERSION)
     rid = play.sent[0]["id"]
     play.hub(type="ERROR", id=rid, error={"code": -32012, "message": "ended"})
-    play.bridge.lost(play.now)
+    play.bridge.disconnected(play.now)
     assert play.said == []
     play.connect("cd" * 16)
     (asked,) = play.sent
     assert (asked["sessionId"], asked["action"]) == ("cd" * 16, "tools/call")
 
 
-def test_a_subscription_goes_on_at_the_next_hub(play: Play) -> None:
+def test_subscription_continues_at_the_next_hub(play: Play) -> None:
     honoured = {"notifications": {"toolsListChanged": True, "promptsListChanged": True}}
     play.request("subscriptions/listen", 1, **honoured, _meta=VERSION)
     first = play.sent[0]["id"]
     acknowledged = "notifications/subscriptions/acknowledged"
     play.hub(type="EVENT", sessionId=SESSION, id=first, event=acknowledged, params=honoured)
     assert len(play.said) == 1
-    play.bridge.lost(play.now)
+    play.bridge.disconnected(play.now)
     play.bridge.tick(play.now + 3600)
     play.connect("cd" * 16)
     (asked,) = play.sent
@@ -117,33 +117,33 @@ def test_a_subscription_goes_on_at_the_next_hub(play: Play) -> None:
     assert all(line["params"]["_meta"] == {"io.modelcontextprotocol/subscriptionId": 1} for line in said)
 
 
-def test_the_lists_a_client_has_read_are_told_anew_at_the_next_hub(play: Play) -> None:
+def test_next_hub_triggers_list_changed_for_lists_the_client_read(play: Play) -> None:
     play.greet()
     play.request("resources/templates/list", 1)
     play.answer(play.sent[0]["id"], resourceTemplates=[])
-    play.bridge.lost(play.now)
+    play.bridge.disconnected(play.now)
     assert len(play.said) == 1
     play.connect("cd" * 16)
     told = [f"notifications/{kind}/list_changed" for kind in ("tools", "resources")]
     assert [line["method"] for line in play.said] == told
 
 
-def test_a_refused_registration_is_what_the_waiting_calls_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_waiting_calls_fail_with_the_reason_of_a_rejected_registration(capsys: pytest.CaptureFixture[str]) -> None:
     play = Play()
-    play.bridge.connected(play._sent.append, None)
+    play.bridge.connected(play._to_hub.append, None)
     play.request("tools/list", 1)
     refused = {"code": -32004, "message": "Too many new sessions.", "data": {"retryable": True}}
     play.hub(type="ERROR", id=None, error=refused)
-    play.bridge.lost(play.now)
-    play.bridge.tick(play.now + PATIENCE)
+    play.bridge.disconnected(play.now)
+    play.bridge.tick(play.now + HUB_WAIT)
     assert play.said[0]["error"]["message"] == "Too many new sessions."
     assert "Too many new sessions." in capsys.readouterr().err
 
 
-def test_a_registration_that_cannot_succeed_is_told_at_once() -> None:
+def test_permanently_rejected_registration_fails_calls_at_once() -> None:
     play = Play()
     play.request("initialize", 1, **HELLO)
-    play.bridge.connected(play._sent.append, None)
+    play.bridge.connected(play._to_hub.append, None)
     play.hub(type="ERROR", id=None, error={"code": -32602, "message": "No such tools.", "data": {"retryable": False}})
     play.bridge.tick(play.now)
     play.request("tools/list", 2)
@@ -154,12 +154,12 @@ def test_a_registration_that_cannot_succeed_is_told_at_once() -> None:
     ]
 
 
-def test_a_greeting_that_fails_at_the_next_hub_is_said_on_stderr(
+def test_failed_handshake_with_the_next_hub_is_reported_on_stderr(
     play: Play, capsys: pytest.CaptureFixture[str]
 ) -> None:
     play.greet()
-    play.bridge.lost(play.now)
+    play.bridge.disconnected(play.now)
     play.connect()
     rid = play.sent[0]["id"]
     play.hub(type="RESPONSE", id=rid, success=False, error={"code": -32602, "message": "no"})
-    assert "initialize was refused" in capsys.readouterr().err
+    assert "initialize was rejected" in capsys.readouterr().err

@@ -15,7 +15,7 @@ from tabhub.errors import InvalidRequest
 from tabhub.wire import jsonrpc
 
 
-def test_the_parts_are_kept_as_they_were_written() -> None:
+def test_ids_and_params_are_kept_byte_for_byte() -> None:
     found = read(b' {"jsonrpc":"2.0", "id" : 1 ,"method":"x\\n","params": {"a" :1e2, "b":"\\u00e9", "a":2} } ')
     assert isinstance(found, Request)
     assert (found.ident, found.key, found.method) == (b"1", 1, "x\n")
@@ -25,7 +25,7 @@ def test_the_parts_are_kept_as_they_were_written() -> None:
     assert (found.ident, found.key, found.params) == (b'"\\u0031"', "1", b"{}")
 
 
-def test_notifications_and_answers() -> None:
+def test_notifications_and_responses() -> None:
     found = read(b'{"jsonrpc":"2.0","method":"notifications/x","params":null}')
     assert isinstance(found, Notification)
     assert (found.params, found.value) == (b"{}", {})
@@ -41,7 +41,7 @@ def test_notifications_and_answers() -> None:
         *(b"{1:2}", b"\xff", b"\xef\xbb\xbf{}", "{}".encode("utf-16"), b"[" * 99_999),
     ],
 )
-def test_what_is_not_json_is_none(line: bytes) -> None:
+def test_invalid_json_raises(line: bytes) -> None:
     with pytest.raises(NotJson):
         read(line)
 
@@ -65,13 +65,13 @@ def test_what_is_not_json_is_none(line: bytes) -> None:
         (b'{"jsonrpc":"2.0"}', b"null"),
     ],
 )
-def test_what_is_no_message_says_why_under_the_id_it_has(line: bytes, ident: bytes) -> None:
+def test_invalid_message_keeps_its_id_and_has_a_reason(line: bytes, ident: bytes) -> None:
     found = read(line)
     assert isinstance(found, Invalid)
     assert (found.ident, bool(found.why)) == (ident, True)
 
 
-def test_a_batch_is_its_messages() -> None:
+def test_batch_is_a_list_of_messages() -> None:
     found = read(b'[ {"jsonrpc":"2.0","method":"a"} , 1,{"jsonrpc":"2.0","id":2,"method":"b"}]')
     assert isinstance(found, list)
     assert [type(message) for message in found] == [Notification, Invalid, Request]
@@ -100,7 +100,7 @@ _MESSAGES = st.fixed_dictionaries(
 
 
 @given(_MESSAGES, st.sampled_from([None, 1]))
-def test_it_agrees_with_the_hub_on_what_a_message_is(value: dict[str, Any], indent: int | None) -> None:
+def test_parser_agrees_with_the_hubs_parser(value: dict[str, Any], indent: int | None) -> None:
     found = read(json.dumps(value, indent=indent).encode())
     try:
         meant: object = type(jsonrpc.parse(value)).__name__
@@ -109,7 +109,7 @@ def test_it_agrees_with_the_hub_on_what_a_message_is(value: dict[str, Any], inde
     assert {"Answer": "Response"}.get(type(found).__name__, type(found).__name__) == meant
 
 
-def test_answers_are_one_line_with_the_id_as_it_was() -> None:
+def test_response_is_one_line_with_the_original_id() -> None:
     line = answer(b'"\\u0031"', error_body(-32000, "gone", outcome="unknown"))
     assert json.loads(line)["error"]["data"] == {"outcome": "unknown"}
     assert b'"id":"\\u0031"' in line

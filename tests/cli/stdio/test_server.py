@@ -56,7 +56,7 @@ async def agent(hub: RunningHub) -> AsyncIterator[Agent]:
 
 @pytest.mark.req("S004-architecture-01", "S004-flow-03", "S002-modes-04")
 @pytest.mark.parametrize("mode", MODES)
-async def test_each_client_has_a_server_of_its_own_and_all_one_hub(hub: RunningHub, mode: Mode) -> None:
+async def test_clients_share_one_hub_through_separate_servers(hub: RunningHub, mode: Mode) -> None:
     Probe(hub)
     async with (
         FakeExtension(hub, tabs=[tab(7), tab(8)]),
@@ -76,7 +76,7 @@ async def test_each_client_has_a_server_of_its_own_and_all_one_hub(hub: RunningH
 
 @pytest.mark.req("S004-status-03", "S004-status-04")
 @pytest.mark.parametrize("mode", MODES)
-async def test_the_connection_status_is_the_extensions_as_the_daemon_knows_it(hub: RunningHub, mode: Mode) -> None:
+async def test_connection_status_is_the_extensions(hub: RunningHub, mode: Mode) -> None:
     async with official(hub.home.root, mode) as client:
 
         async def is_connected() -> Any:
@@ -92,7 +92,7 @@ async def test_the_connection_status_is_the_extensions_as_the_daemon_knows_it(hu
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_progress_cancel_and_questions_pass_through(hub: RunningHub, mode: Mode) -> None:
+async def test_progress_cancellation_and_elicitation_pass_through(hub: RunningHub, mode: Mode) -> None:
     probe = Probe(hub)
     heard: list[tuple[float, float | None, str | None]] = []
 
@@ -116,13 +116,13 @@ async def test_progress_cancel_and_questions_pass_through(hub: RunningHub, mode:
         assert echoed.structured_content == {"value": "still here"}
 
 
-async def test_the_gateway_is_offered_where_that_was_asked_for(hub: RunningHub) -> None:
+async def test_gateway_option_lists_the_gateway_tools(hub: RunningHub) -> None:
     async with official(hub.home.root, "auto", "--gateway") as client:
         assert [tool.name for tool in (await client.list_tools()).tools] == ["tabhub_list_tools", "tabhub_call"]
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_resources_and_prompts_of_external_servers_are_read_through_it(hub: RunningHub, mode: Mode) -> None:
+async def test_resources_and_prompts_of_external_servers_are_readable(hub: RunningHub, mode: Mode) -> None:
     await hub.hub.upstream.add({"lib": python("library")})
     life = hub.hub.upstream.pool.get("lib")
     await until(lambda: life is not None and bool(life.resources.current.prompts))
@@ -137,7 +137,7 @@ async def test_resources_and_prompts_of_external_servers_are_read_through_it(hub
 # the pipe itself
 
 
-async def test_a_change_of_the_tools_is_told(hub: RunningHub, agent: Agent) -> None:
+async def test_tool_changes_are_notified(hub: RunningHub, agent: Agent) -> None:
     probe = Probe(hub)
     await agent.greet()
     await agent.request("ping", 1)
@@ -145,7 +145,7 @@ async def test_a_change_of_the_tools_is_told(hub: RunningHub, agent: Agent) -> N
     assert (await agent.read())["method"] == "notifications/tools/list_changed"
 
 
-async def test_a_large_result_comes_whole_and_on_one_line(hub: RunningHub, agent: Agent) -> None:
+async def test_large_result_arrives_complete_on_one_line(hub: RunningHub, agent: Agent) -> None:
     Probe(hub)
     value = 'ä\n"\\' + "plain words " * 3000
     agent.modern("tools/call", 1, name="probe_echo", arguments={"value": value})
@@ -157,7 +157,7 @@ async def test_a_large_result_comes_whole_and_on_one_line(hub: RunningHub, agent
     "params",
     [b'{"a":1,"a":2}', b'{"a":"\\ud800"}', b'{"a":' + b"[" * 80 + b"]" * 80 + b"}", b'{"a":' + b"9" * 500 + b"}"],
 )
-async def test_what_the_hub_does_not_read_fails_under_its_id(agent: Agent, params: bytes) -> None:
+async def test_request_rejected_by_the_hub_fails_with_its_id(agent: Agent, params: bytes) -> None:
     agent.raw(b'{"jsonrpc":"2.0","id":"mine","method":"tools/list","params":%b}\n' % params)
     answer = await agent.read()
     assert (answer["id"], answer["error"]["code"]) == ("mine", -32700)
@@ -165,7 +165,7 @@ async def test_what_the_hub_does_not_read_fails_under_its_id(agent: Agent, param
     assert (await agent.read())["id"] == 2
 
 
-async def test_a_line_without_end_is_dropped_and_a_long_one_refused(agent: Agent) -> None:
+async def test_overlong_lines_are_dropped_with_an_error(agent: Agent) -> None:
     agent.raw(b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":"' + b"x" * 5_000_000 + b'"}}\n')
     answer = await agent.read()
     assert (answer["id"], answer["error"]["code"]) == (1, -32600)
@@ -179,7 +179,7 @@ async def test_a_line_without_end_is_dropped_and_a_long_one_refused(agent: Agent
     assert (await agent.read())["id"] == 2
 
 
-async def test_what_was_asked_before_stdin_closed_is_still_answered(agent: Agent) -> None:
+async def test_requests_before_stdin_closes_are_answered(agent: Agent) -> None:
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": ENVELOPE}}
     async with asyncio.timeout(30):  # not even a line break at the end
         said, _ = await agent.process.communicate(json.dumps(message).encode())
@@ -187,7 +187,7 @@ async def test_what_was_asked_before_stdin_closed_is_still_answered(agent: Agent
     assert agent.process.returncode == 0
 
 
-async def test_a_client_that_leaves_ends_its_session_and_is_not_waited_for(hub: RunningHub, agent: Agent) -> None:
+async def test_disconnected_client_ends_its_session_without_waiting(hub: RunningHub, agent: Agent) -> None:
     agent.modern("subscriptions/listen", 1, notifications={"toolsListChanged": True})
     assert "acknowledged" in (await agent.read())["method"]
     assert len(hub.hub.sessions) == 1
@@ -206,7 +206,7 @@ async def test_sigterm_ends_the_session_and_the_server(hub: RunningHub, agent: A
     await until(lambda: len(hub.hub.sessions) == 0)
 
 
-async def test_a_server_that_is_killed_leaves_no_call_behind(hub: RunningHub, agent: Agent) -> None:
+async def test_killed_server_leaves_no_running_call(hub: RunningHub, agent: Agent) -> None:
     probe = Probe(hub)
     agent.modern("tools/call", 1, name="probe_wait", arguments={})
     await probe.begun()
@@ -226,7 +226,7 @@ async def test_stdin_may_be_a_file(hub: RunningHub, tmp_path: Path) -> None:
     assert json.loads(said)["id"] == 1
 
 
-async def test_a_client_that_stops_listening_ends_the_server(hub: RunningHub) -> None:
+async def test_server_exits_when_the_client_closes_stdout(hub: RunningHub) -> None:
     ours, theirs = os.pipe()
     process = await asyncio.create_subprocess_exec(
         *WORDS, stdin=asyncio.subprocess.PIPE, stdout=theirs, env=environment(hub.home.root)
@@ -239,7 +239,7 @@ async def test_a_client_that_stops_listening_ends_the_server(hub: RunningHub) ->
         assert await process.wait() == 0
 
 
-async def test_a_client_that_does_not_read_does_not_keep_its_cancel_from_the_hub(hub: RunningHub, agent: Agent) -> None:
+async def test_cancellation_reaches_the_hub_while_stdout_is_blocked(hub: RunningHub, agent: Agent) -> None:
     probe = Probe(hub)
     await agent.greet()
     params = {"name": "probe_flood", "arguments": {"times": 200}, "_meta": {"progressToken": 1}}
@@ -252,9 +252,7 @@ async def test_a_client_that_does_not_read_does_not_keep_its_cancel_from_the_hub
     assert await probe.cancelled() == {"who": "me"}
 
 
-async def test_a_loopback_port_does_where_there_are_no_unix_sockets(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_loopback_port_works_without_unix_sockets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TABHUB_SOCKET", "tcp")
     async with running_hub(tmp_path) as hub, stdio_agent(hub.home.root, TABHUB_SOCKET="tcp") as agent:
         assert (await agent.greet())["serverInfo"]["name"] == "tabhub"
@@ -272,7 +270,7 @@ def fresh(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.req("S002-stdio-04")
-async def test_five_at_once_start_one_hub_and_all_are_served(fresh: Path) -> None:
+async def test_five_concurrent_servers_start_one_hub(fresh: Path) -> None:
     async with AsyncExitStack() as stack:
         agents = [await stack.enter_async_context(stdio_agent(fresh, "--no-launch", "--port", "0")) for _ in range(5)]
 
@@ -288,7 +286,7 @@ async def test_five_at_once_start_one_hub_and_all_are_served(fresh: Path) -> Non
 
 
 @pytest.mark.req("S002-stdio-02")
-async def test_the_hub_it_serves_is_the_one_on_the_configured_port(fresh: Path) -> None:
+async def test_started_hub_uses_the_configured_port(fresh: Path) -> None:
     port = free_port()
     async with stdio_agent(fresh, "--no-launch", "--port", str(port)) as agent:
         await agent.greet()
@@ -299,7 +297,7 @@ async def test_the_hub_it_serves_is_the_one_on_the_configured_port(fresh: Path) 
         assert await agent.leave() == 0
 
 
-async def test_a_socket_that_cannot_be_is_named_at_once(tmp_path: Path) -> None:
+async def test_impossible_socket_path_is_reported_at_once(tmp_path: Path) -> None:
     process = await asyncio.create_subprocess_exec(
         *WORDS,
         "--no-launch",
@@ -325,9 +323,7 @@ async def kill(hub: HubProcess) -> None:
 
 
 @pytest.mark.parametrize("modern", [False, True])
-async def test_a_hub_that_is_killed_fails_the_call_at_once_and_the_next_hub_goes_on(
-    tmp_path: Path, modern: bool
-) -> None:
+async def test_killed_hub_fails_the_call_and_the_next_hub_continues(tmp_path: Path, modern: bool) -> None:
     home = tmp_path / "home"
     async with hub_process(home) as first, stdio_agent(home) as agent:
         if not modern:
@@ -352,7 +348,7 @@ async def test_a_hub_that_is_killed_fails_the_call_at_once_and_the_next_hub_goes
             assert await agent.leave() == 0
 
 
-async def test_a_session_survives_a_restart_of_the_hub_with_its_tab(fresh: Path) -> None:
+async def test_session_and_tab_survive_a_hub_restart(fresh: Path) -> None:
     home = fresh
     ask_nobody(home)
     async with stdio_agent(home, "--no-launch", "--port", "0") as agent:
@@ -382,7 +378,7 @@ async def test_a_session_survives_a_restart_of_the_hub_with_its_tab(fresh: Path)
         assert await agent.leave() == 0
 
 
-async def test_without_a_hub_a_call_says_after_a_while_that_it_was_not_sent(tmp_path: Path) -> None:
+async def test_call_without_a_hub_fails_as_not_sent(tmp_path: Path) -> None:
     home = tmp_path / "home"
     async with hub_process(home) as hub, stdio_agent(home) as agent:
         await agent.greet()

@@ -1,13 +1,13 @@
-"""What another hub is told of a client that it does not know."""
+"""Replaying a session to a new hub."""
 
 from __future__ import annotations
 
-from tabhub.cli.stdio.session_replay import Introduction
+from tabhub.cli.stdio.session_replay import SessionReplay
 
 
-def test_the_level_and_what_is_still_followed_are_told_again() -> None:
-    told = Introduction(b"{}")
-    assert list(told.requests()) == []
+def test_log_level_and_current_subscriptions_are_replayed() -> None:
+    replay = SessionReplay(b"{}")
+    assert list(replay.requests()) == []
     for method, params in (
         ("logging/setLevel", b'{"level":"info"}'),
         ("resources/subscribe", b'{"uri":"a:1"}'),
@@ -17,8 +17,8 @@ def test_the_level_and_what_is_still_followed_are_told_again() -> None:
         ("logging/setLevel", b'{"level":"error"}'),
         ("tools/list", b"{}"),
     ):
-        told.agreed(method, params)
-    assert list(told.requests()) == [
+        replay.record(method, params)
+    assert list(replay.requests()) == [
         ("logging/setLevel", b'{"level":"error"}'),
         ("resources/subscribe", b'{"uri":"a:2"}'),
     ]

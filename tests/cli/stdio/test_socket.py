@@ -71,7 +71,7 @@ def listen(path: Path, mode: int = 0o600) -> socket.socket:
 OK = b'{"type":"STATUS_OK","id":"status","extensionConnected":true,"activeSessions":3}\n'
 
 
-def test_a_socket_that_answers_is_well_and_status_names_it(path: Path, tabhub: Run) -> None:
+def test_responding_socket_is_ok_and_listed_in_status(path: Path, tabhub: Run) -> None:
     with answering(listen(path), OK) as asked:
         code, found = report(tabhub)
     assert code == 0
@@ -81,7 +81,7 @@ def test_a_socket_that_answers_is_well_and_status_names_it(path: Path, tabhub: R
     assert f"socket     {path}" in tabhub("status").stdout
 
 
-def test_a_loopback_port_is_asked_with_its_token(home: Path, hub: FakeHub, path: Path, tabhub: Run) -> None:
+def test_loopback_port_is_queried_with_its_token(home: Path, hub: FakeHub, path: Path, tabhub: Run) -> None:
     name_socket(home, hub, "tcp")
     listener = socket.create_server(("127.0.0.1", 0))
     record = home / "run" / "daemon.json"
@@ -92,7 +92,7 @@ def test_a_loopback_port_is_asked_with_its_token(home: Path, hub: FakeHub, path:
     assert asked == [{"type": "STATUS", "id": "status", "token": "t"}]
 
 
-def test_a_broken_socket_is_the_broken_part(path: Path, tabhub: Run) -> None:
+def test_doctor_reports_a_broken_socket(path: Path, tabhub: Run) -> None:
     code, found = report(tabhub)
     assert (code, found["broken"]) == (1, "socket")
     assert "No such file" in found["checks"]["socket"]["message"]
@@ -103,7 +103,7 @@ def test_a_broken_socket_is_the_broken_part(path: Path, tabhub: Run) -> None:
     assert "tabhub stop" in found["checks"]["socket"]["remedy"]
 
 
-def test_a_socket_the_hub_does_not_listen_on_is_told_from_a_broken_one(path: Path, tabhub: Run) -> None:
+def test_doctor_reports_a_mismatched_socket_path(path: Path, tabhub: Run) -> None:
     code, found = report(tabhub, TABHUB_SOCKET="/nowhere/else.sock")
     said = found["checks"]["socket"]
     assert (code, found["broken"]) == (1, "socket")
@@ -112,20 +112,20 @@ def test_a_socket_the_hub_does_not_listen_on_is_told_from_a_broken_one(path: Pat
 
 
 @pytest.mark.parametrize("answer", [b"", b"half", b"nope\n", b'{"type":"ERROR"}\n', b"[]\n"])
-def test_a_stranger_on_the_socket_is_found_out(path: Path, tabhub: Run, answer: bytes) -> None:
+def test_socket_of_another_process_is_detected(path: Path, tabhub: Run, answer: bytes) -> None:
     with answering(listen(path), answer):
         code, found = report(tabhub)
     assert (code, found["broken"]) == (1, "socket")
 
 
-def test_a_socket_others_may_use_is_told(path: Path, tabhub: Run) -> None:
+def test_doctor_reports_a_socket_open_to_other_users(path: Path, tabhub: Run) -> None:
     with answering(listen(path, 0o666), OK):
         code, found = report(tabhub)
     assert (code, found["broken"]) == (1, "socket")
     assert found["checks"]["socket"]["remedy"] == f"Run: chmod 600 {path}"
 
 
-def test_a_hub_without_a_socket_is_a_warning(hub: FakeHub, tabhub: Run) -> None:
+def test_hub_without_a_socket_is_a_warning(hub: FakeHub, tabhub: Run) -> None:
     hub.answer("GET /health", HEALTH)
     code, found = report(tabhub)
     assert (code, found["checks"]["socket"]["level"]) == (0, "warn")

@@ -263,7 +263,7 @@ def _daemon(hub: Hub) -> Finding:
     if not isinstance(hub.record.get("socket"), str):
         message = "The running hub names no socket, so clients with a stdio server cannot reach it."
         return Finding("socket", "warn", message, restart)
-    path = daemon.place(hub)
+    path = daemon.socket_path(hub)
     shown = Path(tcp_record(hub.home) if path == TCP else path)
     try:
         facts = shown.stat()
@@ -272,7 +272,7 @@ def _daemon(hub: Hub) -> Finding:
             return Finding("socket", "fail", message, f"Run: chmod 600 {shown}")
         status = daemon.status(hub)
     except OSError as error:
-        if (other := daemon.elsewhere(hub)) is not None:
+        if (other := daemon.socket_mismatch(hub)) is not None:
             return Finding("socket", "fail", *other)
         return Finding("socket", "fail", f"{shown} does not answer: {error.strerror or error}.", restart)
     except CliError as error:

@@ -1,7 +1,7 @@
-"""MCP messages as a client writes them on stdio: one line, one message or batch, read without losing a byte of it.
+"""MCP messages from a client on stdio: one message or batch per line.
 
-Owns the shape rules of JSON-RPC and the errors the stdio server answers itself. The parts that travel on (ids, params,
-results) are kept as they were written; whether they hold what they should is for the hub to judge. It does no I/O.
+Owns the rules of JSON-RPC and the errors that the stdio server sends itself. Parts that are forwarded (ids, params,
+results) are kept byte for byte; the hub validates them. Does no I/O.
 """
 
 from __future__ import annotations
@@ -17,26 +17,25 @@ if TYPE_CHECKING:
 
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 
-HUB_GONE = -32000
+HUB_UNAVAILABLE = -32000
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
 
 
 class Request:
-    """Wants an answer."""
+    """A request; its id is kept as written in `ident`."""
 
     __slots__ = ("ident", "key", "method", "params")
 
     def __init__(self, ident: bytes, key: str | int, method: str, params: bytes) -> None:
         self.ident = ident
-        """The id as it was written."""
         self.key = key
         self.method = method
         self.params = params
 
 
 class Notification:
-    """Wants none."""
+    """A notification."""
 
     __slots__ = ("method", "params", "value")
 
@@ -47,18 +46,18 @@ class Notification:
 
 
 class Answer:
-    """Answers a question of the hub."""
+    """A response to a request of the hub."""
 
     __slots__ = ("body", "key")
 
     def __init__(self, key: str | int, body: bytes) -> None:
         self.key = key
         self.body = body
-        """The message without what makes it JSON-RPC: id, and result or error."""
+        """A JSON object with the id, and the result or error."""
 
 
 class Invalid:
-    """JSON, but no message."""
+    """JSON that is not a JSON-RPC message."""
 
     __slots__ = ("ident", "why")
 
@@ -69,11 +68,11 @@ class Invalid:
 
 Message = Request | Notification | Answer | Invalid
 _Members = dict[str, tuple["Any", str]]
-"""By name, what a member of an object is and how it was written."""
+"""The value and the source text of each member of an object."""
 
 
 def read(line: bytes) -> Message | list[Message]:
-    """One line as a message, or as the messages of a batch; NotJson when it is neither."""
+    """The message of a line, or the messages of a batch; raises NotJson."""
     try:
         text = line.decode()
         start = _skip(text, 0)
@@ -83,7 +82,7 @@ def read(line: bytes) -> Message | list[Message]:
         else:
             found, end = _one(text, start)
         if _skip(text, end) != len(text):
-            raise NotJson("there is something after the end")
+            raise NotJson("there is data after the end")
     except (ValueError, IndexError, RecursionError) as error:
         raise NotJson(str(error)) from None
     return found
@@ -120,7 +119,6 @@ def _one(text: str, start: int) -> tuple[Message, int]:
 
 
 def _members(text: str, start: int) -> tuple[_Members, int]:
-    """The members of an object, each with its own text; the scanner of the standard library does the work."""
     members: _Members = {}
     at = _skip(text, start + 1)
     if text[at] == "}":
@@ -177,7 +175,7 @@ def _message(members: _Members) -> Message:
 
 
 def error_body(code: int, message: str, **data: Any) -> bytes:
-    """The end of an answer that says no, in the stdio server's own words."""
+    """The error member of a response that the stdio server sends itself."""
     error: dict[str, Any] = {"code": code, "message": message}
     if data:
         error["data"] = data
@@ -185,5 +183,5 @@ def error_body(code: int, message: str, **data: Any) -> bytes:
 
 
 def answer(ident: bytes, body: bytes) -> bytes:
-    """An answer: the id as it was written, and the result or error."""
+    """A response with the id as the client wrote it."""
     return b'{"jsonrpc":"2.0","id":%b,%b}' % (ident, body)

@@ -1,8 +1,7 @@
-"""`tabhub start --stdio`: the MCP server of one client, on stdin and stdout, over the daemon's socket of the hub.
+"""`tabhub start --stdio`: the MCP server of one client on stdin and stdout, connected to the hub's bridge socket.
 
-Owns the process: its descriptors, its signals, and finding the hub again when the connection ends. A hub is started if
-none runs. Nothing but JSON-RPC leaves on stdout; what the messages mean is the bridge's. One thread waits for all of
-it, so that a client pays for little more than Python itself.
+Owns the process: descriptors, signals and reconnecting; a hub is started if none is running. Only JSON-RPC is written
+to stdout, and `bridge` decides what. One thread and `select`, so that a client pays for little more than Python itself.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import time
 
 from tabhub.cli.stdio import socket as daemon
 from tabhub.cli.stdio.bridge import Bridge
-from tabhub.cli.stdio.liveness import LONGEST, PING, Silence
+from tabhub.cli.stdio.liveness import MAX_SILENCE, PING, LivenessCheck
 from tabhub.client_errors import BridgeProtocolError, CliError
 
 TYPE_CHECKING = False
@@ -25,25 +24,24 @@ if TYPE_CHECKING:
 
 MAX_LINE = 16 * 1024 * 1024
 _MAX_ANSWER = 256 * 1024 * 1024
-_READ = 262144
-_PIECE = 4096
-"""So much can be written to a pipe that has room without waiting."""
-_FULL = 4 * 1024 * 1024
-"""With more than this unread by one side, nothing more is taken from the other."""
-_GRACE = 1.0
-_GONE = 2.0
+_READ_SIZE = 262144
+_MAX_WRITE = 4096
+"""A pipe that is ready for writing accepts this many bytes without blocking."""
+_MAX_BUFFERED = 4 * 1024 * 1024
+"""With more than this unread by one side, reading from the other pauses."""
+_GRACE_SECONDS = 1.0
+_CLOSE_SECONDS = 2.0
 _BACKOFF = (0.05, 0.1, 0.2, 0.2, 0.5, 0.5, 1.0, 2.0)
 
 
 def run_stdio(words: Sequence[str], *, gateway: bool, tools: str | None = None) -> int:
-    """Serve until the client closes stdin."""
-    # Whatever prints by mistake goes to stderr; the protocol has a descriptor of its own.
+    # A stray print goes to stderr: the protocol has its own descriptor.
     out = os.dup(1)
     os.dup2(2, 1)
-    return _Server(out, _reach(words), "gateway" if gateway else "all", tools).run()
+    return _Server(out, _connect(words), "gateway" if gateway else "all", tools).run()
 
 
-def _reach(words: Sequence[str]) -> daemon.BridgeListener:
+def _connect(words: Sequence[str]) -> tuple[socket.socket, str | None]:
     """A connection to the hub, which is started if none is running."""
     try:
         return daemon.connect()
@@ -54,20 +52,20 @@ def _reach(words: Sequence[str]) -> daemon.BridgeListener:
     try:
         return daemon.connect()
     except OSError as error:
-        if (other := daemon.elsewhere(hub)) is not None:
+        if (other := daemon.socket_mismatch(hub)) is not None:
             raise CliError(*other) from None
         raise CliError(
-            f"The hub on {hub.address} (version {facts.get('version')}) answers, but its socket {daemon.place(hub)}"
-            f" does not: {error.strerror or error}.",
+            f"The hub on {hub.address} (version {facts.get('version')}) answers, but its socket "
+            f"{daemon.socket_path(hub)} does not: {error.strerror or error}.",
             "Restart it: tabhub stop && tabhub start --background",
         ) from None
 
 
-class _Split:
-    """Bytes as lines; one that is too long is dropped in bounded memory."""
+class _LineSplitter:
+    """Splits bytes into lines; a line that is too long is dropped in bounded memory."""
 
-    def __init__(self, longest: int, line: Callable[[bytes], None], too_long: Callable[[int], None]) -> None:
-        self._longest = longest
+    def __init__(self, max_line: int, line: Callable[[bytes], None], too_long: Callable[[int], None]) -> None:
+        self._max_line = max_line
         self._line = line
         self._too_long = too_long
         self._pending = bytearray()
@@ -84,13 +82,13 @@ class _Split:
         if self._dropping:
             return
         self._pending += rest
-        if len(self._pending) > self._longest:
+        if len(self._pending) > self._max_line:
             self._pending.clear()
             self._dropping = True
-            self._too_long(self._longest)
+            self._too_long(self._max_line)
 
     def end(self) -> None:
-        """What came last needs no line break."""
+        """The last line needs no line break."""
         if self._pending:
             self._line(bytes(self._pending))
 
@@ -98,44 +96,42 @@ class _Split:
 class _Server:
     """The process between one client and the hub."""
 
-    def __init__(self, out: int, hub: daemon.BridgeListener, surface: str, tools: str | None) -> None:
+    def __init__(self, out: int, hub: tuple[socket.socket, str | None], surface: str, tools: str | None) -> None:
         self._out = out
         self._to_client = bytearray()
         self._to_hub = bytearray()
-        self._bridge = Bridge(self._say, surface=surface, tools=tools)
-        self._client = _Split(MAX_LINE, lambda line: self._bridge.client_line(line, time.monotonic()), self._too_long)
+        self._bridge = Bridge(self._write, surface=surface, tools=tools)
+        self._client = _LineSplitter(
+            MAX_LINE, lambda line: self._bridge.client_line(line, time.monotonic()), self._bridge.line_too_long
+        )
         self._hub: socket.socket | None = None
         self._lines = self._hub_lines()
-        self._silence = Silence()
-        self._tries = 0
-        self._next_try = 0.0
-        self._until: float | None = None
-        """The end of the time in which what is nearly done may still be done; None while the client is there."""
+        self._liveness = LivenessCheck()
+        self._attempts = 0
+        self._next_attempt = 0.0
+        self._exit_at: float | None = None
+        """When to exit after the client closed stdin, also with pending requests; None before."""
         self._wake, wake = os.pipe()
         os.set_blocking(wake, False)
         signal.set_wakeup_fd(wake)
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: None)  # the descriptor wakes us
-        self._take_up(hub)
+            signal.signal(number, lambda *_: None)  # the wakeup descriptor ends the loop
+        self._use_connection(*hub)
 
-    def _say(self, message: bytes) -> None:
+    def _write(self, message: bytes) -> None:
         self._to_client += message
         self._to_client += b"\n"
-
-    def _too_long(self, size: int) -> None:
-        self._bridge.too_long(size)
 
     # the loop
 
     def run(self) -> int:
-        """Carry lines both ways until the client disconnects, or a signal arrives."""
         while True:
             now = time.monotonic()
-            if self._hub is None and now >= self._next_try:
-                self._look(now)
+            if self._hub is None and now >= self._next_attempt:
+                self._reconnect(now)
             self._bridge.tick(now)
-            self._listen_for_life(now)
-            if self._until is not None and (now >= self._until or (self._bridge.idle and not self._to_client)):
+            self._check_liveness(now)
+            if self._exit_at is not None and (now >= self._exit_at or (self._bridge.idle and not self._to_client)):
                 break
             readable, writable, _ = select.select(*self._interests(), [], self._timeout(now))
             if self._wake in readable:
@@ -148,16 +144,16 @@ class _Server:
                 self._read_hub()
             if 0 in readable:
                 self._read_client()
-        self._leave()
+        self._close()
         return 0
 
     def _interests(self) -> tuple[list[int | socket.socket], list[int | socket.socket]]:
         reads: list[int | socket.socket] = [self._wake]
         writes: list[int | socket.socket] = []
-        if self._until is None and len(self._to_hub) < _FULL:
+        if self._exit_at is None and len(self._to_hub) < _MAX_BUFFERED:
             reads.append(0)
         if self._hub is not None:
-            if len(self._to_client) < _FULL:
+            if len(self._to_client) < _MAX_BUFFERED:
                 reads.append(self._hub)
             if self._to_hub:
                 writes.append(self._hub)
@@ -166,8 +162,8 @@ class _Server:
         return reads, writes
 
     def _timeout(self, now: float) -> float | None:
-        moments = [self._bridge.deadline(), self._silence.deadline(), self._until]
-        moments.append(self._next_try if self._hub is None else None)
+        moments = [self._bridge.deadline(), self._liveness.deadline(), self._exit_at]
+        moments.append(self._next_attempt if self._hub is None else None)
         due = [moment for moment in moments if moment is not None]
         return max(0.0, min(due) - now) if due else None
 
@@ -175,7 +171,7 @@ class _Server:
 
     def _read_client(self) -> None:
         try:
-            data = os.read(0, _READ)
+            data = os.read(0, _READ_SIZE)
         except OSError as error:
             print(f"tabhub: stdin cannot be read: {error.strerror}", file=sys.stderr)
             data = b""
@@ -183,12 +179,12 @@ class _Server:
             self._client.feed(data)
         else:
             self._client.end()
-            self._until = time.monotonic() + _GRACE
+            self._exit_at = time.monotonic() + _GRACE_SECONDS
 
     def _flush_client(self) -> bool:
         """Write a piece; False when the client has closed its end."""
         try:
-            written = os.write(self._out, self._to_client[:_PIECE])
+            written = os.write(self._out, self._to_client[:_MAX_WRITE])
         except OSError:
             return False
         del self._to_client[:written]
@@ -196,34 +192,34 @@ class _Server:
 
     # the hub
 
-    def _take_up(self, hub: daemon.BridgeListener) -> None:
-        self._hub = hub.connection
+    def _use_connection(self, connection: socket.socket, token: str | None) -> None:
+        self._hub = connection
         self._hub.setblocking(False)
         self._to_hub.clear()
         self._lines = self._hub_lines()
-        self._bridge.connected(self._to_hub.extend, hub.token)
+        self._bridge.connected(self._to_hub.extend, token)
 
-    def _hub_lines(self) -> _Split:
+    def _hub_lines(self) -> _LineSplitter:
         def too_long(size: int) -> None:
             raise BridgeProtocolError(f"a line of the hub is longer than {size} bytes")
 
-        return _Split(_MAX_ANSWER, lambda line: self._bridge.hub_line(line, time.monotonic()), too_long)
+        return _LineSplitter(_MAX_ANSWER, lambda line: self._bridge.hub_line(line, time.monotonic()), too_long)
 
-    def _look(self, now: float) -> None:
+    def _reconnect(self, now: float) -> None:
         """Try to reconnect; the hub may have another address now."""
         try:
-            self._take_up(daemon.connect())
-            self._tries = 0
+            self._use_connection(*daemon.connect())
+            self._attempts = 0
         except (OSError, CliError):
-            self._next_try = now + _BACKOFF[min(self._tries, len(_BACKOFF) - 1)]
-            self._tries += 1
+            self._next_attempt = now + _BACKOFF[min(self._attempts, len(_BACKOFF) - 1)]
+            self._attempts += 1
 
     def _read_hub(self) -> None:
-        assert self._hub is not None  # noqa: S101 - the loop looks
+        assert self._hub is not None  # noqa: S101 - checked by the loop
         try:
-            data = self._hub.recv(_READ)
+            data = self._hub.recv(_READ_SIZE)
             if data:
-                self._silence.broken()
+                self._liveness.received()
                 self._lines.feed(data)
                 return
         except BlockingIOError:
@@ -231,44 +227,44 @@ class _Server:
         except OSError as error:
             print(f"tabhub: the connection to the hub broke: {error}", file=sys.stderr)
         except BridgeProtocolError as error:
-            print(f"tabhub: what came from the hub's socket cannot be read: {error}", file=sys.stderr)
-        self._lost()
+            print(f"tabhub: invalid data from the hub's socket: {error}", file=sys.stderr)
+        self._disconnected()
 
     def _flush_hub(self) -> None:
-        assert self._hub is not None  # noqa: S101 - the loop looks
+        assert self._hub is not None  # noqa: S101 - checked by the loop
         try:
             del self._to_hub[: self._hub.send(self._to_hub)]
         except BlockingIOError:
             return
         except OSError:
-            # What the hub said before it closed can still be read; reading then finds the end.
+            # What the hub sent before it closed can still be read; reading then finds the end.
             self._to_hub.clear()
 
-    def _listen_for_life(self, now: float) -> None:
+    def _check_liveness(self, now: float) -> None:
         """Detect a hub that hangs, so that no request waits forever."""
         waiting = self._hub is not None and not self._bridge.idle
-        said = self._silence.look(now, waiting=waiting)
-        if said == "ask":
+        action = self._liveness.check(now, waiting=waiting)
+        if action == "ping":
             self._to_hub += PING
-        elif said == "gone":
-            print(f"tabhub: the hub has said nothing for {LONGEST:g} s though it was asked", file=sys.stderr)
-            self._lost()
+        elif action == "dead":
+            print(f"tabhub: the hub sent nothing for {MAX_SILENCE:g} s and did not answer a ping", file=sys.stderr)
+            self._disconnected()
 
-    def _lost(self) -> None:
+    def _disconnected(self) -> None:
         if self._hub is not None:
             self._hub.close()
             self._hub = None
         now = time.monotonic()
-        self._next_try = now + _BACKOFF[0]
-        self._bridge.lost(now)
+        self._next_attempt = now + _BACKOFF[0]
+        self._bridge.disconnected(now)
 
-    def _leave(self) -> None:
+    def _close(self) -> None:
         """End the session at the hub, if it is still connected."""
         if self._hub is None:
             return
-        self._bridge.goodbye()
+        self._bridge.disconnect()
         try:
-            self._hub.settimeout(_GONE)
+            self._hub.settimeout(_CLOSE_SECONDS)
             self._hub.sendall(self._to_hub)
         except OSError as error:
             print(f"tabhub: the hub could not be notified: {error}", file=sys.stderr)

@@ -1,7 +1,4 @@
-"""What a client has told its hub of itself, and what another hub that does not know it is told again on its behalf.
-
-It does no I/O.
-"""
+"""The state of an MCP session that has to be replayed to a new hub on the client's behalf. Does no I/O."""
 
 from __future__ import annotations
 
@@ -12,29 +9,29 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-class Introduction:
-    """One client's, as it stands."""
+class SessionReplay:
+    """The handshake, log level and resource subscriptions of one client."""
 
-    def __init__(self, hello: bytes | None = None) -> None:
-        self.hello = hello
-        """The params of its initialize; without these there is nothing to tell."""
-        self.ready = False
-        self._level: bytes | None = None
-        self._followed: dict[str, bytes] = {}
-        """The resources it has subscribed to, and how it said so."""
+    def __init__(self, initialize_params: bytes | None = None) -> None:
+        self.initialize_params = initialize_params
+        """None before the handshake and in the stateless era: then there is nothing to replay."""
+        self.initialized = False
+        self._log_level: bytes | None = None
+        self._subscriptions: dict[str, bytes] = {}
+        """Params of each subscribe request, by URI."""
 
-    def agreed(self, method: str, params: bytes) -> None:
-        """The hub accepted a request of the client."""
+    def record(self, method: str, params: bytes) -> None:
+        """Remember a request that the hub accepted."""
         if method == "logging/setLevel":
-            self._level = params
+            self._log_level = params
         elif method == "resources/subscribe":
-            self._followed[json.loads(params)["uri"]] = params
+            self._subscriptions[json.loads(params)["uri"]] = params
         elif method == "resources/unsubscribe":
-            self._followed.pop(json.loads(params).get("uri"), None)
+            self._subscriptions.pop(json.loads(params).get("uri"), None)
 
     def requests(self) -> Iterator[tuple[str, bytes]]:
         """The requests to repeat after the handshake."""
-        if self._level is not None:
-            yield "logging/setLevel", self._level
-        for params in self._followed.values():
+        if self._log_level is not None:
+            yield "logging/setLevel", self._log_level
+        for params in self._subscriptions.values():
             yield "resources/subscribe", params

@@ -1,7 +1,7 @@
-"""The daemon's socket as the command line sees it: find it, connect to it, ask it how the hub is.
+"""The hub's bridge socket: find it, connect to it, query the hub's status.
 
-Owns which path or port that is and whether it may be trusted. It imports next to nothing, because every stdio server
-pays for it at its start. What is said after connecting is the bridge's.
+Owns which path or port that is and whether it can be trusted. It imports next to nothing, because every stdio server
+pays for it at its start.
 """
 
 from __future__ import annotations
@@ -19,99 +19,89 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_CONNECT = 3.0
-_MOST = 1024 * 1024
+_CONNECT_SECONDS = 3.0
+_MAX_STATUS = 1024 * 1024
 
 
-class BridgeListener:
-    """An open connection, and the token its first message must hold, if it needs one."""
-
-    __slots__ = ("connection", "token")
-
-    def __init__(self, connection: socket.socket, token: str | None) -> None:
-        self.connection = connection
-        self.token = token
-
-
-def place(hub: Hub) -> str:
-    """The path of this home's socket: from the environment, else from hub.json, else the default."""
+def socket_path(hub: Hub) -> str:
+    """From the environment, else from hub.json, else the default."""
     written = hub.record.get("socket")
     if not os.environ.get("TABHUB_SOCKET", "").strip() and isinstance(written, str):
         return written
     return daemon_path(hub.home, os.environ)
 
 
-def elsewhere(hub: Hub) -> tuple[str, str] | None:
-    """What is wrong, and what to do, if the environment names another socket than the running hub listens on."""
-    written, path = hub.record.get("socket"), place(hub)
+def socket_mismatch(hub: Hub) -> tuple[str, str] | None:
+    """Error and hint if the environment names another socket than the running hub listens on."""
+    written, path = hub.record.get("socket"), socket_path(hub)
     if not isinstance(written, str) or written == path:
         return None
     return (
         f"TABHUB_SOCKET means {path} here, but the hub listens on {written}.",
-        "Set TABHUB_SOCKET to the same for the hub and its clients, or for neither; then start the hub again.",
+        "Set TABHUB_SOCKET to the same value for the hub and its clients, or for neither; then restart the hub.",
     )
 
 
-def connect(hub: Hub | None = None) -> BridgeListener:
-    """Connect, or raise OSError if no process listens."""
+def connect(hub: Hub | None = None) -> tuple[socket.socket, str | None]:
+    """A connection and the token its first message must contain, if any; OSError if no process listens."""
     hub = hub or find_hub()
-    path = place(hub)
+    path = socket_path(hub)
     if path == TCP:
         return _connect_tcp(hub)
     if os.stat(path).st_uid != os.geteuid():  # noqa: PTH116 - pathlib costs a CLI's start
-        raise _strangers(path)
+        raise _foreign_socket(path)
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        connection.settimeout(_CONNECT)
+        connection.settimeout(_CONNECT_SECONDS)
         connection.connect(path)
-        if not _ours(connection):  # in a folder of theirs, another may have come to lie there since
-            raise _strangers(path)
+        if not _ours(connection):  # its owner may have replaced it since
+            raise _foreign_socket(path)
     except BaseException:
         connection.close()
         raise
-    return BridgeListener(connection, None)
+    return connection, None
 
 
 def _ours(connection: socket.socket) -> bool:
-    """Whether a process of this user listens at the other end, as far as the system tells."""
+    """Whether the process at the other end is this user's; True where the system cannot tell."""
     if not hasattr(socket, "SO_PEERCRED"):
         return True
     facts = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
     return int.from_bytes(facts[4:8], sys.byteorder) == os.geteuid()
 
 
-def _strangers(path: str) -> CliError:
+def _foreign_socket(path: str) -> CliError:
     return CliError(
         f"The daemon's socket {path} belongs to another user.",
         "What you send would reach them. Set TABHUB_SOCKET or TABHUB_HOME to a path of your own.",
     )
 
 
-def _connect_tcp(hub: Hub) -> BridgeListener:
+def _connect_tcp(hub: Hub) -> tuple[socket.socket, str]:
     record = read_json(tcp_record(hub.home))
     port, token = (record.get("port"), record.get("token")) if isinstance(record, dict) else (None, None)
     if not isinstance(port, int) or not isinstance(token, str):
         raise ConnectionRefusedError("no hub has written its port")
-    return BridgeListener(socket.create_connection(("127.0.0.1", port), timeout=_CONNECT), token)
+    return socket.create_connection(("127.0.0.1", port), timeout=_CONNECT_SECONDS), token
 
 
 def status(hub: Hub, timeout: float = 3.0) -> dict[str, Any]:
-    """What the hub answers to STATUS, or OSError or CliError."""
-    daemon = connect(hub)
-    with daemon.connection as connection:
+    """The hub's STATUS_OK; raises OSError or CliError."""
+    connection, token = connect(hub)
+    with connection:
         connection.settimeout(timeout)
-        token = {"token": daemon.token} if daemon.token is not None else {}
-        connection.sendall(json.dumps({"type": "STATUS", "id": "status", **token}).encode() + b"\n")
+        credentials = {"token": token} if token is not None else {}
+        connection.sendall(json.dumps({"type": "STATUS", "id": "status", **credentials}).encode() + b"\n")
         data = b""
         while not data.endswith(b"\n"):
             part = connection.recv(65536)
             data += part
-            if not part or len(data) > _MOST:
-                raise ConnectionResetError("the connection ended before the answer was whole")
+            if not part or len(data) > _MAX_STATUS:
+                raise ConnectionResetError("the connection closed before the answer was complete")
     try:
         answer = json.loads(data)
     except ValueError:
         answer = None
     if not isinstance(answer, dict) or answer.get("type") != "STATUS_OK":
-        raise CliError(f"The daemon's socket answered {data[:200]!r}.", "Is it the hub's? `tabhub logs` may tell more.")
+        raise CliError(f"The daemon's socket answered {data[:200]!r}.", "Is it the hub's? Look at `tabhub logs`.")
     return answer

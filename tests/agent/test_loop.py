@@ -10,7 +10,7 @@ import pytest
 
 from tabhub.agent.loop import Bounds, Ended, Event, Finished, Loop, Spoke, Started
 from tabhub.agent.prompt import FIND
-from tabhub.agent.turns import Asking, Called, Cut, Offer, Piece, Said, Spent
+from tabhub.agent.turns import CallComplete, ListedTool, ModelRequest, Piece, TextDelta, TokenUsage, Truncated
 from tabhub.core.tools import BROWSER, Tool
 from tabhub.errors import ModelError, PermissionDenied
 from tabhub.store.conversations import Call, Conversation, Message
@@ -27,11 +27,11 @@ class FakeModel:
 
     def __init__(self, *turns: list[Piece | asyncio.Event | Exception]) -> None:
         self._turns = list(turns)
-        self.asked: list[Asking] = []
+        self.asked: list[ModelRequest] = []
         self.closed = 0
 
-    async def turn(self, asking: Asking) -> AsyncIterator[Piece]:
-        self.asked.append(Asking(asking.system, list(asking.messages), asking.tools))
+    async def turn(self, request: ModelRequest) -> AsyncIterator[Piece]:
+        self.asked.append(ModelRequest(request.system, list(request.messages), request.tools))
         try:
             for piece in self._turns.pop(0):
                 if isinstance(piece, asyncio.Event):
@@ -51,9 +51,9 @@ class FakeTools:
         self.run = run or (lambda name, arguments: f"{name} done")
         self.calls: list[tuple[str, dict[str, Any]]] = []
         self.cancelled: list[str] = []
-        self.tools: list[Offer] = [Offer(LOOK), Offer(ACT), Offer(OFF, disabled=True)]
+        self.tools: list[ListedTool] = [ListedTool(LOOK), ListedTool(ACT), ListedTool(OFF, disabled=True)]
 
-    async def offers(self) -> Sequence[Offer]:
+    async def list_tools(self) -> Sequence[ListedTool]:
         return self.tools
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -67,8 +67,8 @@ class FakeTools:
         return answer if isinstance(answer, dict) else {"content": [{"type": "text", "text": answer}]}
 
 
-def call(name: str, ident: str = "1", problem: str = "", **arguments: Any) -> Called:
-    return Called(Call(ident, name, arguments, problem))
+def call(name: str, ident: str = "1", problem: str = "", **arguments: Any) -> CallComplete:
+    return CallComplete(Call(ident, name, arguments, problem))
 
 
 def new() -> Conversation:
@@ -81,9 +81,9 @@ def results(conversation: Conversation) -> list[tuple[str, str, bool]]:
 
 async def test_calls_are_run_and_told_until_the_model_is_done() -> None:
     model = FakeModel(
-        [Said("I "), Said("look."), call("look", n=1), Spent(10)],
-        [call("act", "2", n=2), Spent(20)],
-        [Said("Done."), Spent(30)],
+        [TextDelta("I "), TextDelta("look."), call("look", n=1), TokenUsage(10)],
+        [call("act", "2", n=2), TokenUsage(20)],
+        [TextDelta("Done."), TokenUsage(30)],
     )
     tools, told = FakeTools(), list[Event]()
     loop = Loop(model, tools, new(), tell=told.append)
@@ -111,7 +111,7 @@ async def test_a_call_is_started_while_the_model_still_speaks() -> None:
         speaking.set()
         return "early"
 
-    model = FakeModel([call("look"), speaking, Said("and more")], [Said("Done.")])
+    model = FakeModel([call("look"), speaking, TextDelta("and more")], [TextDelta("Done.")])
     loop = Loop(model, FakeTools(run), new())
     async with asyncio.timeout(30):
         assert (await loop.run("Go")).why == "done"
@@ -121,7 +121,7 @@ async def test_calls_that_act_run_in_order_and_those_that_read_side_by_side() ->
     gates = {n: asyncio.get_running_loop().create_future() for n in range(4)}
     tools = FakeTools(lambda name, arguments: gates[arguments["n"]])
     calls = [call("look", "a", n=0), call("look", "b", n=1), call("act", "c", n=2), call("act", "d", n=3)]
-    loop = Loop(FakeModel([*calls], [Said("ok")]), tools, new())
+    loop = Loop(FakeModel([*calls], [TextDelta("ok")]), tools, new())
     work = asyncio.ensure_future(loop.run("Go"))
 
     async def settled() -> list[int]:
@@ -149,7 +149,7 @@ async def test_after_a_call_that_failed_no_later_one_acts_unknowingly() -> None:
 
     calls = [call("act", "a", n=1), call("act", "b", n=2), call("look", "c", n=3)]
     tools = FakeTools(run)
-    loop = Loop(FakeModel([*calls], [call("act", "d", n=4)], [Said("ok")]), tools, new())
+    loop = Loop(FakeModel([*calls], [call("act", "d", n=4)], [TextDelta("ok")]), tools, new())
     await loop.run("Go")
     told = results(loop.conversation)
     assert told[0] == ("act", "The person said no. (outcome: not_sent) Ask for something else.", True)
@@ -161,7 +161,7 @@ async def test_after_a_call_that_failed_no_later_one_acts_unknowingly() -> None:
 async def test_a_failed_result_a_disabled_tool_and_a_malformed_call_are_told() -> None:
     tools = FakeTools(lambda *_: {"content": [{"type": "text", "text": "boom"}], "isError": True})
     model = FakeModel(
-        [call("act")], [call("off")], [call("act", problem="Its arguments are not valid JSON.")], [Said("I see.")]
+        [call("act")], [call("off")], [call("act", problem="Its arguments are not valid JSON.")], [TextDelta("I see.")]
     )
     loop = Loop(model, tools, new())
     await loop.run("Go")
@@ -177,7 +177,12 @@ XML = 'Now:<tool_calls><invoke name="act"><parameter name="n">5</parameter></inv
 
 async def test_calls_in_the_text_are_run_with_typed_values_and_malformed_ones_answered() -> None:
     wrong = '<invoke name="act"><parameter name="n">five</parameter></invoke>'
-    model = FakeModel([Said(letter) for letter in XML], [Said(wrong)], [Said('<invoke name="act">')], [Said("Done.")])
+    model = FakeModel(
+        [TextDelta(letter) for letter in XML],
+        [TextDelta(wrong)],
+        [TextDelta('<invoke name="act">')],
+        [TextDelta("Done.")],
+    )
     tools, told = FakeTools(), list[Event]()
     loop = Loop(model, tools, new(), form="xml", tell=told.append)
     assert (await loop.run("Go")).why == "done"
@@ -194,7 +199,7 @@ async def test_calls_in_the_text_are_run_with_typed_values_and_malformed_ones_an
 async def test_a_stop_while_a_call_runs_takes_it_back_and_leaves_a_conversation_that_can_go_on() -> None:
     running: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     tools = FakeTools(lambda *_: running)
-    model = FakeModel([Said("Wait."), call("act"), call("act", "2")], [Said("Ok, I stopped.")])
+    model = FakeModel([TextDelta("Wait."), call("act"), call("act", "2")], [TextDelta("Ok, I stopped.")])
     loop = Loop(model, tools, new(), tell=lambda each: loop.stop() if isinstance(each, Started) else None)
     ended = await loop.run("Go")
     assert ended.why == "stopped"
@@ -208,7 +213,7 @@ async def test_a_stop_while_a_call_runs_takes_it_back_and_leaves_a_conversation_
 
 
 async def test_a_stop_while_the_model_speaks_keeps_what_it_said() -> None:
-    model = FakeModel([Said("Once upon"), asyncio.Event()])
+    model = FakeModel([TextDelta("Once upon"), asyncio.Event()])
     loop = Loop(model, FakeTools(), new(), tell=lambda each: loop.stop() if isinstance(each, Spoke) else None)
     assert (await loop.run("Tell me")).why == "stopped"
     assert [(m.role, m.text) for m in loop.conversation.messages] == [("user", "Tell me"), ("assistant", "Once upon")]
@@ -216,7 +221,7 @@ async def test_a_stop_while_the_model_speaks_keeps_what_it_said() -> None:
 
 
 async def test_work_that_is_stopped_before_it_begins_does_not_begin() -> None:
-    model = FakeModel([Said("Here I am.")])
+    model = FakeModel([TextDelta("Here I am.")])
     loop = Loop(model, FakeTools(), new())
     loop.stop()
     assert (await loop.run("Go")).why == "stopped"
@@ -225,7 +230,7 @@ async def test_work_that_is_stopped_before_it_begins_does_not_begin() -> None:
 
 
 async def test_cancelling_the_task_itself_is_passed_on() -> None:
-    model = FakeModel([Said("Hm"), asyncio.Event()])
+    model = FakeModel([TextDelta("Hm"), asyncio.Event()])
     loop = Loop(model, FakeTools(), new())
     work = asyncio.ensure_future(loop.run("Go"))
     await asyncio.sleep(0)
@@ -236,7 +241,7 @@ async def test_cancelling_the_task_itself_is_passed_on() -> None:
 
 
 async def test_steps_and_tokens_are_bounded() -> None:
-    turns: list[list[Piece | asyncio.Event | Exception]] = [[call("look", str(n)), Spent(10)] for n in range(9)]
+    turns: list[list[Piece | asyncio.Event | Exception]] = [[call("look", str(n)), TokenUsage(10)] for n in range(9)]
     model = FakeModel(*turns)
     loop = Loop(model, FakeTools(), new(), bounds=Bounds(steps=3))
     ended = await loop.run("Go")
@@ -249,28 +254,28 @@ async def test_steps_and_tokens_are_bounded() -> None:
 
 
 async def test_tokens_a_provider_does_not_tell_are_estimated() -> None:
-    loop = Loop(FakeModel([Said("word " * 100)]), FakeTools(), new())
+    loop = Loop(FakeModel([TextDelta("word " * 100)]), FakeTools(), new())
     assert (await loop.run("Go")).tokens > 100
 
 
 async def test_a_provider_that_fails_ends_the_work_with_its_words() -> None:
-    model = FakeModel([Said("Well"), ModelError("It broke.", hint="Try again.")])
+    model = FakeModel([TextDelta("Well"), ModelError("It broke.", hint="Try again.")])
     loop = Loop(model, FakeTools(), new())
     assert await loop.run("Go") == Ended("failed", "It broke. Try again.")
     assert loop.conversation.messages[-1] == Message("assistant", "Well")
 
 
 async def test_an_answer_that_was_cut_says_so() -> None:
-    loop = Loop(FakeModel([Said("A long"), Cut()]), FakeTools(), new())
+    loop = Loop(FakeModel([TextDelta("A long"), Truncated()]), FakeTools(), new())
     await loop.run("Go")
     assert loop.conversation.messages[-1].text == "A long\n[The answer was cut off: it was too long.]"
 
 
 async def test_tools_that_are_not_told_can_be_found_and_then_called() -> None:
     tools = FakeTools()
-    tools.tools = [Offer(Tool(f"tool_{n}", BROWSER, f"Water the plant {'x' * n}.", SCHEMA)) for n in range(60)]
+    tools.tools = [ListedTool(Tool(f"tool_{n}", BROWSER, f"Water the plant {'x' * n}.", SCHEMA)) for n in range(60)]
     find = call(FIND, query="water the plant")
-    model = FakeModel([find], [call("tool_59", "2", n=1)], [Said("Done.")])
+    model = FakeModel([find], [call("tool_59", "2", n=1)], [TextDelta("Done.")])
     loop = Loop(model, tools, new(), bounds=Bounds(prompt=100))
     await loop.run("Go")
     assert FIND in [tool.name for tool in model.asked[0].tools]
@@ -278,7 +283,7 @@ async def test_tools_that_are_not_told_can_be_found_and_then_called() -> None:
     assert "### tool_" in found
     assert tools.calls == [("tool_59", {"n": 1})]
     assert found.split("\n")[0].removeprefix("### ") in [tool.name for tool in model.asked[1].tools]
-    later = FakeModel([Said("Hm.")])
+    later = FakeModel([TextDelta("Hm.")])
     await Loop(later, tools, loop.conversation, bounds=Bounds(prompt=100)).run("Again")
     assert "tool_59" in [tool.name for tool in later.asked[0].tools], "it was used before"
 

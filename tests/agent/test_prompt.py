@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tabhub.agent.prompt import FIND, definition, found_text, offer, shelve, system_prompt
-from tabhub.agent.turns import Offer
+from tabhub.agent.prompt import FIND, definition, describe_found, listed_tool, select_tools, system_prompt
+from tabhub.agent.turns import ListedTool
 from tabhub.core.results.budget import estimate_tokens
 from tabhub.core.tools import BROWSER, Source, Tool
 
@@ -53,16 +53,16 @@ Parameters:
 
 ## Disabled Tools
 
-Do not use these tools: the person has switched them off.
+Do not use these tools: the person has disabled them.
 - mcp__vault__read
 """
 
 
-def prompt(*offers: Offer, room: int = 10_000) -> str:
-    return system_prompt(shelve(offers, room), xml=True)
+def prompt(*offers: ListedTool, room: int = 10_000) -> str:
+    return system_prompt(select_tools(offers, room), xml=True)
 
 
-ALL = (Offer(OPEN), Offer(WEATHER), Offer(SECRETS, disabled=True), Offer(TABS))
+ALL = (ListedTool(OPEN), ListedTool(WEATHER), ListedTool(SECRETS, disabled=True), ListedTool(TABS))
 
 
 @pytest.mark.req("S001-prompt-01")
@@ -70,7 +70,7 @@ def test_external_tools_are_in_a_section_of_their_own_after_the_built_in_ones() 
     text = prompt(*ALL)
     assert text.endswith(GOLDEN)
     assert text.index("## Built-in Tools") < text.index("### browser_list_tabs") < text.index("\n## MCP Tools\n")
-    assert "## MCP Tools" not in prompt(Offer(OPEN))
+    assert "## MCP Tools" not in prompt(ListedTool(OPEN))
 
 
 @pytest.mark.req("S001-prompt-02")
@@ -90,15 +90,15 @@ def test_each_tool_is_shown_with_prefixed_name_description_and_parameters() -> N
 @pytest.mark.req("S001-prompt-03")
 def test_disabled_tools_are_listed_last_with_the_note_not_to_use_them() -> None:
     text = prompt(*ALL)
-    assert text.endswith("Do not use these tools: the person has switched them off.\n- mcp__vault__read\n")
+    assert text.endswith("Do not use these tools: the person has disabled them.\n- mcp__vault__read\n")
     assert "Read a secret." not in text
-    assert prompt(Offer(OPEN)).count("switched") == 0
+    assert prompt(ListedTool(OPEN)).count("has disabled") == 0
 
 
 def test_a_listed_tool_that_is_marked_as_off_is_disabled() -> None:
-    marked = offer(tool("a", "[Disabled] Does it."))
+    marked = listed_tool(tool("a", "[Disabled] Does it."))
     assert (marked.disabled, marked.tool.description) == (True, "Does it.")
-    assert offer(OPEN) == Offer(OPEN)
+    assert listed_tool(OPEN) == ListedTool(OPEN)
 
 
 def test_the_form_of_a_call_is_shown_as_it_is_read() -> None:
@@ -107,8 +107,8 @@ def test_the_form_of_a_call_is_shown_as_it_is_read() -> None:
 
 def test_tools_that_do_not_fit_are_counted_and_can_be_found() -> None:
     many = [tool(f"mcp__s{n}__act", f"Water plant number {n}.", x={"type": "string"}) for n in range(300)]
-    offers = [Offer(each) for each in (*many, OPEN, TABS)]
-    shelf = shelve(offers, 1_000, first=frozenset({OPEN.name}))
+    offers = [ListedTool(each) for each in (*many, OPEN, TABS)]
+    shelf = select_tools(offers, 1_000, first=frozenset({OPEN.name}))
     text = system_prompt(shelf, xml=True)
     assert OPEN in shelf.shown
     assert len(shelf.shown) + len(shelf.rest) == 302
@@ -118,24 +118,24 @@ def test_tools_that_do_not_fit_are_counted_and_can_be_found() -> None:
     assert f"### {FIND}" in text
     found = shelf.find("water plant 299")
     assert "mcp__s299__act" in [each.name for each in found]
-    assert definition(found[0]) in found_text("water plant 299", found)
-    assert "No tool fits 'zzz'" in found_text("zzz", shelf.find("zzz"))
+    assert definition(found[0]) in describe_found("water plant 299", found)
+    assert "No tool matches 'zzz'" in describe_found("zzz", shelf.find("zzz"))
 
 
 def test_a_tool_whose_words_do_not_fit_keeps_no_other_away() -> None:
     flood = tool("website_tool_evil_tab1_flood", "buy " * 5_000)
-    shelf = shelve([Offer(flood), Offer(OPEN), Offer(WEATHER)], 1_000)
+    shelf = select_tools([ListedTool(flood), ListedTool(OPEN), ListedTool(WEATHER)], 1_000)
     assert (shelf.shown, shelf.rest) == ((OPEN, WEATHER), (flood,))
 
 
 def test_tools_that_were_found_are_told_from_then_on() -> None:
-    many = [Offer(tool(f"browser_{n}", "w " * 100)) for n in range(50)]
-    assert "browser_49" not in [each.name for each in shelve(many, 500).shown]
-    assert "browser_49" in [each.name for each in shelve(many, 500, first=frozenset({"browser_49"})).shown]
+    many = [ListedTool(tool(f"browser_{n}", "w " * 100)) for n in range(50)]
+    assert "browser_49" not in [each.name for each in select_tools(many, 500).shown]
+    assert "browser_49" in [each.name for each in select_tools(many, 500, first=frozenset({"browser_49"})).shown]
 
 
 def test_with_calls_in_the_providers_form_the_tools_are_not_told_twice() -> None:
-    text = system_prompt(shelve(ALL, 10_000), xml=False)
+    text = system_prompt(select_tools(ALL, 10_000), xml=False)
     assert "### " not in text
     assert "invoke" not in text
     assert text.endswith("- mcp__vault__read\n")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tabhub.agent.providers import model_of
-from tabhub.agent.turns import Asking, Called, Cut, Piece, Said, Spent
+from tabhub.agent.turns import CallComplete, ModelRequest, Piece, TextDelta, TokenUsage, Truncated
 from tabhub.config.agent import AgentSettings, Provider
 from tabhub.core.tools import BROWSER, Tool
 from tabhub.errors import ModelError, SetupError
@@ -28,15 +28,15 @@ async def ask(
 ) -> list[Piece]:
     settings = AgentSettings(provider, server.url, "m1", "${SECRET}", **more)
     model = model_of(settings, LIMITS, {"SECRET": KEY})
-    return [piece async for piece in model.turn(Asking("Be good.", messages, (TOOL,)))]
+    return [piece async for piece in model.turn(ModelRequest("Be good.", messages, (TOOL,)))]
 
 
 def text_of(pieces: list[Piece]) -> str:
-    return "".join(piece.text for piece in pieces if isinstance(piece, Said))
+    return "".join(piece.text for piece in pieces if isinstance(piece, TextDelta))
 
 
 def calls_of(pieces: list[Piece]) -> list[tuple[str, dict[str, Any], str]]:
-    return [(p.call.name, p.call.arguments, p.call.problem) for p in pieces if isinstance(p, Called)]
+    return [(p.call.name, p.call.arguments, p.call.problem) for p in pieces if isinstance(p, CallComplete)]
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
@@ -46,9 +46,9 @@ async def test_text_calls_and_usage_are_read_from_odd_pieces(provider: Provider)
         pieces = await ask(server, provider)
     assert text_of(pieces) == "Über 😀 all\n\nthings."
     assert calls_of(pieces) == [("look", {"at": "the « moon »"}, ""), ("look", {}, "")]
-    assert len({p.call.id for p in pieces if isinstance(p, Called)}) == 2
-    assert [p.tokens for p in pieces if isinstance(p, Spent)][-1] == 111
-    assert not any(isinstance(p, Cut) for p in pieces)
+    assert len({p.call.id for p in pieces if isinstance(p, CallComplete)}) == 2
+    assert [p.tokens for p in pieces if isinstance(p, TokenUsage)][-1] == 111
+    assert not any(isinstance(p, Truncated) for p in pieces)
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
@@ -71,7 +71,7 @@ async def test_arguments_that_are_no_json_are_a_problem_of_that_call(provider: P
     assert "not valid JSON" in first[2]
     assert "must be a JSON object" in second[2]
     assert third == ("look", {"at": "y"}, "")
-    assert any(isinstance(p, Cut) for p in pieces)
+    assert any(isinstance(p, Truncated) for p in pieces)
 
 
 HISTORY = (
@@ -113,7 +113,7 @@ async def test_calls_as_part_of_the_text_are_told_without_the_providers_own_form
     with scripted(Turn("Ok")) as server:
         settings = AgentSettings(provider, server.url, "m1", format="xml")
         model = model_of(settings, LIMITS, {})
-        pieces = [piece async for piece in model.turn(Asking("Be good.", HISTORY))]
+        pieces = [piece async for piece in model.turn(ModelRequest("Be good.", HISTORY))]
     assert text_of(pieces) == "Ok"
     sent = json.dumps(server.asked[0], ensure_ascii=False)
     assert "tools" not in server.asked[0]
@@ -151,7 +151,7 @@ async def test_a_refusal_says_what_to_do_and_never_the_key(refusal: Refusal, wor
 async def test_a_provider_that_cannot_be_reached_is_named() -> None:
     model = model_of(AgentSettings("openai", "http://127.0.0.1:1/v1", "m1"), Limits(agent_tries=1), {})
     with pytest.raises(ModelError, match=r"127\.0\.0\.1:1 cannot be reached"):
-        _ = [piece async for piece in model.turn(Asking("", (Message("user", "Hi"),)))]
+        _ = [piece async for piece in model.turn(ModelRequest("", (Message("user", "Hi"),)))]
 
 
 async def _raw(data: bytes) -> list[Piece]:
@@ -165,7 +165,7 @@ async def _raw(data: bytes) -> list[Piece]:
     async with server:
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         model = model_of(AgentSettings("openai", url, "m1"), Limits(agent_tries=1, agent_answer=1000), {})
-        return [piece async for piece in model.turn(Asking("", (Message("user", "Hi"),)))]
+        return [piece async for piece in model.turn(ModelRequest("", (Message("user", "Hi"),)))]
 
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"

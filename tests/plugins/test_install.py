@@ -91,7 +91,7 @@ def test_package_does_not_replace_another_of_the_same_name(registry: NpmRegistry
         installer.install("@opentabs-dev/opentabs-plugin-demo")
 
 
-def test_missing_package_and_plugin_are_reported(registry: NpmRegistry, installer: Installer) -> None:
+def test_missing_package_version_and_registry_are_reported(registry: NpmRegistry, installer: Installer) -> None:
     with pytest.raises(PackageNotFound, match="There is no package"):
         installer.install("nothing")
     registry.publish("demo")
@@ -149,7 +149,7 @@ def test_package_with_paths_outside_its_folder_is_rejected(member: tarfile.TarIn
     assert not any(path.name == "evil" for path in tmp_path.rglob("*"))
 
 
-def test_oversized_package_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_oversized_or_broken_package_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tabhub.plugins.archive._BYTES", 100_000)
     package = tmp_path / "big.tgz"
     package.write_bytes(tarball(files(), odd("package/big", size=200_000)))

@@ -1,7 +1,6 @@
-"""The values of a call that was written as text, by the tool's schema: numbers, truth values, lists and objects.
+"""Converts the text values of an XML call to the types of the tool's schema.
 
-Owns what a text means for a type, and the words when it means nothing. Whether the arguments fit the schema as a whole
-is judged where every call is judged.
+Owns the conversion and its error messages. The arguments as a whole are validated where every call is.
 """
 
 from __future__ import annotations

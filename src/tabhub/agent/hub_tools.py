@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tabhub.agent.prompt import EXTERNAL, offer
-from tabhub.agent.turns import Offer
+from tabhub.agent.prompt import EXTERNAL, listed_tool
+from tabhub.agent.turns import ListedTool
 from tabhub.core.tools import BROWSER, Source, Tool
 from tabhub.mcp.client import Ask, McpClient
 
@@ -28,14 +28,14 @@ class HubTools:
     async def close(self) -> None:
         await self._client.close()
 
-    async def offers(self) -> Sequence[Offer]:
+    async def list_tools(self) -> Sequence[ListedTool]:
         """All tools that exist now."""
         known, self._tools = self._tools, {}
         for listing in await self._client.list_tools():
             before = known.get(str(listing.get("name")))
             tool = before[1] if before and before[0] == listing else _tool(listing)
             self._tools[tool.name] = (listing, tool)
-        return [offer(tool) for _, tool in self._tools.values()]
+        return [listed_tool(tool) for _, tool in self._tools.values()]
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         return await self._client.call_tool(name, arguments)

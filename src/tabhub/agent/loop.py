@@ -1,9 +1,9 @@
-"""The loop: ask the model, run the calls it makes, tell it what came of them, and ask again.
+"""The agent loop: query the model, run its tool calls, send it the results, and repeat.
 
-Owns the order of things and the limits: steps, tokens, a stop at any time. A call is started as soon as it is complete,
-while the model still speaks; calls that act run in the order they were made, and none of them runs after one that
-failed, because it was made without knowing that. Every call gets a result, so that the conversation can always go on.
-Knows no provider, no terminal and no hub: it is handed a model, a toolbox and someone to tell.
+Owns the order of calls and the limits: steps, tokens, stop at any time. A call starts as soon as it is complete, while
+the model is still streaming. Calls with side effects run in order, and none of them runs after one that failed, because
+the model did not know of the failure. Every call gets a result, so the conversation can always continue. Knows no
+provider, no terminal and no hub.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from typing import Any, Literal
 from msgspec.structs import replace
 
 from tabhub.agent.coerce import coerce
-from tabhub.agent.prompt import FIND, FIND_TOOL, Shelf, found_text, shelve, system_prompt
+from tabhub.agent.prompt import FIND, FIND_TOOL, ToolSelection, describe_found, select_tools, system_prompt
 from tabhub.agent.results import result_of
-from tabhub.agent.turns import Asking, Called, Cut, Format, Model, Said, Spent, Toolbox
-from tabhub.agent.xml import Written, XmlReader
+from tabhub.agent.turns import CallComplete, CallFormat, Model, ModelRequest, TextDelta, TokenUsage, Toolbox, Truncated
+from tabhub.agent.xml import XmlCall, XmlReader
 from tabhub.core.results.budget import estimate_tokens
 from tabhub.core.tools import Tool
 from tabhub.errors import TabhubError
@@ -32,7 +32,7 @@ Why = Literal["done", "stopped", "steps", "tokens", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class Spoke:
-    """The model said a piece of text."""
+    """A piece of the model's text."""
 
     text: str
 
@@ -54,7 +54,7 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The work on what the person said has ended, for now."""
+    """The work on a message has ended."""
 
     why: Why
     words: str = ""
@@ -67,12 +67,12 @@ Event = Spoke | Started | Finished | Ended
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How far the agent may go for one message of the person."""
+    """Limits of the work on one message."""
 
     steps: int = 50
     tokens: int = 1_000_000
     prompt: int = 12_000
-    """Tokens of tool definitions that are told ahead."""
+    """Tokens of tool definitions in the prompt."""
 
 
 @dataclass(slots=True)
@@ -80,12 +80,12 @@ class _Run:
     """A call and the task that runs it."""
 
     call: Call
-    acts: bool
+    has_effects: bool
     task: asyncio.Task[Result]
 
 
 class Loop:
-    """One conversation at work."""
+    """Runs one conversation."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class Loop:
         toolbox: Toolbox,
         conversation: Conversation,
         *,
-        form: Format = "native",
+        form: CallFormat = "native",
         bounds: Bounds | None = None,
         first: frozenset[str] = frozenset(),
         tell: Callable[[Event], None] = lambda _event: None,
@@ -105,9 +105,9 @@ class Loop:
         self._bounds = bounds or Bounds()
         self._first = first
         self._tell = tell
-        self._found = {call.name for message in conversation.messages for call in message.calls}
-        """Tools that are told even if there is little room: the model has found or used them."""
-        self._shelf = Shelf(())
+        self._preferred = {call.name for message in conversation.messages for call in message.calls}
+        """Tools that the model has found or used; they take precedence in the prompt."""
+        self._selection = ToolSelection(())
         self._ids = itertools.count(1)
         self._work: asyncio.Task[Ended] | None = None
         self._stopped = False
@@ -119,9 +119,9 @@ class Loop:
         self._stopped = True
 
     async def run(self, text: str) -> Ended:
-        """Work on a message of the person until it is done, stopped, or a limit is reached."""
+        """Work on a message until it is done, stopped, or a limit is reached."""
         self.conversation.add(Message("user", text))
-        self._work = asyncio.ensure_future(self._go())
+        self._work = asyncio.ensure_future(self._run_steps())
         if self._stopped:
             self._work.cancel()
         try:
@@ -140,10 +140,10 @@ class Loop:
         self._tell(ended)
         return ended
 
-    async def _go(self) -> Ended:
+    async def _run_steps(self) -> Ended:
         before = self.conversation.tokens
         for step in range(1, self._bounds.steps + 1):
-            called = await self._turn()
+            called = await self._run_turn()
             spent = self.conversation.tokens - before
             if not called:
                 return Ended("done", "", step, spent)
@@ -154,68 +154,70 @@ class Loop:
         spent = self.conversation.tokens - before
         return Ended("steps", f"{words} Say `go on` to let it continue.", self._bounds.steps, spent)
 
-    async def _turn(self) -> bool:
-        """One answer of the model with all its calls; whether there were any."""
-        offers = await self._toolbox.offers()
-        self._shelf = shelve(offers, self._bounds.prompt, first=self._first | self._found)
-        tools = (*self._shelf.shown, *([FIND_TOOL] if self._shelf.rest else []))
-        system = system_prompt(self._shelf, xml=self._xml)
-        asking = Asking(system, self.conversation.messages, () if self._xml else tools)
+    async def _run_turn(self) -> bool:
+        """Run one turn of the model with its calls; returns whether there were any."""
+        tools_listed = await self._toolbox.list_tools()
+        self._selection = select_tools(tools_listed, self._bounds.prompt, first=self._first | self._preferred)
+        tools = (*self._selection.shown, *([FIND_TOOL] if self._selection.rest else []))
+        system = system_prompt(self._selection, xml=self._xml)
+        request = ModelRequest(system, self.conversation.messages, () if self._xml else tools)
         turn = _Turn(self)
         try:
-            await turn.read(asking)
-            await turn.settle()
+            await turn.read(request)
+            await turn.wait_for_calls()
         finally:
-            # Also when stopped or failed: what was said and run is part of the conversation.
+            # Also when stopped or failed: the text and the calls so far are part of the conversation.
             await turn.end()
-            self.conversation.tokens += turn.tokens or _estimate(asking, turn.raw)
+            self.conversation.tokens += turn.tokens or _estimate(request, turn.raw)
         return bool(turn.runs)
 
-    async def _run(self, call: Call, waits: list[_Run]) -> Result:
-        """Run one call once those it has to wait for are done."""
-        if waits:
-            await asyncio.wait([run.task for run in waits])
+    async def _run(self, call: Call, predecessors: list[_Run]) -> Result:
+        """Run a call after those it has to wait for."""
+        if predecessors:
+            await asyncio.wait([run.task for run in predecessors])
         self._tell(Started(call))
         began = time.monotonic()
-        words = self._refusal(call, waits)
+        words = self._reason_not_to_run(call, predecessors)
         try:
-            result = _failed(call, words) if words else result_of(call, await self._answer(call))
+            result = _failed(call, words) if words else result_of(call, await self._call_tool(call))
         except TabhubError as error:
             result = _failed(call, error.text())
         seconds = round(time.monotonic() - began, 3)
         self._tell(Finished(result, seconds))
         return replace(result, seconds=seconds)
 
-    def _refusal(self, call: Call, waits: list[_Run]) -> str:
-        """Why a call is not run; empty if it is."""
-        tool = self._shelf.get(call.name)
+    def _reason_not_to_run(self, call: Call, predecessors: list[_Run]) -> str:
+        """Why a call must not run; empty if it may."""
+        tool = self._selection.get(call.name)
         if call.problem:
             return f"The call could not be read and was not run. {call.problem}"
-        if tool is not None and tool in self._shelf.disabled:
+        if tool is not None and tool in self._selection.disabled:
             return f"{call.name} is disabled by the person. Do not use it."
-        if _acts(tool) and any(run.task.cancelled() or run.task.result().failed for run in waits if run.acts):
+        if _has_effects(tool) and any(
+            run.task.cancelled() or run.task.result().failed for run in predecessors if run.has_effects
+        ):
             return "Not run: a call before it in the same answer failed. Call it again if it is still right."
         return ""
 
-    async def _answer(self, call: Call) -> dict[str, Any]:
+    async def _call_tool(self, call: Call) -> dict[str, Any]:
         if call.name != FIND:
             return await self._toolbox.call(call.name, call.arguments)
         query = str(call.arguments.get("query", ""))
-        found = self._shelf.find(query)
-        self._found |= {tool.name for tool in found}
-        return {"content": [{"type": "text", "text": found_text(query, found)}]}
+        found = self._selection.find(query)
+        self._preferred |= {tool.name for tool in found}
+        return {"content": [{"type": "text", "text": describe_found(query, found)}]}
 
-    def _understood(self, wrote: Written) -> Call:
-        """The call that the model wrote as text."""
+    def _parse_xml_call(self, wrote: XmlCall) -> Call:
+        """The call that the model wrote as XML."""
         ident = f"c{len(self.conversation.messages)}_{next(self._ids)}"
-        tool = self._shelf.get(wrote.name)
+        tool = self._selection.get(wrote.name)
         arguments, problems = coerce(wrote.values, tool.input_schema if tool else {})
         problem = wrote.problem or " ".join(problems)
         return Call(ident, wrote.name, {} if problem else arguments, problem)
 
 
 class _Turn:
-    """One answer of the model, while it comes."""
+    """One response of the model while it is streamed."""
 
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
@@ -225,22 +227,22 @@ class _Turn:
         self.tokens = 0
         self.runs: list[_Run] = []
 
-    async def read(self, asking: Asking) -> None:
+    async def read(self, request: ModelRequest) -> None:
         """Read the response piece by piece, and start each call when it is complete."""
-        async for piece in self._loop._model.turn(asking):
-            if isinstance(piece, Said):
+        async for piece in self._loop._model.turn(request):
+            if isinstance(piece, TextDelta):
                 self.raw += piece.text
-                self._take(self._reader.feed(piece.text) if self._reader else [piece.text])
-            elif isinstance(piece, Called):
+                self._add(self._reader.feed(piece.text) if self._reader else [piece.text])
+            elif isinstance(piece, CallComplete):
                 self._start(piece.call)
-            elif isinstance(piece, Spent):
+            elif isinstance(piece, TokenUsage):
                 self.tokens = piece.tokens
-            elif isinstance(piece, Cut):
-                self._take(["\n[The answer was cut off: it was too long.]"])
+            elif isinstance(piece, Truncated):
+                self._add(["\n[The answer was cut off: it was too long.]"])
         if self._reader:
-            self._take(self._reader.close())
+            self._add(self._reader.close())
 
-    async def settle(self) -> None:
+    async def wait_for_calls(self) -> None:
         if self.runs:
             await asyncio.wait([run.task for run in self.runs])
 
@@ -256,40 +258,40 @@ class _Turn:
         raw = self.raw if self._reader else ""
         self._loop.conversation.add(Message("assistant", self.text, calls=calls, raw=raw))
         if self.runs:
-            self._loop.conversation.add(Message("tool", results=[_outcome(run) for run in self.runs]))
+            self._loop.conversation.add(Message("tool", results=[_result_of_run(run) for run in self.runs]))
 
-    def _take(self, found: list[str] | list[str | Written]) -> None:
+    def _add(self, found: list[str] | list[str | XmlCall]) -> None:
         for each in found:
-            if isinstance(each, Written):
-                self._start(self._loop._understood(each))
+            if isinstance(each, XmlCall):
+                self._start(self._loop._parse_xml_call(each))
             else:
                 self.text += each
                 self._loop._tell(Spoke(each))
 
     def _start(self, call: Call) -> None:
-        acts = bool(call.problem) or _acts(self._loop._shelf.get(call.name))
-        waits = [run for run in self.runs if acts or run.acts]
-        task = asyncio.ensure_future(self._loop._run(call, waits))
-        self.runs.append(_Run(call, acts, task))
+        has_effects = bool(call.problem) or _has_effects(self._loop._selection.get(call.name))
+        predecessors = [run for run in self.runs if has_effects or run.has_effects]
+        task = asyncio.ensure_future(self._loop._run(call, predecessors))
+        self.runs.append(_Run(call, has_effects, task))
 
 
-def _acts(tool: Tool | None) -> bool:
+def _has_effects(tool: Tool | None) -> bool:
     return tool is None or not tool.read_only
 
 
-def _outcome(run: _Run) -> Result:
+def _result_of_run(run: _Run) -> Result:
     if not run.task.cancelled():
         return run.task.result()
-    return _failed(run.call, "The person stopped the work. Whether the call took effect is not known.")
+    return _failed(run.call, "The person stopped the work. It is unknown whether the call took effect.")
 
 
 def _failed(call: Call, words: str) -> Result:
     return Result(call.id, call.name, words, failed=True)
 
 
-def _estimate(asking: Asking, said: str) -> int:
+def _estimate(request: ModelRequest, said: str) -> int:
     """Estimated tokens of a step whose provider does not report them."""
-    texts = [asking.system, said, *(tool.wire.decode() for tool in asking.tools)]
-    for message in asking.messages:
+    texts = [request.system, said, *(tool.wire.decode() for tool in request.tools)]
+    for message in request.messages:
         texts += [message.text, message.raw, *(result.text for result in message.results)]
     return sum(map(estimate_tokens, texts))

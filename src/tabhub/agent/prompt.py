@@ -1,8 +1,8 @@
-"""What a model is told: who it is, which tools there are, and how to call them.
+"""The system prompt: instructions, tools, and how to call them.
 
-Owns the words and the room they may take. Built-in tools come first, then `## MCP Tools` with those of external
-servers, and last the tools that are switched off. Tools for which there is no room are found with `find_tools`. Pure:
-the same tools give the same text, so that providers can keep it in their caches.
+Owns the texts and their token budget. Built-in tools come first, then `## MCP Tools` with those of external servers,
+and last the disabled tools. Tools that exceed the budget are found with `find_tools`. Pure: the same tools give
+the same text, so that providers can cache it.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tabhub.agent.turns import Offer
-from tabhub.agent.xml import written
+from tabhub.agent.turns import ListedTool
+from tabhub.agent.xml import format_call
 from tabhub.core.listing.search import ToolIndex
 from tabhub.core.results.budget import estimate_tokens
 from tabhub.core.tools import HUB, Tool
@@ -58,15 +58,14 @@ FIND_TOOL: Final = Tool(
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
-    """The tools of one turn: those that are told, those that can be found, and those that are off."""
+class ToolSelection:
+    """The tools of one turn: in the prompt, found by search only, and disabled."""
 
     shown: tuple[Tool, ...]
     rest: tuple[Tool, ...] = ()
     disabled: tuple[Tool, ...] = ()
 
     def get(self, name: str) -> Tool | None:
-        """A tool by its name, shown or not."""
         if name == FIND:
             return FIND_TOOL
         return next((tool for tool in (*self.shown, *self.rest, *self.disabled) if tool.name == name), None)
@@ -75,62 +74,61 @@ class Shelf:
         return ToolIndex.build((*self.shown, *self.rest)).search(query)[:_FOUND]
 
 
-def shelve(offers: Iterable[Offer], room: int, *, first: frozenset[str] = frozenset()) -> Shelf:
+def select_tools(tools: Iterable[ListedTool], room: int, *, first: frozenset[str] = frozenset()) -> ToolSelection:
     """Choose which tools to show within the token budget: `first`, then page, external and built-in tools."""
-    listed = list(offers)
-    live = [offer.tool for offer in listed if not offer.disabled]
+    listed = list(tools)
+    live = [each.tool for each in listed if not each.disabled]
     left = room
     shown: set[str] = set()
-    for tool in sorted(live, key=lambda tool: _rank(tool, first)):  # a stable order: within a rank as they were listed
+    for tool in sorted(live, key=lambda tool: _rank(tool, first)):  # stable: within a rank in the order of the listing
         cost = estimate_tokens(definition(tool))
-        if cost <= left:  # one that is too long keeps no other away
+        if cost <= left:  # a long tool does not exclude shorter ones
             left -= cost
             shown.add(tool.name)
-    return Shelf(
+    return ToolSelection(
         tuple(tool for tool in live if tool.name in shown),
         tuple(tool for tool in live if tool.name not in shown),
-        tuple(offer.tool for offer in listed if offer.disabled),
+        tuple(each.tool for each in listed if each.disabled),
     )
 
 
-def system_prompt(shelf: Shelf, *, xml: bool) -> str:
-    """The whole prompt; with calls in the provider's own form, the tools go there and not here."""
+def system_prompt(selection: ToolSelection, *, xml: bool) -> str:
+    """The whole prompt. Without XML the tools are sent in the provider's native form instead."""
     parts = [_INTRO]
     if xml:
-        parts += ["# Tools", _FORM.format(example=written("tool_name", [("parameter_name", "value")]))]
-        built_in = [tool for tool in shelf.shown if not tool.name.startswith(EXTERNAL)]
-        external = [tool for tool in shelf.shown if tool.name.startswith(EXTERNAL)]
+        parts += ["# Tools", _FORM.format(example=format_call("tool_name", [("parameter_name", "value")]))]
+        built_in = [tool for tool in selection.shown if not tool.name.startswith(EXTERNAL)]
+        external = [tool for tool in selection.shown if tool.name.startswith(EXTERNAL)]
         parts += ["## Built-in Tools", *map(definition, built_in)]
-        if shelf.rest:
+        if selection.rest:
             parts.append(definition(FIND_TOOL))
         if external:
             parts += ["## MCP Tools", *map(definition, external)]
-    if shelf.rest:
-        parts.append(f"There are {len(shelf.rest)} more tools that are not listed: `{FIND}` finds them.")
-    if shelf.disabled:
-        parts += ["## Disabled Tools", _off(shelf.disabled)]
+    if selection.rest:
+        parts.append(f"There are {len(selection.rest)} more tools that are not listed: `{FIND}` finds them.")
+    if selection.disabled:
+        parts += ["## Disabled Tools", _off(selection.disabled)]
     return "\n\n".join(parts) + "\n"
 
 
 def definition(tool: Tool) -> str:
-    """A tool as text: its name, what it does, and its parameters in their simple form."""
     lines = [f"### {tool.name}", tool.description.strip()]
     parameters = simple_parameters(tool.input_schema)
     lines += ["Parameters:", *map(_line, parameters)] if parameters else ["No parameters."]
     return "\n".join(line for line in lines if line)
 
 
-def found_text(query: str, tools: Sequence[Tool]) -> str:
+def describe_found(query: str, tools: Sequence[Tool]) -> str:
     if not tools:
-        return f"No tool fits {query!r}. Try other words for what the tool should do."
+        return f"No tool matches {query!r}. Describe what the tool should do in other words."
     return "\n\n".join(map(definition, tools))
 
 
-def offer(tool: Tool) -> Offer:
-    """A listed tool; disabled ones are marked in their description."""
+def listed_tool(tool: Tool) -> ListedTool:
+    """The hub marks disabled tools in their description."""
     if not tool.description.startswith(_MARK):
-        return Offer(tool)
-    return Offer(tool.with_description(tool.description.removeprefix(_MARK), tool.meta), disabled=True)
+        return ListedTool(tool)
+    return ListedTool(tool.with_description(tool.description.removeprefix(_MARK), tool.meta), disabled=True)
 
 
 def _rank(tool: Tool, first: frozenset[str]) -> int:
@@ -143,7 +141,7 @@ def _off(tools: Sequence[Tool]) -> str:
     names = [f"- {tool.name}" for tool in tools[:_DISABLED_SHOWN]]
     if len(tools) > _DISABLED_SHOWN:
         names.append(f"- and {len(tools) - _DISABLED_SHOWN} more")
-    return "\n".join(["Do not use these tools: the person has switched them off.", *names])
+    return "\n".join(["Do not use these tools: the person has disabled them.", *names])
 
 
 def _line(parameter: Mapping[str, Any]) -> str:

@@ -1,7 +1,4 @@
-"""A tool's MCP result as a model reads it: one text, and pictures beside it.
-
-Owns what of a result is told. Results are within the hub's budget already; one that is not is cut, and says so.
-"""
+"""MCP results for a model: one text, and images. Results are within the hub's budget; a longer one is truncated."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""What passes between the loop, a model and a toolbox.
-
-Owns the shapes: what a model is asked, what it says piece by piece, and what a toolbox offers. No provider's words, and
-no I/O.
-"""
+"""The interfaces between the agent loop, a model and a toolbox. Knows no provider and does no I/O."""
 
 from __future__ import annotations
 
@@ -13,69 +9,69 @@ from typing import Any, Literal, Protocol
 from tabhub.core.tools import Tool
 from tabhub.store.conversations import Call, Message
 
-Format = Literal["native", "xml"]
+CallFormat = Literal["native", "xml"]
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
-    """What a model is asked in one turn."""
+class ModelRequest:
+    """The input of one turn."""
 
     system: str
     messages: Sequence[Message]
     tools: Sequence[Tool] = ()
-    """For calls in the provider's own form; empty when calls are part of the text."""
+    """For the provider's native tool calls; empty when calls are written as XML in the text."""
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class TextDelta:
     """A piece of the model's text."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Called:
+class CallComplete:
     """A tool call that is complete."""
 
     call: Call
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
-    """Tokens this turn has cost so far."""
+class TokenUsage:
+    """Tokens used by this turn so far."""
 
     tokens: int
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
-    """The model's answer ended because it was too long."""
+class Truncated:
+    """The response was cut off at the token limit."""
 
 
-Piece = Said | Called | Spent | Cut
+Piece = TextDelta | CallComplete | TokenUsage | Truncated
 
 
 class Model(Protocol):
     """A model behind some provider."""
 
-    def turn(self, asking: Asking) -> AsyncIterator[Piece]:
-        """One answer, piece by piece; raises ModelError."""
+    def turn(self, request: ModelRequest) -> AsyncIterator[Piece]:
+        """Stream one response; raises ModelError."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
-    """A tool as a toolbox offers it."""
+class ListedTool:
+    """A tool in a toolbox's listing."""
 
     tool: Tool
     disabled: bool = False
 
 
 class Toolbox(Protocol):
-    """Where the tools are."""
+    """Lists and runs tools."""
 
-    async def offers(self) -> Sequence[Offer]: ...
+    async def list_tools(self) -> Sequence[ListedTool]: ...
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Run a tool and give its MCP result, also one that says `isError`; raises TabhubError when it cannot."""
+        """The MCP result, also with `isError`; raises TabhubError if the tool cannot be run."""
         ...

@@ -67,7 +67,7 @@ def test_doctor_reports_the_broken_part_behind_the_hub(
         ({**CHROMIUM, "extensionVersion": "0.0.1"}, "runs extension 0.0.1"),
     ],
 )
-def test_silent_browser_connection_is_a_warning(hub: FakeHub, tabhub: Run, browser: dict[str, Any], said: str) -> None:
+def test_browser_connection_problem_is_a_warning(hub: FakeHub, tabhub: Run, browser: dict[str, Any], said: str) -> None:
     hub.answer("GET /health", {**HEALTH, "legs": {"browsers": [browser]}})
     code, found = report(tabhub)
     assert code == 0

@@ -1,6 +1,6 @@
 """Models by configuration: which provider, where, and with which key.
 
-Owns the choice, and the words for a person who has not set one. Nothing else in Tabhub needs a provider.
+Owns the choice, and the explanation when none is set.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ def model_of(settings: AgentSettings, limits: Limits, env: Mapping[str, str]) ->
         raise SetupError(
             f"The agent has no model yet; not set: {missing}.",
             hint=(
-                "Set the address and the name of a model, for example one that runs on this machine: "
+                "Set the URL and the name of a model, for example one that runs on this machine: "
                 "tabhub config set agent.baseUrl http://127.0.0.1:11434/v1; tabhub config set agent.model NAME. "
-                "If it wants a key: tabhub config set agent.key '${NAME_OF_A_VARIABLE}'. "
-                "For an API in Anthropic's form: tabhub config set agent.provider anthropic."
+                "If it needs a key: tabhub config set agent.key '${NAME_OF_A_VARIABLE}'. "
+                "For an API compatible with Anthropic's: tabhub config set agent.provider anthropic."
             ),
         )
     key = expand(settings.key, "agent.key", env) if settings.key else None

@@ -1,16 +1,13 @@
-"""The messages API of Anthropic, and of those who speak it.
-
-Owns its form: messages of content blocks out, and events of content blocks in.
-"""
+"""The messages API of Anthropic and compatible servers."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
-from tabhub.agent.providers.openai import results_in_text, said_in_text
+from tabhub.agent.providers.openai import message_as_text, results_as_text
 from tabhub.agent.providers.stream import Endpoint, events, parse_arguments, sum_tokens
-from tabhub.agent.turns import Asking, Called, Cut, Piece, Said, Spent
+from tabhub.agent.turns import CallComplete, ModelRequest, Piece, TextDelta, TokenUsage, Truncated
 from tabhub.store.conversations import Call, Message, Picture, Result
 
 _VERSION = "2023-06-01"
@@ -26,18 +23,18 @@ class Anthropic:
         self._answer_tokens = answer_tokens
         self._images = images
 
-    async def turn(self, asking: Asking) -> AsyncIterator[Piece]:
+    async def turn(self, request: ModelRequest) -> AsyncIterator[Piece]:
         body: dict[str, Any] = {
             "model": self._model,
             "max_tokens": self._answer_tokens,
-            "system": [{"type": "text", "text": asking.system, "cache_control": {"type": "ephemeral"}}],
-            "messages": self._messages(asking),
+            "system": [{"type": "text", "text": request.system, "cache_control": {"type": "ephemeral"}}],
+            "messages": self._messages(request),
             "stream": True,
         }
-        if asking.tools:
+        if request.tools:
             body["tools"] = [
                 {"name": t.name, "description": t.description, "input_schema": dict(t.input_schema)}
-                for t in asking.tools
+                for t in request.tools
             ]
         headers = {"anthropic-version": _VERSION}
         if self._endpoint.key:
@@ -54,27 +51,27 @@ class Anthropic:
                 block = _dict(event.get("content_block"))
                 call = _Call(block) if block.get("type") == "tool_use" else None
                 if isinstance(block.get("text"), str) and block["text"]:
-                    yield Said(block["text"])
+                    yield TextDelta(block["text"])
             elif kind == "content_block_delta":
                 delta = _dict(event.get("delta"))
                 if isinstance(delta.get("text"), str):
-                    yield Said(delta["text"])
+                    yield TextDelta(delta["text"])
                 elif call is not None and isinstance(delta.get("partial_json"), str):
                     call.written.append(delta["partial_json"])
             elif kind == "content_block_stop" and call is not None:
-                yield Called(call.complete())
+                yield CallComplete(call.complete())
                 call = None
             elif kind == "message_delta":
-                yield Spent(read + sum_tokens(_dict(event.get("usage")).get("output_tokens")))
+                yield TokenUsage(read + sum_tokens(_dict(event.get("usage")).get("output_tokens")))
                 if _dict(event.get("delta")).get("stop_reason") == "max_tokens":
-                    yield Cut()
+                    yield Truncated()
         if call is not None:  # the answer ended inside of it: its arguments tell
-            yield Called(call.complete())
+            yield CallComplete(call.complete())
 
-    def _messages(self, asking: Asking) -> list[dict[str, Any]]:
-        native = bool(asking.tools)
+    def _messages(self, request: ModelRequest) -> list[dict[str, Any]]:
+        native = bool(request.tools)
         sent: list[dict[str, Any]] = []
-        for message in asking.messages:
+        for message in request.messages:
             role = "assistant" if message.role == "assistant" else "user"
             blocks = self._blocks(message, native=native)
             if sent and sent[-1]["role"] == role:  # two in a row are refused by some
@@ -88,7 +85,7 @@ class Anthropic:
             return _texts(message.text)
         if message.role == "assistant":
             if not native:
-                return _texts(said_in_text(message))
+                return _texts(message_as_text(message))
             return [*_texts(message.text), *map(_use, message.calls)]
         return self._results(message.results, native=native)
 
@@ -103,14 +100,14 @@ class Anthropic:
                 }
                 for result in results
             ]
-        return [*_texts(results_in_text(results)), *self._pictures(results)]
+        return [*_texts(results_as_text(results)), *self._pictures(results)]
 
     def _pictures(self, results: Sequence[Result]) -> list[dict[str, Any]]:
         return [_image(picture) for result in results for picture in result.pictures] if self._images else []
 
 
 class _Call:
-    """A call while it is written."""
+    """A call that is being streamed."""
 
     def __init__(self, block: dict[str, Any]) -> None:
         self._id = str(block.get("id", ""))

@@ -1,7 +1,4 @@
-"""The chat completions API, which many providers and local servers speak.
-
-Owns its form: messages out, and deltas in. What is left out of it (ids, indexes, usage) is made up where it can be.
-"""
+"""The chat completions API of OpenAI and compatible servers. Missing ids and indexes are generated where possible."""
 
 from __future__ import annotations
 
@@ -12,9 +9,8 @@ import orjson
 
 from tabhub.agent.coerce import plain
 from tabhub.agent.providers.stream import Endpoint, events, parse_arguments, sum_tokens
-from tabhub.agent.turns import Asking, Called, Cut, Piece, Said, Spent
-from tabhub.agent.xml import result as shown
-from tabhub.agent.xml import written
+from tabhub.agent.turns import CallComplete, ModelRequest, Piece, TextDelta, TokenUsage, Truncated
+from tabhub.agent.xml import format_call, format_result
 from tabhub.store.conversations import Call, Message, Picture, Result
 
 
@@ -26,52 +22,54 @@ class OpenAI:
         self._model = model
         self._images = images
 
-    async def turn(self, asking: Asking) -> AsyncIterator[Piece]:
+    async def turn(self, request: ModelRequest) -> AsyncIterator[Piece]:
         body: dict[str, Any] = {
             "model": self._model,
-            "messages": self._messages(asking),
+            "messages": self._messages(request),
             "stream": True,
             "stream_options": {"include_usage": True},
         }
-        if asking.tools:
+        if request.tools:
             body["tools"] = [
                 {
                     "type": "function",
                     "function": {"name": t.name, "description": t.description, "parameters": dict(t.input_schema)},
                 }
-                for t in asking.tools
+                for t in request.tools
             ]
         key = self._endpoint.key
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        calls = _Calls(len(asking.messages))
+        calls = _Calls(len(request.messages))
         async for event in events(self._endpoint, "/chat/completions", headers, body):
             usage = event.get("usage")
             if isinstance(usage, dict):
-                yield Spent(sum_tokens(usage.get("prompt_tokens"), usage.get("completion_tokens")))
+                yield TokenUsage(sum_tokens(usage.get("prompt_tokens"), usage.get("completion_tokens")))
             for choice in _dicts(event.get("choices"))[:1]:
                 delta = choice.get("delta")
                 if isinstance(delta, dict):
                     if isinstance(text := delta.get("content"), str) and text:
-                        yield Said(text)
+                        yield TextDelta(text)
                     for part in _dicts(delta.get("tool_calls")):
                         for call in calls.take(part):
-                            yield Called(call)
+                            yield CallComplete(call)
                 if choice.get("finish_reason"):
                     for call in calls.rest():
-                        yield Called(call)
+                        yield CallComplete(call)
                 if choice.get("finish_reason") == "length":
-                    yield Cut()
+                    yield Truncated()
         for call in calls.rest():
-            yield Called(call)
+            yield CallComplete(call)
 
-    def _messages(self, asking: Asking) -> list[dict[str, Any]]:
-        native = bool(asking.tools)
-        sent: list[dict[str, Any]] = [{"role": "system", "content": asking.system}]
-        for message in asking.messages:
+    def _messages(self, request: ModelRequest) -> list[dict[str, Any]]:
+        native = bool(request.tools)
+        sent: list[dict[str, Any]] = [{"role": "system", "content": request.system}]
+        for message in request.messages:
             if message.role == "user":
                 sent.append({"role": "user", "content": message.text})
             elif message.role == "assistant":
-                sent.append(_assistant(message) if native else {"role": "assistant", "content": said_in_text(message)})
+                sent.append(
+                    _assistant(message) if native else {"role": "assistant", "content": message_as_text(message)}
+                )
             else:
                 sent += self._results(message.results, native=native)
         return sent
@@ -82,17 +80,17 @@ class OpenAI:
             sent: list[dict[str, Any]] = [
                 {"role": "tool", "tool_call_id": r.call, "content": r.text or "(a picture follows)"} for r in results
             ]
-            if pictures:  # the API takes pictures from the user alone
+            if pictures:  # the API accepts images only from the user
                 sent.append(
                     {"role": "user", "content": [_text("The pictures of these results:"), *map(_url, pictures)]}
                 )
             return sent
-        text = results_in_text(results)
+        text = results_as_text(results)
         return [{"role": "user", "content": [_text(text), *map(_url, pictures)] if pictures else text}]
 
 
 class _Calls:
-    """Calls that come in pieces: one is complete when the next begins, or at the end."""
+    """Assembles calls from deltas: one is complete when the next begins, or at the end."""
 
     def __init__(self, turn: int) -> None:
         self._turn = turn
@@ -103,7 +101,7 @@ class _Calls:
         self._arguments: list[str] = []
 
     def take(self, part: dict[str, Any]) -> list[Call]:
-        """Take a piece; gives the call before it, if this begins another."""
+        """Returns the previous call if this delta begins another."""
         index, ident = part.get("index"), part.get("id")
         fresh = index != self._index if index is not None else bool(ident) and ident != self._id
         done = self.rest() if fresh and self._name else []
@@ -119,7 +117,7 @@ class _Calls:
         return done
 
     def rest(self) -> list[Call]:
-        """The call that was being written, as the last one."""
+        """Complete the call that is being assembled, if any."""
         if not (self._name or self._id):
             return []
         self._number += 1
@@ -145,17 +143,15 @@ def _assistant(message: Message) -> dict[str, Any]:
     return sent
 
 
-def said_in_text(message: Message) -> str:
-    """A model's message with its calls as part of the text."""
+def message_as_text(message: Message) -> str:
     if message.raw:
         return message.raw
-    calls = [written(call.name, [(k, plain(v)) for k, v in call.arguments.items()]) for call in message.calls]
+    calls = [format_call(call.name, [(k, plain(v)) for k, v in call.arguments.items()]) for call in message.calls]
     return "\n".join(part for part in (message.text, *calls) if part)
 
 
-def results_in_text(results: Sequence[Result]) -> str:
-    """The results of calls as text."""
-    return "\n".join(shown(r.name, n, r.text, failed=r.failed) for n, r in enumerate(results, 1))
+def results_as_text(results: Sequence[Result]) -> str:
+    return "\n".join(format_result(r.name, n, r.text, failed=r.failed) for n, r in enumerate(results, 1))
 
 
 def _text(text: str) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""Adapters as files of the extension: what is written, under which name, and what is removed.
+"""Adapters as files of the extension: their text, their names, and removing old ones.
 
-Owns the text around a plugin's script: its settings before it, its stamp after it. The stamp is the hash of all that
-runs, so a change of script or settings is a new adapter. Browsers inject these files; nothing here runs one.
+Owns the text around a plugin's script: settings before it, the hash after it. The hash covers script and settings, so a
+change of either is a new adapter. Browsers inject these files; nothing here runs one.
 """
 
 from __future__ import annotations
@@ -39,29 +39,28 @@ _STAMP = (
 
 @dataclass(frozen=True, slots=True)
 class Adapter:
-    """A plugin's script as browsers get it."""
+    """A plugin's script as it is injected."""
 
     plugin: str
     hash: str
     text: str
     pre_script: str | None = None
-    """What runs before the page's own scripts, as it is."""
+    """Runs before the page's own scripts."""
 
     @property
     def file(self) -> str:
-        """Its path within the extension's folder."""
+        """Path within the extension's folder."""
         return f"{FOLDER}/{self.plugin}-{self.hash[:12]}.js"
 
     @property
     def pre_file(self) -> str | None:
-        """The path of what runs before the page's own scripts, if there is such."""
         if self.pre_script is None:
             return None
         digest = hashlib.sha256(self.pre_script.encode("utf-8", "replace")).hexdigest()
         return f"{FOLDER}/{self.plugin}-prescript-{digest[:12]}.js"
 
     def files(self) -> dict[str, str]:
-        """Everything of it that is written, by path."""
+        """Texts by path."""
         files = {self.file: self.text}
         if self.pre_file is not None and self.pre_script is not None:
             files[self.pre_file] = self.pre_script
@@ -69,7 +68,6 @@ class Adapter:
 
 
 def compose(plugin: Plugin, setup: Setup) -> Adapter:
-    """The script of a plugin with its settings and its stamp."""
     body = _OWN_STAMP.sub(rf'\g<1>"{_PLACE}"', _SOURCE_MAP.sub("", plugin.adapter))
     stamped = body != _SOURCE_MAP.sub("", plugin.adapter) or f'.__adapterHash="{_PLACE}"' in body
     urls = {f.key: setup.values[f.key] for f in plugin.fields if f.kind == "url" and f.key in setup.values}
@@ -86,7 +84,7 @@ def compose(plugin: Plugin, setup: Setup) -> Adapter:
 
 
 def write(extension_folders: Iterable[Path], adapters: Iterable[Adapter]) -> None:
-    """Bring the adapters of every installed extension to exactly these; a file appears whole or not at all."""
+    """Replace the adapters in every extension folder; each file is written atomically."""
     wanted = {file: text for adapter in adapters for file, text in adapter.files().items()}
     for extension in extension_folders:
         if not (extension / "manifest.json").is_file():

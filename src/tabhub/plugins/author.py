@@ -28,7 +28,7 @@ _LARGEST = 5 * 1024 * 1024
 
 
 class Definition:
-    """A plugin in the making."""
+    """A plugin while its tools are being defined."""
 
     def __init__(
         self, name: str, version: str, own: dict[str, Any], settings: Any, icon: str | None, page: Path
@@ -71,12 +71,12 @@ class Definition:
                     "output_schema": dict(output) if output is not None else None,
                     "annotations": {
                         hint: True
-                        for hint, said in (
+                        for hint, enabled in (
                             ("readOnlyHint", read_only),
                             ("idempotentHint", idempotent),
                             ("destructiveHint", destructive),
                         )
-                        if said
+                        if enabled
                     },
                 }
             )
@@ -85,7 +85,6 @@ class Definition:
         return defined
 
     def build(self, source: PluginSource, path: str, package: str | None = None) -> Plugin:
-        """The plugin, checked as every other is."""
         try:
             with self.page.open("rb") as file:
                 page = file.read(_LARGEST + 1)

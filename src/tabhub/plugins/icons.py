@@ -1,7 +1,7 @@
 """Icons of plugins: SVG that only draws.
 
-Owns the decision whether a piece of SVG may be shown in the panel. It is refused whole rather than mended: an icon that
-wants to run, fetch or embed something is not an icon.
+Owns the decision whether an SVG may be shown in the panel. An icon that runs, fetches or embeds anything is rejected,
+not sanitized.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NAMESPACES = ("xmlns",)
 
 
 class _Stop(Exception):
-    """Nothing further is to be read: entities could expand without end."""
+    """Stops the parser: entities could expand without bound."""
 
 
 def trouble(svg: str) -> str | None:

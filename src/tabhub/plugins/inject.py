@@ -1,6 +1,6 @@
-"""The parameters every plugin tool takes besides its own: `tabId` always, `instance` where there are several.
+"""The parameters added to every plugin tool: `tabId` always, `instance` if there are several.
 
-Owns their schema and their removal before the plugin sees the input (seed 002). Pure.
+Owns their schema and their removal from the input before the plugin receives it. Pure.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ _BRANCHES = ("allOf", "anyOf", "oneOf")
 
 
 def injected(schema: Mapping[str, Any], instances: Sequence[str]) -> dict[str, Any]:
-    """A tool's input schema with the platform's parameters in it; a plugin's own of these names give way."""
+    """The input schema with these parameters; they override a plugin's own of the same name."""
     extra: dict[str, Any] = {
         "tabId": {
             "type": "integer",
@@ -38,7 +38,7 @@ def injected(schema: Mapping[str, Any], instances: Sequence[str]) -> dict[str, A
 
 
 def _with(schema: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema knowing the extra properties, also where a branch of it allows no others."""
+    """Add the properties, also to branches that allow no others."""
     full = dict(schema)
     full["properties"] = {**_mapping(schema.get("properties")), **extra}
     for word in _BRANCHES:
@@ -53,9 +53,9 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 
 def stripped(arguments: Mapping[str, Any], instances: Sequence[str]) -> tuple[dict[str, Any], int | None, str | None]:
-    """What the plugin gets of the arguments, and the tab and instance they name."""
+    """The plugin's own arguments, the tab id and the instance."""
     own = dict(arguments)
     named = own.pop("tabId", None)
-    tab_id = int(named) if named is not None else None  # 7.0 is a whole number to a schema
+    tab_id = int(named) if named is not None else None  # JSON Schema accepts 7.0 as an integer
     instance = own.pop("instance", None) if len(instances) > 1 else None
     return own, tab_id, instance

@@ -1,7 +1,7 @@
 """Installing, updating and removing plugins in `$TABHUB_HOME/plugins/<name>/`.
 
-Owns that folder. A package is unpacked and read beside it first and takes its place in one step, so that whatever fails
-leaves what was there. No script of a package is ever run, and what it depends on is not fetched: an adapter is whole.
+Owns that folder. A package is unpacked and checked next to the installed one and then replaces it in one step, so that
+a failure changes nothing. Scripts of a package are never run and dependencies are not fetched: an adapter is complete.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LARGEST_FILE = 32 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """One installed plugin as its record tells."""
+    """One installed plugin, from its record."""
 
     name: str
     package: str
@@ -73,7 +73,6 @@ class Installer:
         return found
 
     def search(self, query: str) -> list[Found]:
-        """Plugins of the registry that match the query."""
         return self._registry().search(query)
 
     def install(self, what: str, version: str | None = None) -> Plugin:
@@ -121,13 +120,11 @@ class Installer:
     def remove(self, name: str) -> Installed:
         """Remove an installed plugin, by its name or its package's."""
         known = self._known(name)
-        with self._lock():
+        with locked(self.folder.parent / "plugins.lock"):
             aside = self.folder / f".old-{secrets.token_hex(6)}"
             (self.folder / known.name).rename(aside)
             shutil.rmtree(aside)
         return known
-
-    # inside
 
     def _known(self, name: str) -> Installed:
         there = self.installed()
@@ -156,7 +153,7 @@ class Installer:
 
     def _put(self, data: bytes, origin: str, release: Release | None) -> Plugin:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with self._lock():
+        with locked(self.folder.parent / "plugins.lock"):
             self._sweep()
             fresh = self.folder / f".new-{secrets.token_hex(6)}"
             try:
@@ -175,7 +172,7 @@ class Installer:
             return read_package(self.folder / plugin.name, "npm")
 
     def _swap(self, fresh: Path, place: Path) -> None:
-        """Put a folder in its place; what was there stays until the new one is there."""
+        """Replace the installed folder; if that fails, the old one is restored."""
         aside = self.folder / f".old-{secrets.token_hex(6)}"
         if not place.exists():
             fresh.rename(place)
@@ -198,9 +195,6 @@ class Installer:
             if path.name.startswith((".new-", ".old-")):
                 shutil.rmtree(path, ignore_errors=True)
 
-    def _lock(self) -> Any:
-        return locked(self.folder.parent / "plugins.lock")
-
 
 def _record(folder: Path) -> dict[str, Any]:
     try:
@@ -217,7 +211,7 @@ def _read_file(path: Path) -> bytes:
                 f"{path} is a folder.",
                 hint="A plugin in a folder is used in place: tabhub plugin dev, or localPlugins.",
             )
-        if os.stat(path).st_size > _LARGEST_FILE:  # noqa: PTH116 - the same
+        if os.stat(path).st_size > _LARGEST_FILE:  # noqa: PTH116
             raise PluginError(f"{path} is larger than {_LARGEST_FILE} bytes.")
         return path.read_bytes()
     except OSError as error:
@@ -225,5 +219,5 @@ def _read_file(path: Path) -> bytes:
 
 
 def plugin_name(word: str) -> str:
-    """The plugin's name that a person means by a name or a package."""
+    """The name of a plugin from its name or package."""
     return name_of_package(word) if "/" in word or word.startswith(("opentabs-plugin-", "tabhub-plugin-")) else word

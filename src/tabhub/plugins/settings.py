@@ -25,7 +25,7 @@ _MOST_INSTANCES = 100
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """One site of several that a plugin is set up for."""
+    """One of several sites that a plugin is configured for."""
 
     name: str
     patterns: tuple[str, ...]
@@ -33,7 +33,7 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """A plugin as it is set up here."""
+    """A plugin's settings in force, and the URL patterns and instances they result in."""
 
     url_patterns: tuple[str, ...]
     homepage: str | None
@@ -45,7 +45,7 @@ class Setup:
         return next((each.patterns for each in self.instances if each.name == instance), self.url_patterns)
 
     def instance_of(self, url: str) -> str | None:
-        """The instance an address belongs to: the one whose pattern says most."""
+        """The instance of a URL: the one with the most specific matching pattern."""
         best: tuple[Any, str] | None = None
         for each in self.instances:
             for text in each.patterns:
@@ -95,7 +95,7 @@ def check(plugin: Plugin, stored: Mapping[str, Any], given: Mapping[str, Any]) -
         elif value is None:
             merged.pop(key, None)
         elif item.secret and value == MASK:
-            continue  # the panel shows and sends back what it was given
+            continue  # the panel sends the mask back unchanged
         else:
             try:
                 _value(item, value)
@@ -118,13 +118,13 @@ def check(plugin: Plugin, stored: Mapping[str, Any], given: Mapping[str, Any]) -
 
 
 def masked(plugin: Plugin, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values as they may be shown."""
+    """The values with secrets masked."""
     hidden = {item.key for item in plugin.fields if item.secret}
     return {key: MASK if key in hidden and value not in (None, "") else value for key, value in values.items()}
 
 
 def _value(item: Field, value: Any) -> Any:
-    """A value as the plugin gets it; a `url` always as a map of instances."""
+    """The checked value; a `url` always as a map of instances."""
     if item.kind == "url":
         return _addresses(value)
     if item.kind == "boolean" and isinstance(value, bool):

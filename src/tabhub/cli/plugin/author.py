@@ -1,7 +1,6 @@
-"""`tabhub plugin create` and `tabhub plugin dev`: for those who write plugins.
+"""`tabhub plugin create` and `tabhub plugin dev`, for authors of plugins.
 
-Owns the words of both. The hub itself watches local plugins; `dev` names the folder to it, and tells the author at once
-what every save comes to.
+The hub itself watches local plugins; `dev` adds the folder to them and reports the result of each save.
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ from tabhub.cli.plugin.command import home_and_config, tell_hub
 from tabhub.cli.terminal import count, paint, safe, show_error
 from tabhub.client_errors import HubDownError
 
-_LOOK = 1.0
-"""Seconds between looks of its own, for a save that the system does not tell."""
+_POLL = 1.0
+"""Seconds between polls, for changes without a notification of the system."""
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -43,7 +42,7 @@ def dev(args: Namespace) -> int:
     from tabhub.plugins.discovery import load, stamp_of
 
     folder = Path(args.folder).expanduser().absolute()
-    stamp = stamp_of(folder)  # before it is read: a save from here on is a change
+    stamp = stamp_of(folder)  # before loading, so that a later save counts as a change
     plugin = load(folder, "local")
     added = _use(folder)
     try:
@@ -74,7 +73,7 @@ async def _follow(folder: Path, before: Stamp) -> None:
         now = stamp_of(folder)
         if now == before:
             return
-        watcher.watch([folder])  # a build may have made its folder anew
+        watcher.watch([folder])  # a build may have recreated its folder
         before = now
         try:
             plugin = load(folder, "local")
@@ -90,7 +89,7 @@ async def _follow(folder: Path, before: Stamp) -> None:
     watcher.start()
     try:
         while True:
-            await asyncio.sleep(_LOOK)
+            await asyncio.sleep(_POLL)
             changed()
     finally:
         watcher.stop()

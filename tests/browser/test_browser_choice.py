@@ -105,7 +105,7 @@ async def test_a_tab_that_went_away_under_the_command_is_told_in_the_hubs_number
         raise Failure(-32001, "No tab with id 4711.")
 
     bench.browser.answers["createGroup"] = gone
-    with pytest.raises(TabNotFound, match="One of the tabs 1, 2 is gone"):
+    with pytest.raises(TabNotFound, match="One of the tabs 1, 2 is closed"):
         await bench.call("browser_create_tab_group", tabIds=[1, 2])
     assert bench.context.sends == 1
 

@@ -16,7 +16,7 @@ def test_links_out_of_the_folder_are_refused_and_a_link_at_the_place_is_never_fo
     outside.mkdir()
     (root / "way").symlink_to(outside)
     folder = Folder(root)
-    with pytest.raises(InvalidArguments, match="through a link"):
+    with pytest.raises(InvalidArguments, match="through a symbolic link"):
         folder.output_path("way/a.png", (".png",))
     target = outside / "kept.png"
     target.write_bytes(b"kept")
@@ -66,7 +66,7 @@ def test_a_folder_is_no_file_and_what_is_around_the_folder_for_files_is_not_told
 def test_a_file_that_is_not_there_is_said_with_what_is(tmp_path: Path) -> None:
     with pytest.raises(InvalidArguments, match=r"no file 'a\.txt'") as caught:
         Folder(tmp_path / "nowhere").input_path("a.txt")
-    assert "not there" in str(caught.value.hint)
+    assert "does not exist" in str(caught.value.hint)
     (tmp_path / "b.txt").write_text("x")
     with pytest.raises(InvalidArguments, match=r"no file 'a\.txt'") as caught:
         Folder(tmp_path).input_path("a.txt")

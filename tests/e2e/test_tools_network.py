@@ -244,7 +244,7 @@ async def test_requests_are_paused_fulfilled_failed_and_continued(guest: Caller,
     assert got["c"][0] == 404
     assert net.count("/api/stop/a") == net.count("/api/stop/b") == 0
     gone = await guest.fail("browser_fail_request", requestId=waiting["a"]["id"])
-    assert "None waits" in gone["text"]
+    assert "No request is paused" in gone["text"]
     assert (await guest.get("browser_stop_intercepting"))["intercepting"] is False
     assert "Nothing was intercepted" in (await guest.get("browser_stop_intercepting"))["note"]
     assert await guest.run("return (await fetch('/api/stop/d')).status") == 404

@@ -20,7 +20,6 @@ from tabhub.errors import DialogOpen, PageNavigated, TabFailed
 OUTPUT: dict[str, Any] = {"did": "string"}
 """Only the field that is always present is declared, to keep the tool list short; the others explain themselves
 (navigated, opened, dialog, download, closed, note)."""
-OUTPUT_REQUIRED = ("did",)
 T = TypeVar("T")
 _PROBE_GRACE = 0.002
 """Seconds that a probe's reply may arrive after the work it was sent with."""

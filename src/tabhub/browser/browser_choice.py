@@ -1,7 +1,7 @@
-"""Where a call goes that is not about one tab: which browser, and how its answer is read.
+"""Calls that are not about one tab: which browser they go to, and how its reply is parsed.
 
-Owns the choice of a browser, asking one or all of them, finding the one that has what a number names, and reading lists
-out of answers. It knows no tool.
+Owns the choice of a browser, querying one or all of them, finding the one that has a given id, and parsing lists in
+replies. It knows no tool.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ _NAMED = 10
 _KINDS: dict[str, tuple[type, ...]] = {"string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,)}
 
 Fields = Mapping[str, str]
-"""The fields of an answer by name, each with its JSON type."""
+"""The fields of a reply by name, each with its JSON type."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Something a browser has, as it describes it, and the browser."""
+    """Something a browser described, and that browser."""
 
     link: ExtensionLink
     what: dict[str, Any]
 
 
 def choose_link(call: Call) -> ExtensionLink:
-    """The browser a call without a tab goes to."""
+    """The browser named by the call, that of the session's tab, or the one used last."""
     browsers = call.box.browsers
     if (named := call.args.get("browserId")) is not None:
         return browsers.link(named)
@@ -61,7 +61,7 @@ def choose_link(call: Call) -> ExtensionLink:
 
 
 async def query_browser(link: ExtensionLink, command: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Ask a browser something that changes nothing."""
+    """Send a command that changes nothing."""
     answer = await link.request(command, params or {})
     if not isinstance(answer, dict):
         raise CommandFailed(f"invalid response: the browser's answer to {command} is not an object.")
@@ -69,7 +69,7 @@ async def query_browser(link: ExtensionLink, command: str, params: dict[str, Any
 
 
 def run_command(call: Call, link: ExtensionLink, command: str, params: dict[str, Any]) -> Awaitable[dict[str, Any]]:
-    """Have a browser do something: noted as sent, so that it is never repeated."""
+    """Send a command that changes something; it is recorded as sent, so that it is never repeated."""
     if not call.read_only:
         call.ctx.sent()
     return query_browser(link, command, params)
@@ -78,7 +78,7 @@ def run_command(call: Call, link: ExtensionLink, command: str, params: dict[str,
 async def query_all_browsers(
     call: Call, command: str, params: dict[str, Any] | None = None
 ) -> tuple[list[Found], list[str]]:
-    """Ask every browser, or the one that is named; gives the answers, and who did not answer in words."""
+    """Query every browser, or the named one; returns the replies, and a sentence for each that failed."""
     browsers = call.box.browsers
     named = call.args.get("browserId")
     links = [browsers.link(named)] if named is not None else browsers.links() or [browsers.default_link()]
@@ -96,18 +96,18 @@ async def query_all_browsers(
 
 
 async def _in_time(link: ExtensionLink, command: str, params: dict[str, Any] | None) -> dict[str, Any]:
-    patience = link.limits.browser_answer  # one that hangs must not hold up the others
+    limit = link.limits.browser_answer  # one that hangs must not delay the others
     try:
-        async with asyncio.timeout(patience):
+        async with asyncio.timeout(limit):
             return await query_browser(link, command, params)
     except TimeoutError:
-        raise CommandFailed(f"Browser {link.browser_id} did not answer within {patience:g} s.") from None
+        raise CommandFailed(f"Browser {link.browser_id} did not answer within {limit:g} s.") from None
 
 
 async def find_by_number(
-    call: Call, command: str, listed: str, key: str, number: int, named: Callable[[dict[str, Any]], str]
+    call: Call, command: str, listed: str, key: str, number: int, label: Callable[[dict[str, Any]], str]
 ) -> Found:
-    """What has this number, in whichever browser; `named` puts each of those there are into words."""
+    """The item with this id in any browser; `label` describes each existing one for the error."""
     answers, problems = await query_all_browsers(call, command)
     there = [Found(answer.link, item) for answer in answers for item in list_items(answer.what, listed)]
     matching = [found for found in there if found.what.get(key) == number]
@@ -115,23 +115,21 @@ async def find_by_number(
         return matching[0]
     if matching:
         owners = ", ".join(found.link.browser_id for found in matching)
-        raise InvalidArguments(
-            f"{key} {number} is in several browsers: {owners}.", hint="Say which one with browserId."
-        )
-    words = [f"{found.what.get(key)} ({named(found.what)})" for found in there]
-    raise NotInBrowser(f"There is no {key} {number}.", hint=" ".join([alternatives_hint(words, listed), *problems]))
+        raise InvalidArguments(f"{key} {number} is in several browsers: {owners}.", hint="Choose one with browserId.")
+    alternatives = [f"{found.what.get(key)} ({label(found.what)})" for found in there]
+    hint = " ".join([alternatives_hint(alternatives, listed), *problems])
+    raise NotInBrowser(f"There is no {key} {number}.", hint=hint)
 
 
-def alternatives_hint(words: Sequence[str], what: str) -> str:
-    """What there is instead, for a hint."""
-    if not words:
+def alternatives_hint(existing: Sequence[str], what: str) -> str:
+    if not existing:
         return f"There are no {what}."
-    more = len(words) - _NAMED
-    return f"There are: {'; '.join(words[:_NAMED])}{f'; and {more} more' if more > 0 else ''}."
+    more = len(existing) - _NAMED
+    return f"There are: {'; '.join(existing[:_NAMED])}{f'; and {more} more' if more > 0 else ''}."
 
 
 def chosen_tabs(call: Call) -> tuple[ExtensionLink, list[Tab]]:
-    """The tabs a call names with `tabIds`, which must be of one browser, and the way to it."""
+    """The tabs named by `tabIds`, which must be of one browser, and the link to it."""
     refs = [call.box.browsers.tab(tab_id) for tab_id in call.args["tabIds"]]
     owners = {ref.tab.browser_id for ref in refs}
     if len(owners) > 1:
@@ -148,18 +146,17 @@ def chosen_tabs(call: Call) -> tuple[ExtensionLink, list[Tab]]:
 async def run_on_tabs(
     call: Call, link: ExtensionLink, tabs: list[Tab], command: str, params: dict[str, Any]
 ) -> dict[str, Any]:
-    """Have a browser do something with several tabs."""
     try:
         return await run_command(call, link, command, {**params, "tabIds": [tab.chrome_id for tab in tabs]})
     except TabNotFound:
         listed = ", ".join(str(tab.tab_id) for tab in tabs[:_NAMED])
         raise TabNotFound(
-            f"One of the tabs {listed} is gone.", hint="browser_list_tabs shows what is open; nothing was changed."
+            f"One of the tabs {listed} is closed.", hint="browser_list_tabs shows what is open; nothing was changed."
         ) from None
 
 
 def hub_tab_ids(call: Call, link: ExtensionLink, chrome_ids: Any) -> list[int]:
-    """The hub's ids of tabs a browser names; one the hub does not know yet is left out."""
+    """The hub's ids of a browser's tabs; tabs that the hub does not know yet are left out."""
     book, owner = call.box.browsers.book, link.browser_id
     tabs = (
         (book.find(owner, number) for number in chrome_ids if type(number) is int) if type(chrome_ids) is list else ()
@@ -168,7 +165,6 @@ def hub_tab_ids(call: Call, link: ExtensionLink, chrome_ids: Any) -> list[int]:
 
 
 def list_items(answer: dict[str, Any], name: str, most: int = 5000) -> list[dict[str, Any]]:
-    """A list of objects out of an answer."""
     found = answer.get(name)
     if not isinstance(found, list):
         raise CommandFailed(f"invalid response: the browser's answer has no list `{name}`.")
@@ -176,13 +172,12 @@ def list_items(answer: dict[str, Any], name: str, most: int = 5000) -> list[dict
 
 
 def pick_fields(item: dict[str, Any], fields: Fields) -> dict[str, Any]:
-    """The known fields of an object, where they are what they should be; long texts are cut."""
+    """The known fields of an object that have the right type; long texts are truncated."""
     kept = {name: item[name] for name, kind in fields.items() if type(item.get(name)) in _KINDS[kind]}
     return {name: value[:_LONGEST] if isinstance(value, str) else value for name, value in kept.items()}
 
 
 def pick_rows(answer: dict[str, Any], name: str, fields: Fields) -> list[dict[str, Any]]:
-    """A list of objects out of an answer, each with its known fields."""
     return [pick_fields(item, fields) for item in list_items(answer, name)]
 
 
@@ -196,5 +191,4 @@ async def list_from_browser(
 
 
 def given_args(call: Call, *names: str) -> dict[str, Any]:
-    """Those of the named arguments that were given."""
     return {name: call.args[name] for name in names if name in call.args}

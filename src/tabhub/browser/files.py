@@ -1,6 +1,6 @@
-"""Where tools may write files: below one folder, never over something that is there unless told so.
+"""The folder in which tools read and write files; existing files are overwritten only on request.
 
-Owns the check of a path an agent gives and the writing itself. It knows nothing of what is written.
+Owns the validation of paths given by agents, and writing. It does not know the content.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ class Folder:
     anywhere: bool = False
 
     def output_path(self, given: str, suffixes: tuple[str, ...]) -> Path:
-        """The file an agent means, or an error that says why it may not be written."""
         if not given or len(given) > _LONGEST or any(ord(letter) < 32 for letter in given):
             raise InvalidArguments("filePath must be a plain path of at most 1000 characters.")
         path = Path(given)
@@ -41,11 +40,10 @@ class Folder:
         root = self.root.resolve()
         place = (root / path).parent.resolve() / path.name
         if not self.anywhere and not place.is_relative_to(root):
-            raise InvalidArguments(f"filePath {given!r} leads out of the folder for files through a link.")
+            raise InvalidArguments(f"filePath {given!r} leaves the folder for files through a symbolic link.")
         return place
 
     def input_path(self, given: str) -> Path:
-        """The file an agent wants to be read, or an error that says why it may not be."""
         if not given or len(given) > _LONGEST or any(ord(letter) < 32 for letter in given):
             raise InvalidArguments("A path must be plain and of at most 1000 characters.")
         root = self.root.resolve()
@@ -62,24 +60,24 @@ class Folder:
             absent = f"There is no file {given!r} in {root}." if not self.anywhere else f"There is no file {place}."
             raise InvalidArguments(
                 f"{given!r} is a folder." if place.is_dir() else absent,
-                hint=f"In that folder: {', '.join(there)}." if there else "The folder is empty or not there.",
+                hint=f"In that folder: {', '.join(there)}." if there else "The folder is empty or does not exist.",
             )
         return place
 
     def unused_path(self, name: str, suffix: str) -> Path:
-        """A file that is not there yet, named after something."""
+        """A path that does not exist yet, based on the name."""
         stem = re.sub(r"[^A-Za-z0-9.-]+", "-", name).strip("-.")[:60] or "file"
         root = self.root.resolve()
         names = (f"{stem}{f'-{number}' if number > 1 else ''}{suffix}" for number in itertools.count(1))
         return next(place for name in names if not os.path.lexists(place := root / name))
 
     def check_vacant(self, place: Path, *, overwrite: bool) -> None:
-        """Fail as `write` would where a file is: for what is lost if it cannot be written."""
+        """Fail as `write` would for an existing file, before data is produced that would then be lost."""
         if not overwrite and os.path.lexists(place):
             raise _taken(place)
 
     def write(self, place: Path, data: bytes, *, overwrite: bool) -> None:
-        """Write the whole file or nothing of it."""
+        """Write the file atomically."""
         try:
             place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             if not overwrite and os.path.lexists(place):
@@ -108,31 +106,27 @@ class Folder:
 
 
 class NoFolder(Folder):
-    """Where there is no folder for files: a server that many people share keeps none of theirs."""
+    """No file access: a server shared by many people keeps no files of theirs."""
 
     def __init__(self) -> None:
         super().__init__(Path(os.devnull))
 
     def output_path(self, given: str, suffixes: tuple[str, ...]) -> Path:
-        """No file is written."""
         raise _no_files("written")
 
     def input_path(self, given: str) -> Path:
-        """No file is read."""
         raise _no_files("read")
 
     def unused_path(self, name: str, suffix: str) -> Path:
-        """No file is written."""
         raise _no_files("written")
 
     def write(self, place: Path, data: bytes, *, overwrite: bool) -> None:
-        """No file is written."""
         raise _no_files("written")
 
 
 def _taken(place: Path) -> CommandFailed:
     return CommandFailed(
-        f"{place} exists already, and was left as it is.", hint="Choose another filePath, or pass overwrite: true."
+        f"{place} exists already and was not changed.", hint="Choose another filePath, or pass overwrite: true."
     )
 
 

@@ -1,7 +1,7 @@
-"""Requests that are stopped on their way out until an agent decides, or until they have waited long enough.
+"""Requests that are paused until an agent decides on them, or until a timeout.
 
-Owns which requests wait in which tab and that none waits for ever: one nobody decides on goes on by itself. What is
-stopped at all is said by browser_intercept_requests.
+Owns which requests are paused in which tab, and continuing each one after the timeout. Which requests to pause is up
+to browser_intercept_requests.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from tabhub.trust.redact import redact
 
 NAME = "interception"
 _MOST, _BODY = 200, 2_000
-_NO_LONGER = "Invalid InterceptionId"
+_NOT_PAUSED = "Invalid InterceptionId"
 
 
 @dataclass(slots=True, eq=False)
 class PausedRequest:
-    """One request that waits."""
+    """One paused request."""
 
     id: str
     child: str | None
@@ -44,13 +44,11 @@ class PausedRequest:
     timer: TimerHandle | None = None
 
     def summary(self) -> dict[str, Any]:
-        """For agents."""
-        facts: dict[str, Any] = {"id": self.id, "method": self.method, "url": redact(self.url), "type": self.kind}
-        facts["paused"] = self.id
-        return facts
+        facts = {"id": self.id, "method": self.method, "url": redact(self.url), "type": self.kind}
+        return {**facts, "paused": self.id}
 
     def details(self, now: float) -> dict[str, Any]:
-        """The same with what was to be sent."""
+        """The summary with headers and body, secrets redacted."""
         facts = self.summary() | {"headers": redact_headers(self.headers), "waitingSeconds": round(now - self.since, 1)}
         if self.body:
             facts["requestBody"] = redact(self.body)
@@ -58,7 +56,7 @@ class PausedRequest:
 
 
 class Interceptions:
-    """The waiting requests of all tabs."""
+    """The paused requests of all tabs."""
 
     def __init__(self, browsers: Browsers, watch: TabWatch, held: TabOverrides, record: Recorder) -> None:
         self._wait = browsers.limits.intercept_wait
@@ -69,34 +67,33 @@ class Interceptions:
         self._patterns: dict[TabKey, tuple[str, ...]] = {}
         self._sessions: dict[TabKey, Any] = {}
         self._last = 0
-        self._went_on: dict[TabKey, int] = {}
+        self._timeouts: dict[TabKey, int] = {}
         self._asked: dict[TabKey, float] = {}
-        """When somebody last asked what waits, or decided."""
+        """When an agent last listed the paused requests, or decided on one."""
         self._over: set[tuple[str, int]] = set()
-        """Tabs in which it ended by itself, by browser: the link may be another one by then."""
-        watch.subscribe(EventSubscription(("Fetch.requestPaused",)), self._heard)
+        """Tabs in which interception ended by itself, by browser: the link may have been replaced by then."""
+        watch.subscribe(EventSubscription(("Fetch.requestPaused",)), self._on_event)
         browsers.on_change(self._change)
 
     async def start(self, page: Page, session: Any, patterns: tuple[str, ...]) -> None:
-        """Stop the requests of a tab that fit one of the patterns."""
+        """Pause the requests of a tab that match one of the patterns."""
         enable = ("Fetch.enable", {"patterns": [{"urlPattern": each} for each in patterns]})
-        said = f"requests to {', '.join(patterns)} are intercepted"
+        description = f"requests to {', '.join(patterns)} are intercepted"
         self._patterns[page.key] = patterns
         self._sessions[page.key] = session
         self._asked[page.key] = page.link.loop.time()
         try:
-            change = Override(session, said[:300], undo=(("Fetch.disable", {}),), frame_commands=(enable,))
+            change = Override(session, description[:300], undo=(("Fetch.disable", {}),), frame_commands=(enable,))
             await self._held.apply(page, NAME, change, (enable,))
         except BaseException:
             self._forget(page.key)
             raise
 
     def patterns(self, page: Page) -> tuple[str, ...]:
-        """What is stopped in a tab; nothing where nothing is."""
         return self._patterns.get(page.key, ())
 
     async def stop(self, page: Page) -> tuple[bool, int]:
-        """Stop nothing more, and let what waits go on; tells whether anything was in force, and how many went on."""
+        """End interception and continue paused requests; returns whether it was active, and how many were continued."""
         key, waiting = page.key, self.pending(page)
         self._forget(key)
         for paused in waiting:
@@ -104,19 +101,19 @@ class Interceptions:
         return await self._held.remove(page, NAME), len(waiting)
 
     def pop_ended(self, page: Page) -> bool:
-        """Whether it ended by itself since this was asked last."""
+        """Whether interception ended by itself since the last call."""
         tab = (page.link.browser_id, page.tab.chrome_id)
         over = tab in self._over
         self._over.discard(tab)
         return over
 
     def end_session(self, session: Any) -> None:
-        """A session is over; the browser lets go what waits as soon as it is told to stop nothing more."""
+        """Forget the requests of a session; the browser continues them when the override is undone."""
         for key in [key for key, owner in self._sessions.items() if owner is session]:
             self._forget(key)
 
     def pending(self, page: Page) -> list[PausedRequest]:
-        """What waits in a tab, oldest first; what its page has given up in the meantime does not."""
+        """The paused requests of a tab, oldest first, without those that the page has canceled."""
         key = page.key
         if key in self._patterns:
             self._asked[key] = page.link.loop.time()
@@ -128,41 +125,43 @@ class Interceptions:
         return list(self._waiting.get(key, {}).values())
 
     def pop_timed_out_note(self, page: Page) -> str:
-        """How many went on because nobody decided since this was asked last, in words; empty if none did."""
-        count = self._went_on.pop(page.key, 0)
-        return f"{count} went on by themselves: nobody decided within {self._wait:g} s." if count else ""
+        """A note on the requests that timed out since the last call; empty if none did."""
+        count = self._timeouts.pop(page.key, 0)
+        return f"Continued after {self._wait:g} s without a decision: {count}." if count else ""
 
     async def decide(self, page: Page, request_id: str, method: str, params: dict[str, Any]) -> PausedRequest:
-        """Answer, fail or let go one request; one whose answer the browser does not take goes on waiting."""
+        """Fulfill, fail or continue one request; if the browser rejects the command, it stays paused."""
         key = page.key
         paused = next((p for p in self.pending(page) if p.id == request_id), None)
         if paused is None:
-            raise self._none(page, f"No request {request_id[:50]!r} waits in tab {page.tab_id}.")
+            raise self._not_paused(page, f"No request {request_id[:50]!r} is paused in tab {page.tab_id}.")
         try:
             await page.cdp(method, {"requestId": paused.fetch_id, **params}, paused.child)
         except CommandFailed as error:
-            if _NO_LONGER in error.message:
+            if _NOT_PAUSED in error.message:
                 self._drop(key, paused)
-                raise self._none(page, f"Request {paused.id} waits no longer: its page gave it up.") from None
+                raise self._not_paused(
+                    page, f"Request {paused.id} is no longer paused: the page canceled it."
+                ) from None
             if type(error) is not CommandFailed:
                 raise
             raise CommandFailed(
-                f"The browser did not take it: {error.message}", hint=f"Request {paused.id} still waits: decide anew."
+                f"The browser rejected it: {error.message}", hint=f"Request {paused.id} is still paused: decide again."
             ) from None
         self._drop(key, paused)
         return paused
 
-    def _none(self, page: Page, said: str) -> CommandFailed:
+    def _not_paused(self, page: Page, message: str) -> CommandFailed:
         there = ", ".join(f"{p.id} ({p.method} {redact(p.url)[:80]})" for p in self.pending(page)[:8])
-        none = f"None waits. One nobody decides on goes on by itself after {self._wait:g} s."
-        return CommandFailed(said, hint=f"Waiting: {there}." if there else none)
+        none = f"No request is paused. Without a decision each is continued after {self._wait:g} s."
+        return CommandFailed(message, hint=f"Paused: {there}." if there else none)
 
-    def _heard(
+    def _on_event(
         self, link: ExtensionLink, chrome_id: int, method: str, params: dict[str, Any], child: str | None
     ) -> None:
         key = (link, chrome_id)
         if method == "detached":
-            # The browser lets them go by itself.
+            # The browser continues them by itself.
             self._stopped(key)
             return
         fetch_id = params.get("requestId")
@@ -172,36 +171,36 @@ class Interceptions:
         if key not in self._patterns or len(waiting) >= _MOST:
             self._continue(key, child, fetch_id)
             return
-        told = params.get("request")
-        told = told if isinstance(told, dict) else {}
+        request = params.get("request")
+        request = request if isinstance(request, dict) else {}
         self._last += 1
         paused = PausedRequest(
             id=f"p{self._last}",
             child=child,
             fetch_id=fetch_id,
             network_id=parse_text(params.get("networkId"), 100) or fetch_id,
-            method=parse_text(told.get("method"), 20),
-            url=parse_url(told.get("url")),
+            method=parse_text(request.get("method"), 20),
+            url=parse_url(request.get("url")),
             kind=parse_text(params.get("resourceType"), 30).lower(),
-            headers=parse_headers(told.get("headers")),
-            body=parse_text(told.get("postData"), _BODY),
+            headers=parse_headers(request.get("headers")),
+            body=parse_text(request.get("postData"), _BODY),
             since=link.loop.time(),
         )
-        paused.timer = link.loop.call_later(self._wait, self._too_long, key, paused)
+        paused.timer = link.loop.call_later(self._wait, self._timed_out, key, paused)
         waiting[paused.id] = paused
 
-    def _too_long(self, key: TabKey, paused: PausedRequest) -> None:
+    def _timed_out(self, key: TabKey, paused: PausedRequest) -> None:
         if paused.id in self._waiting.get(key, {}):
             self._drop(key, paused)
-            self._went_on[key] = self._went_on.get(key, 0) + 1
+            self._timeouts[key] = self._timeouts.get(key, 0) + 1
             self._continue(key, paused.child, paused.fetch_id)
             if key[0].loop.time() - self._asked.get(key, 0.0) >= self._idle:
-                # Its agent is gone, or has forgotten it; every page of the tab would be slow for that.
+                # The agent no longer uses it, and every page of the tab would be slow.
                 waiting = list(self._waiting.get(key, {}).values())
                 self._stopped(key)
                 for other in waiting:
                     self._continue(key, other.child, other.fetch_id)
-                self._held.revoke(*key, NAME, f"nobody asked what waits for {self._idle:g} s")
+                self._held.revoke(*key, NAME, f"no agent used the interception for {self._idle:g} s")
 
     def _stopped(self, key: TabKey) -> None:
         if key in self._patterns:
@@ -216,7 +215,7 @@ class Interceptions:
     def _forget(self, key: TabKey) -> None:
         self._patterns.pop(key, None)
         self._sessions.pop(key, None)
-        self._went_on.pop(key, None)
+        self._timeouts.pop(key, None)
         self._asked.pop(key, None)
         for paused in self._waiting.pop(key, {}).values():
             if paused.timer is not None:

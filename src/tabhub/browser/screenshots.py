@@ -1,7 +1,7 @@
-"""Taking one picture of a tab, also of one nobody looks at, and reading what the browser gives.
+"""Taking a screenshot of a tab, also in the background, and checking the browser's reply.
 
-Owns the order of steps around a capture, and that the page is left as it was. What is to be in the picture is the
-screenshot tool's business.
+Owns the order of steps around a capture, and restoring the page afterwards. What to capture is up to the screenshot
+tool.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _TRIES = 4
 _LATE = 20
 _PAUSE = 0.05
 _STUCK = 0.2
-"""Seconds after which a capture may be one that waits for a change of the page."""
+"""Seconds after which a capture may be waiting for the page to paint."""
 _METRICS = "Emulation.setDeviceMetricsOverride"
 
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """A part of the page, in CSS pixels."""
+    """A rectangle of the page in CSS pixels."""
 
     x: float
     y: float
@@ -43,7 +43,7 @@ class Area:
     height: float
 
     def meets(self, mark: Mark) -> bool:
-        """Whether something of a mark is in here; both from the beginning of the viewport."""
+        """Whether a mark overlaps; both are relative to the viewport."""
         across = mark.x < self.x + self.width and self.x < mark.x + mark.width
         return across and mark.y < self.y + self.height and self.y < mark.y + mark.height
 
@@ -58,10 +58,10 @@ _SHOT = msgspec.json.Decoder(_Shot)
 async def capture(
     page: Page, held: TabOverrides, params: dict[str, Any], marks: list[Mark], whole: Area | None
 ) -> bytes:
-    """One picture at a time of a tab, as base64; `whole` is, from the view on, the page that is to be drawn beyond it.
+    """A screenshot as base64, one at a time per tab; `whole` is the full page, relative to the viewport.
 
-    A tab in the background draws nothing, and a capture waits for something to be drawn; while a screencast runs, it
-    is. The cast is as small as can be, and its frames are not asked for.
+    A background tab paints nothing, and a capture waits for a paint. It paints while a screencast runs; that is as
+    small as possible, and its frames are not subscribed to.
     """
     lock = _DRAWING.setdefault((page.link.browser_id, page.tab.chrome_id), asyncio.Lock())
     async with lock:
@@ -75,25 +75,25 @@ async def capture(
                 frame = await main_frame(page)
                 scrolled = await frame.evaluate("scroll_position", {})
             if whole is not None and stretch:
-                stretched, undo = _stretching(page, held, whole)
+                stretched, undo = _enlarge_viewport(page, held, whole)
                 await page.cdp(*stretched)
             bare = None
             if frame is not None and marks:
-                bare = await _shot(page, params)
+                bare = await _capture_once(page, params)
                 drawn = [mark.as_dict() for mark in marks]
                 await frame.evaluate("marks_paint", {"marks": drawn, "scrolled": scrolled})
-            answer = await _settled(page, params, bare)
+            answer = await _settled_capture(page, params, bare)
         finally:
             page.cdp_nowait("Page.stopScreencast")
             for method, given in undo:
                 await page.cdp(method, given)
             if frame is not None:
                 await frame.evaluate("marks_paint", {"marks": [], "scrolled": scrolled if undo else None})
-    return _picture(answer)
+    return _checked_image(answer)
 
 
-def _stretching(page: Page, held: TabOverrides, whole: Area) -> tuple[Command, list[Command]]:
-    """What makes the view as large as the page, and what undoes it: frames of other sites draw only what is in view."""
+def _enlarge_viewport(page: Page, held: TabOverrides, whole: Area) -> tuple[Command, list[Command]]:
+    """Commands that make the viewport as large as the page, and undo it: cross-site frames paint only inside it."""
     emulated = [command for command in held.applied_commands(page, "device") if command[0] == _METRICS]
     bare = {"deviceScaleFactor": 0, "mobile": False, "dontSetVisibleSize": True}
     size = {"width": round(whole.width), "height": round(whole.height)}
@@ -101,56 +101,56 @@ def _stretching(page: Page, held: TabOverrides, whole: Area) -> tuple[Command, l
     return stretched, emulated or [("Emulation.clearDeviceMetricsOverride", {})]
 
 
-async def _settled(page: Page, params: dict[str, Any], bare: bytes | None) -> bytes:
-    """The picture; with frames of other sites in a tab that nobody looks at, once it stays the same.
+async def _settled_capture(page: Page, params: dict[str, Any], bare: bytes | None) -> bytes:
+    """The screenshot; of a background tab with cross-site frames, once two in a row are the same.
 
-    A capture waits for the page itself, not for such frames, which come into it when they have drawn. On a busy machine
-    it may show what was drawn before: `bare` is what the page looks like without the marks that are to be seen.
+    A capture waits for the page itself to paint, not for such frames. On a busy machine it may show an earlier paint:
+    `bare` is the page without the marks that must be visible.
     """
-    picture = await _shot(page, params)
-    for _ in range(_LATE if picture == bare else 0):
+    image = await _capture_once(page, params)
+    for _ in range(_LATE if image == bare else 0):
         await asyncio.sleep(_PAUSE)
-        picture = await _shot(page, params)
-        if picture != bare:
+        image = await _capture_once(page, params)
+        if image != bare:
             break
     for _ in range(_TRIES if page.has_remote_frames and not page.tab.active else 0):
-        before, picture = picture, await _shot(page, params)
-        if picture == before:
+        before, image = image, await _capture_once(page, params)
+        if image == before:
             break
-    return picture
+    return image
 
 
-async def _shot(page: Page, params: dict[str, Any]) -> bytes:
+async def _capture_once(page: Page, params: dict[str, Any]) -> bytes:
     try:
-        answer: bytes = await _nudged(page, page.cdp("Page.captureScreenshot", params, raw=True))
+        answer: bytes = await _with_forced_paint(page, page.cdp("Page.captureScreenshot", params, raw=True))
     except CommandFailed as error:
         if "result is larger" not in error.message:
             raise
         raise CommandFailed(
-            f"The picture is too large: {error.message.partition('. ')[0].lower()}.",
+            f"The screenshot is too large: {error.message.partition('. ')[0].lower()}.",
             hint="Use format jpeg or webp, a smaller scale, or take one element.",
         ) from None
     return answer
 
 
-async def _nudged(page: Page, taking: Coroutine[Any, Any, bytes]) -> bytes:
-    """What a capture gives; one that is late waits, in a tab nobody looks at, for the next change in what it shows."""
+async def _with_forced_paint(page: Page, taking: Coroutine[Any, Any, bytes]) -> bytes:
+    """The result of a capture; a late one waits for the next paint of a background tab, which is then forced."""
     asked = asyncio.create_task(taking)
-    nudging: asyncio.Task[None] | None = None
+    forcing: asyncio.Task[None] | None = None
     try:
         if not (await asyncio.wait((asked,), timeout=_STUCK))[0]:
-            nudging = asyncio.create_task(_nudge(page))
+            forcing = asyncio.create_task(_force_paint(page))
         return await asked
     finally:
         asked.cancel()
-        if nudging is not None:
-            nudging.cancel()
-            await asyncio.wait((nudging,))
+        if forcing is not None:
+            forcing.cancel()
+            await asyncio.wait((forcing,))
 
 
-async def _nudge(page: Page) -> None:
-    """Change what nobody sees until that is enough; a page that does not take it, or goes, changes by itself."""
-    with suppress(TabhubError):  # what became of the tab or the link, the capture itself tells
+async def _force_paint(page: Page) -> None:
+    """Force paints until canceled."""
+    with suppress(TabhubError):  # the capture itself reports a lost tab or link
         frame = await main_frame(page)
         try:
             while True:
@@ -160,19 +160,17 @@ async def _nudge(page: Page) -> None:
             await frame.evaluate("force_paint", {"more": False})
 
 
-def _picture(answer: bytes) -> bytes:
-    """The base64 of the picture, checked without decoding it."""
+def _checked_image(answer: bytes) -> bytes:
+    """The base64 of the image, checked without decoding it."""
     try:
         text = bytes(_SHOT.decode(answer).data)
     except msgspec.DecodeError as error:
-        raise CommandFailed(f"invalid response: the browser gave no picture: {error}") from None
+        raise CommandFailed(f"invalid response: the browser returned no image: {error}") from None
     encoded = text[1:-1]
     if text[:1] != b'"' or not encoded or encoded.translate(None, _BASE64):
-        raise CommandFailed(
-            "invalid response: the browser gave no picture.", hint="Try again; reload the tab if it stays."
-        )
+        raise CommandFailed("invalid response: the browser returned no image.", hint="Try again; then reload the tab.")
     try:
         base64.b64decode(encoded[-4:], validate=True)
     except binascii.Error:
-        raise CommandFailed("invalid response: the picture is cut off.") from None
+        raise CommandFailed("invalid response: the image is truncated.") from None
     return encoded

@@ -1,6 +1,6 @@
-"""The style sheets of tabs as the browser announces them, and which of their rules were used.
+"""The style sheets of tabs as the browser reports them, and which of their rules were used.
 
-Owns what is known of sheets while a tab's CSS domain is on, and who keeps it on. It asks nothing by itself.
+Owns the known sheets while a tab's CSS domain is enabled, and which session follows coverage.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ class StyleSheet:
 @dataclass(slots=True)
 class _Tab:
     on: set[str | None] = field(default_factory=set)
-    """The sessions whose CSS domain is on: None is the tab's own."""
+    """The CDP sessions whose CSS domain is enabled: None is the tab's own."""
     sheets: dict[str, StyleSheet] = field(default_factory=dict)
     used: dict[str, set[tuple[int, int]]] | None = None
-    """The ranges of rules in use, once coverage is followed."""
+    """The ranges of used rules, once coverage has started."""
     session: Any = None
-    """Who follows it."""
+    """The session that started coverage."""
 
 
 class StyleSheets:
@@ -49,29 +49,29 @@ class StyleSheets:
         self._tabs: dict[TabKey, _Tab] = {}
         browsers.on_change(self._gone)
         events = ("CSS.styleSheetAdded", "CSS.styleSheetRemoved", "Page.frameNavigated", "Page.frameDetached")
-        watch.subscribe(EventSubscription(events), self._heard)
+        watch.subscribe(EventSubscription(events), self._on_event)
 
     async def enable(self, page: Page, child: str | None = None) -> None:
-        """Make the browser tell the sheets of a tab, or of a frame in another process, from here on."""
+        """Make the browser report the sheets of a tab, or of a frame in another process."""
         tab = self._tabs.setdefault(page.key, _Tab())
         if child not in tab.on:
-            # Off first: a domain that is on from an earlier time would announce nothing anew.
+            # Disabled first: a domain that is already enabled would not report its sheets again.
             steps = ("DOM.enable", "CSS.disable", "CSS.enable")
             await asyncio.gather(*(page.cdp(step, None, child) for step in steps))
             tab.on.add(child)
 
     def sheets(self, page: Page) -> dict[str, StyleSheet]:
-        """The sheets of a tab by their ids."""
+        """The sheets of a tab by id."""
         tab = self._tabs.get(page.key)
         return tab.sheets if tab else {}
 
     def coverage(self, page: Page) -> dict[str, set[tuple[int, int]]] | None:
-        """What is in use, where coverage is followed."""
+        """The used ranges by sheet; None if coverage has not started."""
         tab = self._tabs.get(page.key)
         return tab.used if tab else None
 
     def start_coverage(self, page: Page, session: Any) -> dict[str, set[tuple[int, int]]]:
-        """Follow coverage in a tab from now on, as long as the session and the debugger stay."""
+        """Start coverage in a tab; it ends with the session or when the debugger detaches."""
         key = page.key
         self._watch.hold(*key, _WHY)
         used: dict[str, set[tuple[int, int]]] = {}
@@ -80,14 +80,13 @@ class StyleSheets:
         return used
 
     def end_session(self, session: Any) -> None:
-        """A session is over: what it followed is not followed any more."""
         for (link, chrome_id), tab in self._tabs.items():
             if tab.used is not None and tab.session is session:
                 tab.used = tab.session = None
                 self._watch.release(link, chrome_id, _WHY)
                 send_cdp_nowait(link, chrome_id, "CSS.stopRuleUsageTracking")
 
-    def _heard(
+    def _on_event(
         self, link: ExtensionLink, chrome_id: int, method: str, params: dict[str, Any], child: str | None
     ) -> None:
         key = (link, chrome_id)
@@ -111,7 +110,7 @@ class StyleSheets:
             del self._tabs[key]
             self._watch.release(*key, _WHY)
         else:
-            # A document that is left takes its sheets along without a word.
+            # The sheets of a replaced document are removed without an event.
             gone = params.get("frameId") or (params.get("frame") or {}).get("id")
             _drop(tab, [sheet_id for sheet_id, sheet in tab.sheets.items() if sheet.frame == gone])
 

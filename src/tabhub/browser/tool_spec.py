@@ -1,6 +1,6 @@
-"""How a built-in tool is written down: name, words, schema, annotations and one async function.
+"""The definition of a built-in tool: name, texts, schemas, annotations and one async function.
 
-Owns the decorator `tool` and what a running tool is given. It knows no tool.
+Owns the decorator `tool` and what a running tool receives. It knows no tool.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from tabhub.errors import TabLeased
 from tabhub.links.browsers import Browsers, TabRef
 
 TAB_ID = {"type": "integer", "minimum": 0, "description": "The tab; without it, the session's own tab."}
-SELECTOR = {"type": "string", "minLength": 1, "maxLength": 2000, "description": "A CSS selector."}
 
 
 def object_schema(fields: Mapping[str, Any], required: Iterable[str] = ()) -> dict[str, Any]:
@@ -54,7 +53,7 @@ TAB = object_schema(
 def hints(
     *, read_only: bool = False, destructive: bool = False, idempotent: bool = False, open_world: bool = True
 ) -> dict[str, bool]:
-    """The four annotations, all said."""
+    """All four annotations, stated explicitly."""
     return {
         "readOnlyHint": read_only,
         "destructiveHint": destructive,
@@ -64,72 +63,67 @@ def hints(
 
 
 class TabChoice(Protocol):
-    """Which tab a call works on when the session has a say in it, and what the session holds."""
+    """Sessions and their tabs, as the tools need them; implemented by a layer above."""
 
     def find_tab(self, session: Any, tab_id: int | None, reads: bool = False) -> TabRef | None:
-        """The tab that is named, or the session's own; None if it has none yet.
+        """The named tab, or the session's own; None if it has none yet.
 
         TabLeased if another session holds the tab, unless the call only `reads` and reading is allowed.
         """
         ...
 
-    async def open_for(self, session: Any) -> TabRef:
-        """A tab opened for the session."""
-        ...
+    async def open_for(self, session: Any) -> TabRef: ...
 
     def adopt(self, session: Any, tab_id: int) -> None:
-        """The session opened this tab and goes on in it."""
+        """Make a tab the session opened its own."""
         ...
 
     def tab_group(self, session: Any) -> dict[str, str]:
-        """The tab group the session's tabs belong in, for `open_tab`."""
+        """The tab group of the session's tabs, for `open_tab`."""
         ...
 
     def blocking_lease(self, session: Any, tab_id: int) -> Lease | None:
-        """The lease of another session that keeps this one from the tab."""
+        """The lease of another session on the tab."""
         ...
 
     def leased_error(self, lease: Lease, *, asked: bool = False) -> TabLeased:
-        """The error for a call on a tab that another session holds, also if it was `asked` for in vain."""
+        """The error for a tab that another session holds; `asked`: it was requested and not granted."""
         ...
 
     def require_free(self, session: Any, tab_id: int) -> None:
-        """TabLeased if the tab is another session's; for tools that touch tabs beside their own."""
+        """Raise TabLeased if another session holds the tab; for tools that affect several tabs."""
         ...
 
     def acquire(self, session: Any, tab_id: int) -> None:
-        """Give the session the tab, whoever held it."""
+        """Lease the tab to the session, ending any other lease."""
         ...
 
     def release(self, session: Any, tab_id: int) -> bool:
-        """Let go of a tab the session holds."""
+        """False if the session does not hold the tab."""
         ...
 
     def describe_session(self, session: Any) -> dict[str, Any] | None:
-        """What the session is and has: its id, tab, own tabs, leases. None for one that is not kept."""
+        """Its id, tab, own tabs and leases; None for a session that is not kept."""
         ...
 
     def session_by_handle(self, handle: str, to: Any) -> Any:
-        """The session a stateless client's handle names, if it is one of the asking session's own client."""
+        """The session of a stateless client's handle, if it belongs to the client of the asking session."""
         ...
 
-    def on_session_end(self, listener: Callable[[Any], None]) -> None:
-        """Tell a listener of every session that is over."""
-        ...
+    def on_session_end(self, listener: Callable[[Any], None]) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class PluginSite:
-    """A site plugin as the tools know it: its name, and the addresses it works on (`https://*.example.com/*`)."""
+    """A site plugin: its name and URL patterns (`https://*.example.com/*`)."""
 
     name: str
     patterns: tuple[str, ...]
     about: Callable[[Tab], dict[str, Any] | None] | None = None
-    """What is known of a tab (ready, instance), or None if it is not the plugin's; unset, the patterns decide."""
+    """Facts about a tab (ready, instance), or None if it is not the plugin's; if unset, the patterns decide."""
 
 
 def no_plugins() -> Sequence[PluginSite]:
-    """What there is before plugins are installed."""
     return ()
 
 
@@ -144,10 +138,9 @@ class Toolbox:
     activity: Activity
     record: Recorder
     network_overrides: TabOverrides
-    """What is changed in the network of tabs."""
     interceptions: Interceptions
     emulation: TabOverrides
-    """What is emulated in tabs, and which states are forced."""
+    """Also holds forced pseudo states."""
     style_sheets: StyleSheets
     traces: TabTraces
     hub_facts: Callable[[], dict[str, Any]]
@@ -165,7 +158,7 @@ class Call:
     read_only: bool
 
     async def tab(self) -> TabRef:
-        """The tab that is meant: the one named, or the session's."""
+        """The named tab or the session's, which is opened if needed."""
         choice, session = self.box.choice, self.ctx.session
         ref = choice.find_tab(session, self.args.get("tabId"), self.read_only)
         if ref is None:
@@ -174,7 +167,7 @@ class Call:
         return ref
 
     def known_page(self) -> Page | None:
-        """The way to that tab if the session has one already; otherwise `page` opens it."""
+        """The page of `tab` without opening one."""
         ref = self.box.choice.find_tab(self.ctx.session, self.args.get("tabId"), self.read_only)
         if ref is None:
             return None
@@ -182,7 +175,7 @@ class Call:
         return self._page(ref)
 
     async def page(self) -> Page:
-        """The way to that tab; the first command of a tool that changes things is noted as sent."""
+        """The page of `tab`; the first command of a tool that is not read-only is recorded as sent."""
         return self._page(await self.tab())
 
     def _page(self, ref: TabRef) -> Page:
@@ -200,13 +193,12 @@ Run = Callable[[Call], Awaitable[ToolResult]]
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """A tool and the function that runs it, before it is given its toolbox."""
+    """A tool and the function that runs it."""
 
     tool: Tool
     run: Run
 
     def bind(self, box: Toolbox) -> tuple[Tool, Runner]:
-        """The tool, ready to be registered."""
         run, read_only = self.run, self.tool.read_only
 
         def runner(ctx: CallContext, args: dict[str, Any]) -> Awaitable[ToolResult]:

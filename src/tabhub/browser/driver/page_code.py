@@ -1,6 +1,6 @@
-"""The code that runs in pages: read once from `js/`, and put together with its arguments as one expression.
+"""The code that runs in pages: read once from `js/`, and combined with its arguments into one expression.
 
-Owns how arguments become part of an expression safely. What the code does is in its file.
+Owns the safe encoding of arguments. What the code does is in its file.
 """
 
 from __future__ import annotations
@@ -14,14 +14,13 @@ import orjson
 
 @cache
 def source(name: str) -> str:
-    """The text of `js/<name>.js`."""
     return files("tabhub.browser").joinpath("js", f"{name}.js").read_text("utf-8").strip()
 
 
 def literal(value: Any) -> str:
-    """A value as an expression.
+    """A value as a JavaScript expression.
 
-    Parsed in the page rather than written out: in an object literal a `__proto__` key would set the prototype.
+    JSON.parse instead of an object literal, in which a `__proto__` key would set the prototype.
     """
     return f"JSON.parse({orjson.dumps(orjson.dumps(value).decode()).decode()})"
 

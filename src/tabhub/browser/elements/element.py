@@ -49,10 +49,6 @@ class Box:
     width: float
     height: float
 
-    @property
-    def center(self) -> tuple[float, float]:
-        return self.x + self.width / 2, self.y + self.height / 2
-
 
 @dataclass(frozen=True, slots=True)
 class Element:

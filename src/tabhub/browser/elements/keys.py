@@ -1,6 +1,6 @@
-"""Keys by name: what a key, or a key with modifiers, is in the browser's own events.
+"""Keys by name, and the CDP key events of a key with modifiers.
 
-Owns the table of keys and the reading of `Control+Shift+A`. It is pure: it sends nothing.
+Owns the table of keys and parsing `Control+Shift+A`. Pure: it sends nothing.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _ALIASES = {
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One key as the browser names it."""
+    """One key with its KeyboardEvent fields."""
 
     key: str
     code: str = ""
@@ -106,24 +106,27 @@ def _characters() -> Iterator[Key]:
 
 CHARACTERS = {key.key: key for key in _characters()}
 NAMED = {key.key.lower(): key for key in _named()} | {"space": CHARACTERS[" "]}
-# On a Mac these are commands of the browser's menu, which a key event alone does not reach.
+# On macOS these are menu commands of the browser, which a key event alone does not trigger.
 _COMMANDS = {"a": "selectAll", "c": "copy", "x": "cut", "v": "paste", "z": "undo"}
 
 
 def parse(given: str, modifiers: Iterable[str] = ()) -> tuple[Key, int]:
-    """The key and the modifiers of a wish such as `Enter`, `a`, `Control+Shift+ArrowLeft`."""
+    """The key and modifier bits of a text such as `Enter`, `a`, `Control+Shift+ArrowLeft`."""
     held = 0
     for name in modifiers:
         if not isinstance(name, str) or name not in MODIFIERS:
-            raise InvalidArguments(f"{str(name)[:40]!r} is no modifier.", hint=f"Modifiers are {', '.join(MODIFIERS)}.")
+            raise InvalidArguments(
+                f"{str(name)[:40]!r} is not a modifier.", hint=f"Modifiers are {', '.join(MODIFIERS)}."
+            )
         held |= MODIFIERS[name]
-    # A plus sign is itself a key: it is the last thing in `Control++`.
+    # A plus sign is itself a key: the last one in `Control++`.
     words = [*given[:-1].split("+")[:-1], "+"] if given == "+" or given.endswith("++") else given.split("+")
     for word in words[:-1]:
         name = _ALIASES.get(word.strip().lower(), word.strip().capitalize())
         if name not in MODIFIERS:
             raise InvalidArguments(
-                f"{word[:40]!r} in key {given[:100]!r} is no modifier.", hint=f"Modifiers are {', '.join(MODIFIERS)}."
+                f"{word[:40]!r} in key {given[:100]!r} is not a modifier.",
+                hint=f"Modifiers are {', '.join(MODIFIERS)}.",
             )
         held |= MODIFIERS[name]
     last = words[-1] if len(words[-1]) == 1 else words[-1].strip()
@@ -141,7 +144,7 @@ def parse(given: str, modifiers: Iterable[str] = ()) -> tuple[Key, int]:
             else "Keys are named as in KeyboardEvent.key: Enter, ArrowDown, a, F5.",
         )
     if key.shift and (held & MODIFIERS["Control"] or held & MODIFIERS["Meta"]) and key.key.isalpha():
-        # Control+A is what people write for Control and the key a.
+        # People write Control+A for Control and the key a.
         key = key if held & MODIFIERS["Shift"] else CHARACTERS[key.key.lower()]
     elif key.shift:
         held |= MODIFIERS["Shift"]
@@ -166,15 +169,15 @@ def press_events(key: Key, held: int = 0) -> list[dict[str, Any]]:
 
 
 def character_events(character: str) -> list[dict[str, Any]] | None:
-    """The events of typing one character, or None if no key of a US keyboard makes it."""
+    """The events of typing one character, or None if no key of a US keyboard produces it."""
     key = CHARACTERS.get(character)
     return None if key is None else _stroke(key, MODIFIERS["Shift"] if key.shift else 0)
 
 
 def _stroke(key: Key, held: int) -> list[dict[str, Any]]:
-    # With Control, Alt or Meta held a key makes no text.
+    # With Control, Alt or Meta held a key produces no text.
     text = key.text if not held & ~MODIFIERS["Shift"] else ""
-    with_held = {"modifiers": held} if held else {}  # what is the default anyway need not travel with each key
+    with_held = {"modifiers": held} if held else {}  # the default need not be sent with each key
     down: dict[str, Any] = {"type": "keyDown" if text else "rawKeyDown", **with_held, **_facts(key)}
     if text:
         down["text"] = down["unmodifiedText"] = text

@@ -1,6 +1,6 @@
-// What an element is called: the accessible name, near enough to the rules for real pages.
+// The accessible name of an element, close enough to the specification for real pages.
 const LONGEST_NAME = 300;
-// Characters for private use are the pictures of icon fonts: they say nothing.
+// Private use characters are glyphs of icon fonts without meaning.
 const UNEVEN = /^\s|\s$|\s\s|[^\S ]|[\ue000-\uf8ff]/;
 const squeeze = (text) => (UNEVEN.test(text) ? text.replace(/[\s\ue000-\uf8ff]+/g, " ").trim() : text);
 const cut = (text, longest = LONGEST_NAME) => (text.length > longest ? `${text.slice(0, longest - 1).toWellFormed()}…` : text.toWellFormed());

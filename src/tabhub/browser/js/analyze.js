@@ -1,4 +1,4 @@
-// Tells what a page is built with and what it keeps: names only, never the values of cookies, storage or fields.
+// Reports what a page is built with and what it stores: names only, never the values of cookies, storage or fields.
 async () => {
   const short = (text, most = 120) => String(text ?? "").replace(/\s+/g, " ").trim().slice(0, most).toWellFormed();
   const some = (selector, most) => [...document.querySelectorAll(selector)].slice(0, most);

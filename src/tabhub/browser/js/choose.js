@@ -1,4 +1,4 @@
-// Chooses options of a select, by value or by what they say, as a person would.
+// Chooses options of a select, by value or label, as a person would.
 function ({ values, labels, either }) {
   const select = this.localName === "label" && this.control ? this.control : this.localName === "select" ? this : this.querySelector("select");
   if (!select || select.localName !== "select") {

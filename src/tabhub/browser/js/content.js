@@ -1,6 +1,6 @@
 // The page as a person reads it: visible text, plain or as Markdown.
 // A frame that cannot be read from here leaves its ref between two marks, for the hub to put its content there.
-// `framed`: only if the document around it cannot read it together with itself, and somebody can see it.
+// `framed`: only if the parent document cannot read it along with its own content, and it is visible.
 function ({ markdown, maxLength, framed }) {
   if (framed && (window.frameElement || innerWidth < 2 || innerHeight < 2)) return {};
   const LINE = "\u0001";
@@ -8,7 +8,7 @@ function ({ markdown, maxLength, framed }) {
   const SKIP = new Set(["script", "style", "noscript", "template", "head", "svg", "canvas", "video", "audio", "object"]);
   const BLOCK = /^(block|flex|grid|table|list-item|flow-root|table-row|table-caption)/;
   const FRAME = "\u0003";
-  // What nobody sees but a model reads: zero-width characters, direction overrides, tags.
+  // Invisible to people but read by a model: zero-width characters, direction overrides, tags.
   const UNSEEN = /[\u0001-\u0003\u200b\u2060-\u2064\ufeff\u202a-\u202e\u2066-\u2069\u{e0000}-\u{e007f}]/gu;
   const start = this instanceof Element ? this : document.body || document.documentElement;
   let marks = 0;

@@ -1,4 +1,4 @@
-// Finds elements by selector, or by text and role; tells what comes nearest when there are none.
+// Finds elements by selector, or by text and role; reports the nearest matches when there are none.
 const allRoots = function* (start = document) {
   yield start;
   for (const host of start.querySelectorAll("*")) {

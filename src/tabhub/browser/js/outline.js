@@ -1,4 +1,4 @@
-// The tree as lines: role "name" [ref=e1 states] and what it holds; indented by what is inside what.
+// The tree as lines: role "name" [ref=e1 states] and its value; indented by nesting.
 const LONGEST_TEXT = 400;
 const MANY = 10;
 

@@ -1,4 +1,4 @@
-// The elements of this document that match, in document order, with what was asked of them.
+// The elements of this document that match, in document order, with the requested attributes.
 ({ selector, ref, text, role: asked, limit, attributes }) => {
   const role = kit.asRole(asked);
   const squeeze = (words) => words.replace(/\s+/g, " ").trim();

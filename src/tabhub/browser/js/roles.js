@@ -1,4 +1,4 @@
-// What an element is to a reader: its role, and whether somebody could act on it.
+// The role of an element, and whether it is interactive.
 const CLICKED = "button link checkbox radio switch tab menuitem menuitemcheckbox menuitemradio option treeitem";
 const WIDGETS = new Set(`${CLICKED} textbox searchbox combobox listbox slider spinbutton file color date`.split(" "));
 const LANDMARKS = new Set("banner complementary contentinfo form main navigation region search dialog alertdialog".split(" "));

@@ -157,7 +157,7 @@ class Recorder:
         self._wall = wall
         self._records: dict[TabKey, TabRecord] = {}
         self._events = 0
-        watch.subscribe(_INTEREST, self._heard)
+        watch.subscribe(_INTEREST, self._on_event)
         browsers.on_change(self._change)
 
     def tab_record(self, link: ExtensionLink, chrome_id: int) -> TabRecord:
@@ -216,7 +216,7 @@ class Recorder:
         self._watch.release(link, chrome_id, _HOLD)
         return record
 
-    def _heard(
+    def _on_event(
         self, link: ExtensionLink, chrome_id: int, method: str, params: dict[str, Any], child: str | None
     ) -> None:
         if method == "detached":

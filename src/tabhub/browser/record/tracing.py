@@ -53,7 +53,7 @@ class TabTraces:
         self._lost: dict[tuple[str, int], str] = {}
         """Why a trace ended early, by browser and tab: the link may have been replaced by then."""
         browsers.on_change(self._gone)
-        watch.subscribe(EventSubscription(("Tracing.tracingComplete",)), self._heard)
+        watch.subscribe(EventSubscription(("Tracing.tracingComplete",)), self._on_event)
 
     async def start(self, page: Page, session: Any) -> None:
         key = page.key
@@ -110,7 +110,7 @@ class TabTraces:
                 self._watch.release(*key, _WHY)
                 send_cdp_nowait(*key, "Tracing.end")
 
-    def _heard(
+    def _on_event(
         self, link: ExtensionLink, chrome_id: int, method: str, params: dict[str, Any], _child: str | None
     ) -> None:
         key = (link, chrome_id)

@@ -77,7 +77,7 @@ async def test_an_undecided_request_continues_by_itself(bench: Bench, monkeypatc
     assert continued(bench) == ["f1"]
     result = await bench.call("browser_intercept_requests", tabId=1)
     assert result["paused"] == []
-    assert "1 went on by themselves" in result["note"]
+    assert "without a decision: 1." in result["note"]
 
 
 async def test_an_idle_interception_ends_and_continues_its_requests() -> None:
@@ -98,7 +98,7 @@ async def test_an_idle_interception_ends_and_continues_its_requests() -> None:
     sent = browser.commands("Fetch.continueRequest")
     assert [parse_message["params"]["params"]["requestId"] for parse_message in sent] == ["f1", "f2"]
     assert held.pop_lost_note(page) == (
-        "No longer active, because nobody asked what waits for 0.01 s: requests to */api are intercepted."
+        "No longer active, because no agent used the interception for 0.01 s: requests to */api are intercepted."
     )
     assert (paused.patterns(page), paused.pop_ended(page), paused.pop_ended(page)) == ((), True, False)
 
@@ -124,9 +124,9 @@ async def test_a_rejected_decision_leaves_the_request_paused(bench: Bench) -> No
         raise Failure(-32000, "Invalid header: Ä")
 
     bench.browser.answers["Fetch.fulfillRequest"] = refuse
-    with pytest.raises(CommandFailed, match="did not take it: Invalid header: Ä") as caught:
+    with pytest.raises(CommandFailed, match="rejected it: Invalid header: Ä") as caught:
         await bench.call("browser_fulfill_request", tabId=1, requestId="p1", status=200, headers={"Ä": "x"})
-    assert "p1 still waits" in str(caught.value.hint)
+    assert "p1 is still paused" in str(caught.value.hint)
     assert [p["id"] for p in (await bench.call("browser_intercept_requests", tabId=1))["paused"]] == ["p1"]
     bench.browser.answers["Fetch.fulfillRequest"] = lambda _: {}
     await bench.call("browser_fulfill_request", tabId=1, requestId="p1", status=200)
@@ -148,9 +148,9 @@ async def test_an_aborted_request_is_no_longer_listed(bench: Bench) -> None:
     bench.browser.text(method="cdp.event", params={"tabId": 1, "method": "Network.loadingFailed", "params": failed})
     assert [p["id"] for p in (await bench.call("browser_intercept_requests", tabId=1))["paused"]] == ["p2"]
     bench.browser.answers["Fetch.fulfillRequest"] = gone
-    with pytest.raises(CommandFailed, match="p2 waits no longer: its page gave it up") as caught:
+    with pytest.raises(CommandFailed, match="p2 is no longer paused: the page canceled it") as caught:
         await bench.call("browser_fulfill_request", tabId=1, requestId="p2", status=200)
-    assert "None waits" in str(caught.value.hint)
+    assert "No request is paused" in str(caught.value.hint)
 
 
 async def test_a_request_paused_after_the_end_continues_immediately(bench: Bench) -> None:
@@ -168,7 +168,7 @@ async def test_a_debugger_detach_ends_the_interception_and_is_reported(bench: Be
     await bench.call("browser_intercept_requests", tabId=1, urlPatterns=["*/api"])
     stopped(bench, "f1")
     bench.browser.tell("cdp.detached", tabId=1, reason="canceled_by_user")
-    with pytest.raises(CommandFailed, match="No request 'p1' waits"):
+    with pytest.raises(CommandFailed, match="No request 'p1' is paused in tab 1"):
         await bench.call("browser_fail_request", tabId=1, requestId="p1")
     result = await bench.call("browser_stop_intercepting", tabId=1)
     assert "the person stopped debugging" in result["note"]

@@ -16,7 +16,6 @@ _OUTPUT = {
     "active": {"type": "array", "items": {"type": "string"}, "description": "All active overrides of the tab."},
     "note": "string",
 }
-_OUTPUT_REQUIRED = ("tabId", "active")
 _FEATURES = (
     "prefers-color-scheme",
     "prefers-reduced-motion",

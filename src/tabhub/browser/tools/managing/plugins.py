@@ -12,7 +12,7 @@ from tabhub.errors import NotInBrowser
 
 
 def known_plugin(call: Call, name: str, more: Iterable[str] = ()) -> None:
-    """An error that names the plugins there are, unless this is one of them."""
+    """Raise an error that lists the plugins if there is none with this name."""
     names = sorted({site.name for site in call.box.plugins()} | set(more))
     if name not in names:
         raise NotInBrowser(

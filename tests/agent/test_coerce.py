@@ -69,7 +69,7 @@ def test_a_parameter_the_schema_does_not_know_stays_a_text() -> None:
         ("x", {"type": ["integer", "null"]}, "a whole number or null, not 'x'."),
     ],
 )
-def test_a_text_that_cannot_be_it_is_named_with_what_is_wanted(text: str, spec: Any, words: str) -> None:
+def test_unconvertible_text_is_reported_with_the_expected_type(text: str, spec: Any, words: str) -> None:
     arguments, (problem,) = coerce([("x", text)], {"properties": {"x": spec}})
     assert arguments == {}
     assert problem.startswith("The parameter 'x' must be ")

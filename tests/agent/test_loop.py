@@ -79,7 +79,7 @@ def results(conversation: Conversation) -> list[tuple[str, str, bool]]:
     return [(r.name, r.text, r.failed) for m in conversation.messages for r in m.results]
 
 
-async def test_calls_are_run_and_told_until_the_model_is_done() -> None:
+async def test_calls_run_until_the_model_is_done() -> None:
     model = FakeModel(
         [TextDelta("I "), TextDelta("look."), call("look", n=1), TokenUsage(10)],
         [call("act", "2", n=2), TokenUsage(20)],
@@ -104,7 +104,7 @@ async def test_calls_are_run_and_told_until_the_model_is_done() -> None:
     assert (loop.conversation.title, loop.conversation.tokens) == ("Do it", 60)
 
 
-async def test_a_call_is_started_while_the_model_still_speaks() -> None:
+async def test_call_starts_while_the_model_is_streaming() -> None:
     speaking = asyncio.Event()
 
     def run(name: str, arguments: Mapping[str, Any]) -> str:
@@ -141,7 +141,7 @@ async def test_calls_that_act_run_in_order_and_those_that_read_side_by_side() ->
     assert [r[1] for r in results(loop.conversation)] == ["a", "b", "c", "d"]
 
 
-async def test_after_a_call_that_failed_no_later_one_acts_unknowingly() -> None:
+async def test_failed_call_prevents_later_calls_with_effects() -> None:
     def run(name: str, arguments: Mapping[str, Any]) -> Any:
         if arguments.get("n") == 1:
             raise PermissionDenied("The person said no.", hint="Ask for something else.")
@@ -158,7 +158,7 @@ async def test_after_a_call_that_failed_no_later_one_acts_unknowingly() -> None:
     assert [arguments["n"] for _, arguments in tools.calls] == [1, 3, 4]
 
 
-async def test_a_failed_result_a_disabled_tool_and_a_malformed_call_are_told() -> None:
+async def test_failed_disabled_and_malformed_calls_are_reported_to_the_model() -> None:
     tools = FakeTools(lambda *_: {"content": [{"type": "text", "text": "boom"}], "isError": True})
     model = FakeModel(
         [call("act")], [call("off")], [call("act", problem="Its arguments are not valid JSON.")], [TextDelta("I see.")]
@@ -196,7 +196,7 @@ async def test_calls_in_the_text_are_run_with_typed_values_and_malformed_ones_an
     assert "### act" in model.asked[0].system
 
 
-async def test_a_stop_while_a_call_runs_takes_it_back_and_leaves_a_conversation_that_can_go_on() -> None:
+async def test_stop_during_a_call_cancels_it_and_the_conversation_can_continue() -> None:
     running: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     tools = FakeTools(lambda *_: running)
     model = FakeModel([TextDelta("Wait."), call("act"), call("act", "2")], [TextDelta("Ok, I stopped.")])
@@ -212,7 +212,7 @@ async def test_a_stop_while_a_call_runs_takes_it_back_and_leaves_a_conversation_
     assert len(model.asked[1].messages) == 4
 
 
-async def test_a_stop_while_the_model_speaks_keeps_what_it_said() -> None:
+async def test_stop_during_streaming_keeps_the_text() -> None:
     model = FakeModel([TextDelta("Once upon"), asyncio.Event()])
     loop = Loop(model, FakeTools(), new(), tell=lambda each: loop.stop() if isinstance(each, Spoke) else None)
     assert (await loop.run("Tell me")).why == "stopped"
@@ -220,7 +220,7 @@ async def test_a_stop_while_the_model_speaks_keeps_what_it_said() -> None:
     assert model.closed == 1
 
 
-async def test_work_that_is_stopped_before_it_begins_does_not_begin() -> None:
+async def test_stop_before_start_prevents_the_start() -> None:
     model = FakeModel([TextDelta("Here I am.")])
     loop = Loop(model, FakeTools(), new())
     loop.stop()
@@ -253,25 +253,25 @@ async def test_steps_and_tokens_are_bounded() -> None:
     assert "20 tokens" in ended.words
 
 
-async def test_tokens_a_provider_does_not_tell_are_estimated() -> None:
+async def test_unreported_tokens_are_estimated() -> None:
     loop = Loop(FakeModel([TextDelta("word " * 100)]), FakeTools(), new())
     assert (await loop.run("Go")).tokens > 100
 
 
-async def test_a_provider_that_fails_ends_the_work_with_its_words() -> None:
+async def test_provider_error_ends_the_work_with_its_message() -> None:
     model = FakeModel([TextDelta("Well"), ModelError("It broke.", hint="Try again.")])
     loop = Loop(model, FakeTools(), new())
     assert await loop.run("Go") == Ended("failed", "It broke. Try again.")
     assert loop.conversation.messages[-1] == Message("assistant", "Well")
 
 
-async def test_an_answer_that_was_cut_says_so() -> None:
+async def test_truncated_response_is_marked() -> None:
     loop = Loop(FakeModel([TextDelta("A long"), Truncated()]), FakeTools(), new())
     await loop.run("Go")
     assert loop.conversation.messages[-1].text == "A long\n[The answer was cut off: it was too long.]"
 
 
-async def test_tools_that_are_not_told_can_be_found_and_then_called() -> None:
+async def test_unlisted_tools_can_be_found_and_called() -> None:
     tools = FakeTools()
     tools.tools = [ListedTool(Tool(f"tool_{n}", BROWSER, f"Water the plant {'x' * n}.", SCHEMA)) for n in range(60)]
     find = call(FIND, query="water the plant")

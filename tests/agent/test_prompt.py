@@ -122,19 +122,19 @@ def test_tools_that_do_not_fit_are_counted_and_can_be_found() -> None:
     assert "No tool matches 'zzz'" in describe_found("zzz", shelf.find("zzz"))
 
 
-def test_a_tool_whose_words_do_not_fit_keeps_no_other_away() -> None:
+def test_tool_over_budget_does_not_exclude_others() -> None:
     flood = tool("website_tool_evil_tab1_flood", "buy " * 5_000)
     shelf = select_tools([ListedTool(flood), ListedTool(OPEN), ListedTool(WEATHER)], 1_000)
     assert (shelf.shown, shelf.rest) == ((OPEN, WEATHER), (flood,))
 
 
-def test_tools_that_were_found_are_told_from_then_on() -> None:
+def test_found_tools_stay_in_the_prompt() -> None:
     many = [ListedTool(tool(f"browser_{n}", "w " * 100)) for n in range(50)]
     assert "browser_49" not in [each.name for each in select_tools(many, 500).shown]
     assert "browser_49" in [each.name for each in select_tools(many, 500, first=frozenset({"browser_49"})).shown]
 
 
-def test_with_calls_in_the_providers_form_the_tools_are_not_told_twice() -> None:
+def test_native_calls_keep_tools_out_of_the_prompt() -> None:
     text = system_prompt(select_tools(ALL, 10_000), xml=False)
     assert "### " not in text
     assert "invoke" not in text

@@ -40,7 +40,7 @@ def calls_of(pieces: list[Piece]) -> list[tuple[str, dict[str, Any], str]]:
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-async def test_text_calls_and_usage_are_read_from_odd_pieces(provider: Provider) -> None:
+async def test_text_calls_and_usage_are_parsed_from_any_chunks(provider: Provider) -> None:
     turn = Turn("Über 😀 all\n\nthings.", (("look", {"at": "the « moon »"}), ("look", {})))
     with scripted(turn) as server:
         pieces = await ask(server, provider)
@@ -64,7 +64,7 @@ async def test_the_key_and_the_tools_are_sent(provider: Provider) -> None:
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-async def test_arguments_that_are_no_json_are_a_problem_of_that_call(provider: Provider) -> None:
+async def test_invalid_json_arguments_are_a_problem_of_that_call(provider: Provider) -> None:
     with scripted(Turn("", (("look", '{"at": "x'), ("look", "[1]"), ("look", {"at": "y"})), length=True)) as server:
         pieces = await ask(server, provider)
     first, second, third = calls_of(pieces)
@@ -84,7 +84,7 @@ HISTORY = (
 )
 
 
-async def test_a_conversation_is_told_in_openais_form() -> None:
+async def test_conversation_in_openai_format() -> None:
     with scripted(Turn("Ok"), Turn("Ok")) as server:
         await ask(server, "openai", HISTORY)
         await ask(server, "openai", HISTORY, images=False)
@@ -96,7 +96,7 @@ async def test_a_conversation_is_told_in_openais_form() -> None:
     assert [m["role"] for m in server.asked[1]["messages"]] == ["system", "user", "assistant", "tool", "user"]
 
 
-async def test_a_conversation_is_told_in_anthropics_form() -> None:
+async def test_conversation_in_anthropic_format() -> None:
     with scripted(Turn("Ok")) as server:
         await ask(server, "anthropic", HISTORY)
     user, assistant, answer = server.asked[0]["messages"]
@@ -109,7 +109,7 @@ async def test_a_conversation_is_told_in_anthropics_form() -> None:
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-async def test_calls_as_part_of_the_text_are_told_without_the_providers_own_form(provider: Provider) -> None:
+async def test_xml_calls_are_sent_as_text(provider: Provider) -> None:
     with scripted(Turn("Ok")) as server:
         settings = AgentSettings(provider, server.url, "m1", format="xml")
         model = model_of(settings, LIMITS, {})
@@ -123,7 +123,7 @@ async def test_calls_as_part_of_the_text_are_told_without_the_providers_own_form
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-async def test_a_provider_that_is_busy_is_asked_again(provider: Provider) -> None:
+async def test_busy_provider_is_retried(provider: Provider) -> None:
     busy = Refusal(429, {"error": {"message": "slow down"}}, {"retry-after": "0"})
     with scripted(busy, busy, Turn("Hi"), busy, busy, busy) as server:
         assert text_of(await ask(server, provider)) == "Hi"
@@ -141,14 +141,14 @@ async def test_a_provider_that_is_busy_is_asked_again(provider: Provider) -> Non
         (Refusal(400, {"error": "no tools"}), "answered 400: no tools The model may not support"),
     ],
 )
-async def test_a_refusal_says_what_to_do_and_never_the_key(refusal: Refusal, words: str) -> None:
+async def test_error_response_has_a_hint_and_never_the_key(refusal: Refusal, words: str) -> None:
     with scripted(refusal) as server, pytest.raises(ModelError) as caught:
         await ask(server, "openai")
     assert words in caught.value.text()
     assert KEY not in caught.value.text()
 
 
-async def test_a_provider_that_cannot_be_reached_is_named() -> None:
+async def test_unreachable_provider_is_reported() -> None:
     model = model_of(AgentSettings("openai", "http://127.0.0.1:1/v1", "m1"), Limits(agent_tries=1), {})
     with pytest.raises(ModelError, match=r"127\.0\.0\.1:1 cannot be reached"):
         _ = [piece async for piece in model.turn(ModelRequest("", (Message("user", "Hi"),)))]
@@ -184,12 +184,12 @@ OK = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"
         (OK + b'\r\ndata: {"error": {"message": "overloaded"}}\n\n', "reported: overloaded"),
     ],
 )
-async def test_an_answer_that_is_broken_is_said_to_be(data: bytes, words: str) -> None:
+async def test_malformed_response_is_reported(data: bytes, words: str) -> None:
     with pytest.raises(ModelError, match=words):
         await _raw(data)
 
 
-async def test_calls_without_index_or_id_are_told_apart() -> None:
+async def test_calls_without_index_or_id_are_separated() -> None:
     parts: list[dict[str, Any]] = [
         {"id": "a", "function": {"name": "look", "arguments": {"at": "1"}}},
         {"id": "b", "function": {"name": "look", "arguments": '{"at": "2"}'}},
@@ -207,7 +207,7 @@ def test_without_a_provider_it_says_how_to_set_one() -> None:
     assert "tabhub config set agent.baseUrl" in caught.value.text()
 
 
-def test_a_key_that_is_not_there_is_named_and_never_shown() -> None:
+def test_missing_key_is_named_and_never_shown() -> None:
     with pytest.raises(SetupError, match="NO_SUCH_KEY"):
         model_of(AgentSettings("openai", "http://127.0.0.1:1", "m", "${NO_SUCH_KEY}"), LIMITS, {})
     model = model_of(AgentSettings("openai", "http://127.0.0.1:1", "m", "${K}"), LIMITS, {"K": KEY})

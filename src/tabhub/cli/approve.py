@@ -1,7 +1,7 @@
-"""`tabhub approve`: decide on calls that wait for a person's word, in a terminal.
+"""`tabhub approve`: approve or deny pending calls in a terminal.
 
-Owns the conversation with the person. It wants a terminal on both ends: what an agent with a shell pipes in decides
-nothing. The key the hub asks for is in the person's own home; agents' tokens and the hub's secret are not enough.
+Input and output must be a terminal, so that an agent with a shell cannot pipe in an answer. The hub requires the
+approver's key; agents' tokens and the hub's secret are not enough.
 """
 
 from __future__ import annotations

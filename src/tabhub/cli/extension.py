@@ -1,6 +1,6 @@
 """`tabhub extension`: where the browser extension is, and how to load it.
 
-Owns the words that lead a person through loading it. Installing it is the hub's.
+Owns the instructions for loading it. The hub installs the files.
 """
 
 from __future__ import annotations

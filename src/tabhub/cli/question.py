@@ -1,7 +1,6 @@
-"""A question of the hub, put to the person at the terminal.
+"""Elicitation requests of the hub, answered at the terminal.
 
-Owns how it looks and what may be typed. It wants a terminal: what is piped in decides nothing. Waiting for a line
-leaves the rest of the program running, so that it can be stopped.
+Reading a line does not block the event loop, so the program can be stopped meanwhile.
 """
 
 from __future__ import annotations

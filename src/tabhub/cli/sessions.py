@@ -1,6 +1,6 @@
-"""`tabhub sessions`, `tabhub pause` and `tabhub resume`: which agents are there, and who has the wheel.
+"""`tabhub sessions`, `tabhub pause` and `tabhub resume`: show, end and pause agents' sessions.
 
-Owns how sessions are shown and named on the command line; what ending one or pausing means is for the hub to say.
+Owns how sessions are shown and named on the command line; the hub ends and pauses them.
 """
 
 from __future__ import annotations

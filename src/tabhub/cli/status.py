@@ -1,6 +1,6 @@
 """`tabhub status`: whether the hub runs and what is connected to it.
 
-Owns how the hub's account of itself is shown; what is true is for the hub to say.
+Owns how the hub's health report is shown.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`tabhub stop`: end the hub of this home.
 
-Owns the care that no other process is ever hit: a process id is believed only if a hub stands behind it.
+Never signals another process: a process id is used only after checking that it is a hub.
 """
 
 from __future__ import annotations

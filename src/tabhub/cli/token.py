@@ -1,6 +1,6 @@
 """`tabhub token`: named tokens, one for each client.
 
-Owns the command's words; the tokens are store.tokens'. A hub that runs sees a change at once.
+The tokens are in `tabhub.store.tokens`. A running hub applies a change at once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The checks of `tabhub doctor`, in the order of the road: machine, home, hub, browser, tabs.
+"""The checks of `tabhub doctor`, in order: machine, home, hub, browser, tabs.
 
 Owns what each check looks at and what a person can do about it. A check never changes anything.
 """

@@ -1,8 +1,4 @@
-"""Who holds a TCP port of this machine.
-
-Owns the reading of /proc (and of lsof where there is none); it opens no socket that anyone else sees, except to ask
-whether somebody listens.
-"""
+"""Which process listens on a TCP port of this machine, from /proc or lsof."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A hub with a browser for a while: the one that runs, or one started for the purpose and ended afterwards.
 
-Owns what is started here and that all of it is gone at the end. What the hub is used for is its caller's business.
+Owns everything it starts, and removes all of it at the end.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _CONNECT = 40.0
 _END = 15.0
 _GONE = 3.0
 _SILENT = 10.0
-"""A browser that does not run is waited for that long, with and without word of why: the hub may start it anew."""
+"""Seconds to wait for a browser that is not running, with and without an error: the hub may restart it."""
 _POLL = 0.05
 _PLACE = ("TABHUB_HOME", "TABHUB_PORT", "PORT", "TABHUB_SOCKET")
-"""The parts of the environment that say where a hub is."""
+"""Environment variables that locate a hub."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -167,11 +167,12 @@ function ignoreGone() {
  * @param {Wait} wait
  */
 async function aborted(tabId, url, wait) {
+  // Noted before the tab is queried: it may stop loading, and report that, while the query is under way.
+  wait.aborted = url === wait.url || wait.url === undefined;
   const tab = await chrome.tabs.get(tabId).catch(ignoreGone);
   if (!tab) return;
   if (!tab.pendingUrl && tab.status === "complete") return ended(wait);
-  // Still loading: if it is not another page, the tab says so itself when it has stopped.
-  wait.aborted = url === wait.url || wait.url === undefined;
+  // Still loading: unless it is another page, tabs.onUpdated ends the wait when the tab has stopped.
   if (wait.aborted && wait.stage === "started" && tab.pendingUrl && tab.pendingUrl !== url) {
     wait.fail(new RpcError(FAILED, `${ABORTED}: the tab went to ${tab.pendingUrl.slice(0, 500)} instead.`));
   }

@@ -146,10 +146,19 @@ async def go(page: Page, view: str) -> None:
     await page.locator(f"body[data-view={view}]").wait_for()
 
 
+FINISH_ANIMATIONS = """
+for (const animation of document.getAnimations()) {
+  if (Number.isFinite(animation.effect.getComputedTiming().endTime)) animation.finish();
+}
+"""
+"""An element that is fading in has too little contrast, for a moment."""
+
+
 async def violations(page: Page) -> list[str]:
-    """What axe finds wrong with a page, each with where and why."""
+    """What axe finds wrong with a page once its animations have ended, each with where and why."""
     if not await page.evaluate("'axe' in globalThis"):
         await page.evaluate(AXE.read_text())
+    await page.evaluate(FINISH_ANIMATIONS)
     result = await page.evaluate("axe.run(document, {resultTypes: ['violations']})")
     return [
         f"{found['id']}: {node['target']} {node['failureSummary']}"

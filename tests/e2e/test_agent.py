@@ -209,7 +209,7 @@ def test_a_stopped_conversation_can_be_continued(
         more = open_terminal("--resume", "--", "Go on")
         assert more.end() == 0, more.seen
         assert "I stopped, and go on." in more.seen
-    assert "Whether the call took effect is not known." in server.results(2)[1]
+    assert "It is unknown whether the call took effect." in server.results(2)[1]
     assert [m["content"] for m in server.asked[2]["messages"] if m["role"] == "user"] == ["Wait for it", "Go on"]
     listed = hub.tabhub("agent", "--list")
     assert "Wait for it" in listed.stdout

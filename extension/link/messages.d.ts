@@ -838,13 +838,13 @@ export type UpdateTools = {
 
 /** Change a window. */
 export type UpdateWindow = {
+  windowId: number;
   state?: string;
   left?: number;
   top?: number;
   width?: number;
   height?: number;
   focused?: boolean;
-  windowId: number;
 };
 
 /** One visit of a page. */

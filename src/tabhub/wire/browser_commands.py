@@ -11,8 +11,13 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from tabhub.wire.extension_link import BrowserFacts, DebuggerState, Empty, Nothing, TabInfo
-from tabhub.wire.messages import Object, Received, Sent, TabId
+from tabhub.wire.messages import Object, Received, TabId, received, sent
 from tabhub.wire.page_tools import ExecuteTool, ToolOutcome
+
+_TEXT = str | None
+_WHOLE = int | None
+_NUMBER = float | None
+_FLAG = bool | None
 
 
 class BrowserState(BrowserFacts):
@@ -25,165 +30,113 @@ class BrowserState(BrowserFacts):
     last_error: str | None = None
 
 
-class TabList(Received):
-    """All tabs."""
+# tabs
 
-    tabs: list[TabInfo] = []
+TabList = received("TabList", "All tabs.", tabs=[TabInfo])
+GroupChoice = sent("GroupChoice", "The tab group kept for a key, such as a session.", key=str, title=str)
+CreateTab = sent(
+    "CreateTab",
+    "Open a tab, in the background unless `active`.",
+    url=_TEXT,
+    active=False,
+    window_id=_WHOLE,
+    index=_WHOLE,
+    opener_tab_id=_WHOLE,
+    wait_until=Literal["none", "load"] | None,
+    group=GroupChoice | None,
+)
+OneTab = sent("OneTab", "A command on a tab.", tab_id=TabId)
+ActivateTab = sent("ActivateTab", "Bring a tab to the front of its window.", tab_id=TabId, focus_window=False)
+Closed = received("Closed", "A tab or window was closed.", closed=bool)
+Navigate = sent(
+    "Navigate",
+    "Load a URL in a tab.",
+    tab_id=TabId,
+    url=str,
+    wait_until=Literal["none", "commit", "load"] | None,
+    timeout_ms=_WHOLE,
+)
+Arrival = received(
+    "Arrival",
+    "Where a tab is after it was moved.",
+    tab_id=TabId,
+    url="",
+    title="",
+    status="",
+    ok=True,
+    http_status=_WHOLE,
+    error=_TEXT,
+)
+ReloadTab = sent("ReloadTab", "Load the page of a tab again.", tab_id=TabId, ignore_cache=False)
 
+# CDP
 
-class GroupChoice(Sent):
-    """The tab group kept for a key, such as a session."""
+CdpCommand = sent(
+    "CdpCommand",
+    "A command of the Chrome DevTools Protocol that travels with another one.",
+    method=str,
+    params=Object | None,
+)
+# `ahead` is sent before the command and not waited for; `follow` is sent after a script whose value has `go: true`.
+ForwardCdpCommand = sent(
+    "ForwardCdpCommand",
+    "A command of the Chrome DevTools Protocol.",
+    tab_id=TabId,
+    method=str,
+    params=Object | None,
+    session_id=_TEXT,
+    interruptible=False,
+    ahead=[CdpCommand],
+    follow=[CdpCommand],
+)
+# `children` are sent to every new frame in another process and every new worker, before it runs.
+SubscribeCdpEvents = sent(
+    "SubscribeCdpEvents",
+    "The CDP events a tab sends from now on.",
+    tab_id=TabId,
+    events=list[str],
+    children=[CdpCommand],
+)
 
-    key: str
-    title: str
+# input
 
+_POINT: Object = {"tab_id": TabId, "selector": _TEXT, "x": _NUMBER, "y": _NUMBER}
+Hover = sent("Hover", "Move the mouse over an element or a point.", **_POINT)
+Click = sent(
+    "Click",
+    "Click an element or a point.",
+    **_POINT,
+    button=Literal["left", "right", "middle"] | None,
+    click_count=_WHOLE,
+)
+# `dialog` is the text of a dialog that opened instead.
+Pointed = received("Pointed", "Where in the viewport the mouse was used.", x=_NUMBER, y=_NUMBER, dialog=_TEXT)
+Type = sent(
+    "Type", "Type text into an element, or the focused one.", tab_id=TabId, text=str, selector=_TEXT, clear=False
+)
+Typed = received("Typed", "How many characters were typed.", typed=_WHOLE, dialog=_TEXT)
+Screenshot = sent(
+    "Screenshot",
+    "Take a picture of a tab.",
+    tab_id=TabId,
+    format=Literal["png", "jpeg", "webp"] | None,
+    full_page=False,
+)
+Picture = received("Picture", "A picture in base64.", data=str, mime_type=str)
 
-class CreateTab(Sent):
-    """Open a tab, in the background unless `active`."""
+# plugins
 
-    url: str | None = None
-    active: bool = False
-    window_id: int | None = None
-    index: int | None = None
-    opener_tab_id: int | None = None
-    wait_until: Literal["none", "load"] | None = None
-    group: GroupChoice | None = None
-
-
-class OneTab(Sent):
-    """A command on a tab."""
-
-    tab_id: TabId
-
-
-class ActivateTab(OneTab):
-    """Bring a tab to the front of its window."""
-
-    focus_window: bool = False
-
-
-class Closed(Received):
-    """A tab or window was closed."""
-
-    closed: bool
-
-
-class Navigate(OneTab):
-    """Load a URL in a tab."""
-
-    url: str
-    wait_until: Literal["none", "commit", "load"] | None = None
-    timeout_ms: int | None = None
-
-
-class Arrival(Received):
-    """Where a tab is after it was moved."""
-
-    tab_id: TabId
-    url: str = ""
-    title: str = ""
-    status: str = ""
-    ok: bool = True
-    http_status: int | None = None
-    error: str | None = None
-
-
-class ReloadTab(OneTab):
-    """Load the page of a tab again."""
-
-    ignore_cache: bool = False
-
-
-class CdpCommand(Sent):
-    """A command of the Chrome DevTools Protocol that travels with another one."""
-
-    method: str
-    params: Object | None = None
-
-
-class ForwardCdpCommand(OneTab):
-    """A command of the Chrome DevTools Protocol."""
-
-    method: str
-    params: Object | None = None
-    session_id: str | None = None
-    interruptible: bool = False
-    ahead: list[CdpCommand] = []
-    """Sent before it, not waited for."""
-    follow: list[CdpCommand] = []
-    """Sent after a script whose value has `go: true`."""
-
-
-class SubscribeCdpEvents(OneTab):
-    """The CDP events a tab sends from now on."""
-
-    events: list[str]
-    children: list[CdpCommand] = []
-    """Sent to every new frame in another process and every new worker, before it runs."""
-
-
-class Hover(OneTab):
-    """Move the mouse over an element or a point."""
-
-    selector: str | None = None
-    x: float | None = None
-    y: float | None = None
-
-
-class Click(Hover):
-    """Click an element or a point."""
-
-    button: Literal["left", "right", "middle"] | None = None
-    click_count: int | None = None
-
-
-class Pointed(Received):
-    """Where in the viewport the mouse was used."""
-
-    x: float | None = None
-    y: float | None = None
-    dialog: str | None = None
-    """The text of a dialog that opened instead."""
-
-
-class Type(OneTab):
-    """Type text into an element, or the focused one."""
-
-    text: str
-    selector: str | None = None
-    clear: bool = False
-
-
-class Typed(Received):
-    """How many characters were typed."""
-
-    typed: int | None = None
-    dialog: str | None = None
-
-
-class Screenshot(OneTab):
-    """Take a picture of a tab."""
-
-    format: Literal["png", "jpeg", "webp"] | None = None
-    full_page: bool = False
-
-
-class Picture(Received):
-    """A picture in base64."""
-
-    data: str
-    mime_type: str
-
-
-class DispatchTool(OneTab):
-    """A call of a plugin's tool."""
-
-    plugin: str
-    tool: str
-    input: Object
-    dispatch_id: str
-    url_patterns: list[str] = []
-    timeout_ms: int | None = None
+DispatchTool = sent(
+    "DispatchTool",
+    "A call of a plugin's tool.",
+    tab_id=TabId,
+    plugin=str,
+    tool=str,
+    input=Object,
+    dispatch_id=str,
+    url_patterns=[str],
+    timeout_ms=_WHOLE,
+)
 
 
 class DispatchResult(Received):
@@ -192,216 +145,78 @@ class DispatchResult(Received):
     output: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
-class PluginName(Sent):
-    """A plugin."""
-
-    name: str
-
-
-class Group(Received):
-    """A tab group."""
-
-    group_id: int
-    title: str = ""
-    color: str = ""
-    collapsed: bool = False
-    window_id: int = -1
-    tab_ids: list[int] = []
-
-
-class Groups(Received):
-    """All tab groups."""
-
-    groups: list[Group] = []
-
-
-class CreateGroup(Sent):
-    """Put tabs into a new group."""
-
-    tab_ids: list[int]
-    title: str | None = None
-    color: str | None = None
-    collapsed: bool | None = None
-
-
-class AddToGroup(Sent):
-    """Put tabs into a group."""
-
-    group_id: int
-    tab_ids: list[int]
-
-
-class SomeTabs(Sent):
-    """Tabs."""
-
-    tab_ids: list[int]
-
-
-class UpdateGroup(Sent):
-    """Change a group."""
-
-    group_id: int
-    title: str | None = None
-    color: str | None = None
-    collapsed: bool | None = None
-
-
-class WindowPlace(Sent):
-    """State, position and size of a window."""
-
-    state: str | None = None
-    left: int | None = None
-    top: int | None = None
-    width: int | None = None
-    height: int | None = None
-    focused: bool | None = None
-
-
-class CreateWindow(WindowPlace):
-    """Open a window."""
-
-    url: str | None = None
-    incognito: bool = False
-
-
-class UpdateWindow(WindowPlace, kw_only=True):
-    """Change a window."""
-
-    window_id: int
-
-
-class OneWindow(Sent):
-    """A window."""
-
-    window_id: int
-
-
-class Window(Received):
-    """A window."""
-
-    window_id: int
-    focused: bool = False
-    incognito: bool = False
-    state: str | None = None
-    type: str | None = None
-    left: int | None = None
-    top: int | None = None
-    width: int | None = None
-    height: int | None = None
-    active_tab_id: int | None = None
-    tab_ids: list[int] = []
-
-
-class Windows(Received):
-    """All windows."""
-
-    windows: list[Window] = []
-
-
-class NewWindow(Received):
-    """A window that was opened, and its tab."""
-
-    window: Window
-    tab: TabInfo
-
-
-class SearchHistory(Sent):
-    """Find visited pages."""
-
-    query: str | None = None
-    max_results: int | None = None
-    start_time: float | None = None
-    end_time: float | None = None
-
-
-class HistoryEntry(Received):
-    """A visited page."""
-
-    url: str
-    title: str = ""
-    last_visit_time: str | None = None
-    visit_count: int = 0
-    typed_count: int = 0
-
-
-class History(Received):
-    """Visited pages; `cut` if there are more."""
-
-    entries: list[HistoryEntry] = []
-    cut: bool = False
-
-
-class OneUrl(Sent):
-    """A URL."""
-
-    url: str
-
-
-class Visit(Received):
-    """One visit of a page."""
-
-    visit_id: str
-    visit_time: str | None = None
-    transition: str = ""
-    referring_visit_id: str | None = None
-
-
-class Visits(Received):
-    """The visits of a page, newest first."""
-
-    visits: list[Visit] = []
-    more: int = 0
-    """How many were left out."""
-
-
-class MaxResults(Sent):
-    """How many at most."""
-
-    max_results: int | None = None
-
-
-class ClosedPage(Received):
-    """A page of a closed window."""
-
-    url: str = ""
-    title: str = ""
-
-
-class ClosedSession(Received):
-    """A closed tab or window that can be restored."""
-
-    session_id: str
-    kind: Literal["tab", "window"]
-    closed_at: str | None = None
-    url: str | None = None
-    title: str | None = None
-    tab_count: int | None = None
-    tabs: list[ClosedPage] = []
-
-
-class RecentlyClosed(Received):
-    """Closed tabs and windows."""
-
-    closed: list[ClosedSession] = []
-
-
-class RestoreSession(Sent):
-    """Restore a closed tab or window."""
-
-    session_id: str
-
-
-class Restored(Received):
-    """The tabs that were restored."""
-
-    kind: Literal["tab", "window"]
-    tabs: list[TabInfo] = []
-
-
-class SearchBookmarks(Sent):
-    """Find bookmarks."""
-
-    query: str | None = None
+PluginName = sent("PluginName", "A plugin.", name=str)
+
+# tab groups
+
+Group = received(
+    "Group", "A tab group.", group_id=int, title="", color="", collapsed=False, window_id=-1, tab_ids=[int]
+)
+Groups = received("Groups", "All tab groups.", groups=[Group])
+CreateGroup = sent(
+    "CreateGroup", "Put tabs into a new group.", tab_ids=list[int], title=_TEXT, color=_TEXT, collapsed=_FLAG
+)
+AddToGroup = sent("AddToGroup", "Put tabs into a group.", group_id=int, tab_ids=list[int])
+SomeTabs = sent("SomeTabs", "Tabs.", tab_ids=list[int])
+UpdateGroup = sent("UpdateGroup", "Change a group.", group_id=int, title=_TEXT, color=_TEXT, collapsed=_FLAG)
+
+# windows
+
+_SIZE: Object = {"left": _WHOLE, "top": _WHOLE, "width": _WHOLE, "height": _WHOLE}
+_PLACE: Object = {"state": _TEXT, **_SIZE, "focused": _FLAG}
+CreateWindow = sent("CreateWindow", "Open a window.", **_PLACE, url=_TEXT, incognito=False)
+UpdateWindow = sent("UpdateWindow", "Change a window.", window_id=int, **_PLACE)
+OneWindow = sent("OneWindow", "A window.", window_id=int)
+Window = received(
+    "Window",
+    "A window.",
+    window_id=int,
+    focused=False,
+    incognito=False,
+    state=_TEXT,
+    type=_TEXT,
+    **_SIZE,
+    active_tab_id=_WHOLE,
+    tab_ids=[int],
+)
+Windows = received("Windows", "All windows.", windows=[Window])
+NewWindow = received("NewWindow", "A window that was opened, and its tab.", window=Window, tab=TabInfo)
+
+# history
+
+SearchHistory = sent(
+    "SearchHistory", "Find visited pages.", query=_TEXT, max_results=_WHOLE, start_time=_NUMBER, end_time=_NUMBER
+)
+HistoryEntry = received(
+    "HistoryEntry", "A visited page.", url=str, title="", last_visit_time=_TEXT, visit_count=0, typed_count=0
+)
+History = received("History", "Visited pages; `cut` if there are more.", entries=[HistoryEntry], cut=False)
+OneUrl = sent("OneUrl", "A URL.", url=str)
+Visit = received(
+    "Visit", "One visit of a page.", visit_id=str, visit_time=_TEXT, transition="", referring_visit_id=_TEXT
+)
+# `more` is how many were left out.
+Visits = received("Visits", "The visits of a page, newest first.", visits=[Visit], more=0)
+MaxResults = sent("MaxResults", "How many at most.", max_results=_WHOLE)
+ClosedPage = received("ClosedPage", "A page of a closed window.", url="", title="")
+ClosedSession = received(
+    "ClosedSession",
+    "A closed tab or window that can be restored.",
+    session_id=str,
+    kind=Literal["tab", "window"],
+    closed_at=_TEXT,
+    url=_TEXT,
+    title=_TEXT,
+    tab_count=_WHOLE,
+    tabs=[ClosedPage],
+)
+RecentlyClosed = received("RecentlyClosed", "Closed tabs and windows.", closed=[ClosedSession])
+RestoreSession = sent("RestoreSession", "Restore a closed tab or window.", session_id=str)
+Restored = received("Restored", "The tabs that were restored.", kind=Literal["tab", "window"], tabs=[TabInfo])
+
+# bookmarks
+
+SearchBookmarks = sent("SearchBookmarks", "Find bookmarks.", query=_TEXT)
 
 
 class Bookmark(Received):
@@ -416,239 +231,123 @@ class Bookmark(Received):
     more: int = 0
 
 
-class Bookmarks(Received):
-    """Bookmarks that were found."""
-
-    bookmarks: list[Bookmark] = []
-    more: int = 0
-
-
-class CreateBookmark(Sent):
-    """Add a bookmark."""
-
-    url: str
-    title: str | None = None
-    parent_id: str | None = None
-
-
-class BookmarkFolder(Sent):
-    """Which bookmarks to list."""
-
-    parent_id: str | None = None
-    max_depth: int | None = None
-
-
-class BookmarkTree(Received):
-    """Bookmarks with their folders."""
-
-    roots: list[Bookmark] = []
-
-
-class DownloadFile(Sent):
-    """Download a URL."""
-
-    url: str
-    filename: str | None = None
-    save_as: bool = False
-
-
-class GetDownloads(Sent):
-    """Which downloads to list."""
-
-    query: str | None = None
-    state: str | None = None
-    limit: int | None = None
-
-
-class OneDownload(Sent):
-    """A download."""
-
-    download_id: int
-
-
-class Download(Received):
-    """A download."""
-
-    download_id: int
-    url: str = ""
-    filename: str = ""
-    state: str = ""
-    bytes_received: float = 0
-    total_bytes: float = 0
-    mime: str | None = None
-    start_time: str | None = None
-    end_time: str | None = None
-    error: str | None = None
-    danger: str | None = None
-    paused: bool = False
-    deleted: bool = False
-
-
-class Downloads(Received):
-    """Downloads, newest first; `cut` if there are more."""
-
-    downloads: list[Download] = []
-    cut: bool = False
-
-
-class GetCookies(Sent):
-    """Which cookies to list."""
-
-    url: str
-    name: str | None = None
-
-
-class Cookie(Received):
-    """A cookie."""
-
-    name: str
-    value: str = ""
-    domain: str = ""
-    path: str = ""
-    secure: bool = False
-    http_only: bool = False
-    same_site: str = ""
-    session: bool = False
-    host_only: bool = False
-    expiration_date: float | None = None
-    partition: str | None = None
-
-
-class Cookies(Received):
-    """Cookies of a URL."""
-
-    cookies: list[Cookie] = []
-    more: int = 0
-
-
-class SetCookie(Sent):
-    """Set a cookie."""
-
-    url: str
-    name: str
-    value: str | None = None
-    domain: str | None = None
-    path: str | None = None
-    secure: bool | None = None
-    http_only: bool | None = None
-    expiration_date: float | None = None
-
-
-class DeleteCookies(Sent):
-    """Delete the cookies of that name."""
-
-    url: str
-    name: str
-
-
-class Deleted(Received):
-    """How many cookies were deleted."""
-
-    deleted: int
-
-
-class ClearSiteData(Sent):
-    """What to delete of a site."""
-
-    origin: str
-    cookies: bool = False
-    local_storage: bool = False
-    cache: bool = False
-    indexed_db: bool = msgspec.field(default=False, name="indexedDB")
-    service_workers: bool = False
-
-
-class Cleared(Received):
-    """What was deleted."""
-
-    origin: str
-    cleared: list[str] = []
-
-
-class ShowNotification(Sent):
-    """Show a notification on the desktop."""
-
-    title: str
-    message: str | None = None
-    icon_url: str | None = None
-    require_interaction: bool | None = None
-    context_message: str | None = None
-    url: str | None = None
-
-
-class Notification(Received):
-    """A notification; `allowed` if the system shows it."""
-
-    notification_id: str
-    allowed: bool
-
-
-class GetLogs(Sent):
-    """Which lines of the extension's log to list."""
-
-    level: str | None = None
-    source: str | None = None
-    limit: int | None = None
-    since: float | None = None
-
-
-class LogLine(Received):
-    """A line of the extension's log."""
-
-    level: str
-    source: str
-    message: str
-    time: str
-
-
-class Logs(Received):
-    """The extension's log."""
-
-    entries: list[LogLine] = []
-    sources: list[str] = []
-    more: int = 0
-
-
-class OpenPage(Received):
-    """A page of the extension that is open."""
-
-    kind: str
-    page: str
-    window_id: int
-    tab_id: int | None = None
-
-
-class PanelText(Received):
-    """What the extension's popup shows."""
-
-    headline: str
-    explanation: str
-    tabs: int
-    debugged: int
-    last_error: str | None = None
-
-
-class Panels(Received):
-    """The extension's open pages, and what they show."""
-
-    open: list[OpenPage] = []
-    shows: PanelText | None = None
-
-
-class AdapterFacts(Received):
-    """A plugin's adapter and the tabs that have it."""
-
-    plugin: str
-    hash: str
-    matches: list[str] = []
-    world: str = ""
-    tab_ids: list[int] = []
-
-
-class Adapters(Received):
-    """The adapters of all plugins."""
-
-    adapters: list[AdapterFacts] = []
+Bookmarks = received("Bookmarks", "Bookmarks that were found.", bookmarks=[Bookmark], more=0)
+CreateBookmark = sent("CreateBookmark", "Add a bookmark.", url=str, title=_TEXT, parent_id=_TEXT)
+BookmarkFolder = sent("BookmarkFolder", "Which bookmarks to list.", parent_id=_TEXT, max_depth=_WHOLE)
+BookmarkTree = received("BookmarkTree", "Bookmarks with their folders.", roots=[Bookmark])
+
+# downloads
+
+DownloadFile = sent("DownloadFile", "Download a URL.", url=str, filename=_TEXT, save_as=False)
+GetDownloads = sent("GetDownloads", "Which downloads to list.", query=_TEXT, state=_TEXT, limit=_WHOLE)
+OneDownload = sent("OneDownload", "A download.", download_id=int)
+Download = received(
+    "Download",
+    "A download.",
+    download_id=int,
+    url="",
+    filename="",
+    state="",
+    bytes_received=0.0,
+    total_bytes=0.0,
+    mime=_TEXT,
+    start_time=_TEXT,
+    end_time=_TEXT,
+    error=_TEXT,
+    danger=_TEXT,
+    paused=False,
+    deleted=False,
+)
+Downloads = received("Downloads", "Downloads, newest first; `cut` if there are more.", downloads=[Download], cut=False)
+
+# site data
+
+GetCookies = sent("GetCookies", "Which cookies to list.", url=str, name=_TEXT)
+Cookie = received(
+    "Cookie",
+    "A cookie.",
+    name=str,
+    value="",
+    domain="",
+    path="",
+    secure=False,
+    http_only=False,
+    same_site="",
+    session=False,
+    host_only=False,
+    expiration_date=_NUMBER,
+    partition=_TEXT,
+)
+Cookies = received("Cookies", "Cookies of a URL.", cookies=[Cookie], more=0)
+SetCookie = sent(
+    "SetCookie",
+    "Set a cookie.",
+    url=str,
+    name=str,
+    value=_TEXT,
+    domain=_TEXT,
+    path=_TEXT,
+    secure=_FLAG,
+    http_only=_FLAG,
+    expiration_date=_NUMBER,
+)
+DeleteCookies = sent("DeleteCookies", "Delete the cookies of that name.", url=str, name=str)
+Deleted = received("Deleted", "How many cookies were deleted.", deleted=int)
+ClearSiteData = sent(
+    "ClearSiteData",
+    "What to delete of a site.",
+    origin=str,
+    cookies=False,
+    local_storage=False,
+    cache=False,
+    indexedDB=False,
+    service_workers=False,
+)
+Cleared = received("Cleared", "What was deleted.", origin=str, cleared=[str])
+
+# the extension itself
+
+ShowNotification = sent(
+    "ShowNotification",
+    "Show a notification on the desktop.",
+    title=str,
+    message=_TEXT,
+    icon_url=_TEXT,
+    require_interaction=_FLAG,
+    context_message=_TEXT,
+    url=_TEXT,
+)
+Notification = received(
+    "Notification", "A notification; `allowed` if the system shows it.", notification_id=str, allowed=bool
+)
+GetLogs = sent(
+    "GetLogs", "Which lines of the extension's log to list.", level=_TEXT, source=_TEXT, limit=_WHOLE, since=_NUMBER
+)
+LogLine = received("LogLine", "A line of the extension's log.", level=str, source=str, message=str, time=str)
+Logs = received("Logs", "The extension's log.", entries=[LogLine], sources=[str], more=0)
+OpenPage = received(
+    "OpenPage", "A page of the extension that is open.", kind=str, page=str, window_id=int, tab_id=_WHOLE
+)
+PanelText = received(
+    "PanelText",
+    "What the extension's popup shows.",
+    headline=str,
+    explanation=str,
+    tabs=int,
+    debugged=int,
+    last_error=_TEXT,
+)
+Panels = received("Panels", "The extension's open pages, and what they show.", open=[OpenPage], shows=PanelText | None)
+AdapterFacts = received(
+    "AdapterFacts",
+    "A plugin's adapter and the tabs that have it.",
+    plugin=str,
+    hash=str,
+    matches=[str],
+    world="",
+    tab_ids=[int],
+)
+Adapters = received("Adapters", "The adapters of all plugins.", adapters=[AdapterFacts])
 
 
 class Command(NamedTuple):

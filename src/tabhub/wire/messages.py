@@ -7,7 +7,7 @@ decodes the hub's own messages finds a field nobody declared.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_args
 
 import msgspec
 
@@ -25,6 +25,28 @@ class Received(msgspec.Struct, rename="camel"):
 
 class Sent(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
     """A message, or part of one, that the hub sends."""
+
+
+def received(name: str, summary: str, /, **fields: Any) -> type[msgspec.Struct]:
+    """A struct from a table of fields.
+
+    A type is a required field, `T | None` an optional one, `[T]` a list that may be missing, and any other value is
+    the default of its own type.
+    """
+    return msgspec.defstruct(name, map(_field, fields.items()), bases=(Received,), namespace={"__doc__": summary})
+
+
+def sent(name: str, summary: str, /, **fields: Any) -> type[msgspec.Struct]:
+    return msgspec.defstruct(name, map(_field, fields.items()), bases=(Sent,), namespace={"__doc__": summary})
+
+
+def _field(item: tuple[str, Any]) -> tuple[str, Any] | tuple[str, Any, Any]:
+    name, value = item
+    if type(None) in get_args(value):
+        return name, value, None
+    if isinstance(value, list):
+        return name, list[value[0]], []  # type: ignore[valid-type]
+    return (name, type(value), value) if isinstance(value, bool | int | float | str) else (name, value)
 
 
 T = TypeVar("T", bound=msgspec.Struct)

@@ -34,6 +34,17 @@ def test_a_bound_tab_is_held_and_the_refusal_says_by_whom_since_when_and_what_to
     assert (error.status, error.outcome, error.facts()["freeInSeconds"]) == (409, "not_sent", 360)
 
 
+def test_a_closed_tab_is_lost_by_the_session_that_held_it_and_no_other() -> None:
+    leases, one, other = two()
+    leases.bind(one, 1, 0, acting=True, opened=True)
+    leases.bind(other, 2, 0, acting=True, opened=True)
+    leases.tab_closed(1)
+    assert (one.tab, one.lost_tab, one.own_tabs) == (None, 1, set())
+    assert (other.tab, other.lost_tab, other.own_tabs) == (2, None, {2})
+    leases.bind(one, 3, 0, acting=True)
+    assert (one.tab, one.lost_tab) == (3, None)
+
+
 def test_a_tab_that_was_only_read_is_let_go_when_the_session_goes_on_and_one_acted_in_is_not() -> None:
     leases, one, _ = two()
     leases.bind(one, 1, 0, acting=False)

@@ -45,20 +45,6 @@ def test_only_idle_sessions_expire() -> None:
     assert sessions.expired(150) == [idle, fresh, busy]
 
 
-def test_a_closed_tab_is_let_go_by_the_sessions_that_had_it_and_no_other() -> None:
-    sessions = Sessions(Limits())
-    mine, same, other = (sessions.open(name, "mcp", "", 0) for name in ("mine", "same", "other"))
-    sessions.bind(mine, 1, opened=True)
-    sessions.bind(same, 1)
-    sessions.bind(other, 2, opened=True)
-    assert (mine.own_tabs, same.own_tabs) == ({1}, set())
-    sessions.tab_closed(1)
-    assert [(s.tab, s.lost_tab) for s in (mine, same, other)] == [(None, 1), (None, 1), (2, None)]
-    assert mine.own_tabs == set()
-    sessions.bind(mine, 3)
-    assert (mine.tab, mine.lost_tab) == (3, None)
-
-
 def test_a_session_of_one_request_can_be_kept_under_a_handle() -> None:
     sessions = Sessions(Limits())
     passing = Session("", "handle", "client", 0, 0)

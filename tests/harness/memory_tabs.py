@@ -39,7 +39,6 @@ class MemoryTabs:
         self.opened: list[str] = []
         self.revisited: list[str] = []
         self._on_message: MessageCallback | None = None
-        self._on_any: list[DisconnectCallback] = []
         self._on_tab: dict[int, list[DisconnectCallback]] = {}
         self._pending: dict[int, set[asyncio.Future[Any]]] = {}
         self._next = 100
@@ -79,13 +78,13 @@ class MemoryTabs:
     def on_message(self, callback: MessageCallback) -> None:
         self._on_message = callback
 
-    def on_disconnect(self, tab_id: int | None, callback: DisconnectCallback) -> None:
-        (self._on_any if tab_id is None else self._on_tab.setdefault(tab_id, [])).append(callback)
+    def on_disconnect(self, tab_id: int, callback: DisconnectCallback) -> None:
+        self._on_tab.setdefault(tab_id, []).append(callback)
 
     def disconnect(self, tab_id: int) -> None:
         for future in list(self._pending.get(tab_id, ())):
             future.cancel()
-        for callback in (*self._on_tab.pop(tab_id, ()), *self._on_any):
+        for callback in self._on_tab.pop(tab_id, ()):
             callback(tab_id)
 
     # Sites

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from tabhub.browser.driver.page import Page
-from tabhub.browser.driver.tab_watch import EventSubscription, TabKey, TabWatch, ended_tabs
+from tabhub.browser.driver.tab_watch import EventSubscription, TabWatch
 from tabhub.browser.record.traffic import ENABLE
-from tabhub.links.browsers import Browsers, Change
+from tabhub.links.browsers import Browsers, Change, TabKey
 from tabhub.links.extension import ExtensionLink
 
 _EVENTS = (
@@ -211,7 +211,8 @@ class Activity:
     def __init__(self, browsers: Browsers, watch: TabWatch) -> None:
         self._watch = watch
         self._tabs: dict[TabKey, _Tab] = {}
-        browsers.on_change(self._changed)
+        browsers.on_change(self._tabs_changed, "opened", "changed")
+        browsers.drop_with_tab(self._tabs, self._tab_ended)
         watch.subscribe(EventSubscription(_EVENTS, (ENABLE, ("Page.enable", {})), frames=True), self._on_event)
 
     def _tab(self, page: Page) -> _Tab:
@@ -356,7 +357,7 @@ class Activity:
                 tab.acted = max(tab.acted, opening.begun if opening is not None else now)
             tab.pending = {key: flight for key, flight in tab.pending.items() if flight.loader == loader}
 
-    def _changed(self, change: Change) -> None:
+    def _tabs_changed(self, change: Change) -> None:
         for tab in (*change.tabs.opened, *change.tabs.changed):
             for (link, chrome_id), known in self._tabs.items():
                 for action in known.actions if link.browser_id == tab.browser_id else ():
@@ -365,8 +366,9 @@ class Activity:
                     if chrome_id == tab.opener_chrome_id and tab.tab_id in action.unclaimed_tabs:
                         action.unclaimed_tabs.discard(tab.tab_id)
                         action.tab_opened(tab.tab_id)
-        for key in ended_tabs(change, self._tabs):
-            # A running action removes its own tab when it ends.
-            self._tabs[key].gone = True
-            if not self._tabs[key].actions:
-                del self._tabs[key]
+
+    def _tab_ended(self, key: TabKey) -> None:
+        # A running action removes its own tab when it ends.
+        self._tabs[key].gone = True
+        if not self._tabs[key].actions:
+            del self._tabs[key]

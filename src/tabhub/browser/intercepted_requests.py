@@ -13,12 +13,12 @@ from typing import Any
 from tabhub.browser.driver.cdp_send import send_cdp_nowait
 from tabhub.browser.driver.cdp_values import parse_headers, parse_text, parse_url
 from tabhub.browser.driver.page import Page
-from tabhub.browser.driver.tab_watch import EventSubscription, TabKey, TabWatch, ended_tabs
+from tabhub.browser.driver.tab_watch import EventSubscription, TabWatch
 from tabhub.browser.record.headers import redact_headers
 from tabhub.browser.record.recorder import Recorder
 from tabhub.browser.tab_overrides import Override, TabOverrides
 from tabhub.errors import CommandFailed
-from tabhub.links.browsers import Browsers, Change
+from tabhub.links.browsers import Browsers, TabKey
 from tabhub.links.extension import ExtensionLink
 from tabhub.trust.redact import redact
 
@@ -70,10 +70,12 @@ class Interceptions:
         self._timeouts: dict[TabKey, int] = {}
         self._asked: dict[TabKey, float] = {}
         """When an agent last listed the paused requests, or decided on one."""
-        self._over: set[tuple[str, int]] = set()
+        self._over: dict[tuple[str, int], None] = {}
         """Tabs in which interception ended by itself, by browser: the link may have been replaced by then."""
         watch.subscribe(EventSubscription(("Fetch.requestPaused",)), self._on_event)
-        browsers.on_change(self._change)
+        browsers.drop_with_tab(self._patterns, self._stopped)
+        browsers.drop_with_tab(self._waiting, self._stopped)
+        browsers.drop_when_closed(self._over)
 
     async def start(self, page: Page, session: Any, patterns: tuple[str, ...]) -> None:
         """Pause the requests of a tab that match one of the patterns."""
@@ -104,7 +106,7 @@ class Interceptions:
         """Whether interception ended by itself since the last call."""
         tab = (page.link.browser_id, page.tab.chrome_id)
         over = tab in self._over
-        self._over.discard(tab)
+        self._over.pop(tab, None)
         return over
 
     def end_session(self, session: Any) -> None:
@@ -204,7 +206,7 @@ class Interceptions:
 
     def _stopped(self, key: TabKey) -> None:
         if key in self._patterns:
-            self._over.add((key[0].browser_id, key[1]))
+            self._over[key[0].browser_id, key[1]] = None
         self._forget(key)
 
     def _drop(self, key: TabKey, paused: PausedRequest) -> None:
@@ -223,8 +225,3 @@ class Interceptions:
 
     def _continue(self, key: TabKey, child: str | None, fetch_id: str) -> None:
         send_cdp_nowait(*key, "Fetch.continueRequest", {"requestId": fetch_id}, child)
-
-    def _change(self, change: Change) -> None:
-        for key in ended_tabs(change, [*self._patterns, *self._waiting]):
-            self._stopped(key)
-        self._over -= {(tab.browser_id, tab.chrome_id) for tab in change.tabs.closed}

@@ -11,8 +11,8 @@ from typing import Any
 
 from tabhub.browser.driver.cdp_send import send_cdp_nowait
 from tabhub.browser.driver.page import Page
-from tabhub.browser.driver.tab_watch import EventSubscription, TabKey, TabWatch, ended_tabs
-from tabhub.links.browsers import Browsers, Change
+from tabhub.browser.driver.tab_watch import EventSubscription, TabWatch
+from tabhub.links.browsers import Browsers, TabKey
 from tabhub.links.extension import ExtensionLink
 
 _MOST = 2000
@@ -47,7 +47,7 @@ class StyleSheets:
     def __init__(self, browsers: Browsers, watch: TabWatch) -> None:
         self._watch = watch
         self._tabs: dict[TabKey, _Tab] = {}
-        browsers.on_change(self._gone)
+        browsers.drop_with_tab(self._tabs)
         events = ("CSS.styleSheetAdded", "CSS.styleSheetRemoved", "Page.frameNavigated", "Page.frameDetached")
         watch.subscribe(EventSubscription(events), self._on_event)
 
@@ -113,10 +113,6 @@ class StyleSheets:
             # The sheets of a replaced document are removed without an event.
             gone = params.get("frameId") or (params.get("frame") or {}).get("id")
             _drop(tab, [sheet_id for sheet_id, sheet in tab.sheets.items() if sheet.frame == gone])
-
-    def _gone(self, change: Change) -> None:
-        for key in ended_tabs(change, self._tabs):
-            del self._tabs[key]
 
 
 def _drop(tab: _Tab, sheet_ids: list[str]) -> None:

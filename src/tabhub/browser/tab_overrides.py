@@ -13,9 +13,9 @@ from typing import Any
 
 from tabhub.browser.driver.cdp_send import send_cdp_nowait
 from tabhub.browser.driver.page import Page
-from tabhub.browser.driver.tab_watch import EventSubscription, TabKey, TabWatch
+from tabhub.browser.driver.tab_watch import EventSubscription, TabWatch
 from tabhub.errors import CommandFailed
-from tabhub.links.browsers import DETACH_REASONS, Browsers, Change
+from tabhub.links.browsers import DETACH_REASONS, Browsers, TabKey
 from tabhub.links.extension import ExtensionLink
 
 Command = tuple[str, dict[str, Any]]
@@ -50,7 +50,9 @@ class TabOverrides:
         """By browser and tab, because a link that reconnects is another object."""
         self._left: dict[tuple[str, int], list[Command]] = {}
         """Undo commands for then: a browser that only lost its link may still have the overrides."""
-        browsers.on_change(self._gone)
+        browsers.drop_with_tab(self._tabs, self._tab_ended)
+        browsers.drop_when_closed(self._lost)
+        browsers.drop_when_closed(self._left)
         watch.subscribe(EventSubscription(("Target.attachedToTarget", "Page.frameNavigated")), self._on_event)
 
     async def apply(self, page: Page, name: str, change: Override, commands: Sequence[Command]) -> None:
@@ -178,13 +180,8 @@ class TabOverrides:
         for method, params in commands:
             send_cdp_nowait(*key, method, params, child)
 
-    def _gone(self, change: Change) -> None:
-        closed = {(tab.browser_id, tab.chrome_id) for tab in change.tabs.closed}
-        for key in list(self._tabs):
-            if (key[0].browser_id, key[1]) in closed:
-                del self._tabs[key]
-            elif key[0].closed is not None:
-                self._lose(key, "the connection to the browser was lost")
-        for tab in closed:
-            self._lost.pop(tab, None)
-            self._left.pop(tab, None)
+    def _tab_ended(self, key: TabKey) -> None:
+        if key[0].closed is None:
+            del self._tabs[key]
+        else:
+            self._lose(key, "the connection to the browser was lost")

@@ -10,8 +10,9 @@ import logging
 from collections.abc import Iterable
 
 from tabhub.core.tab_matching import TabFingerprint
+from tabhub.core.tabs import TabChanges
 from tabhub.errors import CommandFailed, TabhubError, TabNotFound
-from tabhub.links.browsers import Browsers, Change
+from tabhub.links.browsers import Browsers
 
 log = logging.getLogger("tabhub.sessions")
 
@@ -25,9 +26,9 @@ class OrphanTabs:
 
     def __init__(self, browsers: Browsers) -> None:
         self._browsers = browsers
-        self._waiting: dict[int, TabFingerprint] = {}
+        self.waiting: dict[int, TabFingerprint] = {}
+        """Tabs of disconnected browsers that are still to be closed."""
         self._tasks: set[asyncio.Task[None]] = set()
-        browsers.on_change(self._changed)
 
     def close(self, tabs: Iterable[int]) -> None:
         for tab_id in tabs:
@@ -50,7 +51,7 @@ class OrphanTabs:
             tab = self._browsers.book.get(tab_id)
             if tab is None:
                 if (disconnected := self._browsers.book.away(tab_id)) is not None:
-                    self._waiting[tab_id] = TabFingerprint.of(disconnected)
+                    self.waiting[tab_id] = TabFingerprint.of(disconnected)
                 return
             link = self._browsers.link(tab.browser_id)
             try:
@@ -63,16 +64,15 @@ class OrphanTabs:
             except CommandFailed as error:
                 why = error.message
             except TabhubError:  # the link ended; the tab may still be there when it reconnects
-                self._waiting[tab_id] = TabFingerprint.of(tab)
+                self.waiting[tab_id] = TabFingerprint.of(tab)
                 return
             except TimeoutError:
                 why = f"no answer within {_TIMEOUT:.0f} s"
         log.warning("tab %d of an ended session could not be closed: %s", tab_id, why)
 
-    def _changed(self, change: Change) -> None:
-        if self._waiting and change.kind == "tabs":
-            back = [tab for tab in change.tabs.opened if tab.tab_id in self._waiting]
-            # After a browser restart the id may belong to a tab of the person.
-            self.close([tab.tab_id for tab in back if self._waiting[tab.tab_id].fits(tab)])
-            for tab in (*back, *change.tabs.closed):
-                self._waiting.pop(tab.tab_id, None)
+    def tabs_changed(self, tabs: TabChanges) -> None:
+        back = [tab for tab in tabs.opened if tab.tab_id in self.waiting]
+        # After a browser restart the id may belong to a tab of the person.
+        self.close([tab.tab_id for tab in back if self.waiting[tab.tab_id].fits(tab)])
+        for tab in (*back, *tabs.closed):
+            self.waiting.pop(tab.tab_id, None)

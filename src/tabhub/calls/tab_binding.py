@@ -238,6 +238,8 @@ class TabBinding:
             if held:
                 self.away[change.browser_id] = held, {tab.chrome_id for tab in change.tabs.away}
         elif change.kind == "tabs":
+            if self._orphans.waiting:
+                self._orphans.tabs_changed(change.tabs)
             if change.synced and change.browser_id in self.away:
                 self._match_tabs(change.browser_id)
             for tab in change.tabs.closed:

@@ -109,8 +109,9 @@ class Leases:
         return [tab for tab in session.own_tabs if tab not in self._by_tab]
 
     def tab_closed(self, tab: int) -> None:
-        self._by_tab.pop(tab, None)
-        self._sessions.tab_closed(tab)
+        lease = self._by_tab.pop(tab, None)
+        if lease is not None:
+            self._sessions.lose(lease.holder, tab)
 
     def tab_rematched(self, old: int, new: int) -> None:
         """A tab has returned under another id. It may be the person's own, so it no longer counts as opened by the

@@ -156,8 +156,3 @@ class Sessions:
             session.tab = None
             session.lost_tab, session.lost_how = tab, how
         self.changes += 1
-
-    def tab_closed(self, tab: int) -> None:
-        for session in self._all.values():
-            if session.tab == tab or tab in session.own_tabs:
-                self.lose(session, tab)

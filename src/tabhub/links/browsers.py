@@ -82,6 +82,9 @@ class Change:
 
 
 ChangeListener = Callable[[Change], None]
+Aspect = Literal["disconnected", "synced", "opened", "changed"]
+TabKey = tuple[ExtensionLink, int]
+"""A tab by its link and the browser's own id of it."""
 PageListener = Callable[[ExtensionLink, PageMessage | ToolProgress], Any]
 """Handles a message of PAGE_METHODS; what it returns is the reply to a request."""
 PluginMessage = TabSyncAll | PluginStateChanged | PluginLog
@@ -108,7 +111,9 @@ class Browsers:
         self._connected: dict[str, ConnectedBrowser] = {}
         self._recent: dict[str, None] = {}
         self._disconnected: deque[dict[str, Any]] = deque(maxlen=_DISCONNECTED_KEPT)
-        self._on_change: list[ChangeListener] = []
+        self._on_change: list[tuple[ChangeListener, tuple[Aspect, ...]]] = []
+        self._tab_state: list[tuple[Mapping[TabKey, Any], Callable[[TabKey], object]]] = []
+        self._lasting_tab_state: list[dict[tuple[str, int], Any]] = []
         self._on_event: list[EventListener] = []
         self._on_page: PageListener | None = None
         self._starting = starting
@@ -117,8 +122,17 @@ class Browsers:
         self._on_hello: list[Callable[[ExtensionLink], None]] = []
         self._panel: Mapping[str, Handler] = {}
 
-    def on_change(self, listener: ChangeListener) -> None:
-        self._on_change.append(listener)
+    def on_change(self, listener: ChangeListener, *aspects: Aspect) -> None:
+        """Call a listener for changes that have one of the aspects; for all changes if none is named."""
+        self._on_change.append((listener, aspects))
+
+    def drop_with_tab(self, state: dict[TabKey, Any], ended: Callable[[TabKey], object] | None = None) -> None:
+        """Remove a tab's entry when the tab is closed or its link ends; `ended` is called instead of removing it."""
+        self._tab_state.append((state, state.__delitem__ if ended is None else ended))
+
+    def drop_when_closed(self, state: dict[tuple[str, int], Any]) -> None:
+        """Remove the entry of a tab, by browser and its id there, when the tab is closed, not when its link ends."""
+        self._lasting_tab_state.append(state)
 
     def on_event(self, listener: EventListener) -> None:
         """Listen for CDP events; the end of debugging is reported as `detached` with its reason."""
@@ -373,8 +387,23 @@ class Browsers:
             listener(link, chrome_id, method, params, child)
 
     def _publish(self, change: Change) -> None:
-        for listener in self._on_change:
-            listener(change)
+        tabs = change.tabs
+        parts = (("synced", change.synced), ("opened", tabs.opened), ("changed", tabs.changed))
+        present = {change.kind, *(aspect for aspect, part in parts if part)}
+        for listener, aspects in self._on_change:
+            if not aspects or not present.isdisjoint(aspects):
+                listener(change)
+        if tabs.closed or change.kind != "tabs":
+            self._drop_tab_state({(tab.browser_id, tab.chrome_id) for tab in tabs.closed})
+
+    def _drop_tab_state(self, closed: set[tuple[str, int]]) -> None:
+        for state, ended in self._tab_state:
+            for key in list(state):
+                if key[0].closed is not None or (key[0].browser_id, key[1]) in closed:
+                    ended(key)
+        for lasting in self._lasting_tab_state:
+            for tab in closed:
+                lasting.pop(tab, None)
 
     def _not_connected(self, message: str) -> NotConnected:
         if self._connected:

@@ -57,8 +57,8 @@ class TabHubTransport(Protocol):
         """Hand every message that pages send by themselves to `callback`."""
         ...
 
-    def on_disconnect(self, tab_id: int | None, callback: DisconnectCallback) -> None:
-        """Call `callback` when a tab (None: any tab) can no longer be reached."""
+    def on_disconnect(self, tab_id: int, callback: DisconnectCallback) -> None:
+        """Call `callback` once when a tab can no longer be reached."""
         ...
 
     def disconnect(self, tab_id: int) -> None:
@@ -72,7 +72,6 @@ class LinkTransport:
     def __init__(self, browsers: Browsers) -> None:
         self._browsers = browsers
         self._on_message: MessageCallback | None = None
-        self._on_any: list[DisconnectCallback] = []
         self._on_tab: dict[int, list[DisconnectCallback]] = {}
         self._listeners: dict[tuple[ExtensionLink, int], Listener] = {}
         self._documents: dict[tuple[str, str], int] = {}
@@ -114,8 +113,8 @@ class LinkTransport:
     def on_message(self, callback: MessageCallback) -> None:
         self._on_message = callback
 
-    def on_disconnect(self, tab_id: int | None, callback: DisconnectCallback) -> None:
-        (self._on_any if tab_id is None else self._on_tab.setdefault(tab_id, [])).append(callback)
+    def on_disconnect(self, tab_id: int, callback: DisconnectCallback) -> None:
+        self._on_tab.setdefault(tab_id, []).append(callback)
 
     def disconnect(self, tab_id: int) -> None:
         tab = self._browsers.book.get(tab_id)
@@ -192,7 +191,7 @@ class LinkTransport:
     def _tab_disconnected(self, tab_id: int) -> None:
         for document in [document for document, known in self._documents.items() if known == tab_id]:
             del self._documents[document]
-        for callback in (*self._on_tab.pop(tab_id, ()), *self._on_any):
+        for callback in self._on_tab.pop(tab_id, ()):
             callback(tab_id)
 
 

@@ -30,7 +30,6 @@ from tabhub.core.tools import BROWSER
 from tabhub.errors import InvalidParams
 from tabhub.http.guard import Guard
 from tabhub.http.write_batch import WriteBatch
-from tabhub.links.browsers import Change
 from tabhub.mcp.build import TabParts, build_listing, make_endpoint
 from tabhub.mcp.gateway import GatewaySurface
 from tabhub.mcp.resources import UpstreamResources
@@ -211,7 +210,8 @@ class Hub:
         )
         tabs.register(BROWSER, (Entry(tool, run) for tool, run in built_in))
         tabs.transport.settings(_page_settings(config))
-        self.browsers.on_change(self._browsers_changed)
+        self.browsers.on_change(lambda change: self.pages.tabs_changed(change.tabs.changed), "changed")
+        self.browsers.on_change(lambda _: engine.browser_wait.stop_waiting(), "synced")
 
         # connections
         self.guard = Guard(port, secret.encode(), limits, self.tokens, tokens_required=config.require_tokens)
@@ -323,11 +323,6 @@ class Hub:
         if count := self.persistence.restore():
             log.info("%d sessions from before the restart continue", count)
         self.plugins.load()
-
-    def _browsers_changed(self, change: Change) -> None:
-        self.pages.tabs_changed(change.tabs)
-        if change.synced:
-            self.engine.browser_wait.stop_waiting()
 
     def _facts(self) -> dict[str, Any]:
         """What agents learn of the hub itself."""

@@ -113,7 +113,7 @@ async def test_routing_needs_no_browser(shop: Shop) -> None:
     shop.offer(2, "add")
     assert await shop.call("website_tool_shop_example_tab1_add") == 1
     assert await shop.call("website_tool_shop_example_tab2_add") == 2
-    shop.pages.tabs_changed(shop.tabs.report(2, "activated"))
+    shop.pages.tabs_changed(shop.tabs.report(2, "activated").changed)
     assert await shop.call("website_tool_shop_example_add") == 2
 
 
@@ -166,7 +166,7 @@ async def test_a_named_tab_is_waited_for_while_it_reloads(shop: Shop) -> None:
 
 def closed(shop: Shop) -> None:
     shop.offer(1, "look", **LOOK)
-    shop.pages.tabs_changed(shop.tabs.close(1))
+    shop.tabs.close(1)
 
 
 @pytest.mark.req("S000-spec-routing-16", "S000-spec-routing-17")
@@ -193,7 +193,7 @@ async def test_a_page_without_the_tool_is_reloaded_three_times_in_the_same_tab(s
     # the tab is used again by the next call, unless the person has it
     shop.tabs.on_open = lambda tab_id, url: shop.offer(tab_id, "look", **LOOK)
     assert await shop.call("website_tool_shop_example_look") == 101
-    shop.pages.tabs_changed(shop.tabs.close(101))
+    shop.tabs.close(101)
     assert await shop.call("website_tool_shop_example_look") == 102
 
 

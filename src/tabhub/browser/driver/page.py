@@ -11,10 +11,10 @@ from typing import Any
 
 from tabhub.browser.driver import page_code
 from tabhub.browser.driver.cdp_send import send_cdp_nowait
-from tabhub.browser.driver.tab_watch import Dialog, TabKey, TabWatch
+from tabhub.browser.driver.tab_watch import Dialog, TabWatch
 from tabhub.core.tabs import Tab
 from tabhub.errors import CommandFailed, ContextDestroyed, InvalidArguments, PageNavigated, TabFailed, TabNotFound
-from tabhub.links.browsers import Browsers, TabRef
+from tabhub.links.browsers import Browsers, TabKey, TabRef
 from tabhub.wire import urls as addresses
 
 _SCHEMES = ("http", "https", "data", "file")

@@ -9,12 +9,12 @@ because the debugger stays attached as long as events are requested. A part that
 from __future__ import annotations
 
 from asyncio import Future, wait
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from tabhub.errors import DialogOpen
-from tabhub.links.browsers import Browsers, Change
+from tabhub.links.browsers import Browsers, TabKey
 from tabhub.links.extension import ExtensionLink
 
 EVENTS = (
@@ -23,8 +23,6 @@ EVENTS = (
     "Target.attachedToTarget",
     "Target.detachedFromTarget",
 )
-TabKey = tuple[ExtensionLink, int]
-"""A tab by its link and the browser's own id of it."""
 Command = tuple[str, Mapping[str, Any]]
 _MOST_CHILDREN = 500
 _WATCHED_KINDS = ("iframe", "worker")
@@ -83,12 +81,6 @@ class _Watched:
     children: dict[str, ChildSession] = field(default_factory=dict)
 
 
-def ended_tabs(change: Change, keys: Iterable[TabKey]) -> list[TabKey]:
-    """Those of the tabs that were closed or whose link is closed."""
-    closed = {(tab.browser_id, tab.chrome_id) for tab in change.tabs.closed}
-    return [key for key in keys if key[0].closed is not None or (key[0].browser_id, key[1]) in closed]
-
-
 class TabWatch:
     """All tabs in use."""
 
@@ -100,7 +92,8 @@ class TabWatch:
         self._child_commands: dict[TabKey, dict[str, tuple[Command, ...]]] = {}
         self._subscriptions: list[tuple[EventSubscription, EventListener]] = []
         browsers.on_event(self._event)
-        browsers.on_change(self._change)
+        for state in (self._watched, self._dialogs, self._held, self._child_commands):
+            browsers.drop_with_tab(state)
 
     def subscribe(self, interest: EventSubscription, listener: EventListener) -> None:
         """Call `listener` for these events of every tab in use, and for `detached`, the end of watching."""
@@ -293,17 +286,3 @@ class TabWatch:
         # The extension already configured children that waited for the debugger.
         if kind in _WATCHED_KINDS and params.get("waitingForDebugger") is not True:
             self._enable(key, session_id)
-
-    def _change(self, change: Change) -> None:
-        if change.kind != "tabs":
-            self._forget(lambda key: key[0].closed is not None)
-        for tab in change.tabs.closed:
-            here = (tab.browser_id, tab.chrome_id)
-            self._forget(lambda key, here=here: (key[0].browser_id, key[1]) == here)  # type: ignore[misc]
-
-    def _forget(self, which: Callable[[TabKey], bool]) -> None:
-        for key in [key for key in (*self._watched, *self._dialogs, *self._held, *self._child_commands) if which(key)]:
-            self._watched.pop(key, None)
-            self._dialogs.pop(key, None)
-            self._held.pop(key, None)
-            self._child_commands.pop(key, None)

@@ -17,14 +17,14 @@ from typing import Any
 from tabhub.browser.driver.cdp_send import send_cdp
 from tabhub.browser.driver.cdp_values import parse_text, parse_url
 from tabhub.browser.driver.page import Page
-from tabhub.browser.driver.tab_watch import EventSubscription, TabKey, TabWatch, ended_tabs
+from tabhub.browser.driver.tab_watch import EventSubscription, TabWatch
 from tabhub.browser.record import console_messages as messages
 from tabhub.browser.record import traffic
 from tabhub.browser.record.ring import Ring
 from tabhub.browser.record.traffic import Request, Traffic
 from tabhub.errors import CommandFailed
 from tabhub.limits import Limits
-from tabhub.links.browsers import Browsers, Change
+from tabhub.links.browsers import Browsers, TabKey
 from tabhub.links.extension import ExtensionLink
 
 _INTEREST = EventSubscription(
@@ -158,7 +158,7 @@ class Recorder:
         self._records: dict[TabKey, TabRecord] = {}
         self._events = 0
         watch.subscribe(_INTEREST, self._on_event)
-        browsers.on_change(self._change)
+        browsers.drop_with_tab(self._records)
 
     def tab_record(self, link: ExtensionLink, chrome_id: int) -> TabRecord:
         """The record of a tab, created if needed."""
@@ -266,10 +266,6 @@ class Recorder:
         sent = send_cdp(link, chrome_id, "Network.getResponseBody", {"requestId": request_id}, session)
         if sent is not None:
             sent.add_done_callback(done)
-
-    def _change(self, change: Change) -> None:
-        for key in ended_tabs(change, self._records):
-            del self._records[key]
 
 
 def url_matcher(text: str) -> Callable[[str], bool]:

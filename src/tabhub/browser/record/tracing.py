@@ -13,9 +13,9 @@ from typing import Any
 from tabhub.browser.driver.cdp_send import send_cdp_nowait
 from tabhub.browser.driver.cdp_stream import read_stream
 from tabhub.browser.driver.page import Page
-from tabhub.browser.driver.tab_watch import EventSubscription, TabKey, TabWatch
+from tabhub.browser.driver.tab_watch import EventSubscription, TabWatch
 from tabhub.errors import CommandFailed
-from tabhub.links.browsers import Browsers, Change
+from tabhub.links.browsers import Browsers, TabKey
 from tabhub.links.extension import ExtensionLink
 
 _WHY = "trace"
@@ -52,7 +52,8 @@ class TabTraces:
         self._running: dict[TabKey, _Trace] = {}
         self._lost: dict[tuple[str, int], str] = {}
         """Why a trace ended early, by browser and tab: the link may have been replaced by then."""
-        browsers.on_change(self._gone)
+        browsers.drop_with_tab(self._running, self._tab_ended)
+        browsers.drop_when_closed(self._lost)
         watch.subscribe(EventSubscription(("Tracing.tracingComplete",)), self._on_event)
 
     async def start(self, page: Page, session: Any) -> None:
@@ -131,15 +132,8 @@ class TabTraces:
         elif not trace.done.done():
             trace.done.set_exception(CommandFailed(f"The trace was lost: {why}."))
 
-    def _gone(self, change: Change) -> None:
-        closed = {(tab.browser_id, tab.chrome_id) for tab in change.tabs.closed}
-        for key in list(self._running):
-            if (key[0].browser_id, key[1]) in closed:
-                self._lose(key, "the tab was closed")
-            elif key[0].closed is not None:
-                self._lose(key, "the connection to the browser broke")
-        for tab in closed:
-            self._lost.pop(tab, None)
+    def _tab_ended(self, key: TabKey) -> None:
+        self._lose(key, "the tab was closed" if key[0].closed is None else "the connection to the browser broke")
 
 
 async def _finish_current_task(page: Page) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -22,7 +22,7 @@ from tabhub.core.descriptions import ToolLocation, describe, one_line, strip_sch
 from tabhub.core.page_tool_names import PageKey, TabNumbers, ToolNamer, domain_of
 from tabhub.core.page_tools import Frame, PageChange, PageTool, PageToolTable
 from tabhub.core.registry import Entry, Registry
-from tabhub.core.tabs import TabChanges, TabTable, origin_of
+from tabhub.core.tabs import Tab, TabTable, origin_of
 from tabhub.core.tools import Source, Tool
 from tabhub.errors import InvalidParams
 from tabhub.limits import Limits
@@ -66,6 +66,7 @@ class PageTools:
         leases: TabLeases,
         approvals: ApprovalInbox | None = None,
     ) -> None:
+        self._transport = transport
         self.pages = PageToolTable(limits)
         self.settings = settings
         self._registry = registry
@@ -82,6 +83,8 @@ class PageTools:
         self._log_rate = SlidingWindow(_LOGGED_A_MINUTE)
         self._delayed: dict[tuple[int, int], ToolList] = {}
         self._logged_problems: dict[tuple[int, int], tuple[str, ...]] = {}
+        self._followed: set[int] = set()
+        """Tabs whose end matters here: those that have sent something."""
         self._undescribed: set[str] = set()
         self._dirty = False
         self._seen = wall()
@@ -89,7 +92,6 @@ class PageTools:
             TabCalls(transport, tabs, limits, leases), self.pages, sites, self._numbers.tab, approvals
         )
         transport.on_message(self.receive)
-        transport.on_disconnect(None, self._tab_closed)
         self.pages.restore(store.load(wall()))
         for origin in self.pages.sites():
             self._publish(origin)
@@ -110,6 +112,9 @@ class PageTools:
 
     def _receive(self, tab_id: int, message: PageMessage) -> Any:
         place = (tab_id, message.frame_id)
+        if tab_id not in self._followed:
+            self._followed.add(tab_id)
+            self._transport.on_disconnect(tab_id, self._tab_disconnected)
         if isinstance(message, ElicitConfirmation):
             return self.calls.confirm(tab_id, message)
         if isinstance(message, PageDisconnected):
@@ -198,17 +203,20 @@ class PageTools:
         if len(change.problems) > _LOGGED:
             log.warning("tab %d, frame %d: and %d more refused", *place, len(change.problems) - _LOGGED)
 
-    def _tab_closed(self, tab_id: int) -> None:
+    def _tab_disconnected(self, tab_id: int) -> None:
         for place in [place for place in (*self._delayed, *self._logged_problems) if place[0] == tab_id]:
             self._delayed.pop(place, None)
             self._logged_problems.pop(place, None)
         self._apply(tab_id, self.pages.tab_gone(tab_id))
+        if self._tabs.get(tab_id) is None and not self._tabs.is_away(tab_id):
+            self._followed.discard(tab_id)
+            self._numbers.closed(tab_id)
+        else:  # it may come back, and keeps its number until it is closed
+            self._transport.on_disconnect(tab_id, self._tab_disconnected)
 
-    def tabs_changed(self, changes: TabChanges) -> None:
-        """Free the numbers of closed tabs, and update descriptions, which say which tab is active."""
-        for tab in changes.closed:
-            self._numbers.closed(tab.tab_id)
-        touched = {origin for tab in changes.changed for origin in self.pages.sites_of(tab.tab_id)}
+    def tabs_changed(self, tabs: Iterable[Tab]) -> None:
+        """Update descriptions, which say which tab is active."""
+        touched = {origin for tab in tabs for origin in self.pages.sites_of(tab.tab_id)}
         if touched:
             self._describe_soon(touched)
 

@@ -83,7 +83,7 @@ class Plugins:
         self.watcher = Watcher(self._changed_on_disk, wall)
         browsers.on_plugins(self._receive)
         browsers.on_hello(self._send_all)
-        browsers.on_change(self._browsers_changed)
+        browsers.on_change(self._disconnected, "disconnected")
 
     # the table
 
@@ -245,9 +245,8 @@ class Plugins:
             reported[name] = ready
             self.changes += 1
 
-    def _browsers_changed(self, change: Change) -> None:
-        if change.kind == "disconnected":
-            self._ready_tabs.pop(change.browser_id, None)
+    def _disconnected(self, change: Change) -> None:
+        self._ready_tabs.pop(change.browser_id, None)
 
     def _is_ready(self, tab: Tab, plugin: str) -> bool:
         reported = self._ready_tabs.get(tab.browser_id)

@@ -95,7 +95,7 @@ class RelayEngine:
         pages = tabs.page_tools(config, audit, PageToolStore(None, limits))
         self._engine = tabs.engine(AllowAll(), audit, ResultStore(None, limits, clock=wall))
         tabs.register(BROWSER, relay_tools(self.browsers, self._binding, self._facts))
-        self.browsers.on_change(lambda change: pages.tabs_changed(change.tabs))
+        self.browsers.on_change(lambda change: pages.tabs_changed(change.tabs.changed), "changed")
         listing = build_listing(tabs, lambda _: False, show_disabled=False)
         self._notices = listing.notices
         self._endpoint = make_endpoint(

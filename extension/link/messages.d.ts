@@ -20,10 +20,21 @@ export type Adapters = {
   adapters?: AdapterFacts[];
 };
 
+/** The configuration of external servers: an object, or its JSON. */
+export type AddServers = {
+  json: string | Record<string, unknown>;
+};
+
 /** Put tabs into a group. */
 export type AddToGroup = {
   groupId: number;
   tabIds: number[];
+};
+
+/** A message to the agent, in a new conversation if none is named. */
+export type AgentMessage = {
+  text: string;
+  conversation?: string;
 };
 
 /** A tab an agent works in. */
@@ -47,6 +58,17 @@ export type Arrival = {
   ok?: boolean;
   httpStatus?: number;
   error?: string;
+};
+
+/** Which calls to list; of a tool, source, session or client, part of the name is enough. */
+export type AuditFilter = {
+  limit?: number;
+  before?: string;
+  ok?: boolean;
+  tool?: string;
+  source?: string;
+  session?: string;
+  client?: string;
 };
 
 /** A bookmark or a folder of bookmarks. */
@@ -197,6 +219,14 @@ export type ConfirmationRequest = {
   url?: string;
   origin?: string;
   diff?: unknown;
+};
+
+/** The decision on one request. */
+export type ConfirmationResponse = {
+  decision: "allow_always" | "allow_once" | "allow_session" | "deny";
+  reason?: string;
+  id: string;
+  by?: "notification" | "panel";
 };
 
 /** A cookie. */
@@ -408,6 +438,11 @@ export type Groups = {
   groups?: Group[];
 };
 
+/** A tab that an agent holds. */
+export type HeldTab = {
+  tabId: number;
+};
+
 /** Visited pages; `cut` if there are more. */
 export type History = {
   entries?: HistoryEntry[];
@@ -429,6 +464,22 @@ export type Hover = {
   selector?: string;
   x?: number;
   y?: number;
+};
+
+/** A plugin or package, and its version if not the newest. */
+export type InstallPlugin = {
+  name: string;
+  version?: string;
+};
+
+/** An installed plugin by its package. */
+export type InstalledPackage = {
+  specifier: string;
+};
+
+/** An installed plugin. */
+export type InstalledPlugin = {
+  name: string;
 };
 
 /** A call has ended. */
@@ -497,6 +548,9 @@ export type NewWindow = {
   tab: TabInfo;
 };
 
+/** A request without parameters. */
+export type NoParams = Record<string, never>;
+
 /** No parameters, or an empty result. */
 export type Nothing = Record<string, never>;
 
@@ -506,9 +560,24 @@ export type Notification = {
   allowed: boolean;
 };
 
+/** A conversation with the agent. */
+export type OneConversation = {
+  conversation: string;
+};
+
 /** A download. */
 export type OneDownload = {
   downloadId: number;
+};
+
+/** An external server. */
+export type OneServer = {
+  name: string;
+};
+
+/** A session by its id. */
+export type OneSession = {
+  id: string;
 };
 
 /** A command on a tab. */
@@ -524,6 +593,11 @@ export type OneUrl = {
 /** A window. */
 export type OneWindow = {
   windowId: number;
+};
+
+/** A folder to show in the file manager. */
+export type OpenFolder = {
+  path: string;
 };
 
 /** A page of the extension that is open. */
@@ -563,6 +637,11 @@ export type PanelChanged = {
   what?: string[];
 };
 
+/** Whether a panel is open, and so is sent what happens. */
+export type PanelOpen = {
+  open?: boolean;
+};
+
 /** What the extension's popup shows. */
 export type PanelText = {
   headline: string;
@@ -576,6 +655,12 @@ export type PanelText = {
 export type Panels = {
   open?: OpenPage[];
   shows?: PanelText;
+};
+
+/** Stop the agents' calls: `wait` holds new ones, `fail` refuses them. */
+export type Pause = {
+  reason?: string;
+  mode?: "fail" | "wait";
 };
 
 /** A picture in base64. */
@@ -625,6 +710,17 @@ export type PluginLogEntry = {
 /** A plugin. */
 export type PluginName = {
   name: string;
+};
+
+/** Words to search plugins by. */
+export type PluginSearch = {
+  query: string;
+};
+
+/** Settings of a plugin. */
+export type PluginSettings = {
+  plugin: string;
+  settings: Record<string, unknown>;
 };
 
 /** The tabs of one plugin. */
@@ -714,6 +810,13 @@ export type SearchHistory = {
   endTime?: number;
 };
 
+/** Switch an external server, or tools of it. */
+export type ServerSettings = {
+  name: string;
+  enabled?: boolean;
+  disabledTools?: string[];
+};
+
 /** Set a cookie. */
 export type SetCookie = {
   url: string;
@@ -726,6 +829,12 @@ export type SetCookie = {
   expirationDate?: number;
 };
 
+/** A setting by its key; null restores the default. */
+export type Setting = {
+  key: string;
+  value?: unknown;
+};
+
 /** Show a notification on the desktop. */
 export type ShowNotification = {
   title: string;
@@ -736,9 +845,20 @@ export type ShowNotification = {
   url?: string;
 };
 
+/** Whether `ask` counts as `auto` everywhere. */
+export type SkipPermissions = {
+  skip: boolean;
+};
+
 /** Tabs. */
 export type SomeTabs = {
   tabIds: number[];
+};
+
+/** The permission of all tools of a source; null removes it. */
+export type SourcePermission = {
+  plugin: string;
+  permission: "ask" | "auto" | "off" | null;
 };
 
 /** The CDP events a tab sends from now on. */
@@ -796,6 +916,13 @@ export type TabSyncAll = {
 export type ToolOutcome = {
   success: boolean;
   payload: unknown;
+};
+
+/** The permission of one tool; null removes it. */
+export type ToolPermission = {
+  plugin: string;
+  tool: string;
+  permission: "ask" | "auto" | "off" | null;
 };
 
 /** How far a page's or plugin's tool is. */
@@ -898,6 +1025,35 @@ export interface FromExtension {
   log: LogEntry;
   ping: Nothing;
   pong: Nothing;
+  "confirmation.response": ConfirmationResponse;
+  "config.getState": NoParams;
+  "config.setToolPermission": ToolPermission;
+  "config.setPluginPermission": SourcePermission;
+  "config.setSkipPermissions": SkipPermissions;
+  "config.setPluginSettings": PluginSettings;
+  "config.set": Setting;
+  "sessions.end": OneSession;
+  "sessions.release": HeldTab;
+  "hub.pause": Pause;
+  "hub.resume": NoParams;
+  "audit.list": AuditFilter;
+  "panel.watch": PanelOpen;
+  "plugin.search": PluginSearch;
+  "plugin.install": InstallPlugin;
+  "plugin.updateFromRegistry": InstalledPlugin;
+  "plugin.remove": InstalledPlugin;
+  "plugin.removeBySpecifier": InstalledPackage;
+  "plugin.checkUpdates": NoParams;
+  "folder.open": OpenFolder;
+  "upstream.add": AddServers;
+  "upstream.set": ServerSettings;
+  "upstream.refresh": OneServer;
+  "upstream.remove": OneServer;
+  "agent.send": AgentMessage;
+  "agent.stop": OneConversation;
+  "agent.list": NoParams;
+  "agent.resume": OneConversation;
+  "agent.remove": OneConversation;
 }
 
 /** The hub's notifications, by method. */

@@ -67,6 +67,13 @@
  * @property {{ tabId: number, heldSeconds: number, title?: string, url?: string, browserId?: string }[]} leases
  */
 
+/** @typedef {import("../link/messages.js").FromExtension} FromExtension */
+/**
+ * The parameters of a request: those of the hub as src/tabhub/wire declares them.
+ * @template {string} M
+ * @typedef {M extends keyof FromExtension ? FromExtension[M] : Record<string, unknown>} ParamsOf
+ */
+
 /**
  * @typedef {object} Approval
  * @property {string} id
@@ -193,8 +200,8 @@
  * @property {Record<string, any>} ui what a view keeps while the panel is open
  * @property {import("./chat.js").Chat} chat
  * @property {readonly Approval[]} waiting all that waits for the person: of the hub's agents, and of those over a relay
- * @property {(method: string, params?: Record<string, unknown>) => Promise<any>} ask
- * @property {(method: string, params?: Record<string, unknown>, said?: string) => Promise<any>} act ask, say how it went, and read the state again; gives undefined when it was refused
+ * @property {<M extends string>(method: M, params?: ParamsOf<M>) => Promise<any>} ask
+ * @property {<M extends string>(method: M, params?: ParamsOf<M>, said?: string) => Promise<any>} act ask, say how it went, and read the state again; gives undefined when it was refused
  * @property {(view: string) => void} go
  * @property {() => void} changed draw again
  * @property {(text: string, tone?: "good" | "bad") => void} say

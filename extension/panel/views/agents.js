@@ -122,7 +122,7 @@ function held(app, session, { tabId, title, url, heldSeconds }) {
     button("Free", {
       small: true,
       name: `Free ${title || `tab ${tabId}`}, held by ${session.client}`,
-      onclick: () => void app.act("sessions.release", { tabId, id: session.id }, "The tab is free again."),
+      onclick: () => void app.act("sessions.release", { tabId }, "The tab is free again."),
     }),
   );
 }

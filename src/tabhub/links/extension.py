@@ -49,7 +49,7 @@ _PONG = b'{"jsonrpc":"2.0","method":"pong","params":{}}'
 
 Handler = Callable[["ExtensionLink", Any], Any]
 """Called with the params of a notification or request, decoded where wire.extension_link knows the method; what it
-returns is the request's result."""
+returns, now or as a coroutine or future, is the request's result."""
 
 
 @dataclass(slots=True)
@@ -117,6 +117,7 @@ class ExtensionLink:
         self._last = 0
         self._pending: dict[int, Pending] = {}
         self._cancelled: set[int] = set()
+        self._answering: set[asyncio.Future[Any]] = set()
 
     @property
     def dropped(self) -> int:
@@ -368,6 +369,10 @@ class ExtensionLink:
         except TabhubError as error:
             self._refuse_call(number, error, is_request=is_request)
             return
+        if asyncio.iscoroutine(result):
+            result = asyncio.ensure_future(result)
+            self._answering.add(result)
+            result.add_done_callback(self._answering.discard)
         if is_request and isinstance(result, asyncio.Future):
             result.add_done_callback(lambda done: self._answer_later(number, done))
         elif is_request:
@@ -386,6 +391,7 @@ class ExtensionLink:
         elif isinstance(error, TabhubError):
             self._answer(number, error=_error_reply(error))
         else:
+            log.error("a request of browser %s failed", self.browser_id, exc_info=error)
             self._answer(number, error={"code": -32603, "message": "The hub failed to answer; see its log."})
 
     def _refuse(self, number: Any, code: int, message: str) -> None:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from tabhub.calls.approvals.inbox import ApprovalInbox
-from tabhub.errors import ApprovalNotFound, InvalidParams
+from tabhub.errors import ApprovalNotFound
 from tabhub.http.messages import Request, Response, json_response
 from tabhub.limits import Limits
 from tabhub.server.access import ApproverKey
-from tabhub.trust.approvals import DECISIONS, Decision
-
-_REASON = 500
+from tabhub.wire.messages import convert
+from tabhub.wire.panel import ApprovalDecision
 
 
 class ApprovalRoutes:
@@ -33,13 +31,13 @@ class ApprovalRoutes:
         """`{"decision", "reason"?}`: a person decided."""
         self._require(request)
         ident = request.path.removeprefix("/approvals/")
-        decision, reason = read_decision(request.json_object(self._limits))
-        if not self._inbox.answer(ident, decision, "terminal", reason):
+        body = convert("decision", request.json_object(self._limits), ApprovalDecision)
+        if not self._inbox.answer(ident, body.decision, "terminal", body.reason):
             raise ApprovalNotFound(
                 f"No request {ident[:60]!r} waits for that answer.",
                 hint="It was answered elsewhere, has ended, or does not offer this decision.",
             )
-        return json_response({"ok": True, "id": ident, "decision": decision})
+        return json_response({"ok": True, "id": ident, "decision": body.decision})
 
     def _require(self, request: Request) -> None:
         self._key.require(
@@ -47,15 +45,3 @@ class ApprovalRoutes:
             "Approvals are the person's: this address needs the approver's key.",
             "Use the panel, or `tabhub approve` in a terminal.",
         )
-
-
-def read_decision(body: Any) -> tuple[Decision, str]:
-    """A decision and its reason, as panel and terminal send them."""
-    decision = body.get("decision") if isinstance(body, dict) else None
-    for known in DECISIONS:
-        if decision == known:
-            reason = body.get("reason") or ""
-            if not isinstance(reason, str) or len(reason) > _REASON:
-                raise InvalidParams(f"`reason` must be a text of at most {_REASON} characters.")
-            return known, reason
-    raise InvalidParams(f"`decision` must be one of {', '.join(DECISIONS)}.")

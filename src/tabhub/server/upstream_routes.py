@@ -1,30 +1,25 @@
 """The person's ways to external servers: methods of the panel's link and routes of the command line.
 
-Owns what both take and give; the work is server.upstream's. A record may name a command that runs on this machine, so
-the routes that change something want the approver's key, which agents do not have (server.approving).
+A record may name a command that runs on this machine, so the routes that change something need the approver's key,
+which agents do not have.
 """
 
 from __future__ import annotations
 
-import asyncio
-import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from tabhub.calls.sources.upstream import Upstreams
-from tabhub.errors import InvalidParams, TabhubError
 from tabhub.http.messages import Request, Response, Route, json_response
 from tabhub.limits import Limits
-from tabhub.links.extension import ExtensionLink, Handler
+from tabhub.links.extension import Handler
 from tabhub.server.access import ApproverKey
 from tabhub.upstream.login_callbacks import PATH as CALLBACK
-
-log = logging.getLogger("tabhub.upstream")
+from tabhub.wire.extension_link import decode
+from tabhub.wire.panel import AddServers, OneServer, ServerSettings
 
 __all__ = ["CALLBACK", "UpstreamRoutes"]
 
-_LONGEST = 300
-_MOST = 2000
 _QUERY = 16_000
 
 
@@ -35,36 +30,35 @@ class UpstreamRoutes:
         self._upstreams = upstreams
         self._key = key
         self._limits = limits
-        self._tasks: set[asyncio.Task[Any]] = set()
-        self._works: dict[str, Callable[[dict[str, Any]], Coroutine[Any, Any, dict[str, Any]]]] = {
-            "add": self._add,
-            "set": self._set,
-            "refresh": self._refresh,
-            "remove": self._remove,
+        self._works: dict[str, Callable[[Any], Awaitable[dict[str, Any]]]] = {
+            "upstream.add": self._add,
+            "upstream.set": self._set,
+            "upstream.refresh": self._refresh,
+            "upstream.remove": self._remove,
         }
 
     def methods(self) -> dict[str, Handler]:
         """`upstream.*` for links of the person's own extension."""
-        return {f"upstream.{name}": self._later(work) for name, work in self._works.items()}
+        return {name: lambda _link, params, work=work: work(params) for name, work in self._works.items()}  # type: ignore[misc]
 
     def routes(self) -> dict[str, dict[str, Route]]:
         """`/upstream…` for the command line."""
         posts: dict[str, dict[str, Route]] = {
-            f"/upstream/{name}": {"POST": self._route(work)} for name, work in self._works.items()
+            f"/{name.replace('.', '/')}": {"POST": self._route(name, work)} for name, work in self._works.items()
         }
         return {"/upstream": {"GET": self._all}, **posts}
 
     async def _all(self, request: Request) -> Response:
         return json_response({"servers": self._upstreams.all()})
 
-    def _route(self, work: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]) -> Route:
+    def _route(self, name: str, work: Callable[[Any], Awaitable[dict[str, Any]]]) -> Route:
         async def route(request: Request) -> Response:
             self._key.require(
                 request,
                 "External servers are the person's to change: this address needs the approver's key.",
                 "Use the panel, or `tabhub mcp` in a terminal.",
             )
-            return json_response(await work(request.json_object(self._limits)))
+            return json_response(await work(decode(name, request.json_object(self._limits))))
 
         return route
 
@@ -82,51 +76,16 @@ class UpstreamRoutes:
         )
         return Response(200 if accepted else 400, page, headers)
 
-    def _later(self, work: Callable[[dict[str, Any]], Coroutine[Any, Any, dict[str, Any]]]) -> Handler:
-        def handle(_link: ExtensionLink, params: dict[str, Any]) -> asyncio.Future[Any]:
-            task = asyncio.ensure_future(_logged(work(params)))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
-            return task
+    async def _add(self, wanted: AddServers) -> dict[str, Any]:
+        return {"servers": await self._upstreams.add(wanted.json)}
 
-        return handle
+    async def _set(self, wanted: ServerSettings) -> dict[str, Any]:
+        changed = await self._upstreams.set(wanted.name, enabled=wanted.enabled, disabled=wanted.disabled_tools)
+        return {"server": changed}
 
-    async def _add(self, params: dict[str, Any]) -> dict[str, Any]:
-        given = params.get("json")
-        if not isinstance(given, str | dict):
-            raise InvalidParams("`json` must be the configuration: a text or an object.")
-        return {"servers": await self._upstreams.add(given)}
+    async def _refresh(self, server: OneServer) -> dict[str, Any]:
+        return {"server": await self._upstreams.refresh(server.name)}
 
-    async def _set(self, params: dict[str, Any]) -> dict[str, Any]:
-        enabled, off = params.get("enabled"), params.get("disabledTools")
-        if enabled is not None and not isinstance(enabled, bool):
-            raise InvalidParams("`enabled` must be true or false.")
-        if off is not None and (
-            not isinstance(off, list) or len(off) > _MOST or not all(isinstance(each, str) for each in off)
-        ):
-            raise InvalidParams("`disabledTools` must be a list of the server's own tool names.")
-        return {"server": await self._upstreams.set(_name(params), enabled=enabled, disabled=off)}
-
-    async def _refresh(self, params: dict[str, Any]) -> dict[str, Any]:
-        return {"server": await self._upstreams.refresh(_name(params))}
-
-    async def _remove(self, params: dict[str, Any]) -> dict[str, Any]:
-        await self._upstreams.remove(_name(params))
+    async def _remove(self, server: OneServer) -> dict[str, Any]:
+        await self._upstreams.remove(server.name)
         return {"ok": True}
-
-
-def _name(params: dict[str, Any]) -> str:
-    name = params.get("name")
-    if not isinstance(name, str) or not 0 < len(name) <= _LONGEST:
-        raise InvalidParams("`name` must be the name of a server.")
-    return name
-
-
-async def _logged(work: Coroutine[Any, Any, Any]) -> Any:
-    try:
-        return await work
-    except TabhubError:
-        raise
-    except Exception:
-        log.exception("a request of the panel failed inside")
-        raise

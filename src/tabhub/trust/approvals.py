@@ -11,8 +11,8 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from tabhub.errors import PermissionDenied
 from tabhub.trust.redact import clean
+from tabhub.wire.panel import Decision
 
-Decision = Literal["allow_once", "allow_session", "allow_always", "deny"]
 DECISIONS: tuple[Decision, ...] = get_args(Decision)
 Why = Literal["permission", "pin", "dataflow", "page", "tab"]
 Approver = Literal["panel", "terminal", "notification", "elicitation"]

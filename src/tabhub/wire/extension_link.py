@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from tabhub.wire import page_tools
+from tabhub.wire import page_tools, panel
 from tabhub.wire.messages import Object, Received, Sent, TabId, convert
 
 
@@ -202,8 +202,9 @@ FROM_EXTENSION: dict[str, tuple[type[msgspec.Struct], ...]] = {
     "log": (LogEntry,),
     "ping": (Nothing,),
     "pong": (Nothing,),
+    **panel.REQUESTS,
 }
-"""The parameters of what an extension reports; where there are two forms, `decode` chooses."""
+"""The parameters of what an extension reports and its panel asks; where there are two forms, `decode` chooses."""
 
 
 def decode(method: str, params: Object) -> Any:

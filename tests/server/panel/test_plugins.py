@@ -12,6 +12,7 @@ import pytest
 from tabhub.errors import InvalidParams, PluginError
 from tabhub.links.extension import ExtensionLink
 from tabhub.server.panel.plugins import PluginPanel
+from tabhub.wire.extension_link import decode
 from tests.harness.hub import RunningHub, running_hub
 from tests.plugins.packages import NpmRegistry, folder
 
@@ -33,7 +34,7 @@ async def hub(registry: NpmRegistry, tmp_path: Path) -> AsyncIterator[RunningHub
 
 async def ask(hub: RunningHub, method: str, **params: Any) -> Any:
     link = ExtensionLink("panel", lambda _: None, lambda *_: None)
-    answer = hub.hub.plugin_panel.methods()[method](link, params)
+    answer = hub.hub.plugin_panel.methods()[method](link, decode(method, params))
     return await answer if hasattr(answer, "__await__") else answer
 
 
@@ -87,11 +88,11 @@ async def test_only_folders_the_hub_told_of_are_opened(hub: RunningHub, tmp_path
         hub.hub.plugins, hub.hub.plugin_panel.installer, reload=hub.hub.reload, open_folder=opened.append
     )
     link = ExtensionLink("panel", lambda _: None, lambda *_: None)
-    panel.methods()["folder.open"](link, {"path": str(tmp_path / "local")})
+    panel.methods()["folder.open"](link, decode("folder.open", {"path": str(tmp_path / "local")}))
     assert opened == [tmp_path / "local"]
     for wrong in ("/etc", str(tmp_path / "local/../local"), str(tmp_path / "local/dist"), "", "a\nb", 5):
         with pytest.raises(InvalidParams):
-            panel.methods()["folder.open"](link, {"path": wrong})
+            panel.methods()["folder.open"](link, decode("folder.open", {"path": wrong}))
     assert len(opened) == 1
 
 

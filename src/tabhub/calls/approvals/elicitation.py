@@ -13,7 +13,8 @@ from typing import Any
 from tabhub.calls.protocols import Caller
 from tabhub.core.descriptions import visible
 from tabhub.errors import TabhubError
-from tabhub.trust.approvals import Answer, Decision, Request
+from tabhub.trust.approvals import Answer, Request
+from tabhub.wire.panel import Decision
 
 _OFFERED: dict[Decision, str] = {
     "allow_once": "Allow once",

@@ -28,8 +28,9 @@ from tabhub.core.tools import Tool
 from tabhub.errors import Busy
 from tabhub.limits import Limits
 from tabhub.store.audit import AuditLog, digest
-from tabhub.trust.approvals import Answer, Approver, Ask, Decision, Request, choices_for, unanswered
+from tabhub.trust.approvals import Answer, Approver, Ask, Request, choices_for, unanswered
 from tabhub.trust.redact import clean
+from tabhub.wire.panel import Decision
 
 _PROGRESS_EVERY = 3.0
 """Seconds between progress notifications to an agent whose call waits."""

@@ -23,17 +23,17 @@ from tabhub.agent.loop import Bounds, Ended, Event, Loop
 from tabhub.agent.providers import model_of
 from tabhub.browser.families import CORE
 from tabhub.core.sessions import Sessions
-from tabhub.errors import Busy, InvalidParams, SetupError, TabhubError
+from tabhub.errors import Busy, SetupError, TabhubError
 from tabhub.links.extension import ExtensionLink, Handler
 from tabhub.server.panel.chat import Chat
 from tabhub.server.panel.open_panels import OpenPanels
 from tabhub.server.settings import Settings
 from tabhub.store.conversations import Conversation, ConversationStore, Summary
 from tabhub.store.tokens import PANEL, TokenStore
+from tabhub.wire.panel import AgentMessage, NoParams, OneConversation
 
 log = logging.getLogger("tabhub.agent")
 
-_LONGEST = 20_000
 _AT_ONCE = 8
 """Conversations that keep their session with the hub."""
 
@@ -62,11 +62,11 @@ class PanelAgent:
     def methods(self) -> dict[str, Handler]:
         """The methods by name, for links of the person's own extension."""
         return {
-            "agent.send": self._later(self._send),
+            "agent.send": self._send,
             "agent.stop": self._stop,
-            "agent.list": self._later(self._list),
-            "agent.resume": self._later(self._resume),
-            "agent.remove": self._later(self._remove),
+            "agent.list": self._list,
+            "agent.resume": self._resume,
+            "agent.remove": self._remove,
         }
 
     def closing(self) -> None:
@@ -81,13 +81,11 @@ class PanelAgent:
         if self._tasks:
             await asyncio.wait(self._tasks)
 
-    async def _send(self, link: ExtensionLink, params: dict[str, Any]) -> dict[str, Any]:
-        text, ident = params.get("text"), params.get("conversation")
-        if not isinstance(text, str) or not text.strip() or len(text) > _LONGEST:
-            raise InvalidParams(f"`text` must be a text of 1 to {_LONGEST} characters.")
+    async def _send(self, link: ExtensionLink, message: AgentMessage) -> dict[str, Any]:
+        text = message.text
         config = self._settings.current
         model = model_of(config.agent, config.limits, os.environ)
-        chat = await self._chat(None if ident is None else _ident(params))
+        chat = await self._chat(message.conversation)
         if chat.loop is not None:
             raise Busy("The agent is still at work in this conversation.", hint="Wait for it, or stop it first.")
 
@@ -150,14 +148,14 @@ class PanelAgent:
         if chat.opened:
             self._begin(chat.tools.close())
 
-    def _stop(self, _link: ExtensionLink, params: dict[str, Any]) -> dict[str, Any]:
-        chat = self._chats.get(_ident(params))
+    def _stop(self, _link: ExtensionLink, wanted: OneConversation) -> dict[str, Any]:
+        chat = self._chats.get(wanted.conversation)
         if chat is None or chat.loop is None:
             return {"stopped": False}
         chat.loop.stop()
         return {"stopped": True}
 
-    async def _list(self, _link: ExtensionLink, _params: dict[str, Any]) -> dict[str, Any]:
+    async def _list(self, _link: ExtensionLink, _params: NoParams) -> dict[str, Any]:
         listed = {each.id: each for each in await asyncio.to_thread(self._store.all)}
         for chat in self._chats.values():  # a running one may not be saved yet
             talk, kept = chat.conversation, listed.get(chat.conversation.id)
@@ -167,12 +165,12 @@ class PanelAgent:
         newest = sorted(listed.values(), key=lambda each: -each.changed)
         return {"conversations": [{**msgspec.to_builtins(each), "running": each.id in running} for each in newest]}
 
-    async def _resume(self, _link: ExtensionLink, params: dict[str, Any]) -> dict[str, Any]:
-        chat = await self._chat(_ident(params))
+    async def _resume(self, _link: ExtensionLink, wanted: OneConversation) -> dict[str, Any]:
+        chat = await self._chat(wanted.conversation)
         return chat.picture(self._session(chat), time.monotonic())
 
-    async def _remove(self, _link: ExtensionLink, params: dict[str, Any]) -> dict[str, Any]:
-        ident = _ident(params)
+    async def _remove(self, _link: ExtensionLink, wanted: OneConversation) -> dict[str, Any]:
+        ident = wanted.conversation
         chat = self._chats.get(ident)
         if chat is not None and chat.loop is not None:
             raise Busy("The agent is at work in this conversation.", hint="Stop it first.")
@@ -190,24 +188,13 @@ class PanelAgent:
         about = {"conversation": chat.conversation.id, "session": self._session(chat)}
         self._panels.notify("agent.event", {**about, **facts}, also=link)
 
-    def _later(self, work: Callable[[ExtensionLink, dict[str, Any]], Coroutine[Any, Any, Any]]) -> Handler:
-        return lambda link, params: self._begin(work(link, params))
-
-    def _begin(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+    def _begin(self, work: Coroutine[Any, Any, Any]) -> None:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._done)
-        return task
 
     def _done(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
         error = None if task.cancelled() else task.exception()
         if error is not None and not isinstance(error, TabhubError):
             log.error("the agent's work failed inside", exc_info=error)
-
-
-def _ident(params: dict[str, Any]) -> str:
-    ident = params.get("conversation")
-    if not isinstance(ident, str) or len(ident) != 12:
-        raise InvalidParams("`conversation` must be the id of a conversation.", hint="agent.list gives them.")
-    return ident

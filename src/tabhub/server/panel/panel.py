@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from tabhub.calls.approvals.inbox import ApprovalInbox
@@ -17,18 +17,29 @@ from tabhub.calls.approvals.memory import ApprovalMemory
 from tabhub.calls.approvals.permission_check import PermissionCheck
 from tabhub.calls.engine import Engine
 from tabhub.calls.protocols import Caller
-from tabhub.config.permissions import PERMISSIONS
 from tabhub.config.settings import locate
 from tabhub.core.calls import Call
 from tabhub.core.leases import Leases
 from tabhub.errors import InvalidParams, SessionNotFound, TabhubError
 from tabhub.links.browsers import Browsers
 from tabhub.links.extension import ExtensionLink, Handler
-from tabhub.server.approval_routes import read_decision
 from tabhub.server.panel.open_panels import OpenPanels
 from tabhub.server.panel.state import PanelState, colour
 from tabhub.server.session_control import SessionControl
 from tabhub.server.settings import Settings
+from tabhub.wire.panel import (
+    AuditFilter,
+    ConfirmationResponse,
+    HeldTab,
+    NoParams,
+    OneSession,
+    PanelOpen,
+    Pause,
+    Setting,
+    SkipPermissions,
+    SourcePermission,
+    ToolPermission,
+)
 
 log = logging.getLogger("tabhub.panel")
 
@@ -36,7 +47,6 @@ _LOOK = 0.1
 """Seconds between checks for changes, while a panel is open."""
 _TEXT = 300
 _LABEL = 40
-_AUDIT = 100
 
 
 class Panel:
@@ -72,7 +82,6 @@ class Panel:
         self._polling: asyncio.Task[None] | None = None
         self._seen: dict[str, Any] = {}
         self._marks: dict[ExtensionLink, list[dict[str, Any]]] = {}
-        self._tasks: set[asyncio.Future[Any]] = set()
         own: dict[str, Handler] = {
             "config.getState": lambda _link, _params: state.picture(approvals.pending()),
             "config.setToolPermission": self._set_tool,
@@ -81,8 +90,8 @@ class Panel:
             "config.set": self._set,
             "sessions.end": self._end_session,
             "sessions.release": self._release,
-            "hub.pause": self._later(self._pause),
-            "hub.resume": self._later(self._resume),
+            "hub.pause": self._pause,
+            "hub.resume": self._resume,
             "audit.list": self._audit,
             "confirmation.response": self._decide,
             "panel.watch": self._watch,
@@ -96,8 +105,8 @@ class Panel:
 
     # settings
 
-    def _set_tool(self, _link: ExtensionLink, params: dict[str, Any]) -> dict[str, Any]:
-        source, name, level = _text(params, "plugin"), _text(params, "tool"), _level(params)
+    def _set_tool(self, _link: ExtensionLink, wanted: ToolPermission) -> dict[str, Any]:
+        source, name, level = wanted.plugin, wanted.tool, wanted.permission
         entry = self._engine.registry.get(name)
         tool = entry.tool if entry is not None and entry.tool.source.setting == source else None
         own = self._permission.names(tool).own if tool is not None else name
@@ -109,8 +118,8 @@ class Panel:
             self._permission.pin(tool)
         return {"ok": True}
 
-    def _set_source(self, _link: ExtensionLink, params: dict[str, Any]) -> dict[str, Any]:
-        source, level = _text(params, "plugin"), _level(params)
+    def _set_source(self, _link: ExtensionLink, wanted: SourcePermission) -> dict[str, Any]:
+        source, level = wanted.plugin, wanted.permission
         self._settings.set_at(("permissions", source, "permission"), level)
         self._memory.forget_source(source)
         if level == "auto":
@@ -119,10 +128,8 @@ class Panel:
                     self._permission.pin(tool)
         return {"ok": True}
 
-    def _set_skip(self, _link: ExtensionLink, params: dict[str, Any]) -> dict[str, Any]:
-        skip = params.get("skip")
-        if not isinstance(skip, bool):
-            raise InvalidParams("`skip` must be true or false.")
+    def _set_skip(self, _link: ExtensionLink, wanted: SkipPermissions) -> dict[str, Any]:
+        skip = wanted.skip
         self._settings.set_at(("skipPermissions",), skip)
         if self._settings.current.skip_permissions and not skip:
             raise InvalidParams(
@@ -132,47 +139,36 @@ class Panel:
         log.warning("permissions are %s by the person", "skipped" if skip else "in force again")
         return {"ok": True, "skipPermissions": skip}
 
-    def _set(self, _link: ExtensionLink, params: dict[str, Any]) -> dict[str, Any]:
-        key, value = _text(params, "key"), params.get("value")
+    def _set(self, _link: ExtensionLink, setting: Setting) -> dict[str, Any]:
+        key, value = setting.key, setting.value
         locate(key)
         self._settings.set_text(key, value if value is None or isinstance(value, str) else json.dumps(value))
         return {"ok": True}
 
     # sessions and the pause
 
-    def _end_session(self, _link: ExtensionLink, params: dict[str, Any]) -> dict[str, Any]:
-        ident = _text(params, "id")
-        if not self._sessions.end(ident):
+    def _end_session(self, _link: ExtensionLink, session: OneSession) -> dict[str, Any]:
+        if not self._sessions.end(session.id):
             raise SessionNotFound("This session has ended already.")
         return {"ok": True}
 
-    def _release(self, _link: ExtensionLink, params: dict[str, Any]) -> dict[str, Any]:
-        return {"ok": self._sessions.release_tab(params.get("tabId"))}
+    def _release(self, _link: ExtensionLink, held: HeldTab) -> dict[str, Any]:
+        return {"ok": self._sessions.release_tab(held.tab_id)}
 
-    async def _pause(self, params: dict[str, Any]) -> dict[str, Any]:
-        reason, mode = params.get("reason", ""), params.get("mode", "wait")
-        if not isinstance(reason, str) or len(reason) > _TEXT or not (reason.isprintable() or not reason):
-            raise InvalidParams(f"`reason` must be printable text of at most {_TEXT} characters.")
-        if mode not in ("wait", "fail"):
-            raise InvalidParams("`mode` must be wait or fail.")
-        return {"paused": await self._sessions.pause("the panel", reason, mode)}
+    async def _pause(self, _link: ExtensionLink, pause: Pause) -> dict[str, Any]:
+        return {"paused": await self._sessions.pause("the panel", pause.reason, pause.mode)}
 
-    async def _resume(self, _params: dict[str, Any]) -> dict[str, Any]:
+    async def _resume(self, _link: ExtensionLink, _params: NoParams) -> dict[str, Any]:
         return {"callsReleased": await self._sessions.resume()}
 
-    def _audit(self, _link: ExtensionLink, params: dict[str, Any]) -> dict[str, Any]:
-        limit, ring = params.get("limit", _AUDIT), self._engine.limits.audit_ring
-        if type(limit) is not int or not 1 <= limit <= ring:
-            raise InvalidParams(f"`limit` must be a whole number from 1 to {ring}.")
-        return {"entries": [made for made in self._engine.audit.recent(ring) if _wanted(made, params)][:limit]}
+    def _audit(self, _link: ExtensionLink, wanted: AuditFilter) -> dict[str, Any]:
+        calls = self._engine.audit.recent(self._engine.limits.audit_ring)
+        return {"entries": [made for made in calls if _matches(made, wanted)][: wanted.limit]}
 
     # approvals
 
-    def _decide(self, _link: ExtensionLink, params: dict[str, Any]) -> dict[str, Any]:
-        decision, reason = read_decision(params)
-        by = "notification" if params.get("by") == "notification" else "panel"
-        taken = self._approvals.answer(_text(params, "id"), decision, by, reason)  # type: ignore[arg-type]
-        return {"ok": taken}
+    def _decide(self, _link: ExtensionLink, response: ConfirmationResponse) -> dict[str, Any]:
+        return {"ok": self._approvals.answer(response.id, response.decision, response.by, response.reason)}
 
     # notifications
 
@@ -183,8 +179,8 @@ class Panel:
                 link.notify("confirmation.request", {**request, "notify": False})
             self.mark_tabs()
 
-    def _watch(self, link: ExtensionLink, params: dict[str, Any]) -> None:
-        self._panels.set_open(link, is_open=params.get("open") is True)
+    def _watch(self, link: ExtensionLink, panel: PanelOpen) -> None:
+        self._panels.set_open(link, is_open=panel.open)
         if not self._panels:
             self._engine.unwatch(self)
             return
@@ -252,40 +248,11 @@ class Panel:
         if self._polling is not None:
             self._polling.cancel()
 
-    def _later(self, work: Callable[[dict[str, Any]], Coroutine[Any, Any, Any]]) -> Handler:
-        def handle(_link: ExtensionLink, params: dict[str, Any]) -> asyncio.Future[Any]:
-            task = asyncio.ensure_future(work(params))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
-            return task
 
-        return handle
-
-
-def _wanted(made: Mapping[str, Any], params: Mapping[str, Any]) -> bool:
-    """Whether a call matches the filter; part of the name of a tool or source is enough."""
-    before, ok = params.get("before"), params.get("ok")
-    if isinstance(before, str) and str(made.get("timestamp")) >= before:
+def _matches(made: Mapping[str, Any], wanted: AuditFilter) -> bool:
+    if wanted.before is not None and str(made.get("timestamp")) >= wanted.before:
         return False
-    if isinstance(ok, bool) and made.get("success") is not ok:
+    if wanted.ok is not None and made.get("success") is not wanted.ok:
         return False
-    for name, among in (("tool", "tool"), ("source", "source"), ("session", "session"), ("client", "client")):
-        wanted = params.get(name)
-        if isinstance(wanted, str) and wanted and wanted.lower() not in str(made.get(among, "")).lower():
-            return False
-    return True
-
-
-def _text(params: Mapping[str, Any], name: str) -> str:
-    value = params.get(name)
-    if not isinstance(value, str) or not 0 < len(value) <= _TEXT:
-        raise InvalidParams(f"`{name}` must be a text of 1 to {_TEXT} characters.")
-    return value
-
-
-def _level(params: Mapping[str, Any]) -> str | None:
-    """A permission, or None to remove it."""
-    level = params.get("permission")
-    if level is not None and level not in PERMISSIONS:
-        raise InvalidParams(f"`permission` must be {', '.join(PERMISSIONS)}, or null for none.")
-    return level
+    names = {"tool": wanted.tool, "source": wanted.source, "session": wanted.session, "client": wanted.client}
+    return all(part.lower() in str(made.get(name, "")).lower() for name, part in names.items())

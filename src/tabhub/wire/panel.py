@@ -1,0 +1,222 @@
+"""What the person's panel asks of the hub over the extension link, and the command line over HTTP.
+
+Owns the form and bounds of these requests. The hub accepts them only from extensions on this machine.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from tabhub.wire.messages import Object, Received
+
+Decision = Literal["allow_once", "allow_session", "allow_always", "deny"]
+Text = Annotated[str, msgspec.Meta(min_length=1, max_length=300)]
+OneLine = Annotated[str, msgspec.Meta(max_length=300, pattern=r"^[^\x00-\x1f\x7f-\x9f\u2028-\u202e]*$")]
+Level = Literal["off", "ask", "auto"]
+ConversationId = Annotated[str, msgspec.Meta(min_length=12, max_length=12)]
+
+
+class NoParams(Received):
+    """A request without parameters."""
+
+
+# approvals
+
+
+class ApprovalDecision(Received):
+    """What the person decided on a call."""
+
+    decision: Decision
+    reason: Annotated[str, msgspec.Meta(max_length=500)] = ""
+
+
+class ConfirmationResponse(ApprovalDecision, kw_only=True):
+    """The decision on one request."""
+
+    id: Text
+    by: Literal["panel", "notification"] = "panel"
+
+
+# settings
+
+
+class ToolPermission(Received):
+    """The permission of one tool; null removes it."""
+
+    plugin: Text
+    tool: Text
+    permission: Level | None
+
+
+class SourcePermission(Received):
+    """The permission of all tools of a source; null removes it."""
+
+    plugin: Text
+    permission: Level | None
+
+
+class SkipPermissions(Received):
+    """Whether `ask` counts as `auto` everywhere."""
+
+    skip: bool
+
+
+class Setting(Received):
+    """A setting by its key; null restores the default."""
+
+    key: Text
+    value: Any = None
+
+
+class PluginSettings(Received):
+    """Settings of a plugin."""
+
+    plugin: OneLine
+    settings: Object
+
+
+# sessions, the pause, the audit log
+
+
+class OneSession(Received):
+    """A session by its id."""
+
+    id: Text
+
+
+class HeldTab(Received):
+    """A tab that an agent holds."""
+
+    tab_id: int
+
+
+class Pause(Received):
+    """Stop the agents' calls: `wait` holds new ones, `fail` refuses them."""
+
+    reason: OneLine = ""
+    mode: Literal["wait", "fail"] = "wait"
+
+
+class AuditFilter(Received):
+    """Which calls to list; of a tool, source, session or client, part of the name is enough."""
+
+    limit: Annotated[int, msgspec.Meta(ge=1)] = 100
+    before: str | None = None
+    ok: bool | None = None
+    tool: str = ""
+    source: str = ""
+    session: str = ""
+    client: str = ""
+
+
+class PanelOpen(Received):
+    """Whether a panel is open, and so is sent what happens."""
+
+    open: bool = False
+
+
+# plugins
+
+
+class PluginSearch(Received):
+    """Words to search plugins by."""
+
+    query: OneLine
+
+
+class InstallPlugin(Received):
+    """A plugin or package, and its version if not the newest."""
+
+    name: OneLine
+    version: OneLine | None = None
+
+
+class InstalledPlugin(Received):
+    """An installed plugin."""
+
+    name: OneLine
+
+
+class InstalledPackage(Received):
+    """An installed plugin by its package."""
+
+    specifier: OneLine
+
+
+class OpenFolder(Received):
+    """A folder to show in the file manager."""
+
+    path: Annotated[str, msgspec.Meta(min_length=1, max_length=4096)]
+
+
+# external servers
+
+
+class AddServers(Received):
+    """The configuration of external servers: an object, or its JSON."""
+
+    json: str | Object
+
+
+class OneServer(Received):
+    """An external server."""
+
+    name: Text
+
+
+class ServerSettings(OneServer):
+    """Switch an external server, or tools of it."""
+
+    enabled: bool | None = None
+    disabled_tools: Annotated[list[str], msgspec.Meta(max_length=2000)] | None = None
+
+
+# the agent in the panel
+
+
+class AgentMessage(Received):
+    """A message to the agent, in a new conversation if none is named."""
+
+    text: Annotated[str, msgspec.Meta(max_length=20_000, pattern=r"\S")]
+    conversation: ConversationId | None = None
+
+
+class OneConversation(Received):
+    """A conversation with the agent."""
+
+    conversation: ConversationId
+
+
+REQUESTS: dict[str, tuple[type[msgspec.Struct], ...]] = {
+    "confirmation.response": (ConfirmationResponse,),
+    "config.getState": (NoParams,),
+    "config.setToolPermission": (ToolPermission,),
+    "config.setPluginPermission": (SourcePermission,),
+    "config.setSkipPermissions": (SkipPermissions,),
+    "config.setPluginSettings": (PluginSettings,),
+    "config.set": (Setting,),
+    "sessions.end": (OneSession,),
+    "sessions.release": (HeldTab,),
+    "hub.pause": (Pause,),
+    "hub.resume": (NoParams,),
+    "audit.list": (AuditFilter,),
+    "panel.watch": (PanelOpen,),
+    "plugin.search": (PluginSearch,),
+    "plugin.install": (InstallPlugin,),
+    "plugin.updateFromRegistry": (InstalledPlugin,),
+    "plugin.remove": (InstalledPlugin,),
+    "plugin.removeBySpecifier": (InstalledPackage,),
+    "plugin.checkUpdates": (NoParams,),
+    "folder.open": (OpenFolder,),
+    "upstream.add": (AddServers,),
+    "upstream.set": (ServerSettings,),
+    "upstream.refresh": (OneServer,),
+    "upstream.remove": (OneServer,),
+    "agent.send": (AgentMessage,),
+    "agent.stop": (OneConversation,),
+    "agent.list": (NoParams,),
+    "agent.resume": (OneConversation,),
+    "agent.remove": (OneConversation,),
+}
